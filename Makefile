@@ -26,7 +26,7 @@ $(LOCKED): requirements.lock
 	@touch $@
 
 # The build backend comes out of the lock too, hence no isolated build.
-$(READY): $(LOCKED) pyproject.toml
+$(READY): $(LOCKED) pyproject.toml solver/dovetail/__init__.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
