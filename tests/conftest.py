@@ -1,0 +1,30 @@
+"""What every test may ask for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Random tests draw the same examples every time; `make campaign` is where new ones are looked for.
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+settings.load_profile("fixed")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The directory of public traces, which the project does not carry; skips where it is not given."""
+    given = os.environ.get("DOVETAIL_DATA")
+    if not given:
+        pytest.skip("DOVETAIL_DATA does not name the directory of the traces")
+    return Path(given)
