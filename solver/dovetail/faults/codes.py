@@ -13,7 +13,7 @@ DT16xx policies, waivers, objective
 DT17xx placement and current state
 DT18xx scenarios
 DT1900 not supported yet
-DT19xx warnings
+DT19xx warnings; DT195x tables read by importers
 DT2xxx plan files
 DT3xxx verification failures
 DT4xxx reasons for not admitting a replica
@@ -151,11 +151,31 @@ _NOT_YET: Final[Mapping[str, CodeInfo]] = {
     ),
 }
 
+_IMPORTERS: Final[Mapping[str, CodeInfo]] = {
+    "DT1951": CodeInfo(
+        "missing column", "The first line of an imported table names its columns; one is missing or repeated."
+    ),
+    "DT1952": CodeInfo(
+        "bad value in a table",
+        "A cell of an imported table is empty, not a number, out of range, or no possible name.",
+    ),
+    "DT1953": CodeInfo("row given twice", "Two rows of an imported table have the same name."),
+    "DT1954": CodeInfo("empty table", "An imported table has no rows; there would be nothing to plan."),
+    "DT1955": CodeInfo(
+        "request without a meaning",
+        "A row asks for what no document can say, such as parts of several GPUs at once.",
+    ),
+    "DT1956": CodeInfo(
+        "malformed row", "A line is not well-formed CSV, or has another number of cells than the heading."
+    ),
+}
+
 CODES: Final[Mapping[str, CodeInfo]] = {
     **_READING,
     **_SCHEMA,
     **_QUANTITIES,
     **_IDENTITY,
     **_NOT_YET,
+    **_IMPORTERS,
 }
 """Every code used anywhere, in ascending order within its range."""
