@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 
 import dovetail
 
-SHIPPED = ("pyproject.toml", "README.md", "LICENSE", "solver", "cli", "schemas", "policies")
+SHIPPED = (".gitignore", "pyproject.toml", "README.md", "LICENSE", "solver", "cli", "schemas", "policies")
 
 # Joined here, so that this file does not mention what it forbids.
 REGISTRIES = "|".join((r"\bpy" + r"pi\.(?:org|io|python)", r"python" + r"hosted\.", r"\bana" + r"conda\.org"))
@@ -66,12 +66,8 @@ def test_the_wheel_installs_two_packages_and_nothing_generic(members: list[str])
 
 
 @pytest.mark.parametrize(("folder", "suffix"), [("schemas", ".json"), ("policies", ".yaml")])
-def test_the_wheel_carries_every_schema_and_pack(
-    root: Path, members: list[str], folder: str, suffix: str
-) -> None:
-    expected = {
-        f"dovetail/{path.relative_to(root).as_posix()}" for path in (root / folder).rglob(f"*{suffix}")
-    }
+def test_the_wheel_carries_every_schema_and_pack(root: Path, members: list[str], folder: str, suffix: str) -> None:
+    expected = {f"dovetail/{path.relative_to(root).as_posix()}" for path in (root / folder).rglob(f"*{suffix}")}
     assert expected
     assert expected == {name for name in members if name.startswith(f"dovetail/{folder}/")}
 
