@@ -1,0 +1,1 @@
+"""The engine: from problem to proved plan; the only place that imports a solver."""

@@ -1,0 +1,68 @@
+"""The tiers of the objective (S5.1), each family one file; `FAMILIES` is the one place that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from dovetail.objectives.admitted import Admitted, Retained
+from dovetail.objectives.base import Sense, Tier, TierPart
+from dovetail.objectives.cost import Cost
+from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
+from dovetail.objectives.violations import Mend, Policies
+from dovetail.rules import Context
+
+MEASURES: Mapping[str, Callable[[], Tier]] = MappingProxyType(
+    {"evicted": Evicted, "gpuTimeLost": GpuTimeLost, "moves": Moves}
+)
+
+
+def _mend(context: Context) -> Iterator[Tier]:
+    if Mend().applies(context):
+        yield Mend()
+
+
+def _admitted(context: Context) -> Iterator[Tier]:
+    for band in context.spec.bands:
+        candidates = (Retained(band), Admitted(band), Admitted(band, gpu=False))
+        for tier in candidates:
+            if tier.limit(context) > 0:
+                yield tier
+
+
+def _policies(context: Context) -> Iterator[Tier]:
+    if any(policy.enforcement.kind == "soft" for policy in context.spec.policies):
+        yield Policies()
+
+
+def _disruption(context: Context) -> Iterator[Tier]:
+    if context.today.present():
+        for measure in context.spec.objective.disruption:
+            yield MEASURES[measure]()
+
+
+def _cost(context: Context) -> Iterator[Tier]:
+    if any(node.price or node.gpu_price for node in context.spec.cluster.nodes):
+        yield Cost()
+
+
+FAMILIES: Mapping[str, Callable[[Context], Iterator[Tier]]] = MappingProxyType(
+    {
+        "mend": _mend,
+        "admitted": _admitted,
+        "policies": _policies,
+        "disruption": _disruption,
+        "cost": _cost,
+    }
+)
+
+
+def tiers_of(context: Context) -> tuple[Tier, ...]:
+    """Return the tiers that a Spec's plan is judged by, most important first.
+
+    A tier that no plan could change (nothing runs today, nothing has a price) is left out.
+    """
+    return tuple(tier for name in context.spec.objective.tiers for tier in FAMILIES[name](context))
+
+
+__all__ = ["FAMILIES", "Sense", "Tier", "TierPart", "tiers_of"]

@@ -1,0 +1,114 @@
+"""Tiers on what is admitted: value of GPU work, milli-cores of work without GPUs, and running work kept (S5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.objectives.base import Sense, TierPart
+from dovetail.placement import View
+from dovetail.rules import Context
+from dovetail.spec import Role, Spec, Workload
+
+
+def _roles(spec: Spec, band: int, *, gpu: bool) -> Iterator[tuple[Workload, Role]]:
+    for workload in spec.workloads:
+        if spec.band_of(workload) == band:
+            for role in workload.roles:
+                if bool(role.request.gpu_count) == gpu:
+                    yield workload, role
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The value of the admitted replicas of a priority band, of those with GPUs or of those without."""
+
+    kind: ClassVar[str] = "admitted"
+
+    band: int
+    gpu: bool = True
+    sense: Sense = "max"
+
+    @property
+    def name(self) -> str:
+        """`admitted[P]`, or `admitted-cpu[P]` for replicas without GPU."""
+        return f"{'admitted' if self.gpu else 'admitted-cpu'}[{self.band}]"
+
+    @property
+    def unit(self) -> str:
+        """Value is in milli-GPU unless documents say otherwise, in milli-cores without GPUs."""
+        return "milli-GPU" if self.gpu else "milli-core"
+
+    def encode(self, part: TierPart) -> Linear:
+        """Return the sum of value times admitted replicas."""
+        total = Linear()
+        for workload, role in _roles(part.spec, self.band, gpu=self.gpu):
+            total.add(part.admitted_role(workload, role), role.value)
+        return total
+
+    def measure(self, view: View, context: Context) -> int:
+        """Add up the values of the admitted replicas."""
+        spec = view.spec
+        return sum(
+            role.value
+            for replica in view.places
+            if spec.band_of(spec.by_id[replica.workload]) == self.band
+            and bool((role := view.role(replica)).request.gpu_count) == self.gpu
+        )
+
+    def limit(self, context: Context) -> int:
+        """Return the value of everything that asks."""
+        return sum(r.value * r.replicas for _, r in _roles(context.spec, self.band, gpu=self.gpu))
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """The value of running preemptible replicas of a band that stay admitted (S5.3).
+
+    It stands before `admitted[P]`, so that such work goes only where a strictly higher band gains by it.
+    """
+
+    kind: ClassVar[str] = "retained"
+
+    band: int
+    sense: Sense = "max"
+    unit: str = "value"
+
+    @property
+    def name(self) -> str:
+        """`retained[P]`."""
+        return f"retained[{self.band}]"
+
+    def _subjects(self, spec: Spec) -> Iterator[tuple[Workload, Role]]:
+        for workload in spec.workloads:
+            if workload.preemptible and spec.band_of(workload) == self.band:
+                for role in workload.roles:
+                    yield workload, role
+
+    def encode(self, part: TierPart) -> Linear:
+        """Return the sum of value times running replicas that stay."""
+        total = Linear()
+        for workload, role in self._subjects(part.spec):
+            total.add(part.retained(workload, role), role.value)
+        return total
+
+    def measure(self, view: View, context: Context) -> int:
+        """Add up the values of running preemptible replicas that are admitted."""
+        spec = view.spec
+        return sum(
+            view.role(replica).value
+            for replica in context.today.places
+            if replica in view.places
+            and (workload := spec.by_id[replica.workload]).preemptible
+            and spec.band_of(workload) == self.band
+        )
+
+    def limit(self, context: Context) -> int:
+        """Return the value of everything preemptible that runs."""
+        return self.measure(context.view(context.today.places), context)
+
+    def applies(self, context: Context) -> bool:
+        """Tell whether anything preemptible of the band runs today."""
+        return self.limit(context) > 0

@@ -1,0 +1,69 @@
+"""What a tier is: an integer that a plan is judged by, written into a model and measured on a placement (S5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Protocol
+
+from dovetail.linear import Linear
+from dovetail.linear import Literal as Flag
+from dovetail.placement import View
+from dovetail.rules import Context, Part
+from dovetail.spec import Node, Role, Workload
+
+Sense = Literal["max", "min"]
+
+
+class TierPart(Part, Protocol):
+    """What tiers may ask of a model beyond what rules may."""
+
+    context: Context
+    violations: Mapping[str, Mapping[str, Linear]]
+
+    def admitted_role(self, workload: Workload, role: Role) -> Linear:
+        """Return how many replicas of a role are admitted."""
+
+    def retained(self, workload: Workload, role: Role) -> Linear:
+        """Return how many replicas of a role whose place stands today stay admitted."""
+
+    def evicted(self, workload: Workload, role: Role) -> Linear:
+        """Return how many replicas of a role that run, or ran until their place went, are not admitted."""
+
+    def moved_role(self, workload: Workload, role: Role) -> Linear:
+        """Return how many replicas of a role whose place stands today are admitted on another one."""
+
+    def free_nodes(self) -> tuple[Node, ...]:
+        """Return the nodes of the part."""
+
+    def used(self, node: str) -> Flag | None:
+        """Return a literal that is true where a node of the part hosts anything; None where it cannot."""
+
+    def gpus_used(self, node: str) -> Linear:
+        """Return how many GPUs of a node of the part are in use."""
+
+
+class Tier(Protocol):
+    """One tier of the objective; `kind` is its family, `name` tells it apart (`admitted[900]`)."""
+
+    kind: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        """The tier's name in plans."""
+
+    @property
+    def sense(self) -> Sense:
+        """Whether more or less is better."""
+
+    @property
+    def unit(self) -> str:
+        """What the value counts."""
+
+    def encode(self, part: TierPart) -> Linear:
+        """Return the tier's expression, as far as the part can change it."""
+
+    def measure(self, view: View, context: Context) -> int:
+        """Return the tier's value on a finished placement."""
+
+    def limit(self, context: Context) -> int:
+        """Return a bound from arithmetic on the documents alone."""

@@ -1,0 +1,159 @@
+"""Tiers on disruption: workloads evicted, GPU time lost, moves (S5.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.objectives.base import Sense, TierPart
+from dovetail.placement import View
+from dovetail.rules import Context
+from dovetail.spec import Spec, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """Workloads that lose at least one running replica altogether."""
+
+    kind: ClassVar[str] = "disruption"
+
+    name: str = "disruption.evicted"
+    sense: Sense = "min"
+    unit: str = "workloads"
+
+    def encode(self, part: TierPart) -> Linear:
+        """Return the number of workloads with an evicted replica."""
+        total = Linear()
+        for workload in part.spec.workloads:
+            gone = Linear.total(part.evicted(workload, role) for role in workload.roles)
+            if part.model.range_of(gone)[1] > 0:
+                total.add_term(part.model.at_least_one(gone).variable)
+        return total
+
+    def measure(self, view: View, context: Context) -> int:
+        """Count the workloads with an evicted replica."""
+        return sum(bool(view.evicted(workload)) for workload in view.spec.workloads)
+
+    def limit(self, context: Context) -> int:
+        """Nobody need go."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTimeLost:
+    """Work lost by moves and evictions, in milli-GPU seconds.
+
+    A replica loses half its checkpoint interval on average, all elapsed work where it keeps no checkpoints, and
+    its restart time when it moves. An atomic workload loses the work of all its running replicas with any of them.
+    """
+
+    kind: ClassVar[str] = "disruption"
+
+    name: str = "disruption.gpuTimeLost"
+    sense: Sense = "min"
+    unit: str = "milli-GPU s"
+
+    def encode(self, part: TierPart) -> Linear:
+        """Return the milli-GPU seconds lost."""
+        running = _running(part.context)
+        total = Linear()
+        for workload in part.spec.workloads:
+            if workload.id in running:
+                encode = _atomic_loss if workload.atomic else _replica_loss
+                total.add(encode(part, workload, running[workload.id]))
+        return total
+
+    def measure(self, view: View, context: Context) -> int:
+        """Add up the milli-GPU seconds lost."""
+        running = _running(context)
+        return sum(
+            _measured_loss(view, workload, running[workload.id])
+            for workload in view.spec.workloads
+            if workload.id in running
+        )
+
+    def limit(self, context: Context) -> int:
+        """Nothing need be lost."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Running replicas that are admitted on another place than today's."""
+
+    kind: ClassVar[str] = "disruption"
+
+    name: str = "disruption.moves"
+    sense: Sense = "min"
+    unit: str = "replicas"
+
+    def encode(self, part: TierPart) -> Linear:
+        """Return the number of moves."""
+        return Linear.total(part.moved(workload) for workload in part.spec.workloads)
+
+    def measure(self, view: View, context: Context) -> int:
+        """Count the moves."""
+        return sum(len(view.moved(workload)) for workload in view.spec.workloads)
+
+    def limit(self, context: Context) -> int:
+        """Nobody need move."""
+        return 0
+
+
+def lost_seconds(spec: Spec, workload: Workload, *, moved: bool) -> int:
+    """Return the seconds of work one replica loses by an eviction or by a move, rounded up."""
+    if workload.checkpoint_every is not None:
+        lost = (workload.checkpoint_every + 1) // 2
+    else:
+        lost = spec.current.elapsed.get(workload.id, 0)
+    return -(-(lost + (workload.restart if moved else 0)) // 1000)
+
+
+def _running(context: Context) -> dict[str, dict[str, int]]:
+    """Return, per workload and role, how many replicas have a place that stands today."""
+    found: dict[str, dict[str, int]] = {}
+    for replica in context.today.places:
+        roles = found.setdefault(replica.workload, {})
+        roles[replica.role] = roles.get(replica.role, 0) + 1
+    return found
+
+
+def _gpu_milli(workload: Workload, running: dict[str, int]) -> int:
+    return sum(role.request.gpu_milli * running.get(role.name, 0) for role in workload.roles)
+
+
+def _replica_loss(part: TierPart, workload: Workload, running: dict[str, int]) -> Linear:
+    by_move = lost_seconds(part.spec, workload, moved=True)
+    by_eviction = lost_seconds(part.spec, workload, moved=False)
+    total = Linear()
+    for role in workload.roles:
+        gone = Linear(constant=running.get(role.name, 0)).minus(part.retained(workload, role))
+        total.add(part.moved_role(workload, role), by_move * role.request.gpu_milli)
+        total.add(gone, by_eviction * role.request.gpu_milli)
+    return total
+
+
+def _atomic_loss(part: TierPart, workload: Workload, running: dict[str, int]) -> Linear:
+    gpu = _gpu_milli(workload, running)
+    here = sum(running.values())
+    gone = Linear(constant=here).minus(Linear.total(part.retained(workload, role) for role in workload.roles))
+    total = Linear()
+    for expression, moved in ((part.moved(workload), True), (gone, False)):
+        amount = gpu * lost_seconds(part.spec, workload, moved=moved)
+        if amount and part.model.range_of(expression)[1] > 0:
+            total.add_term(part.model.at_least_one(expression).variable, amount)
+    return total
+
+
+def _measured_loss(view: View, workload: Workload, running: dict[str, int]) -> int:
+    moved = view.moved(workload)
+    gone = [replica for replica in view.evicted(workload) if replica in view.today.places]
+    if workload.atomic:
+        gpu = _gpu_milli(workload, running)
+        by_move = lost_seconds(view.spec, workload, moved=True) if moved else 0
+        return gpu * (by_move + (lost_seconds(view.spec, workload, moved=False) if gone else 0))
+    return sum(
+        view.role(replica).request.gpu_milli * lost_seconds(view.spec, workload, moved=replica in moved)
+        for replica in (*moved, *gone)
+    )

@@ -1,0 +1,79 @@
+"""Tiers on policies: what today breaks is mended first, soft policies are weighed later (S4.5, S5.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.objectives.base import Sense, TierPart
+from dovetail.placement import View
+from dovetail.rules import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """The violations of hard policies that today's state excuses, added up over their subjects."""
+
+    kind: ClassVar[str] = "mend"
+
+    name: str = "mend"
+    sense: Sense = "min"
+    unit: str = "violation"
+
+    def encode(self, part: TierPart) -> Linear:
+        """Return the sum of the violations of excused subjects."""
+        return Linear.total(
+            part.violations[policy][subject]
+            for policy, excused in part.context.tolerated.items()
+            for subject in excused
+            if subject in part.violations[policy]
+        )
+
+    def measure(self, view: View, context: Context) -> int:
+        """Add up the violations of excused subjects."""
+        return sum(
+            policy.rule.check(view, context.scopes[policy.name]).get(subject, 0)
+            for policy in view.spec.policies
+            for subject in context.tolerated.get(policy.name, {})
+        )
+
+    def limit(self, context: Context) -> int:
+        """Nothing is broken less than not at all."""
+        return 0
+
+    def applies(self, context: Context) -> bool:
+        """Tell whether today breaks any hard policy."""
+        return any(context.tolerated.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The weighted violations of soft policies."""
+
+    kind: ClassVar[str] = "policies"
+
+    name: str = "policies"
+    sense: Sense = "min"
+    unit: str = "weighted violation"
+
+    def encode(self, part: TierPart) -> Linear:
+        """Return the sum of weight times violation over soft policies."""
+        total = Linear()
+        for policy in part.spec.policies:
+            if policy.enforcement.kind == "soft":
+                for violation in part.violations[policy.name].values():
+                    total.add(violation, policy.enforcement.weight)
+        return total
+
+    def measure(self, view: View, context: Context) -> int:
+        """Add up weight times violation over soft policies."""
+        return sum(
+            policy.enforcement.weight * sum(policy.rule.check(view, context.scopes[policy.name]).values())
+            for policy in view.spec.policies
+            if policy.enforcement.kind == "soft"
+        )
+
+    def limit(self, context: Context) -> int:
+        """Nothing is broken less than not at all."""
+        return 0

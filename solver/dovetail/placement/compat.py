@@ -1,0 +1,70 @@
+"""Which nodes a role may run on at all, apart from how much room they have (S2.4, S3.5-S3.7)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from dovetail.placement.place import Places
+from dovetail.spec import Node, Role, Spec, Workload
+
+
+class Obstacle(StrEnum):
+    """Why a node can never host a role; the values read as a reason."""
+
+    DOWN = "the node is down"
+    CORDONED = "the node is cordoned"
+    TAINT = "the node has a taint that is not tolerated"
+    NO_GPU = "the node has too few healthy GPUs"
+    ACCELERATOR = "the node's accelerator is not among those the workload accepts"
+    MECHANISM = "the node's sharing mechanism cannot hold a share"
+    HOST = "the node is too small in cpu, memory or resources"
+
+
+def obstacle(workload: Workload, role: Role, node: Node, *, running: bool = False) -> Obstacle | None:
+    """Return why a role may not be on a node, None where it may.
+
+    A replica that is already running there (`running`) is not driven away by a cordon or by a `NoSchedule` taint.
+    """
+    if node.down:
+        return Obstacle.DOWN
+    if node.cordoned and not running:
+        return Obstacle.CORDONED
+    if _repelled(workload, node, running):
+        return Obstacle.TAINT
+    return _hardware_obstacle(role, node)
+
+
+def _repelled(workload: Workload, node: Node, running: bool) -> bool:
+    effects = ("NoExecute",) if running else ("NoSchedule", "NoExecute")
+    return any(
+        taint.effect in effects and not any(t.tolerates(taint) for t in workload.tolerations) for taint in node.taints
+    )
+
+
+def _hardware_obstacle(role: Role, node: Node) -> Obstacle | None:
+    request = role.request
+    if request.gpu_count:
+        if role.accelerators and node.accelerator not in role.accelerators:
+            return Obstacle.ACCELERATOR
+        if len(node.healthy_gpus()) < request.gpu_count:
+            return Obstacle.NO_GPU
+        if request.share and node.mechanism != "fraction":
+            return Obstacle.MECHANISM
+    too_small = (
+        request.cpu > node.cpu
+        or request.memory > node.memory
+        or any(amount > node.resources.get(name, 0) for name, amount in request.resources.items())
+    )
+    return Obstacle.HOST if too_small else None
+
+
+def mix_holds(spec: Spec, workload: Workload, places: Places) -> bool:
+    """Tell whether an atomic workload's accelerators agree as its `mix` demands (S2.4): all, per role, or freely."""
+    if not workload.atomic or workload.mix == "any":
+        return True
+    found: dict[str, set[str | None]] = {}
+    for replica, place in places.items():
+        if replica.workload == workload.id and place.gpus:
+            key = replica.role if workload.mix == "perRole" else ""
+            found.setdefault(key, set()).add(spec.cluster.by_name[place.node].accelerator)
+    return all(len(models) <= 1 for models in found.values())

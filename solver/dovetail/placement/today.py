@@ -1,0 +1,91 @@
+"""What the current state is worth: whose place still stands, who is protected, who may not move (S5.3, S6.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from dovetail.placement.compat import mix_holds, obstacle
+from dovetail.placement.place import Place, Places
+from dovetail.placement.room import Room
+from dovetail.spec import PresentReplica, ReplicaId, Role, Spec, Workload
+
+_NO_PLACES: Places = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """The judged current state.
+
+    Parameters
+    ----------
+    places : replicas whose place still stands.
+    lost : declared replicas whose place is gone, with the old place.
+    protected : replicas that must stay admitted.
+    fixed : replicas that, while admitted, stay exactly where they are.
+    """
+
+    places: Places = field(default=_NO_PLACES)
+    lost: Places = field(default=_NO_PLACES)
+    protected: frozenset[ReplicaId] = frozenset()
+    fixed: frozenset[ReplicaId] = frozenset()
+
+    def present(self) -> Places:
+        """Return every declared replica that runs or ran until its place went, with its place."""
+        return {**self.lost, **self.places}
+
+
+def judge(spec: Spec) -> Today:
+    """Judge the current state of a Spec.
+
+    A replica whose index is no longer declared is simply gone: it frees its place and is no eviction. Where the
+    places left no longer fit together, they are granted by priority, then by identity.
+    """
+    places: dict[ReplicaId, Place] = {}
+    lost: dict[ReplicaId, Place] = {}
+    rooms: dict[str, Room] = {}
+    for present, workload, role in sorted(_declared(spec), key=_precedence):
+        place = Place(present.node, tuple(sorted(present.gpus)))
+        stands = _take(spec, workload, role, place, rooms)
+        (places if stands else lost)[present.replica] = place
+    sound = {workload.id for workload in spec.workloads if _sound(spec, workload, places)}
+    return Today(
+        places=places,
+        lost=lost,
+        protected=frozenset(r for r in places if r.workload in sound),
+        fixed=frozenset(r for r in places if not spec.by_id[r.workload].movable),
+    )
+
+
+def _declared(spec: Spec) -> list[tuple[PresentReplica, Workload, Role]]:
+    found = []
+    for present in spec.current.replicas:
+        workload = spec.by_id.get(present.replica.workload)
+        role = workload.by_role.get(present.replica.role) if workload else None
+        if workload and role and present.replica.ordinal < role.replicas:
+            found.append((present, workload, role))
+    return found
+
+
+def _precedence(item: tuple[PresentReplica, Workload, Role]) -> tuple[int, ReplicaId]:
+    present, workload, _ = item
+    return -workload.priority, present.replica
+
+
+def _take(spec: Spec, workload: Workload, role: Role, place: Place, rooms: dict[str, Room]) -> bool:
+    node = spec.cluster.by_name.get(place.node)
+    if node is None or obstacle(workload, role, node, running=True):
+        return False
+    room = rooms.setdefault(node.name, Room(node, spec.accelerators))
+    if room.lacks(role.request, place.gpus):
+        return False
+    room.take(role.request, place.gpus)
+    return True
+
+
+def _sound(spec: Spec, workload: Workload, places: Places) -> bool:
+    """Tell whether what runs of a workload is protected: legal by itself and not preemptible (S5.3)."""
+    if workload.preemptible:
+        return False
+    running = [place for replica, place in places.items() if replica.workload == workload.id]
+    return len(running) >= max(1, workload.min_replicas) and mix_holds(spec, workload, places)

@@ -1,0 +1,79 @@
+"""A finished placement seen from every side a check needs: by domain, by workload, by GPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dovetail.placement.place import Place, Places
+from dovetail.placement.today import Today
+from dovetail.spec import ReplicaId, Role, Spec, Workload
+from dovetail.spec.cluster import GPU_LEVEL
+
+
+@dataclass(frozen=True)
+class View:
+    """A Spec, the places of all admitted replicas, and today's judged state."""
+
+    spec: Spec
+    places: Places
+    today: Today = field(default_factory=Today)
+
+    def role(self, replica: ReplicaId) -> Role:
+        """Return the role of a replica."""
+        return self.spec.by_id[replica.workload].by_role[replica.role]
+
+    @cached_property
+    def by_workload(self) -> Mapping[str, tuple[ReplicaId, ...]]:
+        """Admitted replicas by workload id."""
+        found: dict[str, list[ReplicaId]] = {}
+        for replica in sorted(self.places):
+            found.setdefault(replica.workload, []).append(replica)
+        return {workload: tuple(replicas) for workload, replicas in found.items()}
+
+    def admitted(self, workload: Workload) -> tuple[ReplicaId, ...]:
+        """Return the admitted replicas of a workload."""
+        return self.by_workload.get(workload.id, ())
+
+    def domains_of(self, level: str, place: Place) -> tuple[str, ...]:
+        """Return the domain paths that a place lies in at a level; `gpu` gives one `node/index` per GPU."""
+        if level == GPU_LEVEL:
+            return tuple(f"{place.node}/{index}" for index in place.gpus)
+        path = self.spec.cluster.by_name[place.node].domain(level)
+        return () if path is None else (path,)
+
+    def tenants_of_domains(
+        self, level: str, workloads: Iterable[Workload], nodes: frozenset[str] | None
+    ) -> Mapping[str, Counter[str]]:
+        """Return, per domain of a level, how many replicas of each workload lie in it (on `nodes` only)."""
+        found: dict[str, Counter[str]] = {}
+        for workload in workloads:
+            for replica in self.admitted(workload):
+                place = self.places[replica]
+                if nodes is not None and place.node not in nodes:
+                    continue
+                for path in self.domains_of(level, place):
+                    found.setdefault(path, Counter())[workload.id] += 1
+        return found
+
+    def moved(self, workload: Workload) -> tuple[ReplicaId, ...]:
+        """Return the replicas whose place still stands today and that are admitted on another one.
+
+        A replica whose place is gone restarts rather than moves: nothing that a plan does could have kept it.
+        """
+        today = self.today.places
+        return tuple(r for r in self.admitted(workload) if r in today and today[r] != self.places[r])
+
+    def evicted(self, workload: Workload) -> tuple[ReplicaId, ...]:
+        """Return the replicas of a workload that run, or ran until their place went, and are not admitted now."""
+        return tuple(r for r in self.present_by_workload.get(workload.id, ()) if r not in self.places)
+
+    @cached_property
+    def present_by_workload(self) -> Mapping[str, tuple[ReplicaId, ...]]:
+        """Replicas of today's state by workload id, those whose place is gone included."""
+        found: dict[str, list[ReplicaId]] = {}
+        for replica in sorted(self.today.present()):
+            found.setdefault(replica.workload, []).append(replica)
+        return {workload: tuple(replicas) for workload, replicas in found.items()}

@@ -1,0 +1,134 @@
+"""The plan as a value (S6): where every admitted replica runs, how good that is, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+from dovetail.placement import Place, Places
+
+Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+Proof = Literal["certificate", "two-engines", "solver", "trivial", "none"]
+AdmissionState = Literal["full", "partial", "none"]
+PolicyOutcome = Literal["pass", "fail", "waived"]
+_NO_PLACES: Places = MappingProxyType({})
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class TierResult:
+    """One tier's value and the bound nobody can beat (S5.2).
+
+    Parameters
+    ----------
+    sense : `max` or `min`.
+    bound : None while nothing is known.
+    proof : what the bound rests on; `trivial` is arithmetic on the documents alone, `none` goes with no bound.
+    given : the values of earlier tiers that the bound assumes.
+    relaxed : names of the rules (policies, or `minReplicas` and the like) that the bound ignores.
+    """
+
+    name: str
+    value: int
+    bound: int | None
+    unit: str
+    sense: Literal["max", "min"]
+    proof: Proof
+    given: Mapping[str, int] = field(default=_EMPTY)
+    relaxed: tuple[str, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Tell whether value and bound meet."""
+        return self.bound == self.value
+
+    @property
+    def gap(self) -> float | None:
+        """Return `|bound - value| / max(|bound|, |value|, 1)`, None without a bound."""
+        if self.bound is None:
+            return None
+        return abs(self.bound - self.value) / max(abs(self.bound), abs(self.value), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of the search; `stopped_by` tells what ended it before proof (`time`, `work`, `interrupt`)."""
+
+    status: Status
+    stopped_by: str | None = None
+    fast: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionResult:
+    """How much of a workload is admitted, and why not more: codes of the DT4xxx range, dominant reason first."""
+
+    state: AdmissionState
+    replicas: int
+    of: int
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyResult:
+    """How a policy fares on the plan; `subjects` maps each broken subject to its violation, in `unit`.
+
+    `result` is `fail` when there is any violation, whatever the enforcement; `excused` is the part of a hard
+    policy's violation that today's state already has (S4.5).
+    """
+
+    enforcement: Literal["hard", "soft", "audit"]
+    result: PolicyOutcome
+    violation: int
+    unit: str
+    subjects: Mapping[str, int] = field(default=_EMPTY)
+    excused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """What an independent engine says of the same problem: per tier its optimum, and whether all agree."""
+
+    engine: str
+    agrees: bool
+    tiers: Mapping[str, int | None] = field(default=_EMPTY)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan for one Spec.
+
+    Parameters
+    ----------
+    inputs : digest of what the plan depends on (S6.2), `sha256:...`.
+    placements : every admitted replica's place.
+    admitted : workloads that are not admitted in full.
+    summary : figures for people, each recomputable from Spec and placements.
+    conflict : names of policies that cannot hold together, for an infeasible outcome where known.
+    """
+
+    name: str
+    inputs: str
+    outcome: Outcome
+    tiers: tuple[TierResult, ...] = ()
+    summary: Mapping[str, int | float | str] = field(default=_EMPTY)
+    placements: Places = field(default=_NO_PLACES)
+    admitted: Mapping[str, AdmissionResult] = field(default=_EMPTY)
+    policies: Mapping[str, PolicyResult] = field(default=_EMPTY)
+    second_opinion: SecondOpinion | None = None
+    conflict: tuple[str, ...] = ()
+
+
+__all__ = [
+    "AdmissionResult",
+    "Outcome",
+    "Place",
+    "Plan",
+    "PolicyResult",
+    "Proof",
+    "SecondOpinion",
+    "Status",
+    "TierResult",
+]

@@ -1,0 +1,42 @@
+"""The rules of policies (S4.1), each one file; `TABLE` is the one place that lists them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from dovetail.rules.admission import Admission
+from dovetail.rules.base import Domain, Part, Rule, Scope, Violations
+from dovetail.rules.context import Context, context_of
+from dovetail.rules.exclusive import Exclusive
+from dovetail.rules.move import Move
+from dovetail.rules.quota import Quota
+from dovetail.rules.require import Forbid, Require
+from dovetail.rules.scopes import scope_of, scopes_of, tolerated
+from dovetail.rules.separate import Separate
+from dovetail.rules.spread import Spread
+
+TABLE: Mapping[str, type[Rule]] = MappingProxyType(
+    {
+        "separate": Separate,
+        "spread": Spread,
+        "exclusive": Exclusive,
+        "require": Require,
+        "forbid": Forbid,
+        "quota": Quota,
+        "move": Move,
+        "admission": Admission,
+    }
+)
+
+__all__ = [
+    "TABLE",
+    "Context",
+    "Domain",
+    "Part",
+    "Rule",
+    "Scope",
+    "Violations",
+    "context_of",
+    "scope_of",
+    "scopes_of",
+    "tolerated",
+]

@@ -1,0 +1,46 @@
+"""`admission`: everything that matches must be admitted."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.placement import View
+from dovetail.rules.base import Part, Scope, Violations
+from dovetail.spec import Node, Spec, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Admit every replica of the matched workloads.
+
+    The violation of a workload is its number of replicas not admitted. Work that merely waits today is no excuse,
+    so today's violation is not tolerated.
+    """
+
+    kind: ClassVar[str] = "admission"
+    unit: ClassVar[str] = "replicas not admitted"
+    grandfathered: ClassVar[bool] = False
+
+    def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
+        """Return each matched workload's replicas that are not admitted."""
+        return {w.id: Linear(constant=w.replicas).minus(part.admitted(w)) for w in scope.workloads}
+
+    def check(self, view: View, scope: Scope) -> Violations:
+        """Count each matched workload's replicas that are not admitted."""
+        counts = {w.id: w.replicas - len(view.admitted(w)) for w in scope.workloads}
+        return {workload: count for workload, count in counts.items() if count}
+
+    def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish every workload: each is a subject of its own."""
+        return workload.id
+
+    def node_key(self, node: Node, scope: Scope) -> Hashable:
+        """Distinguish no nodes."""
+        return None
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Accept all: the rule has no parameters."""
+        return None

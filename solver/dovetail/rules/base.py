@@ -1,0 +1,122 @@
+"""What a rule is: parameters, how it constrains a model, and how it is checked on a finished plan (S4.4).
+
+Both halves speak of the same *subjects* (domains, workloads, quota groups) and the same integer *violation*
+(S4.5). What a violation leads to (forbidden, weighed or reported) is not the rule's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+from dovetail.linear import Linear, Model
+from dovetail.placement import View
+from dovetail.spec import Node, Spec, Workload
+
+Violations = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a policy applies to: its matched workloads, and the names of its matched nodes (None: all)."""
+
+    spec: Spec
+    policy: str
+    workloads: tuple[Workload, ...]
+    nodes: frozenset[str] | None = None
+
+
+class Domain(NamedTuple):
+    """A domain as a model sees it: its subject name, its nodes, and the GPU index for the level `gpu`."""
+
+    path: str
+    nodes: tuple[str, ...]
+    gpu: int | None = None
+
+
+class Part(Protocol):
+    """The model of a part of the cluster, everything outside it fixed, as far as a rule may see it.
+
+    Expressions count replicas inside the part as variables and those outside as constants, so a rule is written
+    once for the whole cluster and for any part of it.
+    """
+
+    spec: Spec
+    model: Model
+
+    def domains(self, level: str) -> Iterable[Domain]:
+        """Return the domains of a level (`gpu` included) that hold a node of this part."""
+
+    def all_domains(self, level: str) -> Iterable[Domain]:
+        """Return every domain of a level, those outside the part included (their counts are constants)."""
+
+    def count(self, workloads: Iterable[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
+        """Return how many replicas of some workloads are in a domain, on `nodes` only where given."""
+
+    def admitted(self, workload: Workload) -> Linear:
+        """Return how many replicas of a workload are admitted, in the part and outside."""
+
+    def requested(self, workloads: Iterable[Workload], resource: str) -> Linear:
+        """Return how much of a resource the admitted replicas request: `gpus` (milli), `cpu`, `memory` or a name."""
+
+    def moved(self, workload: Workload) -> Linear:
+        """Return how many replicas whose place stands today are admitted on another one."""
+
+    def misplaced(self, workload: Workload, nodes: frozenset[str]) -> Linear:
+        """Return how many replicas of a workload are on `nodes`."""
+
+    def candidates(self, workload: Workload) -> frozenset[str]:
+        """Return the nodes of the whole cluster that may host a replica of a workload."""
+
+
+class Rule(Protocol):
+    """One kind of policy rule; implementations are frozen dataclasses holding the rule's parameters.
+
+    `unit` names what one violation is. A rule that is `grandfathered` tolerates, per subject, as much violation
+    as today's state already has (S4.5); one that is not binds fully whatever runs today.
+    """
+
+    kind: ClassVar[str]
+    unit: ClassVar[str]
+    grandfathered: ClassVar[bool]
+
+    def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
+        """Return per subject an expression that is at least its violation and can equal it."""
+
+    def check(self, view: View, scope: Scope) -> Violations:
+        """Return per subject the violation of a finished placement; subjects without violation may be left out."""
+
+    def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Return what this rule distinguishes about a matched workload (S4.6); equal keys are interchangeable."""
+
+    def node_key(self, node: Node, scope: Scope) -> Hashable:
+        """Return what this rule distinguishes about a node (S4.6); equal keys are interchangeable."""
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Return why the parameters make no sense for a Spec (an unknown level, a missing part), None if fine."""
+
+
+def level_problem(spec: Spec, level: str, *, gpu: bool) -> str | None:
+    """Return why a level named by a rule is unknown, None if it is fine; `gpu` allows the level `gpu`."""
+    allowed = [*spec.cluster.levels, *(["gpu"] if gpu else [])]
+    return None if level in allowed else f"unknown level '{level}'; levels here are {', '.join(allowed)}"
+
+
+def group_of(workload: Workload, by: str, label: str | None) -> str | None:
+    """Return a workload's value of a grouping attribute, None where it lacks the label (then it is not a subject)."""
+    if by == "label":
+        return workload.labels.get(label or "")
+    if by == "all":
+        return "all"
+    return {"tenant": workload.tenant, "namespace": workload.namespace, "workload": workload.id}[by]
+
+
+def grouped(workloads: Iterable[Workload], by: str, label: str | None) -> dict[str, list[Workload]]:
+    """Return workloads by their value of a grouping attribute, values sorted; those without one are left out."""
+    found: dict[str, list[Workload]] = {}
+    for workload in workloads:
+        value = group_of(workload, by, label)
+        if value is not None:
+            found.setdefault(value, []).append(workload)
+    return dict(sorted(found.items()))

@@ -1,0 +1,36 @@
+"""What checks, tiers and models all start from: a Spec with today judged and every policy's scope found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dovetail.placement import Places, Today, View, judge
+from dovetail.rules.base import Scope, Violations
+from dovetail.rules.scopes import scopes_of, tolerated
+from dovetail.spec import Spec
+
+
+@dataclass(frozen=True)
+class Context:
+    """A Spec, its judged current state, the scope of each policy, and the violations that today excuses (S4.5)."""
+
+    spec: Spec
+    today: Today
+    scopes: Mapping[str, Scope]
+    tolerated: Mapping[str, Violations]
+
+    def view(self, places: Places) -> View:
+        """Return the view of a finished placement."""
+        return View(self.spec, places, self.today)
+
+    def violations(self, view: View) -> Mapping[str, Violations]:
+        """Return every policy's violations on a finished placement."""
+        return {p.name: p.rule.check(view, self.scopes[p.name]) for p in self.spec.policies}
+
+
+def context_of(spec: Spec) -> Context:
+    """Judge a Spec's current state and find what its policies apply to."""
+    today = judge(spec)
+    scopes = scopes_of(spec)
+    return Context(spec, today, scopes, tolerated(spec, scopes, today))

@@ -1,0 +1,69 @@
+"""`exclusive`: a domain that holds a matched replica holds no other."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.placement import View
+from dovetail.rules.base import Part, Scope, Violations, level_problem
+from dovetail.spec import Node, Spec, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusive:
+    """Keep everybody else out of the domains that matched replicas use.
+
+    The violation of a domain with at least one matched replica is the number of unmatched replicas in it.
+    """
+
+    kind: ClassVar[str] = "exclusive"
+    unit: ClassVar[str] = "foreign replicas"
+    grandfathered: ClassVar[bool] = True
+
+    at: str
+
+    def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
+        """Return, per domain, a variable that is at least the foreign replicas where a matched one is present."""
+        others = _others(scope)
+        found = {}
+        for domain in part.domains(self.at):
+            own = part.count(scope.workloads, domain, scope.nodes)
+            foreign = part.count(others, domain, scope.nodes)
+            if part.model.range_of(own)[1] > 0 and part.model.range_of(foreign)[1] > 0:
+                found[domain.path] = _counted_if(part, foreign, own)
+        return found
+
+    def check(self, view: View, scope: Scope) -> Violations:
+        """Count the unmatched replicas in the domains that hold a matched one."""
+        own = view.tenants_of_domains(self.at, scope.workloads, scope.nodes)
+        foreign = view.tenants_of_domains(self.at, _others(scope), scope.nodes)
+        return {path: foreign[path].total() for path in own if path in foreign}
+
+    def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish matched workloads from others, which the engine does for every rule."""
+        return None
+
+    def node_key(self, node: Node, scope: Scope) -> Hashable:
+        """Distinguish nodes by the domain, where it is wider than a node."""
+        domain = None if self.at in ("gpu", "node") else node.domain(self.at)
+        return domain, scope.nodes is None or node.name in scope.nodes
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Refuse unknown levels."""
+        return level_problem(spec, self.at, gpu=True)
+
+
+def _others(scope: Scope) -> tuple[Workload, ...]:
+    matched = {workload.id for workload in scope.workloads}
+    return tuple(workload for workload in scope.spec.workloads if workload.id not in matched)
+
+
+def _counted_if(part: Part, amount: Linear, trigger: Linear) -> Linear:
+    """Return a variable at least `amount` where `trigger` is 1 or more, free to be 0 elsewhere."""
+    variable = part.model.integer(0, part.model.range_of(amount)[1])
+    present = part.model.at_least_one(trigger)
+    part.model.require(amount.minus(Linear.of(variable)), upper=0, when=present)
+    return Linear.of(variable)

@@ -1,0 +1,71 @@
+"""`quota`: what the admitted replicas of a group may request in all."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.placement import View
+from dovetail.rules.base import Part, Scope, Violations, group_of, grouped
+from dovetail.spec import Node, Request, Spec, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Limit the requested amounts per group of workloads.
+
+    `limits` maps `gpus` (milli-GPU), `cpu` (milli-cores), `memory` (MiB) or a resource's name to the most a group
+    may request. The violation of a subject `group/resource` is the amount above the limit.
+    """
+
+    kind: ClassVar[str] = "quota"
+    unit: ClassVar[str] = "amount above the limit"
+    grandfathered: ClassVar[bool] = True
+
+    limits: tuple[tuple[str, int], ...]
+    per: str = "all"
+    label: str | None = None
+
+    def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
+        """Return each group's requested amount above each limit."""
+        return {
+            f"{group}/{resource}": part.model.positive_part(part.requested(members, resource).plus(-limit))
+            for group, members in grouped(scope.workloads, self.per, self.label).items()
+            for resource, limit in self.limits
+        }
+
+    def check(self, view: View, scope: Scope) -> Violations:
+        """Add up what each group's admitted replicas request."""
+        found = {}
+        for group, members in grouped(scope.workloads, self.per, self.label).items():
+            requests = [view.role(replica).request for w in members for replica in view.admitted(w)]
+            for resource, limit in self.limits:
+                above = sum(requested_of(request, resource) for request in requests) - limit
+                if above > 0:
+                    found[f"{group}/{resource}"] = above
+        return found
+
+    def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish workloads by their quota group."""
+        return group_of(workload, self.per, self.label)
+
+    def node_key(self, node: Node, scope: Scope) -> Hashable:
+        """Distinguish no nodes: a quota counts what is requested, wherever it lands."""
+        return None
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Refuse a label key without `per: label`, and the reverse."""
+        if (self.per == "label") != (self.label is not None):
+            return "'label' names the label key where 'per' is 'label', and only there"
+        return None
+
+
+def requested_of(request: Request, resource: str) -> int:
+    """Return how much of a resource one request asks for, in the units of `Quota.limits`."""
+    if resource == "gpus":
+        return request.gpu_milli
+    if resource in ("cpu", "memory"):
+        return int(getattr(request, resource))
+    return request.resources.get(resource, 0)

@@ -1,0 +1,71 @@
+"""`require` and `forbid`: on which nodes matched workloads must, or must not, run."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.placement import View
+from dovetail.rules.base import Part, Scope, Violations
+from dovetail.spec import Node, Spec, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeChoice:
+    """A rule on the nodes of `match.nodes`; the violation of a workload is its number of misplaced replicas."""
+
+    kind: ClassVar[str] = ""
+    unit: ClassVar[str] = "misplaced replicas"
+    grandfathered: ClassVar[bool] = True
+
+    def wrong_nodes(self, scope: Scope) -> frozenset[str]:
+        """Return the nodes that matched workloads must not run on."""
+        raise NotImplementedError
+
+    def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
+        """Return the replicas of each matched workload on wrong nodes."""
+        wrong = self.wrong_nodes(scope)
+        return {workload.id: part.misplaced(workload, wrong) for workload in scope.workloads}
+
+    def check(self, view: View, scope: Scope) -> Violations:
+        """Count the replicas of each matched workload on wrong nodes."""
+        wrong = self.wrong_nodes(scope)
+        counts = {w.id: sum(view.places[r].node in wrong for r in view.admitted(w)) for w in scope.workloads}
+        return {workload: count for workload, count in counts.items() if count}
+
+    def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish nothing beyond being matched."""
+        return None
+
+    def node_key(self, node: Node, scope: Scope) -> Hashable:
+        """Distinguish matched nodes from others."""
+        return scope.nodes is not None and node.name in scope.nodes
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Accept all: that `match.nodes` is given is checked where documents are read."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Require(_NodeChoice):
+    """Matched workloads run on matched nodes only."""
+
+    kind: ClassVar[str] = "require"
+
+    def wrong_nodes(self, scope: Scope) -> frozenset[str]:
+        """Return all nodes but the matched ones."""
+        matched = scope.nodes or frozenset()
+        return frozenset(scope.spec.cluster.by_name) - matched
+
+
+@dataclass(frozen=True, slots=True)
+class Forbid(_NodeChoice):
+    """Matched workloads never run on matched nodes."""
+
+    kind: ClassVar[str] = "forbid"
+
+    def wrong_nodes(self, scope: Scope) -> frozenset[str]:
+        """Return the matched nodes."""
+        return scope.nodes or frozenset()

@@ -1,0 +1,31 @@
+"""What each policy of a Spec applies to, and what today's state already breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dovetail.placement import Today, View
+from dovetail.rules.base import Scope, Violations
+from dovetail.spec import Policy, Spec
+
+
+def scope_of(spec: Spec, policy: Policy) -> Scope:
+    """Return what a policy applies to."""
+    selector = policy.nodes
+    nodes = None if selector is None else frozenset(n.name for n in spec.cluster.nodes if selector.selects(n))
+    return Scope(spec, policy.name, spec.matched(policy), nodes)
+
+
+def scopes_of(spec: Spec) -> Mapping[str, Scope]:
+    """Return the scopes of all policies by policy name."""
+    return {policy.name: scope_of(spec, policy) for policy in spec.policies}
+
+
+def tolerated(spec: Spec, scopes: Mapping[str, Scope], today: Today) -> Mapping[str, Violations]:
+    """Return, per hard policy, the violation of each subject that today's state has and a plan may keep (S4.5)."""
+    view = View(spec, today.places, today)
+    return {
+        policy.name: policy.rule.check(view, scopes[policy.name]) if policy.rule.grandfathered else {}
+        for policy in spec.policies
+        if policy.enforcement.kind == "hard"
+    }

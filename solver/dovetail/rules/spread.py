@@ -1,0 +1,100 @@
+"""`spread`: the replicas of each matched workload are distributed over domains."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.placement import View, obstacle
+from dovetail.rules.base import Part, Scope, Violations, level_problem
+from dovetail.spec import Node, Spec, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Bound the replicas of a workload per domain, or the difference between its fullest and emptiest domain.
+
+    The violation of a workload is, with `max_per_domain` m, the sum over domains of `max(0, replicas - m)`; with
+    `max_skew` s, `max(0, fullest - emptiest - s)` over the domains that hold a node the workload may use.
+    """
+
+    kind: ClassVar[str] = "spread"
+    unit: ClassVar[str] = "replicas too many"
+    grandfathered: ClassVar[bool] = True
+
+    over: str
+    max_per_domain: int | None = None
+    max_skew: int | None = None
+
+    def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
+        """Return the excess of each matched workload, as far as the part's domains tell it."""
+        encode = self._encode_skew if self.max_skew is not None else self._encode_excess
+        return {workload.id: encode(part, workload, scope) for workload in scope.workloads}
+
+    def _encode_excess(self, part: Part, workload: Workload, scope: Scope) -> Linear:
+        limit = self.max_per_domain or 0
+        return Linear.total(
+            part.model.positive_part(part.count([workload], domain, scope.nodes).plus(-limit))
+            for domain in part.all_domains(self.over)
+        )
+
+    def _encode_skew(self, part: Part, workload: Workload, scope: Scope) -> Linear:
+        eligible = _eligible(part.candidates(workload), scope)
+        counts = [
+            part.count([workload], domain, scope.nodes)
+            for domain in part.all_domains(self.over)
+            if not eligible.isdisjoint(domain.nodes)
+        ]
+        if len(counts) < 2:
+            return Linear()
+        ends = [part.model.range_of(count) for count in counts]
+        low = part.model.integer(min(e[0] for e in ends), max(e[1] for e in ends))
+        high = part.model.integer(min(e[0] for e in ends), max(e[1] for e in ends))
+        for count in counts:
+            part.model.require(count.minus(Linear.of(low)), lower=0)
+            part.model.require(count.minus(Linear.of(high)), upper=0)
+        return part.model.positive_part(Linear({high: 1, low: -1}, -(self.max_skew or 0)))
+
+    def check(self, view: View, scope: Scope) -> Violations:
+        """Recount each matched workload's domains."""
+        counts = {workload.id: self._violation(view, workload, scope) for workload in scope.workloads}
+        return {workload: count for workload, count in counts.items() if count}
+
+    def _violation(self, view: View, workload: Workload, scope: Scope) -> int:
+        domains = view.tenants_of_domains(self.over, [workload], scope.nodes)
+        counts = {path: who.total() for path, who in domains.items()}
+        if self.max_per_domain is not None:
+            return sum(max(0, count - self.max_per_domain) for count in counts.values())
+        eligible = _eligible(_hosts(view.spec, workload), scope)
+        paths = {view.spec.cluster.by_name[name].domain(self.over) for name in eligible} - {None}
+        reached = [counts.get(path, 0) for path in paths if path is not None]
+        return max(0, max(reached, default=0) - min(reached, default=0) - (self.max_skew or 0))
+
+    def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish every workload: each is spread by itself."""
+        return workload.id
+
+    def node_key(self, node: Node, scope: Scope) -> Hashable:
+        """Distinguish nodes by the domain, where it is wider than a node."""
+        domain = None if self.over == "node" else node.domain(self.over)
+        return domain, scope.nodes is None or node.name in scope.nodes
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Refuse unknown levels, and both or none of the two limits."""
+        if (self.max_per_domain is None) == (self.max_skew is None):
+            return "give exactly one of 'maxPerDomain' and 'maxSkew'"
+        return level_problem(spec, self.over, gpu=False)
+
+
+def _hosts(spec: Spec, workload: Workload) -> frozenset[str]:
+    return frozenset(
+        node.name
+        for node in spec.cluster.nodes
+        if any(obstacle(workload, role, node) is None for role in workload.roles)
+    )
+
+
+def _eligible(hosts: frozenset[str], scope: Scope) -> frozenset[str]:
+    return hosts if scope.nodes is None else hosts & scope.nodes

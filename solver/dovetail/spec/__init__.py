@@ -1,0 +1,37 @@
+"""The domain's words as frozen values: what the documents mean, with all units resolved (S1, S2, S4, S5).
+
+Integers throughout: compute in thousandths of a GPU (milli-GPU), memory in MiB, CPU in milli-cores, time in
+milliseconds, money in millionths per hour.
+"""
+
+from dovetail.spec.cluster import Accelerator, Cluster, Node, NodeGroup, Taint, Toleration
+from dovetail.spec.current import Current, PresentReplica
+from dovetail.spec.objective import Objective
+from dovetail.spec.policy import Enforcement, NodeSelector, Policy, Requirement, Waiver, WorkloadSelector
+from dovetail.spec.spec import Spec
+from dovetail.spec.workload import Observed, ReplicaId, Request, Role, Share, Workload
+
+__all__ = [
+    "Accelerator",
+    "Cluster",
+    "Current",
+    "Enforcement",
+    "Node",
+    "NodeGroup",
+    "NodeSelector",
+    "Objective",
+    "Observed",
+    "Policy",
+    "PresentReplica",
+    "ReplicaId",
+    "Request",
+    "Requirement",
+    "Role",
+    "Share",
+    "Spec",
+    "Taint",
+    "Toleration",
+    "Waiver",
+    "Workload",
+    "WorkloadSelector",
+]

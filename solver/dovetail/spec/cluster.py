@@ -1,0 +1,131 @@
+"""Clusters: a tree of domains whose leaves are nodes (S1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal
+
+Mechanism = Literal["devicePlugin", "fraction", "dra"]
+TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+NODE_LEVEL = "node"
+GPU_LEVEL = "gpu"
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+_NO_RESOURCES: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """One GPU product (S1.4); `memory` in MiB, as usable by a tenant of the whole card."""
+
+    name: str
+    memory: int
+    aliases: tuple[str, ...] = ()
+    source: str = ""
+    verified: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A node's taint in Kubernetes' shape; only `NoSchedule` and `NoExecute` keep replicas away."""
+
+    key: str
+    value: str = ""
+    effect: TaintEffect = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A workload's toleration in Kubernetes' shape; an empty key with `Exists` tolerates everything."""
+
+    key: str = ""
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Tell whether this toleration covers a taint, by Kubernetes' matching rules."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if not self.key:
+            return self.operator == "Exists"
+        if self.key != taint.key:
+            return False
+        return self.operator == "Exists" or self.value == taint.value
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node with what it can give to workloads: reserved amounts are already taken off (S1.3).
+
+    Parameters
+    ----------
+    domains : mapping of level name to domain path, outermost first, without the node level itself.
+    cpu, memory : allocatable milli-cores and MiB.
+    price, gpu_price : millionths per hour for the node when it hosts anything, and per GPU in use.
+    failed_gpus : indices that take nothing (S3.7).
+    """
+
+    name: str
+    group: str
+    cpu: int
+    memory: int
+    gpus: int = 0
+    accelerator: str | None = None
+    resources: Mapping[str, int] = field(default=_NO_RESOURCES)
+    domains: Mapping[str, str] = field(default=_EMPTY)
+    labels: Mapping[str, str] = field(default=_EMPTY)
+    taints: tuple[Taint, ...] = ()
+    mechanism: Mechanism = "devicePlugin"
+    price: int = 0
+    gpu_price: int = 0
+    cordoned: bool = False
+    down: bool = False
+    failed_gpus: frozenset[int] = frozenset()
+
+    def healthy_gpus(self) -> tuple[int, ...]:
+        """Return the indices of the GPUs that can hold work, ascending."""
+        if self.down:
+            return ()
+        return tuple(index for index in range(self.gpus) if index not in self.failed_gpus)
+
+    def domain(self, level: str) -> str | None:
+        """Return the path of this node's domain at a level (`node`: its own name), None where it has none."""
+        return self.name if level == NODE_LEVEL else self.domains.get(level)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """What the nodes of a group share, kept so that a scenario can add more of them (S7.1)."""
+
+    name: str
+    template: Node
+    names: tuple[str, ...]
+    generated: bool
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The domain tree: `levels` outermost first and ending in `node`; `nodes` in document order, names unique."""
+
+    name: str
+    levels: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    groups: tuple[NodeGroup, ...] = ()
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Node]:
+        """Nodes by name."""
+        return {node.name: node for node in self.nodes}
+
+    def members(self, level: str) -> Mapping[str, tuple[Node, ...]]:
+        """Return the nodes of every domain of a level, keyed by domain path, in node order."""
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            path = node.domain(level)
+            if path is not None:
+                found.setdefault(path, []).append(node)
+        return {path: tuple(nodes) for path, nodes in found.items()}

@@ -1,0 +1,31 @@
+"""The current state: what runs where today (S5.3, S6.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from dovetail.spec.workload import ReplicaId
+
+_NONE: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class PresentReplica:
+    """A running replica and its place; `gpus` ascending, empty for a replica without GPU."""
+
+    replica: ReplicaId
+    node: str
+    gpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What runs today, as observed or as the base plan says, before any judgement of it.
+
+    `elapsed` gives milliseconds of work done so far per workload, where known.
+    """
+
+    replicas: tuple[PresentReplica, ...] = ()
+    elapsed: Mapping[str, int] = field(default=_NONE)

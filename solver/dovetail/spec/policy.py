@@ -1,0 +1,127 @@
+"""Policies: who is matched, one typed rule, and how it is enforced (S4)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from dovetail.spec.cluster import Node
+from dovetail.spec.workload import Workload
+
+if TYPE_CHECKING:
+    from dovetail.rules.base import Rule
+
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One `matchExpressions` entry, with Kubernetes' meanings (`NotIn` also holds where the key is absent)."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether labels satisfy the requirement."""
+        present = self.key in labels
+        if self.operator == "Exists":
+            return present
+        if self.operator == "DoesNotExist":
+            return not present
+        inside = present and labels[self.key] in self.values
+        return inside if self.operator == "In" else not inside
+
+
+def _labels_hold(labels: Mapping[str, str], wanted: Mapping[str, str], requirements: tuple[Requirement, ...]) -> bool:
+    return all(labels.get(key) == value for key, value in wanted.items()) and all(
+        requirement.holds(labels) for requirement in requirements
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadSelector:
+    """Selects workloads; every given part must hold, none given selects all. `priority` is inclusive."""
+
+    match_labels: Mapping[str, str] = field(default=_EMPTY)
+    match_expressions: tuple[Requirement, ...] = ()
+    tenants: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    priority_min: int | None = None
+    priority_max: int | None = None
+
+    def selects(self, workload: Workload) -> bool:
+        """Tell whether a workload is selected."""
+        return (
+            _labels_hold(workload.labels, self.match_labels, self.match_expressions)
+            and (not self.tenants or workload.tenant in self.tenants)
+            and (not self.namespaces or workload.namespace in self.namespaces)
+            and (not self.names or workload.id in self.names)
+            and (not self.types or workload.type in self.types)
+            and (self.priority_min is None or workload.priority >= self.priority_min)
+            and (self.priority_max is None or workload.priority <= self.priority_max)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelector:
+    """Selects nodes; every given part must hold, none given selects all. `domains` are domain paths."""
+
+    match_labels: Mapping[str, str] = field(default=_EMPTY)
+    match_expressions: tuple[Requirement, ...] = ()
+    groups: tuple[str, ...] = ()
+    accelerators: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+
+    def selects(self, node: Node) -> bool:
+        """Tell whether a node is selected."""
+        return (
+            _labels_hold(node.labels, self.match_labels, self.match_expressions)
+            and (not self.groups or node.group in self.groups)
+            and (not self.accelerators or node.accelerator in self.accelerators)
+            and (not self.names or node.name in self.names)
+            and (not self.domains or any(path in self.domains for path in node.domains.values()))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Enforcement:
+    """How a rule binds: `hard` (never), `soft` (weight per unit of violation) or `audit` (reported only)."""
+
+    kind: Literal["hard", "soft", "audit"] = "hard"
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy as it applies: its own document's name, or its pack's (S4.2); `origin` is for people."""
+
+    name: str
+    rule: Rule
+    workloads: WorkloadSelector = WorkloadSelector()
+    nodes: NodeSelector | None = None
+    enforcement: Enforcement = Enforcement()
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """Lifts one policy for what it selects until the end of `expires`, UTC (S4.3)."""
+
+    name: str
+    policy: str
+    workloads: WorkloadSelector
+    reason: str
+    owner: str
+    expires: dt.date
+
+    def active(self, as_of: dt.date) -> bool:
+        """Tell whether the waiver still lifts its policy on a date; the expiry day is included."""
+        return as_of <= self.expires

@@ -1,0 +1,81 @@
+"""The whole meaning of a project's documents, ready to be compiled or checked against."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dovetail.spec.cluster import Accelerator, Cluster
+from dovetail.spec.current import Current
+from dovetail.spec.objective import Objective
+from dovetail.spec.policy import Policy, Waiver
+from dovetail.spec.workload import Workload
+
+ALWAYS = "always"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Everything that a plan depends on (S6.2); equal Specs give equal plans.
+
+    Parameters
+    ----------
+    workloads : sorted by id (bytes), so that the order of documents means nothing.
+    policies, waivers : sorted by name.
+    as_of : the date that waivers are judged at.
+    phases : always the single phase `always` in this version (S2.10).
+    """
+
+    name: str
+    cluster: Cluster
+    accelerators: Mapping[str, Accelerator]
+    workloads: tuple[Workload, ...]
+    policies: tuple[Policy, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    objective: Objective = field(default_factory=Objective)
+    current: Current = field(default_factory=Current)
+    as_of: dt.date | None = None
+    phases: tuple[str, ...] = (ALWAYS,)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Workload]:
+        """Workloads by id."""
+        return {workload.id: workload for workload in self.workloads}
+
+    @cached_property
+    def bands(self) -> tuple[int, ...]:
+        """Lowest priority of each band, highest band first (S5.1)."""
+        if self.objective.bands:
+            return tuple(sorted(self.objective.bands, reverse=True))
+        return tuple(sorted({workload.priority for workload in self.workloads}, reverse=True))
+
+    def band_of(self, workload: Workload) -> int:
+        """Return the band of a workload: the highest band its priority reaches, else the lowest band."""
+        for band in self.bands:
+            if workload.priority >= band:
+                return band
+        return self.bands[-1]
+
+    def active_waivers(self, policy: str) -> tuple[Waiver, ...]:
+        """Return the waivers that lift a policy on the Spec's date."""
+        if self.as_of is None:
+            return ()
+        return tuple(w for w in self.waivers if w.policy == policy and w.active(self.as_of))
+
+    def expired_waivers(self) -> tuple[Waiver, ...]:
+        """Return the waivers that no longer lift anything on the Spec's date (S4.3)."""
+        if self.as_of is None:
+            return ()
+        return tuple(waiver for waiver in self.waivers if not waiver.active(self.as_of))
+
+    def matched(self, policy: Policy) -> tuple[Workload, ...]:
+        """Return the workloads a policy applies to, waived ones left out."""
+        waivers = self.active_waivers(policy.name)
+        return tuple(
+            workload
+            for workload in self.workloads
+            if policy.workloads.selects(workload)
+            and not any(waiver.workloads.selects(workload) for waiver in waivers)
+        )

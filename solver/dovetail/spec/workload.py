@@ -1,0 +1,126 @@
+"""Workloads: replicas of one or more roles and what each replica asks for (S2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+from dovetail.spec.cluster import Toleration
+
+WorkloadType = Literal["gang", "service", "job"]
+Isolation = Literal["none", "memory", "fault"]
+Mix = Literal["none", "perRole", "any"]
+MILLI = 1000
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+_NO_RESOURCES: Mapping[str, int] = MappingProxyType({})
+
+
+class ReplicaId(NamedTuple):
+    """A replica's identity: `[namespace/]workload[.role]#index` (documents' identity rule)."""
+
+    workload: str
+    role: str
+    ordinal: int
+
+    def __str__(self) -> str:
+        """Return the canonical text of the identity."""
+        return f"{self.role_id}#{self.ordinal}"
+
+    @property
+    def role_id(self) -> str:
+        """`[namespace/]workload[.role]`, the part that all replicas of a role share."""
+        return f"{self.workload}.{self.role}" if self.role else self.workload
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Part of one GPU: `compute` in milli-GPU; `memory` in MiB, None for the same fraction of the card (S2.2)."""
+
+    compute: int
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one replica asks for: whole GPUs of one node, a share of one GPU, or no GPU; plus host resources."""
+
+    cpu: int = 0
+    memory: int = 0
+    gpus: int = 0
+    share: Share | None = None
+    resources: Mapping[str, int] = field(default=_NO_RESOURCES)
+
+    @property
+    def gpu_milli(self) -> int:
+        """Requested milli-GPU, 0 for a replica without GPU."""
+        return self.share.compute if self.share else MILLI * self.gpus
+
+    @property
+    def gpu_count(self) -> int:
+        """On how many GPUs of its node a replica lands."""
+        return 1 if self.share else self.gpus
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a replica really uses: `compute` in milli-GPU, `memory` in MiB; reported, never guessed (S5.6)."""
+
+    compute: int | None = None
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Alike replicas of a workload; `name` is empty for a workload without roles.
+
+    `value` is what one admitted replica is worth: milli-GPU by default (S2.9), milli-cores without a GPU.
+    """
+
+    name: str
+    replicas: int
+    request: Request
+    value: int
+    accelerators: tuple[str, ...] = ()
+    observed: Observed | None = None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload with the defaults of its type resolved (S2.1)."""
+
+    id: str
+    namespace: str
+    name: str
+    type: WorkloadType
+    roles: tuple[Role, ...]
+    tenant: str = ""
+    labels: Mapping[str, str] = field(default=_EMPTY)
+    priority: int = 0
+    atomic: bool = False
+    min_replicas: int = 0
+    movable: bool = True
+    preemptible: bool = False
+    mix: Mix = "none"
+    isolation: Isolation = "none"
+    tolerations: tuple[Toleration, ...] = ()
+    checkpoint_every: int | None = None
+    restart: int = 0
+
+    @cached_property
+    def by_role(self) -> Mapping[str, Role]:
+        """Roles by name."""
+        return {role.name: role for role in self.roles}
+
+    @property
+    def replicas(self) -> int:
+        """Replicas over all roles."""
+        return sum(role.replicas for role in self.roles)
+
+    def replica_ids(self) -> Iterator[ReplicaId]:
+        """Yield every replica's identity, role by role, by index."""
+        for role in self.roles:
+            for index in range(role.replicas):
+                yield ReplicaId(self.id, role.name, index)

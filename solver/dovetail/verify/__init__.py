@@ -1,0 +1,1 @@
+"""The verifier: Spec and plan in, every check recomputed, no solver."""
