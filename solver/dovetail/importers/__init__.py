@@ -1,0 +1,1 @@
+"""Importers: other formats in, documents out.  `dovetail.importers.table` lists them."""

@@ -1,0 +1,99 @@
+"""What an importer makes: the files of a project, and how they reach the disk."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedProject:
+    """The documents that an importer made.
+
+    Parameters
+    ----------
+    files
+        Text by file name; names are relative, with ``/`` between their parts.
+    owned
+        Every name that this importer may ever write.  When an older import is replaced, owned files
+        that are no longer among `files` go, so that no document of the older import stays behind.
+    """
+
+    files: Mapping[str, str]
+    owned: frozenset[str]
+
+
+class OutputExists(Exception):
+    """Files are in the way, and nobody said that they may be replaced.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        What is in the way, sorted.
+    """
+
+    def __init__(self, paths: tuple[Path, ...]) -> None:
+        super().__init__(", ".join(map(str, paths)))
+        self.paths = paths
+
+
+def write_project(project: ImportedProject, out: Path, *, overwrite: bool = False) -> tuple[Path, ...]:
+    """Write a project's files below a directory, which is made if it does not exist.
+
+    Everything is first written to a scratch directory and then moved: a new directory appears whole or
+    not at all, and in one that holds something already each file is replaced whole.  Other files there
+    are left alone.
+
+    Returns
+    -------
+    tuple of Path
+        The files written, sorted.
+
+    Raises
+    ------
+    OutputExists
+        If `out` is not a directory, or if it holds a file of this project and `overwrite` is False;
+        then nothing was changed.
+    """
+    existing = _in_the_way(project, out)
+    if existing and not (overwrite and out.is_dir()):
+        raise OutputExists(existing)
+    into = out.is_dir()
+    # On the file system that the files will stay on, so that moving them is one step each.
+    beside = out if into else out.parent
+    beside.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=beside, prefix=".import-") as scratch:
+        # A directory of its own inside: the scratch one is readable by its maker only.
+        draft = Path(scratch) / "draft"
+        _write_all(project.files, draft)
+        if into:
+            _move_into(draft, out, project)
+        else:
+            draft.rename(out)
+    return tuple(sorted(out / name for name in project.files))
+
+
+def _in_the_way(project: ImportedProject, out: Path) -> tuple[Path, ...]:
+    if os.path.lexists(out) and not out.is_dir():
+        return (out,)
+    names = project.owned | project.files.keys()
+    return tuple(sorted(out / name for name in names if os.path.lexists(out / name)))
+
+
+def _write_all(files: Mapping[str, str], draft: Path) -> None:
+    draft.mkdir()
+    for name, text in files.items():
+        path = draft / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _move_into(draft: Path, out: Path, project: ImportedProject) -> None:
+    for name in sorted(project.files):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (draft / name).replace(out / name)
+    for name in sorted(project.owned - project.files.keys()):
+        (out / name).unlink(missing_ok=True)

@@ -1,0 +1,62 @@
+"""The table of importers, in the order in which help shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dovetail.importers.openb import import_openb
+from dovetail.importers.project import ImportedProject
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file that an importer reads.
+
+    Parameters
+    ----------
+    option
+        The key in `Importer.run`'s mapping, and the name of the command's option.
+    help
+        What the file holds, for the option's help.
+    """
+
+    option: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """One format that can be imported.
+
+    Parameters
+    ----------
+    name
+        The word after ``dovetail import``.
+    summary
+        What it imports, in one line.
+    inputs
+        The files it needs, every one of them.
+    run
+        From the path of each input to the documents; raises `dovetail.faults.Refused`.
+    """
+
+    name: str
+    summary: str
+    inputs: tuple[Input, ...]
+    run: Callable[[Mapping[str, Path]], ImportedProject]
+
+
+IMPORTERS: tuple[Importer, ...] = (
+    Importer(
+        name="openb",
+        summary="the Alibaba GPU trace 2023 (openb): its nodes and one of its lists of pods",
+        inputs=(
+            Input("nodes", "CSV with the columns sn, cpu_milli, memory_mib, gpu, model"),
+            Input("pods", "CSV with the columns name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec"),
+        ),
+        run=lambda inputs: import_openb(inputs["nodes"], inputs["pods"]),
+    ),
+)
+"""Every importer; a new one is one module and one entry here."""
