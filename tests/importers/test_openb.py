@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
 
 from dovetail.hostlist import expand
 from dovetail.importers.openb import import_openb
@@ -115,6 +118,18 @@ def test_the_whole_trace_survives_in_a_few_thousand_lines(table: str, data: Path
     assert _nodes_in(project) == _nodes_of(nodes)
     assert _pods_in(project) == _pods_of(pods)
     assert sum(text.count("\n") for text in project.files.values()) < 4000
+
+
+def test_every_document_keeps_to_its_schema(small: ImportedProject, root: Path) -> None:
+    schemas = [json.loads(path.read_text(encoding="utf-8")) for path in (root / "schemas").rglob("*.json")]
+    registry: Registry[Any] = Registry().with_resources(
+        (schema["$id"], Resource.from_contents(schema)) for schema in schemas
+    )
+    (whole,) = (schema for schema in schemas if schema["$id"].endswith("/all.json"))
+    validator = Draft202012Validator(whole, registry=registry)
+    documents = [document for text in small.files.values() for document in yaml.safe_load_all(text)]
+    assert len(documents) == 12
+    assert [error.message for document in documents for error in validator.iter_errors(document)] == []
 
 
 def test_nodes_alike_are_one_group_and_keep_their_names(small: ImportedProject) -> None:

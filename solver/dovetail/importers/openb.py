@@ -276,13 +276,14 @@ def _group_name(shape: NodeShape) -> str:
 
 def _accelerators(models: Sequence[str]) -> str:
     heading = emit.comment(
-        "Models of the trace that the built-in catalogue does not hold; the trace tells only their names.",
+        "Models of the trace that the built-in catalogue does not hold; the trace tells their names alone.",
         f"The memory of {STAND_IN_MEMORY} is a stand-in on which no share depends: the trace's pods ask for",
         "thousandths of a GPU, and a share without a figure for memory takes that fraction of the card.",
     )
-    spec = [f"  memory: {STAND_IN_MEMORY}"]
+    source = emit.text("the trace tells the name alone; memory is a stand-in")
+    spec = [f"  memory: {STAND_IN_MEMORY}", f"  source: {source}", "  verified: false"]
     documents = [
-        emit.document("Accelerator", {"name": accelerator(model)}, [*spec, f"  aliases: [{emit.text(model)}]"])
+        emit.document("Accelerator", {"name": accelerator(model)}, [f"  aliases: [{emit.text(model)}]", *spec])
         for model in models
     ]
     return emit.file(heading, documents)
