@@ -1,0 +1,348 @@
+"""Every leaf of the schemas of documents that people write reaches the Spec, or is refused (`DT1900`).
+
+A leaf is named after the innermost shared definition that holds it: `Cluster.spec.levels[].name`, `request.cpu`,
+`rule quota.limit.gpus`. `[]` is any entry of a list, `.*` any key of a mapping, `.*=` the value under it. A place
+that uses a shared definition is a leaf as well (`Workload.spec.request`), so that no use of one is forgotten.
+"""
+
+import dataclasses
+import importlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+
+SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
+BASE = "https://dovetail.dev/schemas/v1alpha1/"
+UNSUPPORTED = "x-dovetail-unsupported"
+READ = ["Project", "Cluster", "Accelerator", "Workload", "Policy", "PolicyPack", "Waiver", "Objective", "Placement"]
+READ += ["Scenario", "Sweep", "PolicyTest"]
+
+READING = "reading"  # says which documents there are, and of which kind
+NOTE = "note"  # for people; changes nothing in a plan
+SCENARIO = "scenario"  # changes documents before they are built, or is judged on the finished plan
+
+REACHES: dict[str, str] = {
+    "Project.apiVersion": READING,
+    "Project.kind": READING,
+    "Project.metadata": "Spec.name",
+    "metadata.name": "Workload.name",
+    "metadata.namespace": "Workload.namespace",
+    "metadata.labels": "Workload.labels",
+    "labels.*": "Workload.labels",
+    "labels.*=": "Workload.labels",
+    "metadata.annotations.*": NOTE,
+    "metadata.annotations.*=": NOTE,
+    "Project.spec.documents[]": READING,
+    "Project.spec.packs[]": "Spec.policies",
+    "Project.spec.withoutPolicies[]": "Spec.policies",
+    "Project.spec.objective": "Spec.objective",
+    "Project.spec.tenants[]": READING,
+    "Cluster.apiVersion": READING,
+    "Cluster.kind": READING,
+    "Cluster.metadata": "Cluster.name",
+    "Cluster.spec.levels[].name": "Cluster.levels",
+    "Cluster.spec.nodeGroups[]": "Cluster.groups",
+    "nodeGroup.name": "NodeGroup.name",
+    "nodeGroup.count": "NodeGroup.names",
+    "nodeGroup.names[]": "NodeGroup.names",
+    "nodeGroup.accelerator": "Node.accelerator",
+    "nodeGroup.gpus": "Node.gpus",
+    "nodeGroup.cpu": "Node.cpu",
+    "nodeGroup.memory": "Node.memory",
+    "nodeGroup.resources": "Node.resources",
+    "resources.*": "Node.resources",
+    "resources.*=": "Node.resources",
+    "nodeGroup.reserved.cpu": "Node.cpu",
+    "nodeGroup.reserved.memory": "Node.memory",
+    "nodeGroup.domains.*": "Node.domains",
+    "nodeGroup.domains.*=.size": "Node.domains",
+    "nodeGroup.domains.*=.sizes[]": "Node.domains",
+    "nodeGroup.domains.*=.ranges.*": "Node.domains",
+    "nodeGroup.domains.*=.ranges.*=": "Node.domains",
+    "nodeGroup.domains.*=.ranges.*=[]": "Node.domains",
+    "nodeGroup.domains.*=.fromLabel": "Node.domains",
+    "nodeGroup.domains.*=.name": "Node.domains",
+    "nodeGroup.labels": "Node.labels",
+    "nodeGroup.taints[]": "Node.taints",
+    "taint.key": "Taint.key",
+    "taint.value": "Taint.value",
+    "taint.effect": "Taint.effect",
+    "nodeGroup.sharing.mechanism": "Node.mechanism",
+    "nodeGroup.pricePerHour": "Node.price",
+    "nodeGroup.pricePerGpuHour": "Node.gpu_price",
+    "Cluster.spec.nodes.*": "Node.name",
+    "Cluster.spec.nodes.*=": "Cluster.nodes",
+    "nodeOverride.cordoned": "Node.cordoned",
+    "nodeOverride.failed": "Node.down",
+    "nodeOverride.failedGpus[]": "Node.failed_gpus",
+    "nodeOverride.labels": "Node.labels",
+    "Accelerator.apiVersion": READING,
+    "Accelerator.kind": READING,
+    "Accelerator.metadata": "Spec.accelerators",
+    "acceleratorMetadata.name": "Accelerator.name",
+    "acceleratorMetadata.namespace": NOTE,
+    "acceleratorMetadata.labels": NOTE,
+    "acceleratorMetadata.annotations.*": NOTE,
+    "acceleratorMetadata.annotations.*=": NOTE,
+    "Accelerator.spec.memory": "Accelerator.memory",
+    "Accelerator.spec.aliases[]": "Accelerator.aliases",
+    "Accelerator.spec.vendor": NOTE,
+    "Accelerator.spec.source": "Accelerator.source",
+    "Accelerator.spec.verified": "Accelerator.verified",
+    "Workload.apiVersion": READING,
+    "Workload.kind": READING,
+    "Workload.metadata": "Workload.id",
+    "Workload.spec.type": "Workload.type",
+    "Workload.spec.priority": "Workload.priority",
+    "Workload.spec.tenant": "Workload.tenant",
+    "Workload.spec.replicas": "Role.replicas",
+    "Workload.spec.request": "Role.request",
+    "request.gpus": "Request.gpus",
+    "request.share.compute": "Share.compute",
+    "request.share.memory": "Share.memory",
+    "request.cpu": "Request.cpu",
+    "request.memory": "Request.memory",
+    "request.resources": "Request.resources",
+    "Workload.spec.roles[].name": "Role.name",
+    "Workload.spec.roles[].replicas": "Role.replicas",
+    "Workload.spec.roles[].request": "Role.request",
+    "Workload.spec.roles[].accelerators": "Role.accelerators",
+    "acceleratorChoices[]": "Role.accelerators",
+    "acceleratorChoices[].name": "Role.accelerators",
+    "Workload.spec.roles[].value": "Role.value",
+    "Workload.spec.roles[].observed": "Role.observed",
+    "observed.compute": "Observed.compute",
+    "observed.memory": "Observed.memory",
+    "Workload.spec.accelerators": "Role.accelerators",
+    "Workload.spec.mix": "Workload.mix",
+    "Workload.spec.atomic": "Workload.atomic",
+    "Workload.spec.minReplicas": "Workload.min_replicas",
+    "Workload.spec.movable": "Workload.movable",
+    "Workload.spec.preemptible": "Workload.preemptible",
+    "Workload.spec.tolerations[]": "Workload.tolerations",
+    "toleration.key": "Toleration.key",
+    "toleration.operator": "Toleration.operator",
+    "toleration.value": "Toleration.value",
+    "toleration.effect": "Toleration.effect",
+    "Workload.spec.checkpointEvery": "Workload.checkpoint_every",
+    "Workload.spec.restart": "Workload.restart",
+    "Workload.spec.value": "Role.value",
+    "Workload.spec.observed": "Role.observed",
+    "Workload.spec.isolation": "Workload.isolation",
+    "Workload.spec.phases[]": "Spec.phases",
+    "Policy.apiVersion": READING,
+    "Policy.kind": READING,
+    "Policy.metadata": "Policy.name",
+    "Policy.spec.description": NOTE,
+    "Policy.spec.match": "Policy.workloads",
+    "match.workloads": "Policy.workloads",
+    "workloadSelector.matchLabels": "WorkloadSelector.match_labels",
+    "workloadSelector.matchExpressions": "WorkloadSelector.match_expressions",
+    "matchExpressions[].key": "Requirement.key",
+    "matchExpressions[].operator": "Requirement.operator",
+    "matchExpressions[].values[]": "Requirement.values",
+    "workloadSelector.tenants[]": "WorkloadSelector.tenants",
+    "workloadSelector.namespaces[]": "WorkloadSelector.namespaces",
+    "workloadSelector.names[]": "WorkloadSelector.names",
+    "workloadSelector.types[]": "WorkloadSelector.types",
+    "workloadSelector.priority.min": "WorkloadSelector.priority_min",
+    "workloadSelector.priority.max": "WorkloadSelector.priority_max",
+    "match.nodes": "Policy.nodes",
+    "nodeSelector.matchLabels": "NodeSelector.match_labels",
+    "nodeSelector.matchExpressions": "NodeSelector.match_expressions",
+    "nodeSelector.groups[]": "NodeSelector.groups",
+    "nodeSelector.accelerators[]": "NodeSelector.accelerators",
+    "nodeSelector.names[]": "NodeSelector.names",
+    "nodeSelector.domains[]": "NodeSelector.domains",
+    "Policy.spec.rule": "Policy.rule",
+    "rule.separate": "Policy.rule",
+    "rule separate.by": "Separate.by",
+    "rule separate.label": "Separate.label",
+    "rule separate.at": "Separate.at",
+    "rule.spread": "Policy.rule",
+    "rule spread.over": "Spread.over",
+    "rule spread.maxPerDomain": "Spread.max_per_domain",
+    "rule spread.maxSkew": "Spread.max_skew",
+    "rule.exclusive": "Policy.rule",
+    "rule exclusive.at": "Exclusive.at",
+    "rule.require": "Policy.rule",
+    "rule require": "Require",
+    "rule.forbid": "Policy.rule",
+    "rule forbid": "Forbid",
+    "rule.quota": "Policy.rule",
+    "rule quota.per": "Quota.per",
+    "rule quota.label": "Quota.label",
+    "rule quota.limit.gpus": "Quota.limits",
+    "rule quota.limit.cpu": "Quota.limits",
+    "rule quota.limit.memory": "Quota.limits",
+    "rule.move": "Policy.rule",
+    "rule move.maxMoves": "Move.max_moves",
+    "rule move.never": "Move.never",
+    "rule.admission": "Policy.rule",
+    "rule admission": "Admission",
+    "Policy.spec.enforcement": "Policy.enforcement",
+    "enforcement": "Enforcement.kind",
+    "enforcement.soft.tier": "Enforcement.kind",
+    "enforcement.soft.weight": "Enforcement.weight",
+    "PolicyPack.apiVersion": READING,
+    "PolicyPack.kind": READING,
+    "PolicyPack.metadata": "Policy.origin",
+    "PolicyPack.spec.version": NOTE,
+    "PolicyPack.spec.description": NOTE,
+    "PolicyPack.spec.policies[].name": "Policy.name",
+    "PolicyPack.spec.policies[].description": NOTE,
+    "PolicyPack.spec.policies[].match": "Policy.workloads",
+    "PolicyPack.spec.policies[].rule": "Policy.rule",
+    "PolicyPack.spec.policies[].enforcement": "Policy.enforcement",
+    "Waiver.apiVersion": READING,
+    "Waiver.kind": READING,
+    "Waiver.metadata": "Waiver.name",
+    "Waiver.spec.policy": "Waiver.policy",
+    "Waiver.spec.match.workloads": "Waiver.workloads",
+    "Waiver.spec.reason": "Waiver.reason",
+    "Waiver.spec.owner": "Waiver.owner",
+    "Waiver.spec.expires": "Waiver.expires",
+    "Objective.apiVersion": READING,
+    "Objective.kind": READING,
+    "Objective.metadata": "Objective.name",
+    "Objective.spec.bands[]": "Objective.bands",
+    "Objective.spec.tiers[]": "Objective.tiers",
+    "Objective.spec.tiers[].disruption[]": "Objective.disruption",
+    "Placement.apiVersion": READING,
+    "Placement.kind": READING,
+    "Placement.metadata": READING,
+    "Placement.spec.placements.*": "PresentReplica.replica",
+    "Placement.spec.placements.*=.node": "PresentReplica.node",
+    "Placement.spec.placements.*=.gpus[]": "PresentReplica.gpus",
+    "Placement.spec.running.*": "Current.elapsed",
+    "Placement.spec.running.*=.elapsed": "Current.elapsed",
+    "Scenario.apiVersion": READING,
+    "Scenario.kind": READING,
+    "Scenario.metadata": SCENARIO,
+    "Scenario.spec.description": NOTE,
+    "Scenario.spec.patches[]": SCENARIO,
+    "patch.add.group": SCENARIO,
+    "patch.add.nodes": SCENARIO,
+    "patch.fail.*": SCENARIO,
+    "patch.fail.*=": SCENARIO,
+    "patch.cordon.*": SCENARIO,
+    "patch.cordon.*=": SCENARIO,
+    "patch.scale.workload": SCENARIO,
+    "patch.scale.role": SCENARIO,
+    "patch.scale.replicas": SCENARIO,
+    "patch.drop.workload": SCENARIO,
+    "patch.drop.policy": SCENARIO,
+    "patch.set.apiVersion": SCENARIO,
+    "patch.set.kind": SCENARIO,
+    "patch.set.metadata": SCENARIO,
+    "patch.set.spec": SCENARIO,
+    "Scenario.spec.expect[]": SCENARIO,
+    "expectation.workload": SCENARIO,
+    "expectation.admitted": SCENARIO,
+    "expectation.replicas": SCENARIO,
+    "expectation.summary": SCENARIO,
+    "expectation.tier": SCENARIO,
+    "expectation.status": SCENARIO,
+    "expectation.policy": SCENARIO,
+    "expectation.result": SCENARIO,
+    "expectation.atMost": SCENARIO,
+    "expectation.atLeast": SCENARIO,
+    "expectation.equals": SCENARIO,
+}
+
+
+class Walker:
+    """Collects honoured leaves; what is marked as unsupported is left out with all below it."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, Any] = {}
+        self._seen: set[str] = set()
+
+    def leaves(self, kind: str) -> Iterator[str]:
+        """Yield the leaves of a kind that no earlier call has met."""
+        yield from self._walk({"$ref": f"{kind.lower()}.schema.json"}, BASE, kind)
+
+    def _walk(self, schema: dict[str, Any], base: str, path: str) -> Iterator[str]:
+        if UNSUPPORTED in schema:
+            return
+        if "$ref" in schema:
+            yield from self._follow(urljoin(base, schema["$ref"]), path)
+            return
+        if is_leaf(schema):
+            yield path
+        if isinstance(schema.get("propertyNames"), dict):
+            yield f"{path}.*"
+        for name, sub in schema.get("properties", {}).items():
+            yield from self._walk(sub, base, f"{path}.{name}")
+        if isinstance(schema.get("additionalProperties"), dict):
+            yield from self._walk(schema["additionalProperties"], base, f"{path}.*=")
+        if "items" in schema:
+            yield from self._walk(schema["items"], base, f"{path}[]")
+
+    def _follow(self, target: str, path: str) -> Iterator[str]:
+        schema = self._lookup(target)
+        name = shared_name(target, schema)
+        if name is None:
+            yield from self._walk(schema, target, path)
+            return
+        yield path
+        if name not in self._seen:
+            self._seen.add(name)
+            yield from self._walk(schema, target, name)
+
+    def _lookup(self, target: str) -> dict[str, Any]:
+        file, _, pointer = target.removeprefix(BASE).partition("#")
+        if file not in self._files:
+            self._files[file] = json.loads((SCHEMAS / file).read_text(encoding="utf-8"))
+        schema = self._files[file]
+        for part in pointer.split("/")[1:]:
+            schema = schema[part]
+        assert isinstance(schema, dict)
+        return schema
+
+
+def has_parts(schema: dict[str, Any]) -> bool:
+    if schema.get("properties") or "items" in schema:
+        return True
+    return isinstance(schema.get("additionalProperties"), dict)
+
+
+def is_leaf(schema: dict[str, Any]) -> bool:
+    """Return whether a value can be plain: it has no parts, or may be written as a word or number instead."""
+    types = schema.get("type", [])
+    kinds = {types} if isinstance(types, str) else set(types)
+    return not has_parts(schema) or bool(kinds - {"object", "array"})
+
+
+def shared_name(target: str, schema: dict[str, Any]) -> str | None:
+    """Return the name that leaves below a shared definition go by; None for a plain value or a whole document."""
+    file, _, pointer = target.removeprefix(BASE).partition("#")
+    if file.startswith("rules/"):
+        return f"rule {schema['title'].removeprefix('Rule ')}"
+    return pointer.rpartition("/")[2] if pointer and has_parts(schema) else None
+
+
+def honoured() -> list[str]:
+    walker = Walker()
+    return [leaf for kind in READ for leaf in walker.leaves(kind)]
+
+
+def test_every_honoured_leaf_has_a_destination() -> None:
+    assert sorted(set(honoured()) - set(REACHES)) == []
+
+
+def test_every_destination_belongs_to_an_honoured_leaf() -> None:
+    assert sorted(set(REACHES) - set(honoured())) == []
+
+
+@pytest.mark.parametrize("destination", sorted(set(REACHES.values()) - {READING, NOTE, SCENARIO}))
+def test_every_destination_is_an_attribute_of_the_spec(destination: str) -> None:
+    owner, _, attribute = destination.partition(".")
+    modules = [importlib.import_module(name) for name in ("dovetail.spec", "dovetail.rules")]
+    found = next((getattr(module, owner) for module in modules if hasattr(module, owner)), None)
+    assert found is not None, owner
+    assert not attribute or attribute in {field.name for field in dataclasses.fields(found)}
