@@ -1,0 +1,37 @@
+"""The commands; `TABLE` is the one place that lists them, in the order that help shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command.
+
+    Parameters
+    ----------
+    name : the word after `dovetail`.
+    summary : what it does, in one line.
+    module : where its function `run` (or, for a group of commands, its `app`) is; imported when it is called.
+    """
+
+    name: str
+    summary: str
+    module: str
+
+
+TABLE: tuple[Command, ...] = (
+    Command("init", "Write a small project that plans at once.", "init"),
+    Command("validate", "Check the documents: syntax, schemas, references, arithmetic.", "validate"),
+    Command("plan", "Solve, show the difference to the base, write the plan.", "plan"),
+    Command("verify", "Check a plan against the documents, without any solver.", "verify"),
+    Command("diff", "Show what changes from one plan to another, and what it costs.", "diff"),
+    Command("show", "Read a plan.", "show"),
+    Command("whatif", "Plan a scenario and show it beside the base.", "whatif"),
+    Command("import", "Turn files of other formats into documents.", "importing"),
+    Command("explain", "Say what a code means.", "explain"),
+    Command("schema", "Print the JSON Schema of a kind of document.", "schema"),
+    Command("fmt", "Write documents and plans in their canonical form.", "fmt"),
+    Command("version", "Print the version.", "version"),
+)

@@ -1,0 +1,124 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Annotated, Optional
+
+import typer
+
+from dovetail.quantities import QuantityError, parse_date, parse_duration
+from dovetail_cli.problems import usage
+from dovetail_cli.render.words import printable
+
+PathArgument = Annotated[str, typer.Argument(metavar="[PATH]", help="Directory or file of the project.")]
+# typer reads these annotations at run time, hence Optional where it stands inside Annotated.
+OptionalPath = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Argument(metavar="[PATH]", help="Directory or file of the project, for what only documents know."),
+]
+AsOf = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--as-of", metavar="DATE", help="Date that waivers are judged at (YYYY-MM-DD); default today, UTC."),
+]
+Current = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--current", metavar="FILE", help="What runs today: a Placement document or a plan."),
+]
+MaxMoves = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--max-moves", min=0, metavar="N", help="Move at most N running replicas."),
+]
+Pin = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--pin", metavar="WORKLOAD", help="Move no replica of this workload; repeatable."),
+]
+Detail = Annotated[bool, typer.Option("--detail", help="Show every replica and everything unchanged.")]
+TellChanges = Annotated[bool, typer.Option("--exit-code", help="End with 2 where there are changes.")]
+Also = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--also", metavar="FORMAT=FILE", help="Write another rendering of the same run; repeatable."),
+]
+Output = Annotated[str, typer.Option("-o", "--output", metavar="FORMAT", help="How to print the result.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """The largest gaps that a run accepts: of the admitted tiers, and of tiers by name."""
+
+    admitted: float | None = None
+    tiers: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+    def of(self, tier: str) -> float | None:
+        """Return the largest gap of a tier, None where any will do."""
+        if tier in self.tiers:
+            return self.tiers[tier]
+        return self.admitted if tier.startswith(("admitted[", "admitted-cpu[")) else None
+
+
+def gaps(given: Iterable[str]) -> Gaps:
+    """Read the values of `--gap`: `0.01` for the admitted tiers, `TIER=G` for one tier."""
+    admitted: float | None = None
+    tiers: dict[str, float] = {}
+    for text in given:
+        tier, equals, number = text.rpartition("=")
+        value = _ratio(number, text)
+        if equals:
+            tiers[tier] = value
+        else:
+            admitted = value
+    return Gaps(admitted, tiers)
+
+
+def _ratio(number: str, text: str) -> float:
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise usage(f"--gap {printable(text)}: expected a number from 0 to 1", "0.01 is one per cent; TIER=G is one tier's")
+    return value
+
+
+def seconds(text: str | None) -> float | None:
+    """Read a time limit such as `60s` or `5m`; a plain number is seconds."""
+    if text is None:
+        return None
+    try:
+        milliseconds = parse_duration(f"{text}s" if text.replace(".", "", 1).isdigit() else text)
+    except QuantityError as error:
+        raise usage(f"--time-limit: {error}", "write it as 60s, 5m or 1h30m") from None
+    if milliseconds <= 0:
+        raise usage("--time-limit must be more than nothing")
+    return milliseconds / 1000
+
+
+def as_of(text: str | None) -> dt.date:
+    """Read the date that waivers are judged at; by default today, UTC."""
+    if text is None:
+        return dt.datetime.now(dt.UTC).date()
+    try:
+        return parse_date(text)
+    except QuantityError as error:
+        raise usage(f"--as-of: {error}", "write it as 2026-12-31") from None
+
+
+def output(given: str, allowed: tuple[str, ...]) -> str:
+    """Return the format asked for."""
+    if given not in allowed:
+        raise usage(f"-o {printable(given)}: this command prints {', '.join(allowed)}")
+    return given
+
+
+def renderings(given: Iterable[str], allowed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Read the values of `--also` into pairs of format and file."""
+    found = []
+    for text in given:
+        name, equals, file = text.partition("=")
+        if not equals or not file or name not in allowed:
+            raise usage(f"--also {printable(text)}: expected FORMAT=FILE, FORMAT one of {', '.join(allowed)}")
+        found.append((name, file))
+    return tuple(found)
