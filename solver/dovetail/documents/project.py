@@ -1,0 +1,214 @@
+"""Loads a project: its file, the documents it names, its policy packs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dovetail import resources
+from dovetail.documents.document import Document
+from dovetail.documents.kinds import API_VERSION, READ_KINDS, WRITTEN_KINDS
+from dovetail.documents.paths import ENDINGS, MOST_FILES, files_below, is_inside, matching, stays_inside
+from dovetail.documents.reading import check_all, duplicate_faults, read_source, source_of_file
+from dovetail.documents.source import Source
+from dovetail.faults import Fault, FaultLog, Position, nearest
+
+PROJECT_FILE: Final = "dovetail.yaml"
+SHIPPED: Final = "dovetail:policies/"
+"""Stands before the file names of shipped packs in faults."""
+
+_KIND_LINE: Final = re.compile(r"^kind:[ \t]*[\"']?([A-Za-z]+)", re.MULTILINE)
+_ANY_KIND: Final = re.compile(rf"kind[\"']?[ \t]*:[ \t]*[\"']?(?:{'|'.join(READ_KINDS)})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSet:
+    """All documents of a project, packs included, each checked by itself.
+
+    Parameters
+    ----------
+    documents
+        In canonical order: by kind, namespace, name; never by file.
+    root
+        The directory that paths are relative to.
+    warnings
+        Faults that do not refuse the project.
+    """
+
+    documents: tuple[Document, ...]
+    root: Path
+    warnings: tuple[Fault, ...] = ()
+
+    def of_kind(self, kind: str) -> tuple[Document, ...]:
+        """Return the documents of one kind, in canonical order."""
+        return tuple(document for document in self.documents if document.kind == kind)
+
+    def find(self, kind: str, name: str, namespace: str | None = None) -> Document | None:
+        """Return one document by its identity."""
+        wanted = (kind, namespace, name)
+        return next((d for d in self.documents if (d.kind, d.namespace, d.name) == wanted), None)
+
+    @property
+    def project(self) -> Document | None:
+        """The Project document, where there is one."""
+        found = self.of_kind("Project")
+        return found[0] if found else None
+
+
+def load_project(path: str | Path) -> DocumentSet:
+    """Load a directory with a ``dovetail.yaml``, a directory without, or a single file.
+
+    Without a project file, every YAML and JSON file directly in the directory is read that holds documents of ours;
+    foreign documents in them are left alone. What dovetail writes (plans and reports) is never read here.
+
+    Raises
+    ------
+    Refused
+        With all faults of all documents together.
+    """
+    loader = _Loader(Path(path), str(path))
+    documents = loader.load()
+    loader.log.raise_if_errors()
+    return DocumentSet(tuple(sorted(documents, key=_canonical)), loader.root, loader.log.warnings)
+
+
+def _canonical(document: Document) -> tuple[int, str, str, str]:
+    return READ_KINDS.index(document.kind), document.namespace or "", document.name, document.file
+
+
+class _Loader:
+    """Loads one project; the log holds what is wrong with it."""
+
+    def __init__(self, path: Path, shown: str) -> None:
+        self.log = FaultLog()
+        self.root = path if path.is_dir() else path.parent
+        self._path = path
+        self._shown = shown
+
+    def load(self) -> list[Document]:
+        """Return the documents without faults."""
+        documents = self._raw()
+        if not documents and not self.log.errors:
+            self.log.add("DT1016", f"no documents found in {self._shown}")
+        documents += list(self._packs(documents))
+        self.log.extend(duplicate_faults(documents))
+        self._check_one_project(documents)
+        return check_all(documents, self.log)
+
+    def _raw(self) -> list[Document]:
+        if not self._path.is_dir():
+            return self._read(self._path, self._shown)
+        if (self._path / PROJECT_FILE).is_file():
+            return self._project_documents()
+        return self._loose_documents()
+
+    def _read(self, path: Path, shown: str) -> list[Document]:
+        source = source_of_file(path, shown, self.log)
+        if source is None or _is_written(source):
+            return []
+        return [d for d in read_source(source, self.log) if d.kind not in WRITTEN_KINDS]
+
+    def _named(self, relative: str) -> str:
+        return relative if self._shown == "." else (Path(self._shown) / relative).as_posix()
+
+    def _project_documents(self) -> list[Document]:
+        documents = self._read(self._path / PROJECT_FILE, self._named(PROJECT_FILE))
+        present = list(files_below(self._path))
+        chosen: set[str] = set()
+        for project in documents:
+            chosen |= set(self._chosen(project, present)) if project.kind == "Project" else set()
+        for relative in sorted(chosen - {PROJECT_FILE}):
+            documents += self._read(self._path / relative, self._named(relative))
+        return documents
+
+    def _chosen(self, project: Document, present: list[str]) -> Iterator[str]:
+        """Yield the files that the project's patterns name; add faults for patterns that lead outside."""
+        if len(present) > MOST_FILES:
+            self.log.append(project.fault("DT1020", f"the directory holds more than {MOST_FILES} files"))
+            return
+        patterns = project.spec.get("documents")
+        for index, pattern in enumerate(patterns if isinstance(patterns, list) else ()):
+            if not isinstance(pattern, str):
+                continue
+            where = ("spec", "documents", index)
+            if not stays_inside(pattern):
+                message = f"{pattern[:60]} leads outside the project"
+                self.log.append(project.fault("DT1017", message, *where))
+                continue
+            found = [path for path in matching(present, pattern) if path.endswith(ENDINGS)]
+            if not found:
+                message = f"no file matches {pattern[:60]}"
+                self.log.append(project.fault("DT1901", message, *where, severity="warning"))
+            for path in found:
+                if is_inside(self._path / path, self._path):
+                    yield path
+                else:
+                    self.log.append(project.fault("DT1017", f"{path} leads outside the project", *where))
+
+    def _loose_documents(self) -> list[Document]:
+        documents = []
+        for path in sorted(self._path.iterdir()):
+            if not path.name.endswith(ENDINGS) or path.name.startswith(".") or not is_inside(path, self._path):
+                continue
+            source = source_of_file(path, self._named(path.name), self.log)
+            if source is not None and _holds_ours(source) and not _is_written(source):
+                documents += [d for d in read_source(source, self.log) if _is_ours(d)]
+        return documents
+
+    def _packs(self, documents: list[Document]) -> Iterator[Document]:
+        own = {document.name for document in documents if document.kind == "PolicyPack"}
+        files = {document.file for document in documents}
+        for project in documents:
+            named = project.spec.get("packs") if project.kind == "Project" else None
+            packs = named if isinstance(named, list) else []
+            for index, pack in enumerate(packs):
+                if not isinstance(pack, str) or pack in own or pack in packs[:index]:
+                    continue
+                for document in self._pack(project, index, pack):
+                    if document.file not in files:
+                        yield document
+
+    def _pack(self, project: Document, index: int, pack: str) -> list[Document]:
+        """Return the documents of a pack: a file of the project, or a shipped one."""
+        where = ("spec", "packs", index)
+        if pack.startswith("./") or pack.endswith(ENDINGS):
+            if not stays_inside(pack) or not is_inside(self.root / pack, self.root):
+                message = f"{pack[:60]} is not a file inside the project"
+                self.log.append(project.fault("DT1017", message, *where))
+                return []
+            return self._read(self.root / pack, self._named(Path(pack).as_posix()))
+        if pack in resources.pack_names():
+            return read_source(Source(f"{SHIPPED}{pack}.yaml", resources.pack_text(pack)), self.log)
+        near = nearest(pack, resources.pack_names())
+        hint = f"did you mean {near}?" if near else f"shipped: {', '.join(resources.pack_names())}"
+        self.log.append(project.fault("DT1018", f"unknown policy pack {pack[:60]}", *where, hint=hint))
+        return []
+
+    def _check_one_project(self, documents: Iterable[Document]) -> None:
+        projects = [document for document in documents if document.kind == "Project"]
+        for other in projects[1:]:
+            at: Position = projects[0].position()
+            self.log.append(other.fault("DT1303", f"there is another Project at {at}", "kind"))
+
+
+def _is_written(source: Source) -> bool:
+    """Whether all documents of a YAML text are of kinds that dovetail writes; seen without parsing it."""
+    kinds = set(_KIND_LINE.findall(source.text))
+    return bool(kinds) and kinds <= set(WRITTEN_KINDS)
+
+
+def _holds_ours(source: Source) -> bool:
+    return API_VERSION.split("/")[0] + "/" in source.text or _ANY_KIND.search(source.text) is not None
+
+
+def _is_ours(document: Document) -> bool:
+    """Whether a document is meant for dovetail: by its version, or by its kind where it has no version."""
+    version = document.value.get("apiVersion")
+    if document.kind in WRITTEN_KINDS:
+        return False
+    if isinstance(version, str):
+        return version.startswith("dovetail")
+    return document.kind in READ_KINDS
