@@ -43,10 +43,7 @@ class Admitted:
 
     def encode(self, part: TierPart) -> Linear:
         """Return the sum of value times admitted replicas."""
-        total = Linear()
-        for workload, role in _roles(part.spec, self.band, gpu=self.gpu):
-            total.add(part.admitted_role(workload, role), role.value)
-        return total
+        return part.worth(_roles(part.spec, self.band, gpu=self.gpu))
 
     def measure(self, view: View, context: Context) -> int:
         """Add up the values of the admitted replicas."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Literal, Protocol
 
 from dovetail.linear import Linear
@@ -20,8 +20,8 @@ class TierPart(Part, Protocol):
     context: Context
     violations: Mapping[str, Mapping[str, Linear]]
 
-    def admitted_role(self, workload: Workload, role: Role) -> Linear:
-        """Return how many replicas of a role are admitted."""
+    def worth(self, roles: Iterable[tuple[Workload, Role]]) -> Linear:
+        """Return the value of the admitted replicas of some roles, which together make up whole shapes."""
 
     def retained(self, workload: Workload, role: Role) -> Linear:
         """Return how many replicas of a role whose place stands today stay admitted."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from dovetail.placement.compat import mix_holds, obstacle
 from dovetail.placement.place import Place, Places
 from dovetail.placement.room import Room
 from dovetail.spec import PresentReplica, ReplicaId, Role, Spec, Workload
-
-_NO_PLACES: Places = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +22,8 @@ class Today:
     fixed : replicas that, while admitted, stay exactly where they are.
     """
 
-    places: Places = field(default=_NO_PLACES)
-    lost: Places = field(default=_NO_PLACES)
+    places: Places = field(default_factory=dict)
+    lost: Places = field(default_factory=dict)
     protected: frozenset[ReplicaId] = frozenset()
     fixed: frozenset[ReplicaId] = frozenset()
 

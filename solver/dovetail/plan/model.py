@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from decimal import Decimal
 from typing import Any, Literal
 
 from dovetail.placement import Place, Places
@@ -13,8 +13,8 @@ Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 Proof = Literal["certificate", "two-engines", "solver", "trivial", "none"]
 AdmissionState = Literal["full", "partial", "none"]
 PolicyOutcome = Literal["pass", "fail", "waived"]
-_NO_PLACES: Places = MappingProxyType({})
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
+Figure = int | Decimal
+"""A figure of the summary; exact, and whole numbers are always `int`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TierResult:
     unit: str
     sense: Literal["max", "min"]
     proof: Proof
-    given: Mapping[str, int] = field(default=_EMPTY)
+    given: Mapping[str, int] = field(default_factory=dict)
     relaxed: tuple[str, ...] = ()
 
     @property
@@ -75,15 +75,16 @@ class AdmissionResult:
 class PolicyResult:
     """How a policy fares on the plan; `subjects` maps each broken subject to its violation, in `unit`.
 
-    `result` is `fail` when there is any violation, whatever the enforcement; `excused` is the part of a hard
-    policy's violation that today's state already has (S4.5).
+    `excused` is the part of a hard policy's violation that today's state already has (S4.5). `result` is `fail`
+    where a hard policy has more violation than that, or another policy has any; a policy that holds is `waived`
+    where a waiver lifts it for a workload.
     """
 
     enforcement: Literal["hard", "soft", "audit"]
     result: PolicyOutcome
     violation: int
     unit: str
-    subjects: Mapping[str, int] = field(default=_EMPTY)
+    subjects: Mapping[str, int] = field(default_factory=dict)
     excused: int = 0
 
 
@@ -93,7 +94,7 @@ class SecondOpinion:
 
     engine: str
     agrees: bool
-    tiers: Mapping[str, int | None] = field(default=_EMPTY)
+    tiers: Mapping[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -113,16 +114,17 @@ class Plan:
     inputs: str
     outcome: Outcome
     tiers: tuple[TierResult, ...] = ()
-    summary: Mapping[str, int | float | str] = field(default=_EMPTY)
-    placements: Places = field(default=_NO_PLACES)
-    admitted: Mapping[str, AdmissionResult] = field(default=_EMPTY)
-    policies: Mapping[str, PolicyResult] = field(default=_EMPTY)
+    summary: Mapping[str, Figure] = field(default_factory=dict)
+    placements: Places = field(default_factory=dict)
+    admitted: Mapping[str, AdmissionResult] = field(default_factory=dict)
+    policies: Mapping[str, PolicyResult] = field(default_factory=dict)
     second_opinion: SecondOpinion | None = None
     conflict: tuple[str, ...] = ()
 
 
 __all__ = [
     "AdmissionResult",
+    "Figure",
     "Outcome",
     "Place",
     "Plan",

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Part, Scope, Violations
+from dovetail.rules.base import Guard, Part, Scope, Violations
 from dovetail.spec import Node, Spec, Workload
 
 
@@ -32,6 +32,10 @@ class Admission:
         """Count each matched workload's replicas that are not admitted."""
         counts = {w.id: w.replicas - len(view.admitted(w)) for w in scope.workloads}
         return {workload: count for workload, count in counts.items() if count}
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Return none: adding a replica never breaks this rule."""
+        return None
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is a subject of its own."""

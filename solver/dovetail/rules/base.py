@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 from dovetail.linear import Linear, Model
 from dovetail.placement import View
-from dovetail.spec import Node, Spec, Workload
+from dovetail.spec import Node, Role, Spec, Workload
 
 Violations = Mapping[str, int]
 
@@ -25,6 +26,11 @@ class Scope:
     policy: str
     workloads: tuple[Workload, ...]
     nodes: frozenset[str] | None = None
+
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """Ids of the matched workloads."""
+        return frozenset(workload.id for workload in self.workloads)
 
 
 class Domain(NamedTuple):
@@ -70,6 +76,16 @@ class Part(Protocol):
         """Return the nodes of the whole cluster that may host a replica of a workload."""
 
 
+class Guard(Protocol):
+    """A running account by which a construction tells whether one more replica would raise a rule's violation."""
+
+    def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
+        """Tell whether adding a replica (a share: on GPU `gpu`) would raise the violation of any subject."""
+
+    def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
+        """Count replicas in, or out with a negative count."""
+
+
 class Rule(Protocol):
     """One kind of policy rule; implementations are frozen dataclasses holding the rule's parameters.
 
@@ -86,6 +102,9 @@ class Rule(Protocol):
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Return per subject the violation of a finished placement; subjects without violation may be left out."""
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Return an empty account for constructions, None where adding a replica never breaks the rule."""
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Return what this rule distinguishes about a matched workload (S4.6); equal keys are interchangeable."""

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Part, Scope, Violations, level_problem
+from dovetail.rules.base import Guard, Part, Scope, Violations, level_problem
+from dovetail.rules.guards import ApartGuard
 from dovetail.spec import Node, Spec, Workload
 
 
@@ -42,6 +43,11 @@ class Exclusive:
         foreign = view.tenants_of_domains(self.at, _others(scope), scope.nodes)
         return {path: foreign[path].total() for path in own if path in foreign}
 
+    def guard(self, scope: Scope) -> Guard | None:
+        """Keep matched and unmatched replicas apart."""
+        matched = scope.ids
+        return ApartGuard(scope, self.at, lambda w: w.id in matched, lambda one, other: one != other)
+
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish matched workloads from others, which the engine does for every rule."""
         return None
@@ -57,7 +63,7 @@ class Exclusive:
 
 
 def _others(scope: Scope) -> tuple[Workload, ...]:
-    matched = {workload.id for workload in scope.workloads}
+    matched = scope.ids
     return tuple(workload for workload in scope.spec.workloads if workload.id not in matched)
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Part, Scope, Violations
+from dovetail.rules.base import Guard, Part, Scope, Violations
 from dovetail.spec import Node, Spec, Workload
 
 
@@ -42,6 +42,10 @@ class Move:
             return {workload: count for workload, count in moves.items() if count}
         above = sum(moves.values()) - (self.max_moves or 0)
         return {scope.policy: above} if above > 0 else {}
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Return none: adding a replica never breaks this rule."""
+        return None
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: its moves are its own."""

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Part, Scope, Violations, group_of, grouped
-from dovetail.spec import Node, Request, Spec, Workload
+from dovetail.rules.base import Guard, Part, Scope, Violations, group_of, grouped
+from dovetail.rules.guards import CapGuard
+from dovetail.spec import Node, Request, Role, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,19 @@ class Quota:
                 if above > 0:
                     found[f"{group}/{resource}"] = above
         return found
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Keep each group's requested amounts within the limits."""
+        group = {w.id: group_of(w, self.per, self.label) for w in scope.workloads}
+
+        def amounts(workload: Workload, role: Role, node: Node) -> Mapping[Hashable, int]:
+            value = group.get(workload.id)
+            if value is None:
+                return {}
+            return {(value, name): requested_of(role.request, name) for name, _ in self.limits}
+
+        limits = dict(self.limits)
+        return CapGuard(amounts, lambda key: limits[key[1]] if isinstance(key, tuple) else 0)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish workloads by their quota group."""

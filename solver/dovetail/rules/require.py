@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Part, Scope, Violations
+from dovetail.rules.base import Guard, Part, Scope, Violations
+from dovetail.rules.guards import NodeGuard
 from dovetail.spec import Node, Spec, Workload
 
 
@@ -34,6 +35,10 @@ class _NodeChoice:
         wrong = self.wrong_nodes(scope)
         counts = {w.id: sum(view.places[r].node in wrong for r in view.admitted(w)) for w in scope.workloads}
         return {workload: count for workload, count in counts.items() if count}
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Block the wrong nodes."""
+        return NodeGuard(scope.ids, self.wrong_nodes(scope))
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish nothing beyond being matched."""

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Part, Scope, Violations, group_of, grouped, level_problem
+from dovetail.rules.base import Guard, Part, Scope, Violations, group_of, grouped, level_problem
+from dovetail.rules.guards import ApartGuard
 from dovetail.spec import Node, Spec, Workload
 
 
@@ -49,6 +50,11 @@ class Separate:
         domains = view.tenants_of_domains(self.at, scope.workloads, scope.nodes)
         counts = {path: len({value[w] for w in who if value[w] is not None}) for path, who in domains.items()}
         return {path: count - 1 for path, count in counts.items() if count > 1}
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Keep other values out of a domain that has one."""
+        value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
+        return ApartGuard(scope, self.at, lambda w: value.get(w.id), lambda one, other: one != other)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish workloads by the value kept apart."""

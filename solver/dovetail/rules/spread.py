@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View, obstacle
-from dovetail.rules.base import Part, Scope, Violations, level_problem
-from dovetail.spec import Node, Spec, Workload
+from dovetail.rules.base import Guard, Part, Scope, Violations, level_problem
+from dovetail.rules.guards import CapGuard, SkewGuard, domain_of
+from dovetail.spec import Node, Role, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,28 @@ class Spread:
         paths = {view.spec.cluster.by_name[name].domain(self.over) for name in eligible} - {None}
         reached = [counts.get(path, 0) for path in paths if path is not None]
         return max(0, max(reached, default=0) - min(reached, default=0) - (self.max_skew or 0))
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Keep each workload within its limit per domain, or its domains even."""
+        matched = scope.ids
+        if self.max_per_domain is None:
+            return self._skew_guard(scope)
+        limit = self.max_per_domain
+
+        def amounts(workload: Workload, role: Role, node: Node) -> Mapping[Hashable, int]:
+            path = domain_of(self.over, scope, node, None)
+            return {(workload.id, path): 1} if path is not None and workload.id in matched else {}
+
+        return CapGuard(amounts, lambda key: limit)
+
+    def _skew_guard(self, scope: Scope) -> Guard:
+        by_name = scope.spec.cluster.by_name
+        eligible = {}
+        for workload in scope.workloads:
+            nodes = _eligible(_hosts(scope.spec, workload), scope)
+            paths = {by_name[name].domain(self.over) for name in nodes}
+            eligible[workload.id] = tuple(sorted(path for path in paths if path is not None))
+        return SkewGuard(scope, self.over, self.max_skew or 0, eligible)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is spread by itself."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Literal
 
 Mechanism = Literal["devicePlugin", "fraction", "dra"]
@@ -13,8 +12,6 @@ TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 NODE_LEVEL = "node"
 GPU_LEVEL = "gpu"
-_EMPTY: Mapping[str, str] = MappingProxyType({})
-_NO_RESOURCES: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +72,9 @@ class Node:
     memory: int
     gpus: int = 0
     accelerator: str | None = None
-    resources: Mapping[str, int] = field(default=_NO_RESOURCES)
-    domains: Mapping[str, str] = field(default=_EMPTY)
-    labels: Mapping[str, str] = field(default=_EMPTY)
+    resources: Mapping[str, int] = field(default_factory=dict)
+    domains: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     mechanism: Mechanism = "devicePlugin"
     price: int = 0

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from dovetail.spec.workload import ReplicaId
-
-_NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +25,4 @@ class Current:
     """
 
     replicas: tuple[PresentReplica, ...] = ()
-    elapsed: Mapping[str, int] = field(default=_NONE)
+    elapsed: Mapping[str, int] = field(default_factory=dict)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from dovetail.spec.cluster import Node
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from dovetail.rules.base import Rule
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
-_EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ def _labels_hold(labels: Mapping[str, str], wanted: Mapping[str, str], requireme
 class WorkloadSelector:
     """Selects workloads; every given part must hold, none given selects all. `priority` is inclusive."""
 
-    match_labels: Mapping[str, str] = field(default=_EMPTY)
+    match_labels: Mapping[str, str] = field(default_factory=dict)
     match_expressions: tuple[Requirement, ...] = ()
     tenants: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
@@ -73,7 +71,7 @@ class WorkloadSelector:
 class NodeSelector:
     """Selects nodes; every given part must hold, none given selects all. `domains` are domain paths."""
 
-    match_labels: Mapping[str, str] = field(default=_EMPTY)
+    match_labels: Mapping[str, str] = field(default_factory=dict)
     match_expressions: tuple[Requirement, ...] = ()
     groups: tuple[str, ...] = ()
     accelerators: tuple[str, ...] = ()
@@ -105,9 +103,9 @@ class Policy:
 
     name: str
     rule: Rule
-    workloads: WorkloadSelector = WorkloadSelector()
+    workloads: WorkloadSelector = field(default_factory=WorkloadSelector)
     nodes: NodeSelector | None = None
-    enforcement: Enforcement = Enforcement()
+    enforcement: Enforcement = field(default_factory=Enforcement)
     origin: str = ""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from dovetail.spec.cluster import Toleration
@@ -14,8 +13,6 @@ WorkloadType = Literal["gang", "service", "job"]
 Isolation = Literal["none", "memory", "fault"]
 Mix = Literal["none", "perRole", "any"]
 MILLI = 1000
-_EMPTY: Mapping[str, str] = MappingProxyType({})
-_NO_RESOURCES: Mapping[str, int] = MappingProxyType({})
 
 
 class ReplicaId(NamedTuple):
@@ -51,7 +48,7 @@ class Request:
     memory: int = 0
     gpus: int = 0
     share: Share | None = None
-    resources: Mapping[str, int] = field(default=_NO_RESOURCES)
+    resources: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def gpu_milli(self) -> int:
@@ -97,7 +94,7 @@ class Workload:
     type: WorkloadType
     roles: tuple[Role, ...]
     tenant: str = ""
-    labels: Mapping[str, str] = field(default=_EMPTY)
+    labels: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0
     atomic: bool = False
     min_replicas: int = 0

@@ -1,0 +1,99 @@
+"""From counts back to names: which replica is where, running ones first, in canonical order (E1)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from dovetail.engine.state import Fill, Slot, State, slot_of
+from dovetail.placement import Place, Places
+from dovetail.problem import Present, Problem
+from dovetail.spec import Node, ReplicaId
+
+
+def expand(problem: Problem, state: State) -> Places:
+    """Give every admitted replica its node and GPUs.
+
+    Replicas that stay keep their place; the other running ones of a shape take the next places, then those that
+    wait, each in canonical order.
+    """
+    places: dict[ReplicaId, Place] = {}
+    open_places: dict[int, list[Place]] = defaultdict(list)
+    stayed = _stayers(problem)
+    for index in sorted(state.fills):
+        fill = state.fills[index]
+        for present, count in sorted(fill.kept.items()):
+            place = Place(problem.nodes[index].name, present.gpus)
+            for _ in range(count):
+                places[stayed[index, present].pop(0)] = place
+        for shape, place in _new_places(problem, problem.nodes[index], fill, bool(problem.present.get(index))):
+            open_places[shape].append(place)
+    for shape, waiting in open_places.items():
+        for replica, place in zip(_claimants(problem, shape, places), waiting, strict=False):
+            places[replica] = place
+    return dict(sorted(places.items()))
+
+
+def _stayers(problem: Problem) -> dict[tuple[int, Present], list[ReplicaId]]:
+    """Return the replicas that run at each place, in canonical order."""
+    found: dict[tuple[int, Present], list[ReplicaId]] = defaultdict(list)
+    for replica, place in sorted(problem.context.today.places.items()):
+        shape = problem.shapes_of_role[replica.workload, replica.role]
+        found[problem.node_index[place.node], Present(shape, place.gpus)].append(replica)
+    return found
+
+
+def _claimants(problem: Problem, shape: int, placed: Places) -> Iterator[ReplicaId]:
+    """Yield a shape's replicas without a place yet: running ones, those that lost theirs, the rest."""
+    today = problem.context.today
+    replicas = [
+        ReplicaId(member.workload.id, member.role.name, ordinal)
+        for member in problem.shapes[shape].members
+        for ordinal in range(member.role.replicas)
+    ]
+    waiting = [replica for replica in replicas if replica not in placed]
+    return iter(sorted(waiting, key=lambda r: (r not in today.places, r not in today.lost)))
+
+
+def _new_places(problem: Problem, node: Node, fill: Fill, pinned: bool) -> Iterator[tuple[int, Place]]:
+    """Yield shape and place of a node's replicas that do not stay where they run today.
+
+    GPUs of a node that holds nothing today are renumbered: whole-GPU replicas first, then shared GPUs by load.
+    """
+    rest = _without_kept(problem, fill)
+    taken = {gpu for place in fill.kept for gpu in place.gpus}
+    shared = sorted({slot.gpu for slot in fill.slots if slot.gpu >= 0})
+    whole = [
+        slot for slot, count in sorted(rest.items()) for _ in range(count) if problem.shapes[slot.shape].request.gpus
+    ]
+    free = [gpu for gpu in node.healthy_gpus() if gpu not in taken and (not pinned or gpu not in shared)]
+    for slot in whole:
+        wanted = problem.shapes[slot.shape].request.gpus
+        yield slot.shape, Place(node.name, tuple(free[:wanted]))
+        del free[:wanted]
+    rename = {gpu: gpu for gpu in shared} if pinned else _by_load(problem, fill, shared, free)
+    for slot, count in sorted(rest.items()):
+        if not problem.shapes[slot.shape].request.gpus:
+            gpus = (rename[slot.gpu],) if slot.gpu >= 0 else ()
+            yield from ((slot.shape, Place(node.name, gpus)) for _ in range(count))
+
+
+def _without_kept(problem: Problem, fill: Fill) -> dict[Slot, int]:
+    rest = dict(fill.slots)
+    for place, count in fill.kept.items():
+        rest[slot_of(problem, place)] -= count
+    return {slot: count for slot, count in rest.items() if count > 0}
+
+
+def _by_load(problem: Problem, fill: Fill, shared: list[int], free: list[int]) -> dict[int, int]:
+    load = {
+        gpu: sum(
+            count * problem.shapes[slot.shape].request.gpu_milli
+            for slot, count in fill.slots.items()
+            if slot.gpu == gpu
+        )
+        for gpu in shared
+    }
+    contents = {gpu: sorted((s.shape, c) for s, c in fill.slots.items() if s.gpu == gpu) for gpu in shared}
+    order = sorted(shared, key=lambda gpu: (-load[gpu], contents[gpu]))
+    return dict(zip(order, free, strict=False))

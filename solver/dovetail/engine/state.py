@@ -1,0 +1,84 @@
+"""A working solution: how many replicas of each shape are on each node, and which of today's stay in place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from dovetail.problem import Present, Problem
+
+NO_GPU = -1
+
+
+class Slot(NamedTuple):
+    """A shape on a node: for a share, on the GPU with this index; else `gpu` is `NO_GPU`."""
+
+    shape: int
+    gpu: int = NO_GPU
+
+
+@dataclass(slots=True)
+class Fill:
+    """What a node holds: `slots` counts every replica, `kept` those among them that stay on today's place."""
+
+    slots: Counter[Slot] = field(default_factory=Counter)
+    kept: Counter[Present] = field(default_factory=Counter)
+
+    def copy(self) -> Fill:
+        """Return an independent copy."""
+        return Fill(Counter(self.slots), Counter(self.kept))
+
+    def counts(self) -> Counter[int]:
+        """Return the replicas per shape."""
+        total: Counter[int] = Counter()
+        for slot, count in self.slots.items():
+            total[slot.shape] += count
+        return total
+
+
+@dataclass(slots=True)
+class State:
+    """What every node holds, by node index."""
+
+    fills: dict[int, Fill] = field(default_factory=dict)
+
+    def fill(self, node: int) -> Fill:
+        """Return what a node holds."""
+        return self.fills.get(node) or Fill()
+
+    def admitted(self) -> Counter[int]:
+        """Return the admitted replicas per shape."""
+        total: Counter[int] = Counter()
+        for fill in self.fills.values():
+            total.update(fill.counts())
+        return total
+
+    def kept(self) -> Counter[int]:
+        """Return the replicas per shape that stay on today's place."""
+        total: Counter[int] = Counter()
+        for fill in self.fills.values():
+            for place, count in fill.kept.items():
+                total[place.shape] += count
+        return total
+
+    def with_fills(self, fills: dict[int, Fill]) -> State:
+        """Return a state with some nodes' contents replaced."""
+        return State({**self.fills, **fills})
+
+
+def slot_of(problem: Problem, place: Present) -> Slot:
+    """Return the slot that a running replica is counted in."""
+    shared = problem.shapes[place.shape].request.share is not None
+    return Slot(place.shape, place.gpus[0] if shared else NO_GPU)
+
+
+def today_state(problem: Problem) -> State:
+    """Return the state in which everything whose place stands stays there, and nothing else is admitted."""
+    fills = {}
+    for node, places in problem.present.items():
+        fill = Fill(kept=Counter(places))
+        for place, count in places.items():
+            fill.slots[slot_of(problem, place)] += count
+        fills[node] = fill
+    return State(fills)

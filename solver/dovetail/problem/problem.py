@@ -1,0 +1,144 @@
+"""A Spec compiled to integers: shapes, classes, who may be where, and what runs today."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from dovetail.objectives import Tier, tiers_of
+from dovetail.placement import obstacle
+from dovetail.problem.classes import NodeClass, classes_of
+from dovetail.problem.shapes import Shape, shapes_of
+from dovetail.rules import Context, Domain
+from dovetail.spec import Node, Spec
+from dovetail.spec.cluster import GPU_LEVEL
+
+
+class Present(NamedTuple):
+    """Running replicas of a shape that share one place: the same node and the same GPU indices."""
+
+    shape: int
+    gpus: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the engine solves.
+
+    Parameters
+    ----------
+    nodes : the nodes that can host anything; a node's position here is its index everywhere in the engine.
+    present : per node index, how many replicas run at each place that still stands.
+    """
+
+    context: Context
+    shapes: tuple[Shape, ...]
+    nodes: tuple[Node, ...]
+    classes: tuple[NodeClass, ...]
+    present: Mapping[int, Mapping[Present, int]]
+
+    @property
+    def spec(self) -> Spec:
+        """The Spec that was compiled."""
+        return self.context.spec
+
+    @cached_property
+    def tiers(self) -> tuple[Tier, ...]:
+        """The tiers of the objective, most important first."""
+        return tiers_of(self.context)
+
+    @cached_property
+    def node_index(self) -> Mapping[str, int]:
+        """Node names to indices."""
+        return {node.name: index for index, node in enumerate(self.nodes)}
+
+    @cached_property
+    def class_of(self) -> tuple[int, ...]:
+        """Class index per node index."""
+        found = [0] * len(self.nodes)
+        for node_class in self.classes:
+            for node in node_class.nodes:
+                found[node] = node_class.index
+        return tuple(found)
+
+    @cached_property
+    def hosted(self) -> tuple[tuple[int, ...], ...]:
+        """Per class, the shapes that a node of it may newly take."""
+        return tuple(
+            tuple(
+                shape.index
+                for shape in self.shapes
+                if obstacle(shape.workload, shape.role, self.nodes[node_class.nodes[0]]) is None
+            )
+            for node_class in self.classes
+        )
+
+    @cached_property
+    def shapes_of_role(self) -> Mapping[tuple[str, str], int]:
+        """Shape index by workload id and role name."""
+        return {(m.workload.id, m.role.name): shape.index for shape in self.shapes for m in shape.members}
+
+    @cached_property
+    def shapes_of_workload(self) -> Mapping[str, tuple[int, ...]]:
+        """Shape indices by workload id."""
+        found: dict[str, list[int]] = {}
+        for (workload, _), shape in self.shapes_of_role.items():
+            found.setdefault(workload, []).append(shape)
+        return {workload: tuple(sorted(set(shapes))) for workload, shapes in found.items()}
+
+    @cached_property
+    def running(self) -> Counter[int]:
+        """Per shape, how many replicas have a place that stands today."""
+        total: Counter[int] = Counter()
+        for places in self.present.values():
+            for place, count in places.items():
+                total[place.shape] += count
+        return total
+
+    @cached_property
+    def lost(self) -> Counter[int]:
+        """Per shape, how many replicas ran until their place went."""
+        return Counter(self.shapes_of_role[r.workload, r.role] for r in self.context.today.lost)
+
+    @cached_property
+    def _domains(self) -> dict[str, tuple[Domain, ...]]:
+        return {}
+
+    def domains(self, level: str) -> tuple[Domain, ...]:
+        """Return the domains of a level, of the level `gpu` too, over the nodes of this Problem."""
+        if level not in self._domains:
+            self._domains[level] = tuple(self._gpu_domains() if level == GPU_LEVEL else self._node_domains(level))
+        return self._domains[level]
+
+    def _gpu_domains(self) -> list[Domain]:
+        return [Domain(f"{n.name}/{gpu}", (n.name,), gpu) for n in self.nodes for gpu in n.healthy_gpus()]
+
+    def _node_domains(self, level: str) -> list[Domain]:
+        found: dict[str, list[str]] = {}
+        for node in self.nodes:
+            path = node.domain(level)
+            if path is not None:
+                found.setdefault(path, []).append(node.name)
+        return [Domain(path, tuple(names)) for path, names in found.items()]
+
+
+def compile_problem(context: Context) -> Problem:
+    """Compile a judged Spec into a Problem."""
+    nodes = tuple(node for node in context.spec.cluster.nodes if not node.down)
+    shapes = shapes_of(context)
+    return Problem(context, shapes, nodes, classes_of(context, nodes), _present(context, shapes, nodes))
+
+
+def _present(
+    context: Context, shapes: tuple[Shape, ...], nodes: tuple[Node, ...]
+) -> Mapping[int, Mapping[Present, int]]:
+    shape_of = {(m.workload.id, m.role.name): shape.index for shape in shapes for m in shape.members}
+    index_of = {node.name: index for index, node in enumerate(nodes)}
+    found: dict[int, Counter[Present]] = {}
+    for replica, place in sorted(context.today.places.items()):
+        shape = shape_of[replica.workload, replica.role]
+        found.setdefault(index_of[place.node], Counter())[Present(shape, place.gpus)] += 1
+    return found
