@@ -24,30 +24,13 @@ DT5xxx the engine
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class CodeInfo:
-    """What one fault code means.
-
-    Parameters
-    ----------
-    title
-        A few words, for lists.
-    explanation
-        One to three sentences: what is wrong and what to do about it.
-    """
-
-    title: str
-    explanation: str
-
+from dovetail.faults.info import CodeInfo
+from dovetail.faults.plan_codes import PLAN_FILES, REASONS
 
 _READING: Final[Mapping[str, CodeInfo]] = {
-    "DT1001": CodeInfo(
-        "file cannot be read", "The file does not exist, is not a file, or may not be opened."
-    ),
+    "DT1001": CodeInfo("file cannot be read", "The file does not exist, is not a file, or may not be opened."),
     "DT1002": CodeInfo("file too large", "A document file may be at most 64 MB. Split it."),
     "DT1003": CodeInfo(
         "not UTF-8 text",
@@ -61,12 +44,8 @@ _READING: Final[Mapping[str, CodeInfo]] = {
         "key is not text",
         "Keys are plain text. Put quotes around a key that looks like a number or a boolean.",
     ),
-    "DT1007": CodeInfo(
-        "explicit tag", "YAML tags such as `!!python/object` or `!include` are never interpreted."
-    ),
-    "DT1008": CodeInfo(
-        "merge key", "The YAML 1.1 merge key `<<` is not part of YAML 1.2. Spell the fields out."
-    ),
+    "DT1007": CodeInfo("explicit tag", "YAML tags such as `!!python/object` or `!include` are never interpreted."),
+    "DT1008": CodeInfo("merge key", "The YAML 1.1 merge key `<<` is not part of YAML 1.2. Spell the fields out."),
     "DT1009": CodeInfo("undefined alias", "The alias names an anchor that has not been defined before it."),
     "DT1010": CodeInfo("alias inside its own anchor", "A value cannot contain itself."),
     "DT1011": CodeInfo(
@@ -76,60 +55,38 @@ _READING: Final[Mapping[str, CodeInfo]] = {
     "DT1012": CodeInfo("nested too deeply", "Values may be nested at most 64 deep."),
     "DT1013": CodeInfo("not a finite number", "Infinity and not-a-number have no meaning in a document."),
     "DT1014": CodeInfo("number too long", "A number may have at most 100 digits and a three-digit exponent."),
-    "DT1015": CodeInfo(
-        "document is not a mapping", "A document is a mapping with apiVersion, kind and metadata."
-    ),
-    "DT1016": CodeInfo(
-        "no documents", "Nothing was found to read: no file matched, or none held a document."
-    ),
+    "DT1015": CodeInfo("document is not a mapping", "A document is a mapping with apiVersion, kind and metadata."),
+    "DT1016": CodeInfo("no documents", "Nothing was found to read: no file matched, or none held a document."),
     "DT1017": CodeInfo(
         "path outside the project", "Patterns and pack paths must stay inside the project's directory."
     ),
-    "DT1018": CodeInfo(
-        "unknown policy pack", "No shipped pack has this name and it is not a path in the project."
-    ),
-    "DT1019": CodeInfo(
-        "directive not supported", "Only `%YAML 1.2` is understood; `%TAG` and others are refused."
-    ),
+    "DT1018": CodeInfo("unknown policy pack", "No shipped pack has this name and it is not a path in the project."),
+    "DT1019": CodeInfo("directive not supported", "Only `%YAML 1.2` is understood; `%TAG` and others are refused."),
     "DT1020": CodeInfo("too many files", "A project may hold at most 100,000 files."),
 }
 
 _SCHEMA: Final[Mapping[str, CodeInfo]] = {
-    "DT1101": CodeInfo(
-        "unknown field", "The kind has no such field at this place. Fields are never ignored."
-    ),
+    "DT1101": CodeInfo("unknown field", "The kind has no such field at this place. Fields are never ignored."),
     "DT1102": CodeInfo("missing field", "A required field is not given."),
     "DT1103": CodeInfo("wrong type", "The value is of another type than the field takes."),
     "DT1104": CodeInfo("not one of the choices", "The field takes one of a few fixed values."),
     "DT1105": CodeInfo("malformed text", "The text does not have the form that this field takes."),
-    "DT1106": CodeInfo(
-        "number out of range", "The number is below the smallest or above the largest allowed value."
-    ),
+    "DT1106": CodeInfo("number out of range", "The number is below the smallest or above the largest allowed value."),
     "DT1107": CodeInfo("wrong length", "The text or list is shorter or longer than the field allows."),
     "DT1108": CodeInfo("listed twice", "The entries of this list must differ from each other."),
     "DT1109": CodeInfo("wrong number of fields", "The mapping holds more or fewer entries than it may."),
-    "DT1110": CodeInfo(
-        "fields do not go together", "The given fields exclude each other, or one needs another."
-    ),
+    "DT1110": CodeInfo("fields do not go together", "The given fields exclude each other, or one needs another."),
     "DT1111": CodeInfo("unknown rule", "A policy names one of the known rules."),
     "DT1112": CodeInfo("unknown kind", "The kind is not one that dovetail reads."),
     "DT1113": CodeInfo("unknown apiVersion", "This version reads `dovetail/v1alpha1`."),
-    "DT1114": CodeInfo(
-        "does not match the schema", "The value has a shape that its kind's schema does not allow."
-    ),
+    "DT1114": CodeInfo("does not match the schema", "The value has a shape that its kind's schema does not allow."),
     "DT1115": CodeInfo("too many faults", "The document has more faults than are shown. Mend these first."),
 }
 
 _QUANTITIES: Final[Mapping[str, CodeInfo]] = {
-    "DT1201": CodeInfo(
-        "not a quantity", "The text is not an amount of the expected unit, such as 80Gi or 2h30m."
-    ),
-    "DT1202": CodeInfo(
-        "quantity out of range", "The amount is negative where that has no meaning, or too large."
-    ),
-    "DT1203": CodeInfo(
-        "too many digits", "The amount is finer than dovetail counts; it would have to be rounded."
-    ),
+    "DT1201": CodeInfo("not a quantity", "The text is not an amount of the expected unit, such as 80Gi or 2h30m."),
+    "DT1202": CodeInfo("quantity out of range", "The amount is negative where that has no meaning, or too large."),
+    "DT1203": CodeInfo("too many digits", "The amount is finer than dovetail counts; it would have to be rounded."),
 }
 
 _IDENTITY: Final[Mapping[str, CodeInfo]] = {
@@ -149,6 +106,7 @@ _NOT_YET: Final[Mapping[str, CodeInfo]] = {
         "not supported yet",
         "The field, value or kind is part of the format, but this version does not honour it and refuses it.",
     ),
+    "DT1901": CodeInfo("pattern matches nothing", "No file of the project has a name that this pattern fits."),
 }
 
 _IMPORTERS: Final[Mapping[str, CodeInfo]] = {
@@ -170,6 +128,8 @@ _IMPORTERS: Final[Mapping[str, CodeInfo]] = {
     ),
 }
 
+__all__ = ["CODES", "CodeInfo"]
+
 CODES: Final[Mapping[str, CodeInfo]] = {
     **_READING,
     **_SCHEMA,
@@ -177,5 +137,7 @@ CODES: Final[Mapping[str, CodeInfo]] = {
     **_IDENTITY,
     **_NOT_YET,
     **_IMPORTERS,
+    **PLAN_FILES,
+    **REASONS,
 }
 """Every code used anywhere, in ascending order within its range."""

@@ -1,0 +1,68 @@
+"""Codes of plan files (DT2xxx) and of work that a plan does not admit (DT4xxx)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dovetail.faults.info import CodeInfo
+
+PLAN_FILES: Final[Mapping[str, CodeInfo]] = {
+    "DT2001": CodeInfo("not a plan", "The file holds no document of kind Plan, or more than that one document."),
+    "DT2002": CodeInfo("replica placed twice", "Two rows, or a row and a range, place the same replica."),
+    "DT2003": CodeInfo(
+        "range runs backwards", "A range of replicas `#first-last` has its last index above its first."
+    ),
+    "DT2004": CodeInfo("range too long", "A range of replicas may cover at most a million of them."),
+    "DT2005": CodeInfo(
+        "GPU indices out of order", "The GPU indices of a row ascend, so that equal places are equal text."
+    ),
+    "DT2006": CodeInfo(
+        "gap does not follow", "A tier's gap is |bound - value| / max(|bound|, |value|, 1), rounded up to six digits."
+    ),
+    "DT2007": CodeInfo("tier given twice", "Each tier of a plan is told once."),
+}
+
+REASONS: Final[Mapping[str, CodeInfo]] = {
+    "DT4100": CodeInfo(
+        "the search found no place",
+        "The plan leaves this work out, and nothing is proved about why: a longer search may find a place for it. "
+        "Codes after this one say what stands in its way in this plan.",
+    ),
+    "DT4101": CodeInfo(
+        "not enough free GPUs of an acceptable kind",
+        "All nodes that this work may use have, together, fewer free GPUs than one replica asks for.",
+    ),
+    "DT4102": CodeInfo(
+        "no single node has the GPUs free",
+        "Enough GPUs are free in total, but on no one node; for a share, on no one GPU.",
+    ),
+    "DT4103": CodeInfo(
+        "not enough cpu where GPUs are free", "No node that has the GPUs this work asks for has the cpu free as well."
+    ),
+    "DT4104": CodeInfo(
+        "not enough memory or other resources",
+        "No node that has the GPUs and cpu this work asks for has the memory and the other resources free as well.",
+    ),
+    "DT4105": CodeInfo(
+        "kept away by taints, cordons or failed nodes",
+        "Nodes of a fitting make exist, but each is cordoned, down, or has a taint that this work does not tolerate.",
+    ),
+    "DT4106": CodeInfo(
+        "a policy forbids it",
+        "There is room, but a hard policy forbids every place, or the amount as such (a quota).",
+    ),
+    "DT4107": CodeInfo(
+        "outranked by higher priority",
+        "Work of a higher priority runs on nodes that this work may use, and no room is left there.",
+    ),
+    "DT4108": CodeInfo(
+        "only some of the replicas fit",
+        "The workload runs with all its replicas, or with its smallest number of them, or not at all; "
+        "there is room for fewer.",
+    ),
+    "DT4109": CodeInfo(
+        "no node can hold a share",
+        "The nodes of an acceptable kind have a sharing mechanism that cannot hold a share.",
+    ),
+}

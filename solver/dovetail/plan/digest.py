@@ -1,0 +1,102 @@
+"""The digest of a Spec's meaning (S6.2): equal meanings give equal digests, however the documents are written."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Hashable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
+from typing import Any, Final, cast
+
+from dovetail.spec import Policy, Spec, Waiver
+
+_ORDERED: Final = frozenset({"levels", "tiers", "disruption", "phases"})
+"""Fields whose order has a meaning; every other collection is compared as a set."""
+
+
+def digest(spec: Spec) -> str:
+    """Return `sha256:...` over everything that a plan for a Spec depends on.
+
+    Names that only people read (of the project, the objective, a policy's pack) and places in files are left out,
+    and so is every field at its default: a later version that knows more fields gives the same digest. Waivers
+    enter with whether they are active on the Spec's date, so a plan goes stale when a waiver ends and not daily.
+    """
+    text = json.dumps(_meaning(spec), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return f"sha256:{hashlib.sha256(text.encode('ascii')).hexdigest()}"
+
+
+def _meaning(spec: Spec) -> dict[str, Any]:
+    used = {node.accelerator for node in spec.cluster.nodes}
+    return {
+        "levels": list(spec.cluster.levels),
+        "nodes": _unordered(map(_canonical, spec.cluster.nodes)),
+        "cards": {name: card.memory for name, card in spec.accelerators.items() if name in used},
+        "workloads": _unordered(map(_canonical, spec.workloads)),
+        "policies": _unordered(map(_policy, spec.policies)),
+        "waivers": _unordered(_waiver(spec, waiver) for waiver in spec.waivers),
+        "objective": {key: value for key, value in _fields(spec.objective).items() if key != "name"},
+        "current": _canonical(spec.current),
+        "phases": list(spec.phases),
+    }
+
+
+def _policy(policy: Policy) -> dict[str, Any]:
+    found = {key: value for key, value in _fields(policy).items() if key not in ("origin", "rule")}
+    return {**found, "rule": {policy.rule.kind: _fields(policy.rule)}}
+
+
+def _waiver(spec: Spec, waiver: Waiver) -> dict[str, Any]:
+    return {
+        "policy": waiver.policy,
+        "workloads": _canonical(waiver.workloads),
+        "expires": waiver.expires.isoformat(),
+        "active": spec.as_of is not None and waiver.active(spec.as_of),
+    }
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    found = {}
+    for spot, default in _layout(value.__class__):
+        item = getattr(value, spot.name)
+        if default is MISSING or item != default:
+            ordered = spot.name in _ORDERED
+            found[spot.name] = [_canonical(part) for part in item] if ordered else _canonical(item)
+    return found
+
+
+@cache  # one entry per kind of dataclass
+def _layout(kind: Hashable) -> tuple[tuple[Field[Any], Any], ...]:
+    """Return the fields of a dataclass with their defaults."""
+    return tuple(
+        (f, f.default if f.default_factory is MISSING else f.default_factory()) for f in fields(cast(Any, kind))
+    )
+
+
+def _canonical(value: Any) -> Any:
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): _canonical(item) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return [_canonical(item) for item in value]
+    if isinstance(value, (tuple, frozenset)):
+        return _unordered(_pair(item) for item in value)
+    if is_dataclass(value):
+        return _fields(value)
+    raise TypeError(f"{type(value).__name__} has no canonical form")
+
+
+def _pair(item: Any) -> Any:
+    """Return an element of a collection; a tuple inside one is a record, such as a quota's name and limit."""
+    return [_canonical(part) for part in item] if isinstance(item, tuple) else _canonical(item)
+
+
+def _unordered(items: Any) -> list[Any]:
+    found = list(items)
+    if all(isinstance(item, (int, str)) for item in found):
+        return sorted(found, key=lambda item: (isinstance(item, str), item))
+    return sorted(found, key=lambda item: json.dumps(item, sort_keys=True))

@@ -1,0 +1,52 @@
+"""From places to a plan: what was admitted, how policies fare, figures, digest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dovetail.placement import Places
+from dovetail.plan.digest import digest
+from dovetail.plan.model import Outcome, Plan, SecondOpinion, TierResult
+from dovetail.plan.policies import policies_of
+from dovetail.plan.reasons import admitted_of
+from dovetail.plan.summary import summary_of
+from dovetail.rules import Context
+
+WITHOUT_PLACES = ("infeasible", "unknown")
+"""Outcomes that come without any plan, hence without places, tiers and figures (S6.4)."""
+
+
+def finish(
+    context: Context,
+    places: Places,
+    tiers: Sequence[TierResult],
+    outcome: Outcome,
+    *,
+    inputs: str | None = None,
+    second_opinion: SecondOpinion | None = None,
+    conflict: Sequence[str] = (),
+) -> Plan:
+    """Return the plan that puts replicas where `places` says.
+
+    Parameters
+    ----------
+    places : places of all admitted replicas; ignored, as are `tiers`, where the outcome is that there is no plan.
+    inputs : the Spec's digest where it is known already.
+    conflict : names of policies that cannot hold together, for an infeasible outcome.
+    """
+    spec = context.spec
+    inputs = inputs or digest(spec)
+    if outcome.status in WITHOUT_PLACES:
+        return Plan(spec.name, inputs, outcome, second_opinion=second_opinion, conflict=tuple(sorted(conflict)))
+    view = context.view(places)
+    return Plan(
+        name=spec.name,
+        inputs=inputs,
+        outcome=outcome,
+        tiers=tuple(tiers),
+        summary=summary_of(view, context),
+        placements=dict(places),
+        admitted=admitted_of(view, context, tiers),
+        policies=policies_of(view, context),
+        second_opinion=second_opinion,
+    )

@@ -1,0 +1,138 @@
+"""A plan as plain data: what its file holds, in the order it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from dovetail.documents.kinds import API_VERSION
+from dovetail.placement import Place, Places
+from dovetail.plan.model import AdmissionResult, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
+
+GAP_DIGITS = 6
+
+
+def to_document(plan: Plan) -> dict[str, Any]:
+    """Return a plan as a document of plain data, ready for JSON (decimals become floats, which print alike)."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Plan",
+        "metadata": {"name": plan.name},
+        "spec": {key: _floats(value) for key, value in sections(plan)},
+    }
+
+
+def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
+    """Yield the sections of a plan's spec, exact, keyed maps sorted by bytes; empty optional ones are left out."""
+    yield "inputs", plan.inputs
+    yield "outcome", _outcome(plan.outcome)
+    yield "tiers", [tier_row(tier) for tier in plan.tiers]
+    yield "summary", dict(plan.summary)
+    if plan.conflict:
+        yield "conflict", list(plan.conflict)
+    yield "placements", dict(placement_rows(plan.placements))
+    if plan.admitted:
+        yield "admitted", {key: _admission(value) for key, value in by_bytes(plan.admitted)}
+    if plan.policies:
+        yield "policies", {key: _policy(value) for key, value in by_bytes(plan.policies)}
+    if plan.second_opinion is not None:
+        yield "secondOpinion", _second_opinion(plan.second_opinion)
+
+
+def by_bytes(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return a mapping's items by their keys' UTF-8 bytes, which is the order of code points."""
+    return sorted(mapping.items())
+
+
+def placement_rows(places: Places) -> list[tuple[str, dict[str, Any]]]:
+    """Return rows by key; replicas that follow each other on the very same place share one (`p#0-411`)."""
+    runs: dict[str, Place] = {}
+    ordered = sorted(places.items())
+    start = 0
+    for index in range(1, len(ordered) + 1):
+        if index < len(ordered) and _continues(ordered[index - 1], ordered[index]):
+            continue
+        first, place = ordered[start]
+        last = ordered[index - 1][0].ordinal
+        runs[str(first) if last == first.ordinal else f"{first}-{last}"] = place
+        start = index
+    return [(key, _place(place)) for key, place in by_bytes(runs)]
+
+
+def _continues(before: tuple[Any, Place], after: tuple[Any, Place]) -> bool:
+    (left, place), (right, next_place) = before, after
+    return place == next_place and left[:2] == right[:2] and left.ordinal + 1 == right.ordinal
+
+
+def gap_of(value: int, bound: int | None) -> Decimal | int | None:
+    """Return the relative gap, rounded up to six digits, so that only what is proved has none (S5.2)."""
+    if bound is None:
+        return None
+    scale = 10**GAP_DIGITS
+    parts = -(-abs(bound - value) * scale // max(abs(bound), abs(value), 1))
+    return parts // scale if parts % scale == 0 else Decimal(parts).scaleb(-GAP_DIGITS).normalize()
+
+
+def tier_row(tier: TierResult) -> dict[str, Any]:
+    """Return a tier's row."""
+    row: dict[str, Any] = {
+        "name": tier.name,
+        "value": tier.value,
+        "bound": tier.bound,
+        "gap": gap_of(tier.value, tier.bound),
+        "unit": tier.unit,
+        "sense": tier.sense,
+        "proof": tier.proof,
+    }
+    if tier.given:
+        row["given"] = dict(tier.given)
+    if tier.relaxed:
+        row["relaxed"] = list(tier.relaxed)
+    return row
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    row: dict[str, Any] = {"status": outcome.status}
+    if outcome.stopped_by is not None:
+        row["stoppedBy"] = outcome.stopped_by
+    if outcome.fast:
+        row["fast"] = True
+    return row
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {"node": place.node, "gpus": list(place.gpus)} if place.gpus else {"node": place.node}
+
+
+def _admission(result: AdmissionResult) -> dict[str, Any]:
+    row: dict[str, Any] = {"state": result.state, "replicas": result.replicas, "of": result.of}
+    return {**row, "reasons": list(result.reasons)} if result.reasons else row
+
+
+def _policy(result: PolicyResult) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "result": result.result,
+        "enforcement": result.enforcement,
+        "violation": result.violation,
+        "unit": result.unit,
+    }
+    if result.excused:
+        row["excused"] = result.excused
+    if result.subjects:
+        row["subjects"] = dict(by_bytes(result.subjects))
+    return row
+
+
+def _second_opinion(opinion: SecondOpinion) -> dict[str, Any]:
+    return {"engine": opinion.engine, "agrees": opinion.agrees, "tiers": dict(opinion.tiers)}
+
+
+def _floats(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, dict):
+        return {key: _floats(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_floats(item) for item in value]
+    return value

@@ -1,0 +1,40 @@
+"""What became of every policy on a finished placement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dovetail.placement import View
+from dovetail.plan.model import PolicyOutcome, PolicyResult
+from dovetail.rules import Context, Violations
+from dovetail.spec import Policy, Spec
+
+_NONE: Violations = {}
+
+
+def policies_of(view: View, context: Context) -> Mapping[str, PolicyResult]:
+    """Return the results of all policies by name."""
+    violations = context.violations(view)
+    return {p.name: _result(p, violations[p.name], context) for p in context.spec.policies}
+
+
+def _result(policy: Policy, violations: Violations, context: Context) -> PolicyResult:
+    excusable = context.tolerated.get(policy.name, _NONE)
+    subjects = {subject: count for subject, count in sorted(violations.items()) if count}
+    excused = sum(min(count, excusable.get(subject, 0)) for subject, count in subjects.items())
+    violation = sum(subjects.values())
+    return PolicyResult(
+        enforcement=policy.enforcement.kind,
+        result=_outcome(context.spec, policy, broken=violation > excused),
+        violation=violation,
+        unit=policy.rule.unit,
+        subjects=subjects,
+        excused=excused,
+    )
+
+
+def _outcome(spec: Spec, policy: Policy, *, broken: bool) -> PolicyOutcome:
+    if broken:
+        return "fail"
+    selected = sum(policy.workloads.selects(workload) for workload in spec.workloads)
+    return "waived" if selected > len(spec.matched(policy)) else "pass"

@@ -1,0 +1,159 @@
+"""Why work is not admitted, as far as a finished placement tells it honestly (S6.1).
+
+Every code states a fact of the plan. Where nothing is proved about a workload's band, DT4100 comes first: a longer
+search might have admitted it, whatever stands in its way now.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from dovetail.placement import View
+from dovetail.placement.compat import Obstacle, obstacle
+from dovetail.plan.forbidden import Trials, wrong_nodes
+from dovetail.plan.model import AdmissionResult, TierResult
+from dovetail.plan.space import Space, Wanting
+from dovetail.plan.summary import state_of
+from dovetail.rules import Context
+from dovetail.spec import Node, Role, Workload
+
+UNPROVED = "DT4100"
+TOO_FEW_GPUS = "DT4101"
+SCATTERED = "DT4102"
+CPU = "DT4103"
+RESOURCES = "DT4104"
+KEPT_AWAY = "DT4105"
+FORBIDDEN = "DT4106"
+OUTRANKED = "DT4107"
+TOO_FEW_FIT = "DT4108"
+MECHANISM = "DT4109"
+
+
+def admitted_of(view: View, context: Context, tiers: Sequence[TierResult]) -> Mapping[str, AdmissionResult]:
+    """Return the workloads that are not admitted in full, with the reasons, by id."""
+    judge = _Judge(view, context, tiers)
+    found = {}
+    for workload in view.spec.workloads:
+        state = state_of(view, workload)
+        if state != "full":
+            count = len(view.admitted(workload))
+            found[workload.id] = AdmissionResult(state, count, workload.replicas, judge.reasons(workload))
+    return found
+
+
+class _Judge:
+    """Finds reasons on one finished placement."""
+
+    def __init__(self, view: View, context: Context, tiers: Sequence[TierResult]) -> None:
+        self.view = view
+        self.context = context
+        self.space = Space(view)
+        self.trials = Trials(view, context)
+        self.open_bands = _open_bands(context, tiers)
+
+    def reasons(self, workload: Workload) -> tuple[str, ...]:
+        """Return the codes for a workload, the dominant one first."""
+        missing = self._missing(workload)
+        hopeless = [self._hopeless(workload, wanting.role) for wanting in missing if not wanting.nodes]
+        if hopeless:
+            return tuple(dict.fromkeys(hopeless))
+        facts = self._facts(workload, missing)
+        unproved = not facts or self.view.spec.band_of(workload) in self.open_bands
+        return tuple(dict.fromkeys([*([UNPROVED] if unproved else []), *facts]))
+
+    def _missing(self, workload: Workload) -> list[Wanting]:
+        held = Counter(replica.role for replica in self.view.admitted(workload))
+        wrong = wrong_nodes(self.context, workload)
+        return [
+            Wanting(role, role.replicas - held[role.name], self.space.usable(workload, role, wrong))
+            for role in workload.roles
+            if role.replicas > held[role.name]
+        ]
+
+    def _hopeless(self, workload: Workload, role: Role) -> str:
+        """Return why no node could take a role even if the cluster were empty."""
+        nodes = self.view.spec.cluster.nodes
+        walls = [obstacle(workload, role, node) for node in nodes]
+        return FORBIDDEN if None in walls else _first_wall(role, walls, nodes)
+
+    def _facts(self, workload: Workload, missing: Sequence[Wanting]) -> list[str]:
+        blocked = [wanting for wanting in missing if not self.space.has_room(wanting)]
+        if blocked:
+            outranked = any(self._outranked(workload, wanting.nodes) for wanting in blocked)
+            return [*(self._shortage(wanting) for wanting in blocked), *([OUTRANKED] if outranked else [])]
+        needed = workload.min_replicas - len(self.view.admitted(workload))
+        if needed > 1 and self.space.too_few_fit(workload, missing, needed):
+            return [TOO_FEW_FIT]
+        if self.trials.all_forbidden(workload, missing, max(1, needed), self.space):
+            return [FORBIDDEN]
+        return []
+
+    def _shortage(self, wanting: Wanting) -> str:
+        """Return what runs short first on the nodes a role may use: GPUs in all, on one node, cpu, the rest."""
+        request, nodes = wanting.role.request, wanting.nodes
+        if request.gpu_count:
+            if self.space.free_milli(nodes) < request.gpu_milli:
+                return TOO_FEW_GPUS
+            nodes = [node for node in nodes if self.space.gpus_fit(node, request)]
+            if not nodes:
+                return SCATTERED
+        return RESOURCES if any(request.cpu <= self.space.room(node).cpu for node in nodes) else CPU
+
+    def _outranked(self, workload: Workload, nodes: Sequence[Node]) -> bool:
+        return any(self.space.top_priority(node) > workload.priority for node in nodes)
+
+
+def _first_wall(role: Role, met: Sequence[Obstacle | None], nodes: Sequence[Node]) -> str:
+    """Return the reason for a role that every node is an obstacle to: the last wall that the best node puts up."""
+    if any(wall in (Obstacle.DOWN, Obstacle.CORDONED, Obstacle.TAINT) for wall in met):
+        kept_away = [n for n, wall in zip(nodes, met, strict=True) if wall in _KEEPING_AWAY and _could_hold(role, n)]
+        if kept_away:
+            return KEPT_AWAY
+    if Obstacle.HOST in met:
+        able = [n for n, wall in zip(nodes, met, strict=True) if wall is Obstacle.HOST]
+        return RESOURCES if any(role.request.cpu <= node.cpu for node in able) else CPU
+    if Obstacle.MECHANISM in met:
+        return MECHANISM
+    if (
+        Obstacle.NO_GPU in met
+        and sum(len(n.healthy_gpus()) for n, wall in zip(nodes, met, strict=True) if wall is Obstacle.NO_GPU)
+        >= role.request.gpu_count
+    ):
+        return SCATTERED
+    return TOO_FEW_GPUS if role.request.gpu_count else RESOURCES
+
+
+_KEEPING_AWAY = frozenset({Obstacle.DOWN, Obstacle.CORDONED, Obstacle.TAINT})
+
+
+def _could_hold(role: Role, node: Node) -> bool:
+    """Tell whether a node's make would do for a role, cordon, taints and failures aside."""
+    request = role.request
+    if request.gpu_count and (
+        (role.accelerators and node.accelerator not in role.accelerators)
+        or node.gpus < request.gpu_count
+        or (request.share is not None and node.mechanism != "fraction")
+    ):
+        return False
+    return (
+        request.cpu <= node.cpu
+        and request.memory <= node.memory
+        and all(amount <= node.resources.get(name, 0) for name, amount in request.resources.items())
+    )
+
+
+def _open_bands(context: Context, tiers: Sequence[TierResult]) -> frozenset[int]:
+    """Return the bands whose admission is not proved: their tiers, or earlier ones, have a gap."""
+    proved: set[str] = set()
+    for tier in tiers:
+        if not tier.proved:
+            break
+        proved.add(tier.name)
+    told = {tier.name for tier in tiers}
+    return frozenset(
+        band
+        for band in context.spec.bands
+        for name in (f"admitted[{band}]", f"admitted-cpu[{band}]")
+        if name in told and name not in proved
+    )

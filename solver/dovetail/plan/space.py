@@ -1,0 +1,109 @@
+"""What a finished placement leaves free, asked role by role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from dovetail.placement import Place, Room, View, obstacle
+from dovetail.placement.room import share_memory
+from dovetail.plan.stranded import gpus_that_fit, host_fits, rooms_of
+from dovetail.spec import Node, Request, Role, Workload
+from dovetail.spec.workload import MILLI
+
+_LOTS = 10**9
+
+
+class Wanting(NamedTuple):
+    """A role with replicas that are not admitted, how many, and the nodes that may host them at all."""
+
+    role: Role
+    replicas: int
+    nodes: Sequence[Node]
+
+
+class Space:
+    """The free capacity of every node of a finished placement."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self._rooms = dict(rooms_of(view))
+        self._top: dict[str, int] = {}
+        for replica, place in view.places.items():
+            priority = view.spec.by_id[replica.workload].priority
+            self._top[place.node] = max(priority, self._top.get(place.node, priority))
+
+    def room(self, node: Node) -> Room:
+        """Return what a node has left."""
+        if node.name not in self._rooms:
+            self._rooms[node.name] = Room(node, self.view.spec.accelerators)
+        return self._rooms[node.name]
+
+    def top_priority(self, node: Node) -> float:
+        """Return the highest priority of what a node hosts, minus infinity for an empty one."""
+        return self._top.get(node.name, float("-inf"))
+
+    def usable(self, workload: Workload, role: Role, wrong: frozenset[str]) -> list[Node]:
+        """Return the nodes that may host a role, `wrong` ones left out, whatever room they have."""
+        nodes = self.view.spec.cluster.nodes
+        return [n for n in nodes if n.name not in wrong and obstacle(workload, role, n) is None]
+
+    def free_milli(self, nodes: Sequence[Node]) -> int:
+        """Return the idle milli-GPU of some nodes."""
+        return sum(sum(self.room(node).compute) for node in nodes)
+
+    def gpus_fit(self, node: Node, request: Request) -> bool:
+        """Tell whether a node has the GPUs free that a request asks for."""
+        return len(gpus_that_fit(self.room(node), request)) >= request.gpu_count
+
+    def has_room(self, wanting: Wanting) -> bool:
+        """Tell whether one more replica of a role fits somewhere."""
+        return next(self.options(wanting), None) is not None
+
+    def options(self, wanting: Wanting) -> Iterator[Place]:
+        """Yield where one more replica fits; of a node's untouched GPUs one choice stands for all."""
+        request = wanting.role.request
+        for node in wanting.nodes:
+            room = self.room(node)
+            if not host_fits(room, request):
+                continue
+            fitting = gpus_that_fit(room, request) if request.gpu_count else []
+            if request.share is not None:
+                yield from (Place(node.name, (index,)) for index in fitting)
+            elif len(fitting) >= request.gpu_count:
+                yield Place(node.name, tuple(fitting[: request.gpus]))
+
+    def too_few_fit(self, workload: Workload, missing: Sequence[Wanting], needed: int) -> bool:
+        """Tell whether it is certain that fewer than `needed` more replicas fit, for want of room alone."""
+        if workload.atomic and workload.mix == "none":
+            kinds = {n.accelerator for wanting in missing if wanting.role.request.gpu_count for n in wanting.nodes}
+            return all(self._short(missing, needed, kind) for kind in kinds or {None})
+        return self._short(missing, needed, None)
+
+    def _short(self, missing: Sequence[Wanting], needed: int, kind: str | None) -> bool:
+        return sum(min(wanting.replicas, self._count(wanting, kind)) for wanting in missing) < needed
+
+    def _count(self, wanting: Wanting, kind: str | None) -> int:
+        """Return how many more replicas of a role fit, nothing else being added: exact."""
+        request = wanting.role.request
+        bound = kind is not None and request.gpu_count
+        nodes = [n for n in wanting.nodes if n.accelerator == kind] if bound else wanting.nodes
+        return sum(_copies(self.room(node), request) for node in nodes)
+
+
+def _copies(room: Room, request: Request) -> int:
+    """Return how many replicas with one request fit beside what a node hosts."""
+    limits = [_ratio(room.cpu, request.cpu), _ratio(room.memory, request.memory)]
+    limits += [_ratio(room.resources.get(name, 0), amount) for name, amount in request.resources.items()]
+    if request.share is not None:
+        memory = share_memory(request, room.card)
+        pairs = zip(room.compute, room.vram, strict=True)
+        limits.append(sum(min(_ratio(milli, request.share.compute), _ratio(vram, memory)) for milli, vram in pairs))
+    elif request.gpus:
+        untouched = sum(m == MILLI and not t for m, t in zip(room.compute, room.tenants, strict=True))
+        limits.append(untouched // request.gpus)
+    return min(limits)
+
+
+def _ratio(free: int, asked: int) -> int:
+    return free // asked if asked else _LOTS

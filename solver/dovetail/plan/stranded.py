@@ -1,0 +1,107 @@
+"""GPU that lies idle because nothing of the project's own work fits on it any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from dovetail.placement import Room, View, obstacle
+from dovetail.placement.room import share_memory
+from dovetail.spec import Node, Request, Role, Spec, Toleration, Workload
+from dovetail.spec.workload import MILLI
+
+
+class RequestClass(NamedTuple):
+    """What makes two GPU requests alike for a node: amounts, accelerators, tolerations; and one that has it."""
+
+    workload: Workload
+    role: Role
+
+
+def stranded(view: View) -> int:
+    """Return the stranded milli-GPU of a finished placement, exactly.
+
+    The idle milli-GPU of a healthy GPU on a node that is neither down nor cordoned is stranded where no GPU request
+    class of the project fits on that GPU: a class fits where its accelerators, its tolerations and the node's
+    mechanism allow the node, the node has its cpu, memory and resources free, and the GPU is among enough free ones.
+    Policies and what waits play no part.
+    """
+    spec = view.spec
+    rooms = rooms_of(view)
+    classes = request_classes(spec)
+    usable: dict[object, list[Request]] = {}
+    total = 0
+    for node in spec.cluster.nodes:
+        if node.down or node.cordoned:
+            continue
+        key = _make_of(node)
+        if key not in usable:
+            usable[key] = [c.role.request for c in classes if obstacle(c.workload, c.role, node) is None]
+        total += _stranded_on(rooms.get(node.name) or Room(node, spec.accelerators), usable[key])
+    return total
+
+
+def rooms_of(view: View) -> Mapping[str, Room]:
+    """Return what the nodes that host anything have left, by node name."""
+    rooms: dict[str, Room] = {}
+    by_name = view.spec.cluster.by_name
+    for replica, place in view.places.items():
+        if place.node not in rooms:
+            rooms[place.node] = Room(by_name[place.node], view.spec.accelerators)
+        rooms[place.node].take(view.role(replica).request, place.gpus)
+    return rooms
+
+
+def request_classes(spec: Spec) -> tuple[RequestClass, ...]:
+    """Return one role per GPU request class, smallest requests first."""
+    found: dict[object, RequestClass] = {}
+    for workload in spec.workloads:
+        for role in workload.roles:
+            if role.request.gpu_count:
+                found.setdefault(_class_key(role, workload.tolerations), RequestClass(workload, role))
+    return tuple(sorted(found.values(), key=lambda c: (c.role.request.gpu_milli, c.role.request.cpu)))
+
+
+def _class_key(role: Role, tolerations: Iterable[Toleration]) -> object:
+    asked = role.request
+    amounts = (asked.cpu, asked.memory, asked.gpus, asked.share, tuple(sorted(asked.resources.items())))
+    return amounts, frozenset(role.accelerators), frozenset(tolerations)
+
+
+def _make_of(node: Node) -> object:
+    """Return what decides which classes may use a node."""
+    resources = tuple(sorted(node.resources.items()))
+    hardware = (node.cpu, node.memory, resources, len(node.healthy_gpus()), node.accelerator, node.mechanism)
+    return hardware, node.taints
+
+
+def _stranded_on(room: Room, requests: Iterable[Request]) -> int:
+    idle = [index for index, milli in enumerate(room.compute) if milli]
+    if not idle:
+        return 0
+    for request in requests:
+        if not host_fits(room, request):
+            continue
+        fitting = set(gpus_that_fit(room, request))
+        if len(fitting) >= request.gpu_count:
+            idle = [index for index in idle if index not in fitting]
+        if not idle:
+            return 0
+    return sum(room.compute[index] for index in idle)
+
+
+def host_fits(room: Room, request: Request) -> bool:
+    """Tell whether a node has a request's cpu, memory and resources free."""
+    return (
+        request.cpu <= room.cpu
+        and request.memory <= room.memory
+        and all(amount <= room.resources.get(name, 0) for name, amount in request.resources.items())
+    )
+
+
+def gpus_that_fit(room: Room, request: Request) -> list[int]:
+    """Return the indices of the GPUs that could serve a request, or be one of the several that it asks for."""
+    if request.share is None:
+        return [i for i, milli in enumerate(room.compute) if milli == MILLI and not room.tenants[i]]
+    memory = share_memory(request, room.card)
+    return [i for i, milli in enumerate(room.compute) if request.share.compute <= milli and memory <= room.vram[i]]

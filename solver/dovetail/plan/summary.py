@@ -1,0 +1,83 @@
+"""The summary of a plan: figures for people, each recomputed from the Spec and the places alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from dovetail.objectives.cost import Cost
+from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
+from dovetail.placement import View
+from dovetail.plan.model import AdmissionState, Figure
+from dovetail.plan.stranded import stranded
+from dovetail.rules import Context
+from dovetail.spec import Workload
+from dovetail.spec.workload import MILLI
+
+_MILLION = 10**6
+_SECONDS_PER_HOUR = 3600
+
+
+def summary_of(view: View, context: Context) -> Mapping[str, Figure]:
+    """Return every figure of the summary, in the order they are written; `docs/reference/plan.md` defines each."""
+    return {
+        **_admission(view),
+        **_gpus(view),
+        "nodesUsed": len({place.node for place in view.places.values()}),
+        "cpuOnlyReplicas": sum(not view.role(replica).request.gpu_count for replica in view.places),
+        **_disruption(view, context),
+        "costPerHour": figure(Cost().measure(view, context), _MILLION),
+    }
+
+
+def figure(amount: int, scale: int) -> Figure:
+    """Return `amount / scale` exactly for a scale that is a power of ten, as an int where it is whole."""
+    whole, rest = divmod(amount, scale)
+    return whole if not rest else (Decimal(amount) / scale).normalize()
+
+
+def state_of(view: View, workload: Workload) -> AdmissionState:
+    """Return how far a workload is admitted; one without replicas is admitted in full."""
+    admitted = len(view.admitted(workload))
+    if admitted == workload.replicas:
+        return "full"
+    return "partial" if admitted else "none"
+
+
+def _admission(view: View) -> dict[str, Figure]:
+    states = [state_of(view, workload) for workload in view.spec.workloads]
+    return {
+        "admittedFull": states.count("full"),
+        "admittedPartial": states.count("partial"),
+        "admittedNone": states.count("none"),
+        "workloads": len(states),
+    }
+
+
+def _gpus(view: View) -> dict[str, Figure]:
+    allocated = used = known = 0
+    for replica in view.places:
+        role = view.role(replica)
+        allocated += role.request.gpu_milli
+        if role.request.gpu_count and role.observed is not None and role.observed.compute is not None:
+            used += role.observed.compute
+            known += role.request.gpu_milli
+    return {
+        "gpusTotal": sum(len(node.healthy_gpus()) for node in view.spec.cluster.nodes),
+        "gpusAllocated": figure(allocated, MILLI),
+        "gpusUsed": figure(used, MILLI),
+        "gpusUsedKnown": figure(known, MILLI),
+        "gpusStranded": figure(stranded(view), MILLI),
+    }
+
+
+def _disruption(view: View, context: Context) -> dict[str, Figure]:
+    lost = GpuTimeLost().measure(view, context)
+    thousandths = (2 * lost + _SECONDS_PER_HOUR) // (2 * _SECONDS_PER_HOUR)  # of a GPU hour, half rounded up
+    return {
+        "evictedWorkloads": Evicted().measure(view, context),
+        "evictedReplicas": sum(len(view.evicted(workload)) for workload in view.spec.workloads),
+        "moves": Moves().measure(view, context),
+        "restarts": sum(replica in view.places for replica in view.today.lost),
+        "gpuHoursLost": figure(thousandths, MILLI),
+    }
