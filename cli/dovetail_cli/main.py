@@ -78,10 +78,11 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit(run())
 
 
+_VERSION = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version.")
+
+
 @app.callback()
-def _root(
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
-) -> None:
+def _root(version: bool = _VERSION) -> None:
     """Plan a GPU cluster from declarative policy, and prove how good the plan is.
 
     PATH is a project's directory or a file; without it, the current directory. Exit codes: 0 done, 1 internal error,

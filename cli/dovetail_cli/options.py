@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -15,31 +15,30 @@ from dovetail_cli.problems import usage
 from dovetail_cli.render.words import printable
 
 PathArgument = Annotated[str, typer.Argument(metavar="[PATH]", help="Directory or file of the project.")]
-# typer reads these annotations at run time, hence Optional where it stands inside Annotated.
 OptionalPath = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Argument(metavar="[PATH]", help="Directory or file of the project, for what only documents know."),
 ]
 AsOf = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option("--as-of", metavar="DATE", help="Date that waivers are judged at (YYYY-MM-DD); default today, UTC."),
 ]
 Current = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option("--current", metavar="FILE", help="What runs today: a Placement document or a plan."),
 ]
 MaxMoves = Annotated[
-    Optional[int],  # noqa: UP045
+    int | None,
     typer.Option("--max-moves", min=0, metavar="N", help="Move at most N running replicas."),
 ]
 Pin = Annotated[
-    Optional[list[str]],  # noqa: UP045
+    list[str] | None,
     typer.Option("--pin", metavar="WORKLOAD", help="Move no replica of this workload; repeatable."),
 ]
 Detail = Annotated[bool, typer.Option("--detail", help="Show every replica and everything unchanged.")]
 TellChanges = Annotated[bool, typer.Option("--exit-code", help="End with 2 where there are changes.")]
 Also = Annotated[
-    Optional[list[str]],  # noqa: UP045
+    list[str] | None,
     typer.Option("--also", metavar="FORMAT=FILE", help="Write another rendering of the same run; repeatable."),
 ]
 Output = Annotated[str, typer.Option("-o", "--output", metavar="FORMAT", help="How to print the result.")]
@@ -79,7 +78,9 @@ def _ratio(number: str, text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise usage(f"--gap {printable(text)}: expected a number from 0 to 1", "0.01 is one per cent; TIER=G is one tier's")
+        raise usage(
+            f"--gap {printable(text)}: expected a number from 0 to 1", "0.01 is one per cent; TIER=G is one tier's"
+        )
     return value
 
 

@@ -44,7 +44,7 @@ def amount(number: Number, digits: int = 3) -> str:
 
 def signed(number: Number, digits: int = 3) -> str:
     """Write a difference with its sign; no difference is `+0`."""
-    text = amount(abs(number), digits)
+    text = amount(-number if number < 0 else number, digits)
     return f"{'-' if number < 0 and text != '0' else '+'}{text}"
 
 

@@ -1,0 +1,6 @@
+"""The difference of two plans as a value: what changes for whom, and what the change costs (S5.3)."""
+
+from dovetail.diff.compare import diff
+from dovetail.diff.model import Change, ChangeKind, Cost, PlanDiff, PolicyChange, Row, TierChange
+
+__all__ = ["Change", "ChangeKind", "Cost", "PlanDiff", "PolicyChange", "Row", "TierChange", "diff"]

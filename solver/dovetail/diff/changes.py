@@ -1,0 +1,148 @@
+"""What changes for each workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dovetail.diff.model import Change, ChangeKind, Row
+from dovetail.diff.shapes import gpus_of, shape_of, wanted_shape
+from dovetail.diff.sides import NOTHING, PlacesById, Side, still_declared
+from dovetail.faults import CODES
+from dovetail.placement import Place, Places
+from dovetail.spec import ReplicaId, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the changes of one workload follow from; `lost` are replicas of the base whose place is gone."""
+
+    workload: str
+    base: Side
+    target: Side
+    spec: Spec | None
+    lost: Places
+
+
+def changes_of(question: Question) -> Iterator[Change]:
+    """Yield the changes of one workload, at most one of each kind."""
+    base, target = question.base, question.target
+    if not target.known:
+        yield _change(question, "remove", before=base.places)
+    elif not base.places and not target.places:
+        yield from _waiting(question)
+    elif not base.places:
+        yield _change(question, "add", after=target.places, why=_why_added(base))
+    else:
+        yield from _changed(question)
+
+
+def _waiting(question: Question) -> Iterator[Change]:
+    """Yield a change when the workload is new, or waits for other reasons or with other replicas than before."""
+    if question.base != question.target:
+        yield _waits(question)
+
+
+def _waits(question: Question) -> Change:
+    target = question.target
+    return Change(
+        "wait",
+        question.workload,
+        replicas=target.declared,
+        shape=wanted_shape(question.spec, question.workload),
+        why=_titles(target.reasons),
+        reasons=target.reasons,
+    )
+
+
+def _changed(question: Question) -> Iterator[Change]:
+    """Yield the changes of a workload with running replicas on the base's side."""
+    base, target = question.base.places, question.target.places
+    moved = [replica for replica in base if replica in target and base[replica] != target[replica]]
+    started = {replica: place for replica, place in target.items() if replica not in base}
+    stopped = {replica: place for replica, place in base.items() if replica not in target}
+    declared = {r for r in stopped if still_declared(r, question.spec, question.target, question.base)}
+    if moved:
+        why = "its place is gone" if all(replica in question.lost for replica in moved) else ""
+        yield _change(question, "move", {r: base[r] for r in moved}, {r: target[r] for r in moved}, why=why)
+    yield from _stops(question, {replica: stopped[replica] for replica in declared})
+    undeclared = {replica: place for replica, place in stopped.items() if replica not in declared}
+    if started or undeclared:
+        yield _change(question, "resize", undeclared, started, why=_why_resized(question))
+
+
+def _stops(question: Question, stopped: PlacesById) -> Iterator[Change]:
+    reasons = question.target.reasons
+    gone = {replica: place for replica, place in stopped.items() if replica in question.lost}
+    evicted = {replica: place for replica, place in stopped.items() if replica not in question.lost}
+    if evicted:
+        yield _change(question, "evict", evicted, why=_titles(reasons), reasons=reasons)
+    if gone:
+        yield _change(question, "gone", gone, why="its place no longer exists", reasons=reasons)
+
+
+def _change(
+    question: Question,
+    kind: ChangeKind,
+    before: PlacesById | None = None,
+    after: PlacesById | None = None,
+    *,
+    why: str = "",
+    reasons: tuple[str, ...] = (),
+) -> Change:
+    before, after = before or {}, after or {}
+    places = list((after or before).values())
+    return Change(
+        kind,
+        question.workload,
+        replicas=len(before.keys() | after.keys()),
+        gpus=gpus_of(places),
+        shape=shape_of(question.spec, places),
+        before=len(question.base.places),
+        after=len(question.target.places),
+        why=why,
+        reasons=reasons,
+        rows=tuple(rows_of(before, after)),
+    )
+
+
+def rows_of(before: PlacesById, after: PlacesById) -> Iterator[Row]:
+    """Yield replicas in order, those next to each other with equal places as one row."""
+    pending: Row | None = None
+    for replica in sorted(before.keys() | after.keys()):
+        row = _row(replica, before.get(replica), after.get(replica))
+        if pending and _continues(pending, row):
+            pending = Row(row.role_id, pending.first, row.last, row.before, row.after)
+            continue
+        if pending:
+            yield pending
+        pending = row
+    if pending:
+        yield pending
+
+
+def _row(replica: ReplicaId, before: Place | None, after: Place | None) -> Row:
+    return Row(replica.role_id, replica.ordinal, replica.ordinal, before, after)
+
+
+def _continues(run: Row, row: Row) -> bool:
+    return (run.role_id, run.last + 1, run.before, run.after) == (row.role_id, row.first, row.before, row.after)
+
+
+def _why_added(base: Side) -> str:
+    if base is NOTHING or not base.known:
+        return "new"
+    reason = _titles(base.reasons)
+    return f"was: {reason}" if reason else "was not admitted"
+
+
+def _why_resized(question: Question) -> str:
+    before, after = len(question.base.places), len(question.target.places)
+    declared = question.target.declared
+    partial = f" of {declared}" if declared > after else ""
+    return f"replicas {before} -> {after}{partial}" if before != after else f"{after} replicas, others than before"
+
+
+def _titles(reasons: Iterable[str]) -> str:
+    """Return what reason codes mean, the dominant one first."""
+    return ", ".join(CODES[code].title if code in CODES else code for code in reasons)

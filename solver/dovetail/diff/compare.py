@@ -1,0 +1,81 @@
+"""The difference of two plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dovetail.diff.changes import Question, changes_of
+from dovetail.diff.cost import context_from, cost_of
+from dovetail.diff.model import Change, PlanDiff, PolicyChange, TierChange
+from dovetail.diff.sides import NOTHING, Side, sides
+from dovetail.placement import Places
+from dovetail.plan.model import Figure, Plan, TierResult
+from dovetail.spec import Spec
+
+_STRICTNESS = ("hard", "soft", "audit")
+
+
+def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
+    """Return what changes from one plan to another.
+
+    Parameters
+    ----------
+    spec
+        What the target's documents mean. With it the difference knows accelerators, checkpoints, and places that
+        are gone; without it the plans' own rows must do.
+    """
+    context = context_from(base, spec) if spec is not None else None
+    lost: Places = context.today.lost if context is not None else {}
+    before, after = sides(base), sides(target)
+    changes = tuple(_changes(before, after, spec, lost))
+    touched = {change.workload for change in changes}
+    return PlanDiff(
+        base=base,
+        target=target,
+        delta=_delta(base, target),
+        tiers=tuple(_tiers(base, target)),
+        changes=changes,
+        policies=tuple(_policies(base, target)),
+        failures=failures_of(target),
+        cost=cost_of(changes, target, context),
+        unchanged=sum(workload not in touched for workload in after),
+    )
+
+
+def _changes(before: dict[str, Side], after: dict[str, Side], spec: Spec | None, lost: Places) -> Iterator[Change]:
+    for workload in sorted(before.keys() | after.keys()):
+        base, target = before.get(workload, NOTHING), after.get(workload, NOTHING)
+        if base != target:
+            yield from changes_of(Question(workload, base, target, spec, lost))
+
+
+def _delta(base: Plan, target: Plan) -> dict[str, Figure]:
+    shared = [key for key in target.summary if key in base.summary]
+    return {
+        key: target.summary[key] - base.summary[key] for key in shared if target.summary[key] != base.summary[key]
+    }
+
+
+def _tiers(base: Plan, target: Plan) -> Iterator[TierChange]:
+    before = {tier.name: tier for tier in base.tiers}
+    after = {tier.name: tier for tier in target.tiers}
+    for tier in (*target.tiers, *(tier for tier in base.tiers if tier.name not in after)):
+        yield TierChange(tier.name, tier.unit, tier.sense, _value(before, tier.name), _value(after, tier.name))
+
+
+def _value(tiers: dict[str, TierResult], name: str) -> int | None:
+    return tiers[name].value if name in tiers else None
+
+
+def _policies(base: Plan, target: Plan) -> Iterator[PolicyChange]:
+    for name in sorted(base.policies.keys() | target.policies.keys()):
+        before, after = (plan.policies.get(name) for plan in (base, target))
+        outcomes = (before.result if before else None, after.result if after else None)
+        if outcomes[0] != outcomes[1]:
+            yield PolicyChange(name, *outcomes)
+
+
+def failures_of(plan: Plan) -> tuple[str, ...]:
+    """Return the names of the policies that fail on a plan, hard ones first, then by name."""
+    failed = [name for name, result in plan.policies.items() if result.result == "fail"]
+    return tuple(sorted(failed, key=lambda name: (_STRICTNESS.index(plan.policies[name].enforcement), name)))

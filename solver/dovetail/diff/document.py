@@ -1,0 +1,84 @@
+"""A difference as a document of kind PlanDiff (`schemas/plandiff.schema.json`)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from dovetail.diff.model import Change, Cost, PlanDiff, Row
+from dovetail.documents.kinds import API_VERSION
+from dovetail.placement import Place
+from dovetail.plan import Plan
+from dovetail.plan.plain import to_document
+
+_SIDE = ("inputs", "outcome", "tiers", "summary")
+
+
+def document(diff: PlanDiff) -> dict[str, Any]:
+    """Return the difference as plain data, ready for JSON."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PlanDiff",
+        "metadata": {"name": diff.target.name},
+        "spec": {
+            "base": side(diff.base),
+            "target": side(diff.target),
+            "delta": {key: _number(value) for key, value in diff.delta.items()},
+            "tiers": [
+                {"name": t.name, "unit": t.unit, "sense": t.sense, "before": t.before, "after": t.after}
+                for t in diff.tiers
+            ],
+            "cost": cost_row(diff.cost),
+            "changes": [_change(change) for change in diff.changes],
+            "policies": {p.name: {"before": p.before, "after": p.after} for p in diff.policies},
+            "failures": list(diff.failures),
+            "unchanged": diff.unchanged,
+        },
+    }
+
+
+def side(plan: Plan) -> dict[str, Any]:
+    """Return what a difference repeats of a plan: everything but its rows."""
+    spec = to_document(plan)["spec"]
+    return {"name": plan.name, **{key: spec[key] for key in _SIDE}}
+
+
+def cost_row(cost: Cost) -> dict[str, Any]:
+    """Return the cost; GPU hours are left out where they are not known."""
+    row: dict[str, Any] = {
+        "moves": cost.moves,
+        "restarts": cost.restarts,
+        "evictedWorkloads": cost.evicted_workloads,
+        "evictedReplicas": cost.evicted_replicas,
+    }
+    if cost.gpu_hours_lost is not None:
+        row["gpuHoursLost"] = _number(cost.gpu_hours_lost)
+    return row
+
+
+def _change(change: Change) -> dict[str, Any]:
+    row: dict[str, Any] = {"change": change.kind, "workload": change.workload, "replicas": change.replicas}
+    optional: dict[str, Any] = {
+        "gpus": change.gpus,
+        "from": list(change.nodes_before()),
+        "to": list(change.nodes_after()),
+        "why": change.why,
+        "reasons": list(change.reasons),
+        "rows": [_row(each) for each in change.rows],
+    }
+    return row | {key: value for key, value in optional.items() if value}
+
+
+def _row(row: Row) -> dict[str, Any]:
+    sides = {"from": row.before, "to": row.after}
+    return {"replica": row.replica} | {key: _place(place) for key, place in sides.items() if place is not None}
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {"node": place.node, "gpus": list(place.gpus)} if place.gpus else {"node": place.node}
+
+
+def _number(value: int | Decimal) -> int | float:
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value

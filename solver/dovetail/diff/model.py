@@ -1,0 +1,177 @@
+"""What a difference is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+from dovetail.placement import Place
+from dovetail.plan.model import Figure, Plan, PolicyOutcome
+
+ChangeKind = Literal["add", "remove", "move", "resize", "evict", "gone", "wait"]
+Sense = Literal["max", "min"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One replica, or a run of replicas of a role with the same place, and its place on either side.
+
+    `first` and `last` are indices, both included; a side without a place is None.
+    """
+
+    role_id: str
+    first: int
+    last: int
+    before: Place | None
+    after: Place | None
+
+    @property
+    def replica(self) -> str:
+        """`[namespace/]workload[.role]#index`, or `...#first-last` for a run."""
+        return f"{self.role_id}#{self.first}" + (f"-{self.last}" if self.last > self.first else "")
+
+    @property
+    def count(self) -> int:
+        """How many replicas the row stands for."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What changes for one workload.
+
+    Parameters
+    ----------
+    kind
+        `add`: a workload without running replicas gets some; `remove`: it is no longer declared; `move`: replicas
+        change their place; `resize`: more or fewer replicas; `evict`: replicas stop that are still declared;
+        `gone`: their place no longer exists; `wait`: declared, and newly or otherwise not admitted.
+    replicas
+        How many replicas the change is about.
+    gpus
+        Different GPUs they are on (for `remove`, `evict` and `gone`: were on).
+    shape
+        The same for people, `16x H100-80GB`; with the accelerator where the documents are known.
+    before, after
+        Admitted replicas of the whole workload on either side.
+    why
+        The reason in one phrase; empty where there is nothing to say.
+    reasons
+        Codes of the DT4xxx range.
+    rows
+        The replicas one by one, in order.
+    """
+
+    kind: ChangeKind
+    workload: str
+    replicas: int
+    gpus: int = 0
+    shape: str = ""
+    before: int = 0
+    after: int = 0
+    why: str = ""
+    reasons: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+
+    def nodes_before(self) -> tuple[str, ...]:
+        """Return the nodes the replicas ran on, sorted."""
+        return tuple(sorted({row.before.node for row in self.rows if row.before}))
+
+    def nodes_after(self) -> tuple[str, ...]:
+        """Return the nodes the replicas will run on, sorted."""
+        return tuple(sorted({row.after.node for row in self.rows if row.after}))
+
+
+@dataclass(frozen=True, slots=True)
+class TierChange:
+    """One tier's value on either side, None where a side has no such tier."""
+
+    name: str
+    unit: str
+    sense: Sense
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """A policy whose outcome differs, None where it does not apply."""
+
+    name: str
+    before: PolicyOutcome | None
+    after: PolicyOutcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What it costs to go from the base to the target.
+
+    Parameters
+    ----------
+    moves
+        Replicas whose place still stands and that change it.
+    restarts
+        Replicas that run on either side and start anew: moves, and those whose place is gone; all of an atomic
+        workload with any of them, where the documents are known.
+    evicted_workloads, evicted_replicas
+        Those that stop although they are still declared.
+    gpu_time_lost
+        Milli-GPU seconds of work lost; None where the documents, which know about checkpoints, are not known.
+    """
+
+    moves: int = 0
+    restarts: int = 0
+    evicted_workloads: int = 0
+    evicted_replicas: int = 0
+    gpu_time_lost: int | None = None
+
+    @property
+    def gpu_hours_lost(self) -> Decimal | None:
+        """GPU hours of work lost, to three digits."""
+        if self.gpu_time_lost is None:
+            return None
+        return (Decimal(self.gpu_time_lost) / 3_600_000).quantize(Decimal("0.001"))
+
+
+@dataclass(frozen=True)
+class PlanDiff:
+    """The difference between two plans.
+
+    Parameters
+    ----------
+    delta
+        Target minus base of every figure of the summary that both have and that differs.
+    tiers
+        All tiers of either side, in the target's order.
+    changes
+        Sorted by workload, then by kind; empty when nothing changes.
+    policies
+        Policies whose outcome differs, by name.
+    failures
+        Names of policies that fail in the target, hard ones first.
+    unchanged
+        Workloads of the target that nothing changes for.
+    """
+
+    base: Plan
+    target: Plan
+    delta: Mapping[str, Figure]
+    tiers: tuple[TierChange, ...]
+    changes: tuple[Change, ...]
+    policies: tuple[PolicyChange, ...]
+    failures: tuple[str, ...]
+    cost: Cost
+    unchanged: int
+
+    def __bool__(self) -> bool:
+        """Tell whether anything differs: a change, a figure, a tier's value, or a policy's outcome."""
+        tiers = any(tier.before != tier.after for tier in self.tiers)
+        return bool(self.changes or self.delta or self.policies) or tiers
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the difference as a document of kind PlanDiff."""
+        from dovetail.diff.document import document
+
+        return document(self)

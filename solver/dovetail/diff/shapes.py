@@ -1,0 +1,46 @@
+"""How many GPUs, and of what kind: `16x H100-80GB`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from dovetail.placement import Place
+from dovetail.quantities import format_milli
+from dovetail.spec import Spec
+from dovetail.spec.workload import MILLI
+
+_UNKNOWN = "GPU"
+
+
+def gpus_of(places: Iterable[Place]) -> int:
+    """Count the different GPUs that places are on."""
+    return len(_gpus(places))
+
+
+def _gpus(places: Iterable[Place]) -> set[tuple[str, int]]:
+    return {(place.node, index) for place in places for index in place.gpus}
+
+
+def shape_of(spec: Spec | None, places: Collection[Place]) -> str:
+    """Say how many GPUs of what accelerator places are on; how many replicas, where they are on none."""
+    nodes = spec.cluster.by_name if spec else {}
+    found = Counter(
+        (nodes[node].accelerator if node in nodes else None) or _UNKNOWN for node, _ in sorted(_gpus(places))
+    )
+    if not found:
+        return f"{len(places)}x no GPU" if places else ""
+    return " + ".join(f"{count}x {name}" for name, count in sorted(found.items()))
+
+
+def wanted_shape(spec: Spec | None, workload: str) -> str:
+    """Say how many GPUs a workload asks for in all, and of what accelerator where it accepts only one."""
+    found = spec.by_id.get(workload) if spec else None
+    if found is None:
+        return ""
+    milli = sum(role.request.gpu_milli * role.replicas for role in found.roles)
+    if not milli:
+        return f"{found.replicas}x no GPU"
+    accepted = {name for role in found.roles for name in role.accelerators}
+    name = accepted.pop() if len(accepted) == 1 else _UNKNOWN
+    return f"{milli // MILLI if milli % MILLI == 0 else format_milli(milli)}x {name}"
