@@ -11,9 +11,11 @@ PLAN_FILES: Final[Mapping[str, CodeInfo]] = {
     "DT2001": CodeInfo("not a plan", "The file holds no document of kind Plan, or more than that one document."),
     "DT2002": CodeInfo("replica placed twice", "Two rows, or a row and a range, place the same replica."),
     "DT2003": CodeInfo(
-        "range runs backwards", "A range of replicas `#first-last` has its last index above its first."
+        "malformed replica",
+        "A row's key is a replica `[namespace/]workload[.role]#index`, or a range `#first-last` that runs forwards, "
+        "with indices without leading zeros.",
     ),
-    "DT2004": CodeInfo("range too long", "A range of replicas may cover at most a million of them."),
+    "DT2004": CodeInfo("too many replicas", "The rows of a plan may place at most two million replicas."),
     "DT2005": CodeInfo(
         "GPU indices out of order", "The GPU indices of a row ascend, so that equal places are equal text."
     ),

@@ -18,6 +18,7 @@ from dovetail.plan.model import (
     TierResult,
 )
 from dovetail.plan.plain import gap_of, to_document
+from dovetail.plan.reading import plan_of, read
 
 __all__ = [
     "AdmissionResult",
@@ -35,6 +36,8 @@ __all__ = [
     "digest",
     "finish",
     "gap_of",
+    "plan_of",
+    "read",
     "to_document",
     "write",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, Final
 
 from dovetail.documents.kinds import API_VERSION
@@ -57,7 +56,6 @@ def flow(value: Any) -> str:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
-@lru_cache(maxsize=65_536)
 def text(value: str) -> str:
     """Return a string, in quotes exactly where YAML 1.2 needs them inside flow style."""
     if value.isprintable() and _PLAIN.fullmatch(value) and not _means_more(value):

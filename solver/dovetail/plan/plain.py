@@ -11,6 +11,26 @@ from dovetail.placement import Place, Places
 from dovetail.plan.model import AdmissionResult, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
 
 GAP_DIGITS = 6
+SUMMARY = (
+    "admittedFull",
+    "admittedPartial",
+    "admittedNone",
+    "workloads",
+    "gpusTotal",
+    "gpusAllocated",
+    "gpusUsed",
+    "gpusUsedKnown",
+    "gpusStranded",
+    "nodesUsed",
+    "cpuOnlyReplicas",
+    "evictedWorkloads",
+    "evictedReplicas",
+    "moves",
+    "restarts",
+    "gpuHoursLost",
+    "costPerHour",
+)
+"""The figures of the summary in the order they are written; `docs/reference/plan.md` defines each."""
 
 
 def to_document(plan: Plan) -> dict[str, Any]:
@@ -28,7 +48,7 @@ def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
     yield "inputs", plan.inputs
     yield "outcome", _outcome(plan.outcome)
     yield "tiers", [tier_row(tier) for tier in plan.tiers]
-    yield "summary", dict(plan.summary)
+    yield "summary", {key: plan.summary[key] for key in SUMMARY if key in plan.summary}
     if plan.conflict:
         yield "conflict", list(plan.conflict)
     yield "placements", dict(placement_rows(plan.placements))
@@ -86,7 +106,7 @@ def tier_row(tier: TierResult) -> dict[str, Any]:
         "proof": tier.proof,
     }
     if tier.given:
-        row["given"] = dict(tier.given)
+        row["given"] = dict(by_bytes(tier.given))
     if tier.relaxed:
         row["relaxed"] = list(tier.relaxed)
     return row
@@ -125,7 +145,7 @@ def _policy(result: PolicyResult) -> dict[str, Any]:
 
 
 def _second_opinion(opinion: SecondOpinion) -> dict[str, Any]:
-    return {"engine": opinion.engine, "agrees": opinion.agrees, "tiers": dict(opinion.tiers)}
+    return {"engine": opinion.engine, "agrees": opinion.agrees, "tiers": dict(by_bytes(opinion.tiers))}
 
 
 def _floats(value: Any) -> Any:

@@ -1,0 +1,154 @@
+"""Reads a plan file: canonical or not, YAML or JSON, with all faults at their places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, Final
+
+from dovetail.documents import Document, load_text
+from dovetail.documents.source import collector_paused
+from dovetail.faults import FaultLog, Position
+from dovetail.placement import Place
+from dovetail.plan.model import AdmissionResult, Figure, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
+from dovetail.plan.plain import SUMMARY, gap_of
+from dovetail.spec import ReplicaId
+from dovetail.spec.identity import IdentityError, parse_range
+
+MOST_REPLICAS: Final = 2_000_000
+"""Replicas a plan may place: a few short rows could otherwise stand for more than memory holds."""
+
+
+def read(text: str, file: str) -> Plan:
+    """Return the plan in a text.
+
+    Parameters
+    ----------
+    text
+        YAML, or JSON when `file` ends in `.json`.
+    file
+        The name shown in faults.
+
+    Raises
+    ------
+    Refused
+        With every fault of the text, of its schema, and of the plan as such (DT2xxx).
+    """
+    documents = load_text(text, file)
+    if len(documents) != 1 or documents[0].kind != "Plan":
+        log = FaultLog()
+        kinds = ", ".join(document.kind for document in documents) or "nothing"
+        log.add(
+            "DT2001", f"a plan file holds one document of kind Plan; this one holds {kinds}", Position(file, 1, 1)
+        )
+        log.raise_if_errors()
+    with collector_paused():
+        return plan_of(documents[0])
+
+
+def plan_of(document: Document) -> Plan:
+    """Return the plan of a document of kind Plan that keeps to its schema; raise `Refused` as `read` does."""
+    log = FaultLog()
+    spec = document.spec
+    opinion = spec.get("secondOpinion")
+    plan = Plan(
+        name=document.name,
+        inputs=spec["inputs"],
+        outcome=_outcome(spec["outcome"]),
+        tiers=_tiers(document, log),
+        summary={key: _figure(spec["summary"][key]) for key in SUMMARY if key in spec["summary"]},
+        placements=_placements(document, log),
+        admitted={key: _admission(row) for key, row in spec.get("admitted", {}).items()},
+        policies={key: _policy(row) for key, row in spec.get("policies", {}).items()},
+        second_opinion=None if opinion is None else _second_opinion(opinion),
+        conflict=tuple(spec.get("conflict", ())),
+    )
+    log.raise_if_errors()
+    return plan
+
+
+def _outcome(row: Mapping[str, Any]) -> Outcome:
+    return Outcome(row["status"], row.get("stoppedBy"), row.get("fast", False))
+
+
+def _tiers(document: Document, log: FaultLog) -> tuple[TierResult, ...]:
+    found: dict[str, TierResult] = {}
+    for index, row in enumerate(document.spec["tiers"]):
+        tier = _tier(row)
+        gap = gap_of(tier.value, tier.bound)
+        if row["gap"] != gap:
+            log.append(
+                document.fault("DT2006", f"the gap of value and bound is {gap}", "spec", "tiers", index, "gap")
+            )
+        if tier.name in found:
+            log.append(document.fault("DT2007", f"tier {tier.name} is given twice", "spec", "tiers", index, "name"))
+        found[tier.name] = tier
+    return tuple(found.values())
+
+
+def _tier(row: Mapping[str, Any]) -> TierResult:
+    bound = row["bound"]
+    return TierResult(
+        name=row["name"],
+        value=int(row["value"]),
+        bound=None if bound is None else int(bound),
+        unit=row["unit"],
+        sense=row.get("sense") or ("max" if row["name"].startswith(("admitted", "retained")) else "min"),
+        proof=row.get("proof", "none" if bound is None else "solver"),
+        given={key: int(value) for key, value in row.get("given", {}).items()},
+        relaxed=tuple(row.get("relaxed", ())),
+    )
+
+
+def _figure(value: int | Decimal) -> Figure:
+    return int(value) if value == int(value) else Decimal(value).normalize()
+
+
+def _placements(document: Document, log: FaultLog) -> Mapping[ReplicaId, Place]:
+    places: dict[ReplicaId, Place] = {}
+    for key, row in document.spec["placements"].items():
+        gpus = tuple(map(int, row.get("gpus", ())))
+        if len(gpus) > 1 and any(left >= right for left, right in pairwise(gpus)):
+            log.append(document.fault("DT2005", "GPU indices must ascend", "spec", "placements", key, "gpus"))
+        _place(document, log, places, key, Place(row["node"], gpus))
+    return places
+
+
+def _place(document: Document, log: FaultLog, places: dict[ReplicaId, Place], key: str, place: Place) -> None:
+    at = ("spec", "placements", key)
+    try:
+        found = parse_range(key)
+    except IdentityError as error:
+        log.append(document.fault("DT2003", str(error), *at, of_key=True))
+        return
+    if len(places) + found.size > MOST_REPLICAS:
+        log.append(document.fault("DT2004", f"{key} takes the plan above {MOST_REPLICAS} replicas", *at, of_key=True))
+        return
+    before = len(places)
+    for ordinal in range(found.first, found.last + 1):
+        places.setdefault(ReplicaId(found.workload, found.role, ordinal), place)
+    if len(places) < before + found.size:
+        log.append(document.fault("DT2002", f"{key} places a replica that another row places", *at, of_key=True))
+
+
+def _admission(row: Mapping[str, Any]) -> AdmissionResult:
+    return AdmissionResult(
+        row["state"], int(row.get("replicas", 0)), int(row.get("of", 0)), tuple(row.get("reasons", ()))
+    )
+
+
+def _policy(row: Mapping[str, Any]) -> PolicyResult:
+    return PolicyResult(
+        enforcement=row["enforcement"],
+        result=row["result"],
+        violation=int(row["violation"]),
+        unit=row.get("unit", ""),
+        subjects={key: int(value) for key, value in row.get("subjects", {}).items()},
+        excused=int(row.get("excused", 0)),
+    )
+
+
+def _second_opinion(row: Mapping[str, Any]) -> SecondOpinion:
+    tiers = {key: None if value is None else int(value) for key, value in row["tiers"].items()}
+    return SecondOpinion(row["engine"], row["agrees"], tiers)
