@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from dovetail.faults.build_codes import CLUSTER, CURRENT_STATE, POLICIES, REFERENCES, WARNINGS, WORKLOADS
 from dovetail.faults.info import CodeInfo
 from dovetail.faults.plan_codes import PLAN_FILES, REASONS
 
@@ -135,7 +136,13 @@ CODES: Final[Mapping[str, CodeInfo]] = {
     **_SCHEMA,
     **_QUANTITIES,
     **_IDENTITY,
+    **REFERENCES,
+    **CLUSTER,
+    **WORKLOADS,
+    **POLICIES,
+    **CURRENT_STATE,
     **_NOT_YET,
+    **WARNINGS,
     **_IMPORTERS,
     **PLAN_FILES,
     **REASONS,

@@ -1,0 +1,129 @@
+"""The one way from documents to a Spec."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+
+from dovetail.build.accelerators import Models, read_accelerators
+from dovetail.build.cluster import read_cluster
+from dovetail.build.cursor import Cursor, Log, cursor
+from dovetail.build.objective import read_objective
+from dovetail.build.placement import read_current
+from dovetail.build.policies import chosen_policies, read_policies
+from dovetail.build.project import (
+    check_identity,
+    check_tenants,
+    tenants_of,
+    warn_of_homeless_shares,
+    warn_of_unlisted_tenants,
+)
+from dovetail.build.selectors import Known
+from dovetail.build.waivers import read_waivers
+from dovetail.build.workloads import read_workloads
+from dovetail.documents import Document, DocumentSet
+from dovetail.faults import Fault
+from dovetail.spec import Current, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A Spec, and what is odd about the documents without being wrong."""
+
+    spec: Spec
+    warnings: tuple[Fault, ...] = ()
+
+
+def build(documents: DocumentSet, *, current: Current | None = None, as_of: dt.date) -> Spec:
+    """Return what the documents of a project mean.
+
+    Parameters
+    ----------
+    current : what runs today; it takes the place of a Placement document (S6.5).
+    as_of : the date that waivers are judged at (S4.3).
+
+    Raises
+    ------
+    Refused
+        With all faults of all documents.
+    """
+    return assemble(documents, current=current, as_of=as_of).spec
+
+
+def assemble(documents: DocumentSet, *, current: Current | None = None, as_of: dt.date) -> Built:
+    """Return what `build` returns, with its warnings; those of reading the documents are not among them."""
+    log = Log()
+    place = check_identity(documents, log)
+    if place is None:
+        log.raise_if_errors()
+        raise AssertionError("a missing cluster is a fault")
+    spec = _spec(documents, place, log)
+    stated = _stated(documents, spec, log)
+    log.raise_if_errors()
+    spec = replace(spec, current=stated if current is None else current, as_of=as_of)
+    return Built(spec, log.warnings)
+
+
+def _spec(documents: DocumentSet, place: Document, log: Log) -> Spec:
+    """Return the Spec without date and current state."""
+    project = cursor(documents.project, log) if documents.project else None
+    models = read_accelerators(documents.of_kind("Accelerator"), log)
+    cluster = read_cluster(place, cursor(place, log), models)
+    workloads = read_workloads(documents.of_kind("Workload"), models, log)
+    bare = Spec(
+        name=documents.project.name if documents.project else cluster.name,
+        cluster=cluster,
+        accelerators=models.chosen(node.accelerator for node in cluster.nodes),
+        workloads=workloads,
+        objective=read_objective(documents, project, log),
+    )
+    _check_workloads(documents, bare, tenants_of(project), log)
+    return _with_policies(documents, project, bare, models, log)
+
+
+def _check_workloads(documents: DocumentSet, spec: Spec, tenants: tuple[str, ...] | None, log: Log) -> None:
+    written = documents.of_kind("Workload")
+    if tenants is None:
+        warn_of_unlisted_tenants(written, log)
+    else:
+        check_tenants(written, tenants, log)
+    warn_of_homeless_shares(written, spec.workloads, spec.cluster, log)
+
+
+def _with_policies(documents: DocumentSet, project: Cursor | None, bare: Spec, models: Models, log: Log) -> Spec:
+    known = Known(bare.cluster, models, bare.by_id, tenants_of(project))
+    sources = chosen_policies(documents, project, log)
+    return replace(
+        bare,
+        policies=read_policies(sources.values(), bare, known),
+        waivers=read_waivers(documents.of_kind("Waiver"), tuple(sources), known, log),
+    )
+
+
+def _stated(documents: DocumentSet, spec: Spec, log: Log) -> Current:
+    """Return the current state that the documents tell, an empty one where they tell none."""
+    found = documents.of_kind("Placement")
+    for other in found[1:]:
+        at = found[0].position("metadata", "name")
+        message = f"there is another Placement at {at}, and what runs today is told once"
+        log.append(other.fault("DT1704", message, "metadata", "name"))
+    return read_current(found[0], log, spec.by_id) if found else Current()
+
+
+def current_from(document: Document) -> Current:
+    """Return what runs today from a Placement document that is not part of the project (`--current FILE`).
+
+    Raises
+    ------
+    Refused
+        With all faults of the document.
+    """
+    log = Log()
+    found = read_current(document, log)
+    log.raise_if_errors()
+    return found
+
+
+def declares_current(documents: DocumentSet) -> bool:
+    """Tell whether the documents say what runs today, so that a base plan need not (S6.5)."""
+    return bool(documents.of_kind("Placement"))

@@ -1,0 +1,203 @@
+"""The cluster: node groups spelt out into nodes (S1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from dovetail.build.accelerators import Models
+from dovetail.build.cursor import Cursor, frozen
+from dovetail.build.domains import place_nodes
+from dovetail.build.names import spelt_out
+from dovetail.documents import Document
+from dovetail.quantities import parse_cpu, parse_memory, parse_money
+from dovetail.spec import Cluster, Node, NodeGroup, Taint
+from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
+
+MOST_NODES: Final = 200_000
+_RESERVED_LEVELS: Final = (GPU_LEVEL, "island", "socket")
+_CAPACITIES: Final[Mapping[str, tuple[Callable[[Any], int], Callable[[Any], int]]]] = {
+    "cpu": (parse_cpu, parse_cpu),
+    "memory": (partial(parse_memory, rounding="down"), partial(parse_memory, rounding="up")),
+}
+"""How an offered and a reserved amount are read: neither rounding promises what is not there."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What the groups of a cluster have in common while they are read.
+
+    `owner` maps each node name to its group.
+    """
+
+    models: Models
+    levels: tuple[str, ...]
+    overrides: Mapping[str, Cursor]
+    owner: dict[str, str] = field(default_factory=dict)
+    left: int = MOST_NODES
+
+
+def read_cluster(document: Document, here: Cursor, models: Models) -> Cluster:
+    """Return the cluster of a document; faults go to the log."""
+    levels = _levels(here)
+    reader = _Reader(models, levels, dict(here.fields("nodes")))
+    nodes: list[Node] = []
+    groups: list[NodeGroup] = []
+    for group in here.items("nodeGroups"):
+        if any(group.raw("name") == other.name for other in groups):
+            group["name"].fault("DT1307", f"the node group '{group.raw('name')}' is declared twice")
+        found = _group(reader, group)
+        groups.append(found[0])
+        nodes += found[1]
+    for name, override in reader.overrides.items():
+        if name not in reader.owner:
+            hint = override.log.suggest(name, reader.owner)
+            override.fault("DT1308", f"there is no node '{name}'", hint, of_key=True)
+    return Cluster(document.name, levels, tuple(nodes), tuple(groups))
+
+
+def _levels(here: Cursor) -> tuple[str, ...]:
+    """Return the levels, outermost first; always such that they end in `node`."""
+    found: list[str] = []
+    for level in here.items("levels"):
+        name = level.raw("name")
+        if name in found:
+            level["name"].fault("DT1417", f"the level '{name}' is declared twice")
+        elif name in _RESERVED_LEVELS:
+            level["name"].fault("DT1418", f"'{name}' is a level inside the node, and not for the cluster to declare")
+        elif NODE_LEVEL in found:
+            level["name"].fault("DT1419", f"the level '{name}' comes after 'node'", "'node' is the last level")
+        else:
+            found.append(name)
+    if "levels" in here.value and NODE_LEVEL not in found:
+        here["levels"].fault("DT1419", "the last level must be 'node'", "add {name: node} at the end")
+    return (*(name for name in found if name != NODE_LEVEL), NODE_LEVEL)
+
+
+def _group(reader: _Reader, group: Cursor) -> tuple[NodeGroup, list[Node]]:
+    names = _names(reader, group)
+    template = _template(reader, group)
+    labels = [_labels(reader, template, name) for name in names]
+    domains = place_nodes(group, reader.levels, names, labels)
+    nodes = [
+        _node(reader, replace(template, name=name, labels=labels[index], domains=domains[index]))
+        for index, name in enumerate(names)
+    ]
+    kept = replace(template, domains=_common(domains))
+    return NodeGroup(template.group, kept, tuple(names), "count" in group.value), nodes
+
+
+def _common(domains: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+    """Return the domains that all nodes of a group share."""
+    first = domains[0] if domains else {}
+    distinct = {id(each): each for each in domains}.values()
+    return {level: path for level, path in first.items() if all(each[level] == path for each in distinct)}
+
+
+def _names(reader: _Reader, group: Cursor) -> list[str]:
+    """Return the names of a group's nodes, those refused left out."""
+    if ("count" in group.value) == ("names" in group.value):
+        group.fault("DT1110", "a node group has either 'count' or 'names'")
+        return []
+    found: list[str] = []
+    for here, names in _spelt(reader, group):
+        twice = []
+        for name in names:
+            if name in reader.owner:
+                twice.append(name)
+            else:
+                reader.owner[name] = group.raw("name")
+                found.append(name)
+        if twice:
+            others = f" (and {len(twice) - 1} more)" if len(twice) > 1 else ""
+            where = f"the group '{reader.owner[twice[0]]}'"
+            here.fault("DT1404", f"the node '{twice[0]}'{others} is there already, in {where}")
+    return found
+
+
+def _spelt(reader: _Reader, group: Cursor) -> Iterator[tuple[Cursor, list[str]]]:
+    """Yield the names of a group's nodes with the place that gives them."""
+    if "count" in group.value:
+        here = group["count"]
+        if here.value > reader.left:
+            here.fault("DT1403", f"{here.value:,} nodes are more than {MOST_NODES:,} in all")
+            return
+        reader.left -= here.value
+        yield here, [f"{group.raw('name')}-{index:03d}" for index in range(here.value)]
+    else:
+        for here in group.items("names"):
+            names = spelt_out(here, reader.left, f"a cluster may have ({MOST_NODES:,} nodes)")
+            reader.left -= len(names)
+            yield here, names
+
+
+def _template(reader: _Reader, group: Cursor) -> Node:
+    """Return a node of the group without name, domains and overrides."""
+    gpus, accelerator = _gpus(reader, group)
+    cpu, memory = _capacity(group)
+    mechanism = group["sharing"].raw("mechanism") if "sharing" in group.value else None
+    return Node(
+        name="",
+        group=group.raw("name"),
+        cpu=cpu,
+        memory=memory,
+        gpus=gpus,
+        accelerator=accelerator,
+        resources=frozen(group.raw("resources", {})),
+        labels=frozen(group.raw("labels", {})),
+        taints=tuple(Taint(t["key"], t.get("value", ""), t["effect"]) for t in group.raw("taints", ())),
+        mechanism=mechanism or "devicePlugin",
+        price=group.amount("pricePerHour", parse_money),
+        gpu_price=group.amount("pricePerGpuHour", parse_money),
+    )
+
+
+def _gpus(reader: _Reader, group: Cursor) -> tuple[int, str | None]:
+    gpus, here = group.raw("gpus"), group.get("accelerator")
+    if here is None:
+        if gpus:
+            group["gpus"].fault("DT1406", f"{gpus} GPUs, and 'accelerator' does not say which")
+        return 0, None
+    if not gpus:
+        here.fault("DT1407", "an accelerator, and 'gpus' is 0", "leave it out")
+        return 0, None
+    accelerator = reader.models.resolve(here)
+    return (gpus, accelerator) if accelerator else (0, None)
+
+
+def _capacity(group: Cursor) -> tuple[int, int]:
+    """Return what workloads may have of cpu and memory: the capacity, less what is reserved (S1.3)."""
+    reserved = group.get("reserved")
+    left = []
+    for key, (offered, held_back) in _CAPACITIES.items():
+        whole = group.amount(key, offered)
+        kept = reserved.amount(key, held_back) if reserved else 0
+        if reserved and kept > whole:
+            reserved[key].fault("DT1405", f"more {key} is reserved than the node has")
+        left.append(max(0, whole - kept))
+    return left[0], left[1]
+
+
+def _labels(reader: _Reader, template: Node, name: str) -> Mapping[str, str]:
+    """Return a node's labels: its own over those of its group."""
+    here = reader.overrides.get(name)
+    own = here.raw("labels") if here else None
+    return frozen({**template.labels, **own}) if own else template.labels
+
+
+def _node(reader: _Reader, node: Node) -> Node:
+    """Return a node with what its override says of its health."""
+    here = reader.overrides.get(node.name)
+    if here is None:
+        return node
+    for gpu in here.items("failedGpus"):
+        if gpu.value >= node.gpus:
+            gpu.fault("DT1408", f"GPU {gpu.value} cannot have failed: '{node.name}' has {node.gpus} GPUs")
+    return replace(
+        node,
+        cordoned=here.raw("cordoned", False),
+        down=here.raw("failed", False),
+        failed_gpus=frozenset(here.raw("failedGpus", ())),
+    )

@@ -1,0 +1,129 @@
+"""The policies that apply: those of packs, those of documents over them, and those left out (S4.1, S4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from dovetail.build.cursor import Cursor, Log, cursor
+from dovetail.build.rules import READERS, Reader
+from dovetail.build.selectors import (
+    Known,
+    read_node_selector,
+    read_workload_selector,
+    warn_if_no_node,
+    warn_if_no_workload,
+)
+from dovetail.documents import Document, DocumentSet
+from dovetail.rules import Rule
+from dovetail.spec import Enforcement, NodeSelector, Policy, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a policy is written; `pack` is empty for a document of its own."""
+
+    name: str
+    body: Cursor
+    pack: str = ""
+
+
+def chosen_policies(documents: DocumentSet, project: Cursor | None, log: Log) -> Mapping[str, Source]:
+    """Return the policies that apply, by name and sorted by it; documents replace policies of packs by name."""
+    own = {d.name: Source(d.name, cursor(d, log)) for d in documents.of_kind("Policy")}
+    packs = {document.name: document for document in documents.of_kind("PolicyPack")}
+    left_out = {each.value: each for each in project.items("withoutPolicies")} if project else {}
+    found: dict[str, Source] = {}
+    for pack in _named(project, packs):
+        for source in _of_pack(pack, log):
+            other = found.setdefault(source.name, source)
+            if other is not source and source.name not in own and source.name not in left_out:
+                message = f"the policy '{source.name}' is in pack '{other.pack}' already"
+                hint = "leave it out with withoutPolicies, or replace it by a Policy document of that name"
+                source.body["name"].fault("DT1601", message, hint)
+    for name, place in left_out.items():
+        if name in own:
+            place.fault("DT1602", f"the policy '{name}' is left out, and a document declares it")
+        else:
+            place.refer("DT1314", "policy of a pack", found)
+        found.pop(name, None)
+    return dict(sorted({**found, **own}.items()))
+
+
+def _named(project: Cursor | None, packs: Mapping[str, Document]) -> Iterator[Document]:
+    for each in project.items("packs") if project else ():
+        if each.value in packs:
+            yield packs[each.value]
+        else:
+            each.fault("DT1018", f"there is no policy pack '{each.value}'", each.log.suggest(each.value, packs))
+
+
+def _of_pack(pack: Document, log: Log) -> Iterator[Source]:
+    names = set()
+    for body in cursor(pack, log).items("policies"):
+        name = body.raw("name")
+        if name in names:
+            body["name"].fault("DT1603", f"the pack has a policy '{name}' already")
+        names.add(name)
+        yield Source(name, body, pack.name)
+
+
+def read_policies(sources: Iterable[Source], spec: Spec, known: Known) -> tuple[Policy, ...]:
+    """Return policies in the order of their sources.
+
+    Parameters
+    ----------
+    spec : the project without policies, which rules judge their parameters by.
+    """
+    return tuple(_policy(source, spec, known) for source in sources)
+
+
+def _policy(source: Source, spec: Spec, known: Known) -> Policy:
+    ((kind, here),) = source.body["rule"].fields()
+    reader = READERS[kind]
+    match = source.body.get("match")
+    place = match.get("workloads") if match else None
+    workloads = read_workload_selector(place, known)
+    # A pack is written for many projects: that one of them has nothing to match is as it should be.
+    if place and not source.pack:
+        warn_if_no_workload(place, workloads, known)
+    return Policy(
+        name=source.name,
+        rule=_rule(reader, here, spec),
+        workloads=workloads,
+        nodes=_nodes(source, kind, reader, match, known),
+        enforcement=_enforcement(source.body),
+        origin=source.pack,
+    )
+
+
+def _rule(reader: Reader, here: Cursor, spec: Spec) -> Rule:
+    rule = reader.read(here)
+    level = here.raw(reader.level) if reader.level else None
+    levels = (*spec.cluster.levels, *reader.inside)
+    if level is not None and reader.level and level not in levels:
+        here[reader.level].refer("DT1306", "level", levels)
+    elif problem := rule.unsound(spec):
+        here.fault("DT1606", problem, of_key=True)
+    return rule
+
+
+def _nodes(source: Source, kind: str, reader: Reader, match: Cursor | None, known: Known) -> NodeSelector | None:
+    here = match.get("nodes") if match else None
+    if here is None:
+        if reader.nodes == "required":
+            source.body["rule"][kind].fault("DT1604", f"'{kind}' needs 'match.nodes'", of_key=True)
+        return None
+    if reader.nodes == "refused":
+        here.fault("DT1605", f"'match.nodes' has no effect on '{kind}'", "leave it out", of_key=True)
+    selector = read_node_selector(here, known)
+    if not source.pack:
+        warn_if_no_node(here, selector, known)
+    return selector
+
+
+def _enforcement(body: Cursor) -> Enforcement:
+    given = body.raw("enforcement")
+    if isinstance(given, str):
+        return Enforcement("audit" if given == "audit" else "hard")
+    return Enforcement("soft", given["soft"].get("weight", 1))

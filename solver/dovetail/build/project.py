@@ -1,0 +1,70 @@
+"""All documents of a project together: what belongs once, and whose tenants are known (documents' reading rules)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dovetail.build.cursor import Cursor, Log
+from dovetail.documents import Document, DocumentSet
+from dovetail.spec import Cluster, Workload
+
+
+def check_identity(documents: DocumentSet, log: Log) -> Document | None:
+    """Return the one cluster; faults where there is none or another, and where a namespace has no meaning."""
+    for document in documents.documents:
+        if document.namespace is not None and document.kind not in ("Workload", "Scenario"):
+            message = f"a namespace on a {document.kind}: only workloads are in namespaces"
+            log.append(document.fault("DT1318", message, "metadata", "namespace", hint="leave it out", of_key=True))
+    clusters = documents.of_kind("Cluster")
+    if not clusters:
+        log.add("DT1316", "there is no document of kind Cluster")
+        return None
+    for other in clusters[1:]:
+        at = clusters[0].position("metadata", "name")
+        message = f"there is another Cluster at {at}, and a project has one"
+        log.append(other.fault("DT1316", message, "metadata", "name"))
+    return clusters[0]
+
+
+def check_tenants(documents: Iterable[Document], tenants: tuple[str, ...], log: Log) -> None:
+    """Refuse workloads of tenants that the project does not list."""
+    for document in documents:
+        tenant = document.spec.get("tenant") or document.namespace
+        if tenant in tenants:
+            continue
+        hint = log.suggest(tenant, tenants) if tenant else "give it a tenant or a namespace"
+        message = f"the project lists no tenant '{tenant}'" if tenant else "the workload belongs to no tenant"
+        path = ("spec", "tenant") if "tenant" in document.spec else ("metadata", "namespace" if tenant else "name")
+        log.append(document.fault("DT1313", message, *path, hint=hint))
+
+
+def warn_of_unlisted_tenants(documents: Iterable[Document], log: Log) -> None:
+    """Warn once where tenants are named and the project does not list them: a misspelt one is then a new one."""
+    first = next((document for document in documents if "tenant" in document.spec), None)
+    if first is not None:
+        message = "the project does not list its tenants, so a misspelt one goes unseen"
+        log.append(
+            first.fault("DT1913", message, "spec", "tenant", hint="list them in Project.tenants", severity="warning")
+        )
+
+
+def warn_of_homeless_shares(
+    documents: Iterable[Document], workloads: Iterable[Workload], cluster: Cluster, log: Log
+) -> None:
+    """Warn once where workloads ask for shares and no node can hold one (S3.5)."""
+    if any(node.mechanism == "fraction" and node.gpus for node in cluster.nodes):
+        return
+    sharing = [workload for workload in workloads if any(role.request.share for role in workload.roles)]
+    by_identity = {document.identity: document for document in documents}
+    if sharing:
+        others = f", nor of {len(sharing) - 1} more workloads" if len(sharing) > 1 else ""
+        message = f"no node can hold the shares of '{sharing[0].id}'{others}"
+        hint = "a node group holds shares with 'sharing: {mechanism: fraction}'"
+        place = by_identity[sharing[0].id]
+        log.append(place.fault("DT1915", message, "metadata", "name", hint=hint, severity="warning"))
+
+
+def tenants_of(project: Cursor | None) -> tuple[str, ...] | None:
+    """Return the tenants that a project lists, None where it lists none."""
+    listed = project.raw("tenants") if project else None
+    return None if listed is None else tuple(listed)

@@ -1,0 +1,141 @@
+"""Codes of documents that are well-formed one by one and make no sense together (DT13xx to DT17xx, DT191x)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dovetail.faults.info import CodeInfo
+
+REFERENCES: Final[Mapping[str, CodeInfo]] = {
+    "DT1304": CodeInfo(
+        "unknown accelerator",
+        "Neither the built-in catalogue nor an Accelerator document has this id or alias. Declare it by a document.",
+    ),
+    "DT1305": CodeInfo(
+        "name of another accelerator", "An id or alias stands for one accelerator; another one has it already."
+    ),
+    "DT1306": CodeInfo("unknown level", "The cluster declares no topology level of this name."),
+    "DT1307": CodeInfo("node group declared twice", "Node groups of a cluster have different names."),
+    "DT1308": CodeInfo("unknown node", "No node group of the cluster has a node of this name."),
+    "DT1309": CodeInfo(
+        "unknown domain", "No node lies in a domain of this path, or of a path that ends in this name."
+    ),
+    "DT1310": CodeInfo(
+        "ambiguous domain", "Several domains end in this name. Write the whole path, such as `b1/r1`."
+    ),
+    "DT1311": CodeInfo("unknown node group", "The cluster declares no node group of this name."),
+    "DT1312": CodeInfo(
+        "unknown workload",
+        "No document declares this workload. One in a namespace is named with it: `namespace/name`.",
+    ),
+    "DT1313": CodeInfo("unknown tenant", "The project lists its tenants, and this is none of them."),
+    "DT1314": CodeInfo("unknown policy", "No pack of the project and no document has a policy of this name."),
+    "DT1315": CodeInfo("unknown objective", "No document of kind Objective has this name."),
+    "DT1316": CodeInfo("not one cluster", "The documents of a project declare exactly one Cluster."),
+    "DT1318": CodeInfo(
+        "namespace without meaning",
+        "Only workloads are in namespaces. To limit a policy to one, match it by `workloads: {namespaces: [...]}`.",
+    ),
+}
+
+CLUSTER: Final[Mapping[str, CodeInfo]] = {
+    "DT1401": CodeInfo("accelerator without memory", "The memory of an accelerator is at least 1 MiB."),
+    "DT1402": CodeInfo(
+        "not a list of names", "Names are plain, or a hostlist such as `gpu-[001-064,070]`, which stands for many."
+    ),
+    "DT1403": CodeInfo(
+        "too many names", "A cluster has at most 200,000 nodes, and a list names no more nodes than there are."
+    ),
+    "DT1404": CodeInfo("node declared twice", "The names of nodes are unique in the cluster."),
+    "DT1405": CodeInfo("more reserved than there is", "What is kept back for daemons is part of the node."),
+    "DT1406": CodeInfo("GPUs without accelerator", "A node group with GPUs says which accelerator they are."),
+    "DT1407": CodeInfo("accelerator without GPUs", "A node group whose nodes have no GPU names no accelerator."),
+    "DT1408": CodeInfo("no such GPU", "The index is not below the number of GPUs of the node; it counts from 0."),
+    "DT1410": CodeInfo(
+        "sizes do not add up", "The sizes of a group's domains add up to the number of its nodes, exactly."
+    ),
+    "DT1411": CodeInfo(
+        "domain across a border", "A domain that is cut by size lies inside one domain of the level outside it."
+    ),
+    "DT1412": CodeInfo("node in no domain", "The ranges of a level name every node of the group."),
+    "DT1413": CodeInfo("node of another group", "The ranges of a group's domains name nodes of that group."),
+    "DT1414": CodeInfo("node in two domains", "A node lies in one domain of each level."),
+    "DT1415": CodeInfo(
+        "domain with two parents",
+        "The range is named by a path whose outer part is not where one of its nodes lies.",
+    ),
+    "DT1416": CodeInfo("label missing", "A level that is read from a label needs that label on every node."),
+    "DT1417": CodeInfo("level declared twice", "The topology levels of a cluster have different names."),
+    "DT1418": CodeInfo("reserved level", "`gpu`, `island` and `socket` are levels inside every node."),
+    "DT1419": CodeInfo("node is not the last level", "Levels go from the outermost to `node`, the last one."),
+}
+
+WORKLOADS: Final[Mapping[str, CodeInfo]] = {
+    "DT1501": CodeInfo("empty request", "A replica asks for something: a GPU, CPU, memory or a resource."),
+    "DT1502": CodeInfo(
+        "value without GPU",
+        "Values weigh replicas with GPUs against each other; others count by the CPU that they ask for.",
+    ),
+    "DT1503": CodeInfo("GPU field without GPU", "The field speaks of GPUs, and no replica asks for one."),
+    "DT1504": CodeInfo(
+        "atomic with fewer replicas",
+        "An atomic workload runs with all its replicas or not at all; `minReplicas` is all.",
+    ),
+    "DT1505": CodeInfo("minReplicas above replicas", "The workload could never be admitted."),
+    "DT1506": CodeInfo("role declared twice", "The roles of a workload have different names."),
+    "DT1507": CodeInfo(
+        "mix without atomic", "`mix` says how all replicas of an atomic workload go together; others run one by one."
+    ),
+    "DT1508": CodeInfo("more observed than possible", "A replica cannot use more GPUs than it is on."),
+    "DT1509": CodeInfo(
+        "toleration without effect",
+        "`Equal` compares a key and its value; `Exists` takes a key and no value, or neither to tolerate everything.",
+    ),
+    "DT1510": CodeInfo("whole GPUs and a share", "A replica asks for whole GPUs, for a share of one, or for no GPU."),
+    "DT1511": CodeInfo("accelerator listed twice", "Two names of the list stand for the same accelerator."),
+    "DT1512": CodeInfo("share larger than a card", "No accelerator that the workload accepts has that much memory."),
+}
+
+POLICIES: Final[Mapping[str, CodeInfo]] = {
+    "DT1601": CodeInfo("policy of two packs", "Two packs of the project have a policy of the same name."),
+    "DT1602": CodeInfo(
+        "policy left out and declared",
+        "`withoutPolicies` drops policies of packs; a document of the same name replaces one. Do either.",
+    ),
+    "DT1603": CodeInfo("policy declared twice", "The policies of a pack have different names."),
+    "DT1604": CodeInfo("nodes not given", "The rule is about nodes, and `match.nodes` does not say which."),
+    "DT1605": CodeInfo("nodes without effect", "The rule is not about nodes, so `match.nodes` would be ignored."),
+    "DT1606": CodeInfo("rule makes no sense", "The parameters of the rule contradict each other."),
+    "DT1607": CodeInfo("tier given twice", "Each tier of an objective stands in one place of the order."),
+    "DT1608": CodeInfo(
+        "nothing to gain from work", "An objective without the tier `admitted` is best met by an empty cluster."
+    ),
+    "DT1609": CodeInfo("empty range of priorities", "The lower end is above the upper one."),
+    "DT1610": CodeInfo("values without effect", "`Exists` and `DoesNotExist` look at the key alone."),
+}
+
+CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
+    "DT1701": CodeInfo(
+        "not a replica", "A replica is written `[namespace/]workload[.role]#index`, a run of them `...#first-last`."
+    ),
+    "DT1702": CodeInfo("replica in two places", "Two rows, or a row and a range, place the same replica."),
+    "DT1703": CodeInfo("too many replicas", "The rows of a current state stand for at most two million replicas."),
+    "DT1704": CodeInfo("two current states", "What runs today is told by one Placement document."),
+}
+
+WARNINGS: Final[Mapping[str, CodeInfo]] = {
+    "DT1911": CodeInfo("selects no workload", "No workload meets all conditions, so nothing comes of this."),
+    "DT1912": CodeInfo("selects no node", "No node meets all conditions."),
+    "DT1913": CodeInfo(
+        "tenants not listed", "Without `Project.spec.tenants`, any word is a tenant, misspelt ones too."
+    ),
+    "DT1914": CodeInfo(
+        "runs but is not declared",
+        "The current state holds work that no document declares; the plan frees its place.",
+    ),
+    "DT1915": CodeInfo(
+        "shares without a place", "Shares land on nodes with the mechanism `fraction`; there are none."
+    ),
+    "DT1916": CodeInfo("objective not used", "`Project.spec.objective` names the objective that applies."),
+}
