@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from dovetail.quantities import QuantityError, parse_date, parse_duration
+from dovetail_cli import files
 from dovetail_cli.problems import usage
 from dovetail_cli.render.words import printable
 
@@ -115,11 +116,12 @@ def output(given: str, allowed: tuple[str, ...]) -> str:
 
 
 def renderings(given: Iterable[str], allowed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Read the values of `--also` into pairs of format and file."""
+    """Read the values of `--also` into pairs of format and file, which can be written."""
     found = []
     for text in given:
         name, equals, file = text.partition("=")
         if not equals or not file or name not in allowed:
             raise usage(f"--also {printable(text)}: expected FORMAT=FILE, FORMAT one of {', '.join(allowed)}")
+        files.check_writable(file)
         found.append((name, file))
     return tuple(found)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Callable, Iterable
 from typing import TextIO
 
+from dovetail_cli import files
 from dovetail_cli.render.words import printable
 
 
@@ -27,6 +29,19 @@ def answer(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _discard(sys.stdout)
+
+
+def publish(render: Callable[[str], str], shown: str, also: Iterable[tuple[str, str]] = ()) -> None:
+    """Write renderings of one result: files first, then the asked-for one to stdout.
+
+    Parameters
+    ----------
+    render : from the name of a format to its text.
+    also : pairs of format and file.
+    """
+    for name, file in also:
+        files.write(file, render(name))
+    answer(render(shown))
 
 
 def say(text: str) -> None:

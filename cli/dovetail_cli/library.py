@@ -1,0 +1,50 @@
+"""The parts of dovetail that are loaded only when a command needs them; the one seam that tests replace.
+
+The engine loads a solver, which takes a second and much memory: nothing but `plan` and `whatif` may come here for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dovetail_cli.exit_codes import Finding
+from dovetail_cli.problems import CommandError
+
+if TYPE_CHECKING:
+    from dovetail.placement import Places
+    from dovetail.plan import Plan, SecondOpinion
+    from dovetail.progress import Limits, Reporter, Stop
+    from dovetail.spec import Spec
+    from dovetail.verify import Verification
+
+
+def solve(spec: Spec, limits: Limits, *, hint: Places | None, reporter: Reporter, stop: Stop) -> Plan:
+    """Return the best plan within the limits."""
+    try:
+        from dovetail.engine import solve
+    except ImportError as error:
+        raise _unavailable(error) from error
+    return solve(spec, limits, hint=hint, reporter=reporter, stop=stop)
+
+
+def second_opinion(spec: Spec, plan: Plan) -> SecondOpinion:
+    """Return what an independent engine says of the same problem."""
+    try:
+        from dovetail.engine import second_opinion
+    except ImportError as error:
+        raise _unavailable(error) from error
+    return second_opinion(spec, plan)
+
+
+def verify(spec: Spec, plan: Plan) -> Verification:
+    """Return what the verifier finds."""
+    from dovetail.verify import verify
+
+    return verify(spec, plan)
+
+
+def _unavailable(error: ImportError) -> CommandError:
+    name = error.name or "a solver"
+    return CommandError(
+        Finding.UNAVAILABLE, f"{name} cannot be loaded: {error}", "reinstall dovetail with its solvers"
+    )

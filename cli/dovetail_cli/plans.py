@@ -1,0 +1,73 @@
+"""Plans as arguments: a file, or `REV:path` out of git."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dovetail_cli.problems import usage
+from dovetail_cli.render.words import printable
+
+if TYPE_CHECKING:
+    from dovetail.plan import Plan
+
+_GIT_SECONDS = 60
+
+
+def read_plan(reference: str) -> Plan:
+    """Return the plan that an argument names.
+
+    A file of that name wins over a revision. What is found must be a plan, else it is refused with its faults.
+    """
+    from dovetail.plan import read
+
+    return read(plan_text(reference), reference)
+
+
+def plan_text(reference: str) -> str:
+    """Return the text that an argument names."""
+    path = Path(reference)
+    if not path.is_file():
+        revision, colon, inside = reference.partition(":")
+        if colon and revision and inside:
+            return _decoded(_from_git(revision, inside), reference)
+        raise usage(f"there is no plan {printable(reference)}", "give a file, or REV:path such as HEAD:plan.yaml")
+    try:
+        return _decoded(path.read_bytes(), reference)
+    except OSError as error:
+        raise usage(f"{printable(reference)} cannot be read: {error.strerror}") from None
+
+
+def _decoded(data: bytes, reference: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise usage(f"{printable(reference)} is not UTF-8 text") from None
+
+
+def _from_git(revision: str, path: str) -> bytes:
+    """Return a file as a revision has it; the path is git's: from the root of the work tree, or from here with `./`."""
+    git = shutil.which("git")
+    if git is None:
+        raise usage(f"git is not installed, so {revision}:{path} cannot be read")
+    if revision.startswith("-"):
+        raise usage(f"{printable(revision)} is not a revision")
+    command = [git, "show", "--no-textconv", "--no-ext-diff", f"{revision}:{path}"]
+    if _output([git, "cat-file", "-t", f"{revision}:{path}"]).strip() != b"blob":
+        raise usage(f"{printable(revision)}:{printable(path)} is not a file")
+    return _output(command)
+
+
+def _output(command: list[str]) -> bytes:
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=_GIT_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise usage(f"git could not be run: {error}") from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", errors="replace").strip().splitlines() or ["git failed"]
+        raise usage(
+            f"git: {printable(said[0])}", "paths count from the work tree's root; ./plan.yaml counts from here"
+        )
+    return done.stdout

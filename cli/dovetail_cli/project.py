@@ -1,0 +1,138 @@
+"""A project as a command sees it: its documents, what they mean, and what the command line adds to that."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dovetail.build import assemble, current_from, declares_current
+from dovetail.documents import Document, DocumentSet, load_file, load_project
+from dovetail.faults import Fault, Position, nearest, render_fault
+from dovetail.plan import Plan, current_of
+from dovetail.rules import Move
+from dovetail.spec import Current, Policy, Spec, WorkloadSelector
+from dovetail_cli import streams
+from dovetail_cli.plans import read_plan
+from dovetail_cli.problems import usage
+from dovetail_cli.render.words import printable
+
+MAX_MOVES = "cli-max-moves"
+PINS = "cli-pins"
+_SHIPPED = "dovetail:"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a command line asks about a project, beside its documents.
+
+    Parameters
+    ----------
+    base : the plan to start from; what runs today, unless something else says that (S6.5).
+    current : a file that says what runs today.
+    max_moves, pins : limits that only this command line has; they are part of the digest (S6.2).
+    """
+
+    as_of: dt.date
+    base: Plan | None = None
+    current: str | None = None
+    max_moves: int | None = None
+    pins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Documents and what they mean."""
+
+    documents: DocumentSet
+    spec: Spec
+    warnings: tuple[Fault, ...] = ()
+
+
+def load(path: str, question: Question) -> Project:
+    """Load a project and make its Spec, or raise `Refused` with all faults."""
+    documents = load_project(path)
+    built = assemble(documents, current=_current(documents, question), as_of=question.as_of)
+    return Project(documents, limited(built.spec, question), (*documents.warnings, *built.warnings))
+
+
+def tell_warnings(project: Project) -> None:
+    """Say on stderr what is odd about the documents."""
+    for fault in project.warnings:
+        streams.say(render_fault(fault))
+
+
+def _current(documents: DocumentSet, question: Question) -> Current | None:
+    """Return what runs today where the documents do not say it: `--current`, else the base (S6.5)."""
+    if question.current is not None:
+        return _current_of_file(question.current)
+    if question.base is not None and not declares_current(documents):
+        return current_of(question.base)
+    return None
+
+
+def _current_of_file(file: str) -> Current:
+    if not Path(file).is_file():
+        return current_of(read_plan(file))
+    found = load_file(file)
+    kinds = {document.kind for document in found}
+    if kinds == {"Plan"}:
+        return current_of(read_plan(file))
+    if len(found) != 1 or kinds != {"Placement"}:
+        raise usage(f"--current {printable(file)} must hold one document, of kind Placement or Plan")
+    return current_from(found[0])
+
+
+def limited(spec: Spec, question: Question) -> Spec:
+    """Return a Spec with the limits of a command line as hard policies."""
+    added = tuple(_limits(spec, question))
+    taken = {policy.name for policy in spec.policies} & {policy.name for policy in added}
+    if taken:
+        raise usage(f"the documents have a policy '{min(taken)}', which the command line needs the name of")
+    return replace(spec, policies=tuple(sorted((*spec.policies, *added), key=lambda policy: policy.name)))
+
+
+def _limits(spec: Spec, question: Question) -> Iterator[Policy]:
+    if question.max_moves is not None:
+        yield Policy(MAX_MOVES, Move(max_moves=question.max_moves), origin="--max-moves")
+    if question.pins:
+        pinned = tuple(sorted({_workload(spec, name) for name in question.pins}))
+        yield Policy(PINS, Move(never=True), WorkloadSelector(names=pinned), origin="--pin")
+
+
+def _workload(spec: Spec, name: str) -> str:
+    if name in spec.by_id:
+        return name
+    near = nearest(name, spec.by_id)
+    raise usage(f"--pin {printable(name)}: there is no such workload", f"did you mean {near}?" if near else None)
+
+
+class Places:
+    """Where policies and workloads are written, for messages that point there."""
+
+    def __init__(self, documents: DocumentSet | None) -> None:
+        self._documents = documents
+
+    def workload(self, identity: str) -> Position | None:
+        """Return where a workload is written."""
+        return self._of("Workload", identity)
+
+    def policy(self, name: str) -> Position | None:
+        """Return where a policy is written: its document, else its entry in a pack of the project's own."""
+        return self._of("Policy", name) or next(self._in_packs(name), None)
+
+    def _of(self, kind: str, identity: str) -> Position | None:
+        found = (d for d in self._all(kind) if d.identity == identity)
+        return next((d.key_position("metadata", "name") for d in found), None)
+
+    def _in_packs(self, name: str) -> Iterator[Position]:
+        for pack in self._all("PolicyPack"):
+            if pack.file.startswith(_SHIPPED):
+                continue
+            for index, policy in enumerate(pack.spec.get("policies", ())):
+                if policy.get("name") == name:
+                    yield pack.key_position("spec", "policies", index, "name")
+
+    def _all(self, kind: str) -> Iterable[Document]:
+        return self._documents.of_kind(kind) if self._documents else ()
