@@ -8,44 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
 from ortools.sat.python import cp_model
 
+from dovetail.engine.answer import Answer, Effort, Verdict
 from dovetail.linear import Linear, Literal, Model
 from dovetail.progress import Stop
 
 _WIDE = 1 << 60
-
-
-class Verdict(StrEnum):
-    """What a solver says; `unknown` is neither of the others."""
-
-    OPTIMAL = "optimal"
-    FEASIBLE = "feasible"
-    INFEASIBLE = "infeasible"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A solver's answer: variable values where there is a solution, a bound in the objective's sense, work used."""
-
-    verdict: Verdict
-    values: list[int] | None = None
-    bound: int | None = None
-    work: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How hard to try: deterministic work, a ceiling in seconds, workers (more than one is not reproducible)."""
-
-    work: float
-    seconds: float | None = None
-    workers: int = 1
-    seed: int = 1
 
 
 class CpSat:
