@@ -186,9 +186,9 @@ def _row(fault: Fault) -> dict[str, Any]:
 
 def _with_caret(line: str, column: int) -> list[str]:
     """Return the line and a caret below the column; a very long line is cut around it."""
-    line = "".join(char if char.isprintable() else " " for char in line)
     start = 0
     if len(line) > _WIDEST_SOURCE_LINE:
         start = max(0, column - 1 - _WIDEST_SOURCE_LINE // 2)
         line = line[start : start + _WIDEST_SOURCE_LINE]
+    line = "".join(char if char.isprintable() else " " for char in line)
     return [f"  | {line}", "  | " + " " * (column - 1 - start) + "^"]

@@ -29,6 +29,7 @@ from typing import Final
 from dovetail.faults.build_codes import CLUSTER, CURRENT_STATE, POLICIES, REFERENCES, WARNINGS, WORKLOADS
 from dovetail.faults.info import CodeInfo
 from dovetail.faults.plan_codes import PLAN_FILES, REASONS
+from dovetail.faults.verify_codes import VERIFICATION
 
 _READING: Final[Mapping[str, CodeInfo]] = {
     "DT1001": CodeInfo("file cannot be read", "The file does not exist, is not a file, or may not be opened."),
@@ -145,6 +146,7 @@ CODES: Final[Mapping[str, CodeInfo]] = {
     **WARNINGS,
     **_IMPORTERS,
     **PLAN_FILES,
+    **VERIFICATION,
     **REASONS,
 }
 """Every code used anywhere, in ascending order within its range."""

@@ -1,0 +1,40 @@
+"""Checks of how many replicas of a workload are admitted together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from dovetail.verify.case import Case
+from dovetail.verify.model import Finding
+
+
+def atomic(case: Case) -> Iterator[Finding]:
+    """An atomic workload has all of its replicas or none (S2.1)."""
+    for name, rows in case.by_workload.items():
+        workload = case.spec.by_id[name]
+        if workload.atomic and len(rows) != workload.replicas:
+            yield Finding(name, f"is atomic and has {len(rows)} of {workload.replicas} replicas")
+
+
+def least(case: Case) -> Iterator[Finding]:
+    """A workload that is not atomic has no replicas or at least `minReplicas` (S2.1)."""
+    for name, rows in case.by_workload.items():
+        workload = case.spec.by_id[name]
+        if not workload.atomic and len(rows) < workload.min_replicas:
+            yield Finding(name, f"has {len(rows)} replicas, fewer than its smallest number {workload.min_replicas}")
+
+
+def mix(case: Case) -> Iterator[Finding]:
+    """The GPU replicas of an atomic workload share one accelerator, or those of each role do (S2.4)."""
+    for name, rows in case.by_workload.items():
+        workload = case.spec.by_id[name]
+        if not workload.atomic or workload.mix == "any":
+            continue
+        kinds: defaultdict[str, set[str]] = defaultdict(set)
+        for row in rows:
+            if row.request.gpu_count:
+                kinds[row.role.name if workload.mix == "perRole" else ""].add(row.node.accelerator or "")
+        for mixed in kinds.values():
+            if len(mixed) > 1:
+                yield Finding(name, f"mixes {', '.join(sorted(mixed))}")

@@ -1,0 +1,112 @@
+"""What every check looks at: the Spec, the plan, and the plan's rows looked up in the Spec."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from dovetail.objectives import Tier, tiers_of
+from dovetail.placement import Place, View
+from dovetail.plan import Plan
+from dovetail.rules import Context, context_of
+from dovetail.spec import Node, ReplicaId, Request, Role, Spec, Workload
+
+
+class Row(NamedTuple):
+    """A row of the plan whose replica and node exist."""
+
+    replica: ReplicaId
+    place: Place
+    workload: Workload
+    role: Role
+    node: Node
+
+    @property
+    def request(self) -> Request:
+        """What the replica asks for."""
+        return self.role.request
+
+
+@dataclass(frozen=True)
+class Case:
+    """A Spec and a plan to be checked against it; what is derived is derived once."""
+
+    spec: Spec
+    plan: Plan
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows that name a declared replica and a node of the cluster, in order."""
+        found = []
+        for replica, place in sorted(self.plan.placements.items()):
+            role = role_of(self.spec, replica)
+            node = self.spec.cluster.by_name.get(place.node)
+            if role is not None and node is not None:
+                found.append(Row(replica, place, self.spec.by_id[replica.workload], role, node))
+        return tuple(found)
+
+    @cached_property
+    def by_node(self) -> Mapping[str, tuple[Row, ...]]:
+        """Rows by node name."""
+        found: defaultdict[str, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            found[row.node.name].append(row)
+        return {name: tuple(rows) for name, rows in found.items()}
+
+    @cached_property
+    def by_workload(self) -> Mapping[str, tuple[Row, ...]]:
+        """Rows by workload id."""
+        found: defaultdict[str, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            found[row.workload.id].append(row)
+        return {workload: tuple(rows) for workload, rows in found.items()}
+
+    def gpus(self) -> Iterator[tuple[Node, int, tuple[Row, ...]]]:
+        """Yield every GPU that a row names, with the rows on it."""
+        for name, rows in self.by_node.items():
+            on: defaultdict[int, list[Row]] = defaultdict(list)
+            for row in rows:
+                for index in row.place.gpus:
+                    on[index].append(row)
+            for index, held in sorted(on.items()):
+                yield self.spec.cluster.by_name[name], index, tuple(held)
+
+    @cached_property
+    def context(self) -> Context:
+        """The judged current state and the scopes of all policies."""
+        return context_of(self.spec)
+
+    @cached_property
+    def view(self) -> View:
+        """The placement as rules and tiers see it."""
+        return self.context.view(self.plan.placements)
+
+    @cached_property
+    def today(self) -> View:
+        """Today's placement, as far as it stands, as rules and tiers see it."""
+        return self.context.view(self.context.today.places)
+
+    @cached_property
+    def tiers(self) -> tuple[Tier, ...]:
+        """The tiers that the Spec is judged by."""
+        return tiers_of(self.context)
+
+    @cached_property
+    def values(self) -> Mapping[str, int]:
+        """Every tier's value on the placement, by name."""
+        return {tier.name: tier.measure(self.view, self.context) for tier in self.tiers}
+
+    @property
+    def has_plan(self) -> bool:
+        """Tell whether the outcome comes with places."""
+        return self.plan.outcome.status in ("optimal", "feasible")
+
+
+def role_of(spec: Spec, replica: ReplicaId) -> Role | None:
+    """Return the role of a declared replica, None for one that the Spec does not have."""
+    workload = spec.by_id.get(replica.workload)
+    role = workload.by_role.get(replica.role) if workload else None
+    return role if role is not None and replica.ordinal < role.replicas else None

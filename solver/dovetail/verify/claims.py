@@ -1,0 +1,120 @@
+"""Checks of what a plan says about itself: outcome, tiers, summary, admission."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dovetail.plan.reasons import admitted_of
+from dovetail.plan.summary import summary_of
+from dovetail.verify.case import Case
+from dovetail.verify.model import Finding
+
+
+def outcome(case: Case) -> Iterator[Finding]:
+    """Only an outcome that has a plan comes with places and tiers; only an infeasible one names a conflict (S6.4)."""
+    plan = case.plan
+    parts: Mapping[str, Any] = {"places": plan.placements, "tiers": plan.tiers, "summary": plan.summary}
+    if not case.has_plan:
+        for name, part in parts.items():
+            if part:
+                yield Finding(plan.outcome.status, f"comes with {name}")
+    if plan.conflict and plan.outcome.status != "infeasible":
+        yield Finding(plan.outcome.status, "comes with a conflict")
+    known = {policy.name for policy in case.spec.policies}
+    for name in plan.conflict:
+        if name not in known:
+            yield Finding(name, "is named in the conflict and is no policy")
+
+
+def optimal(case: Case) -> Iterator[Finding]:
+    """A plan is called optimal only where every tier is proved (S5.2)."""
+    if case.plan.outcome.status == "optimal":
+        for tier in case.plan.tiers:
+            if not tier.proved:
+                yield Finding(tier.name, f"has value {tier.value} and bound {tier.bound} in a plan called optimal")
+
+
+def tier_names(case: Case) -> Iterator[Finding]:
+    """The tiers are those of the objective, in its order, with their senses and units (S5.1)."""
+    told = [(tier.name, tier.sense, tier.unit) for tier in case.plan.tiers]
+    right = [(tier.name, tier.sense, tier.unit) for tier in case.tiers] if case.has_plan else []
+    if told != right:
+        for entry in [*(t for t in told if t not in right), *(t for t in right if t not in told)]:
+            yield Finding(
+                entry[0], "is no tier of these documents" if entry in told else "is missing or told otherwise"
+            )
+        if sorted(told) == sorted(right):
+            yield Finding("tiers", f"their order should be {', '.join(name for name, _, _ in right)}")
+
+
+def tier_values(case: Case) -> Iterator[Finding]:
+    """Every tier's value is what the placements give."""
+    for tier in case.plan.tiers:
+        value = case.values.get(tier.name)
+        if value is not None and value != tier.value:
+            yield Finding(tier.name, f"claims {tier.value}, the placements give {value}")
+
+
+def tier_bounds(case: Case) -> Iterator[Finding]:
+    """No bound is worse than the value that was reached."""
+    for tier in case.plan.tiers:
+        if tier.bound is not None and (tier.bound < tier.value if tier.sense == "max" else tier.bound > tier.value):
+            yield Finding(tier.name, f"has value {tier.value}, better than its bound {tier.bound}")
+
+
+def tier_proofs(case: Case) -> Iterator[Finding]:
+    """A bound says what it rests on, and a trivial one is the arithmetic on the documents."""
+    tiers = {tier.name: tier for tier in case.tiers}
+    for told in case.plan.tiers:
+        if (told.bound is None) != (told.proof == "none"):
+            yield Finding(told.name, f"has bound {told.bound} and proof {told.proof}")
+        elif told.proof == "trivial" and told.name in tiers:
+            limit = tiers[told.name].limit(case.context)
+            if told.bound != limit:
+                yield Finding(told.name, f"has the trivial bound {told.bound}, arithmetic gives {limit}")
+
+
+def given(case: Case) -> Iterator[Finding]:
+    """What a bound assumes of other tiers is the value of an earlier tier (S5.2)."""
+    earlier: dict[str, int] = {}
+    for tier in case.plan.tiers:
+        for name, value in sorted(tier.given.items()):
+            if earlier.get(name) != value:
+                yield Finding(tier.name, f"assumes {name} = {value}, which no earlier tier has")
+        earlier[tier.name] = tier.value
+
+
+def second_opinion(case: Case) -> Iterator[Finding]:
+    """Another engine agrees exactly where no value of it differs from the plan's."""
+    opinion = case.plan.second_opinion
+    if opinion is None:
+        return
+    values = {tier.name: tier.value for tier in case.plan.tiers}
+    for name, value in sorted(opinion.tiers.items()):
+        if opinion.agrees and value is not None and values.get(name) != value:
+            yield Finding(name, f"{opinion.engine} is said to agree, and has {value}")
+
+
+def summary(case: Case) -> Iterator[Finding]:
+    """Every figure of the summary is what the documents and the placements give."""
+    right = summary_of(case.view, case.context) if case.has_plan else {}
+    for key in [*right, *(key for key in case.plan.summary if key not in right)]:
+        told = case.plan.summary.get(key)
+        if told != right.get(key):
+            yield Finding(key, f"is told as {told}, is {right.get(key)}")
+
+
+def admitted(case: Case) -> Iterator[Finding]:
+    """The workloads that are not admitted in full are told, with counts and reasons as they are."""
+    right = admitted_of(case.view, case.context, case.plan.tiers) if case.has_plan else {}
+    for name in sorted({*right, *case.plan.admitted}):
+        told, found = case.plan.admitted.get(name), right.get(name)
+        if told != found:
+            yield Finding(name, f"is told as {_shown(told)}, is {_shown(found)}")
+
+
+def _shown(result: Any) -> str:
+    if result is None:
+        return "full"
+    return f"{result.state} {result.replicas}/{result.of} {' '.join(result.reasons)}".rstrip()

@@ -1,0 +1,44 @@
+"""Checks of what a workload accepts and what a node takes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dovetail.verify.case import Case, Row
+from dovetail.verify.model import Finding
+
+
+def accelerators(case: Case) -> Iterator[Finding]:
+    """A replica with GPUs runs on an accelerator that its role accepts (S2.4)."""
+    for row in case.rows:
+        accepted = row.role.accelerators
+        if row.request.gpu_count and accepted and row.node.accelerator not in accepted:
+            yield Finding(str(row.replica), f"does not accept {row.node.accelerator} of node {row.node.name}")
+
+
+def mechanism(case: Case) -> Iterator[Finding]:
+    """A share is on a node whose mechanism is `fraction` (S3.5)."""
+    for row in case.rows:
+        if row.request.share is not None and row.node.mechanism != "fraction":
+            yield Finding(str(row.replica), f"node {row.node.name} shares GPUs by {row.node.mechanism}")
+
+
+def taints(case: Case) -> Iterator[Finding]:
+    """Taints are tolerated (S3.6); `NoSchedule` does not drive away what runs there and stays in its place."""
+    for row in case.rows:
+        effects = ("NoExecute",) if _stays(case, row) else ("NoSchedule", "NoExecute")
+        for taint in row.node.taints:
+            tolerated = any(toleration.tolerates(taint) for toleration in row.workload.tolerations)
+            if taint.effect in effects and not tolerated:
+                yield Finding(str(row.replica), f"node {row.node.name} has taint {taint.key}:{taint.effect}")
+
+
+def cordons(case: Case) -> Iterator[Finding]:
+    """A cordoned node takes nothing new: what is there runs there today, in the same place (S3.7)."""
+    for row in case.rows:
+        if row.node.cordoned and not _stays(case, row):
+            yield Finding(str(row.replica), f"node {row.node.name} is cordoned and does not run this replica today")
+
+
+def _stays(case: Case, row: Row) -> bool:
+    return case.context.today.places.get(row.replica) == row.place

@@ -1,0 +1,62 @@
+"""The table of all checks: the one place that lists them, in the order they are run and told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from dovetail.verify import admission, capacity, claims, fitness, policies, rows, today
+from dovetail.verify.case import Case
+from dovetail.verify.model import Finding
+
+
+class Check(NamedTuple):
+    """A check's name, its code, and the function that yields what breaks it.
+
+    `basic` checks look at single rows; the others sum up rows and run only where all basic ones hold.
+    """
+
+    name: str
+    code: str
+    run: Callable[[Case], Iterator[Finding]]
+    basic: bool = False
+
+
+DIGEST = Check("digest", "DT3001", lambda case: iter(()), basic=True)
+"""Run apart: a plan that was made for other documents is stale, and nothing else is asked of it."""
+
+TABLE: tuple[Check, ...] = (
+    Check("outcome", "DT3002", claims.outcome, basic=True),
+    Check("replicas-exist", "DT3101", rows.replicas_exist, basic=True),
+    Check("nodes-exist", "DT3102", rows.nodes_exist, basic=True),
+    Check("gpu-indices", "DT3103", rows.gpu_indices, basic=True),
+    Check("health", "DT3104", rows.health),
+    Check("gpu-count", "DT3105", rows.gpu_count),
+    Check("cpu", "DT3201", capacity.cpu),
+    Check("memory", "DT3202", capacity.memory),
+    Check("resources", "DT3203", capacity.resources),
+    Check("whole-gpus", "DT3204", capacity.whole_gpus),
+    Check("share-compute", "DT3205", capacity.share_compute),
+    Check("share-memory", "DT3206", capacity.share_memory),
+    Check("accelerators", "DT3301", fitness.accelerators),
+    Check("mechanism", "DT3302", fitness.mechanism),
+    Check("taints", "DT3303", fitness.taints),
+    Check("cordons", "DT3304", fitness.cordons),
+    Check("atomic", "DT3401", admission.atomic),
+    Check("least-replicas", "DT3402", admission.least),
+    Check("mix", "DT3403", admission.mix),
+    Check("protected", "DT3501", today.protected),
+    Check("fixed", "DT3502", today.fixed),
+    Check("retained", "DT3503", today.retained),
+    Check("hard-policies", "DT3601", policies.hard_policies),
+    Check("policy-results", "DT3602", policies.policy_results),
+    Check("tier-names", "DT3701", claims.tier_names),
+    Check("tier-values", "DT3702", claims.tier_values),
+    Check("tier-bounds", "DT3703", claims.tier_bounds),
+    Check("tier-proofs", "DT3704", claims.tier_proofs),
+    Check("given", "DT3705", claims.given),
+    Check("optimal", "DT3706", claims.optimal),
+    Check("second-opinion", "DT3707", claims.second_opinion),
+    Check("summary", "DT3801", claims.summary),
+    Check("admitted", "DT3802", claims.admitted),
+)

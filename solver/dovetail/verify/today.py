@@ -1,0 +1,71 @@
+"""Checks of what the current state is owed (S5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dovetail.objectives.admitted import Admitted
+from dovetail.objectives.violations import Mend
+from dovetail.placement import View, mix_holds
+from dovetail.spec import Workload
+from dovetail.verify.case import Case
+from dovetail.verify.model import Finding
+
+
+def protected(case: Case) -> Iterator[Finding]:
+    """What runs, is not preemptible and still has its place stays admitted."""
+    if case.has_plan:
+        for replica in sorted(case.context.today.protected):
+            if replica not in case.plan.placements:
+                yield Finding(str(replica), "runs today, is protected, and is not admitted")
+
+
+def fixed(case: Case) -> Iterator[Finding]:
+    """What runs and is not movable stays exactly where it is, while it is admitted."""
+    for replica in sorted(case.context.today.fixed):
+        place, planned = case.context.today.places[replica], case.plan.placements.get(replica)
+        if planned is not None and planned != place:
+            yield Finding(str(replica), f"may not be moved from {place.node} {list(place.gpus)}")
+
+
+def retained(case: Case) -> Iterator[Finding]:
+    """Preemptible work is evicted only where a strictly higher band gains by it, or a hard policy is mended.
+
+    Nothing is asked where today could not go on as it is: the workload runs with too few replicas, or a hard policy
+    that excuses nothing (`admission`) is broken. Nor where the objective does not put admission first.
+    """
+    if not case.has_plan or not _admission_first(case) or _must_change(case):
+        return
+    for workload in case.spec.workloads:
+        evicted = [r for r in case.view.evicted(workload) if r in case.context.today.places]
+        if workload.preemptible and evicted and _could_stay(case, workload) and not _somebody_gains(case, workload):
+            yield Finding(str(evicted[0]), "is evicted though no higher priority gains")
+
+
+def _admission_first(case: Case) -> bool:
+    return [tier for tier in case.spec.objective.tiers if tier != "mend"][:1] == ["admitted"]
+
+
+def _must_change(case: Case) -> bool:
+    violations = case.context.violations(case.today)
+    return any(
+        any(violations[policy.name].values())
+        for policy in case.spec.policies
+        if policy.enforcement.kind == "hard" and not policy.rule.grandfathered
+    )
+
+
+def _could_stay(case: Case, workload: Workload) -> bool:
+    running = case.today.admitted(workload)
+    return len(running) >= workload.min_replicas and mix_holds(case.spec, workload, case.context.today.places)
+
+
+def _somebody_gains(case: Case, workload: Workload) -> bool:
+    band = case.spec.band_of(workload)
+    higher = [Admitted(b, gpu) for b in case.spec.bands if b > band for gpu in (True, False)]
+    gains = any(tier.measure(case.view, case.context) > tier.measure(case.today, case.context) for tier in higher)
+    return gains or _mends(case, case.view)
+
+
+def _mends(case: Case, view: View) -> bool:
+    return Mend().measure(view, case.context) < Mend().measure(case.today, case.context)
