@@ -13,11 +13,12 @@ import numpy as np
 
 from dovetail.engine.fragmentation import Floats, Gradient, Ints
 from dovetail.engine.state import NO_GPU, Fill, Slot, State
+from dovetail.placement import Place, Places
 from dovetail.placement.room import share_memory
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.rules import Guard
-from dovetail.spec import Node, Workload
+from dovetail.spec import Node, ReplicaId, Workload
 from dovetail.spec.workload import MILLI
 
 BUCKET = 40.0  # milli-GPU; the gradient is compared in steps of this size, ties go to the first node
@@ -115,15 +116,31 @@ class Field:
             mask &= (self.gpus == MILLI).sum(axis=1) >= request.gpus
         return np.flatnonzero(mask)
 
+    def room_on(self, index: int, shape: Shape, gpus: tuple[int, ...]) -> bool:
+        """Tell whether given GPUs of a node have room for a replica."""
+        if len(gpus) != shape.request.gpu_count or any(gpu >= self.gpus.shape[1] for gpu in gpus):
+            return False
+        if shape.request.share is None:
+            return all(self.gpus[index, gpu] == MILLI for gpu in gpus)
+        vram = int(share_memory_of(self, shape, np.array([index]))[0])
+        return bool(self.gpus[index, gpus[0]] >= shape.request.gpu_milli and self.vram[index, gpus[0]] >= vram)
+
     def state(self) -> State:
         """Return the contents so far."""
         fills = {index: Fill(+fill.slots, +fill.kept) for index, fill in self.fills.items()}
         return State({index: fill for index, fill in sorted(fills.items()) if fill.slots})
 
 
-def construct(problem: Problem, start: State, stop: Stop) -> State:
-    """Fill up a state: admit what waits, never touching what is there."""
+def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = None) -> State:
+    """Fill up a state: admit what waits, never touching what is there.
+
+    Parameters
+    ----------
+    hint : places to try first, for replicas that stand alone.
+    """
     field = Field(problem, start)
+    for replica, place in sorted((hint or {}).items()):
+        _follow(field, replica, place)
     gradient = Gradient(problem)
     for band in problem.spec.bands:
         waiting = [s for s in problem.shapes if problem.spec.band_of(s.workload) == band]
@@ -132,6 +149,25 @@ def construct(problem: Problem, start: State, stop: Stop) -> State:
                 return field.state()
             _place_batch(field, gradient, batch)
     return field.state()
+
+
+def _follow(field: Field, replica: ReplicaId, place: Place) -> None:
+    """Put a replica where a hint says, if it waits, stands alone and fits there."""
+    problem = field.problem
+    shape = problem.shapes_of_role.get((replica.workload, replica.role))
+    index = problem.node_index.get(place.node)
+    if shape is None or index is None or replica in problem.context.today.places:
+        return
+    form = problem.shapes[shape]
+    if form.workload.atomic or form.workload.min_replicas > 1 or field.admitted[shape] >= form.demand:
+        return
+    gpu = place.gpus[0] if form.request.share and place.gpus else None
+    if (
+        index in field.fitting(form)
+        and field.room_on(index, form, place.gpus)
+        and not field.blocked(index, shape, gpu)
+    ):
+        field.put(index, shape, place.gpus)
 
 
 def _batches(problem: Problem, shapes: list[Shape], admitted: Counter[int]) -> Iterator[list[int]]:

@@ -28,10 +28,13 @@ class PartModel(TierPart):
     Parameters
     ----------
     nodes : indices of the free nodes.
-    state : a valid solution of the whole; what it holds outside `nodes` is fixed.
+    state : a solution of the whole; what it holds outside `nodes` is fixed.
+    relaxed : hard policies that may be broken; `debt` adds up their violations.
     """
 
-    def __init__(self, problem: Problem, nodes: Iterable[int], state: State) -> None:
+    def __init__(
+        self, problem: Problem, nodes: Iterable[int], state: State, relaxed: frozenset[str] = frozenset()
+    ) -> None:
         self.problem = problem
         self.spec: Spec = problem.spec
         self.context = problem.context
@@ -50,7 +53,8 @@ class PartModel(TierPart):
         self._add_shapes()
         self._add_workloads()
         self._add_symmetry()
-        self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies()
+        self.debt = Linear()
+        self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies(relaxed)
 
     # ------------------------------------------------------------------ nodes
 
@@ -228,14 +232,16 @@ class PartModel(TierPart):
 
     # ------------------------------------------------------------------ policies
 
-    def _add_policies(self) -> Mapping[str, Mapping[str, Linear]]:
+    def _add_policies(self, relaxed: frozenset[str]) -> Mapping[str, Mapping[str, Linear]]:
         found = {}
         for policy in self.spec.policies:
             if policy.enforcement.kind == "audit":
                 continue
             violations = policy.rule.encode(self, self.context.scopes[policy.name])
             found[policy.name] = violations
-            if policy.enforcement.kind == "hard":
+            if policy.name in relaxed:
+                self.debt.add(Linear.total(violations.values()))
+            elif policy.enforcement.kind == "hard":
                 excused = self.context.tolerated[policy.name]
                 for subject, violation in violations.items():
                     self.model.require(violation, upper=excused.get(subject, 0))

@@ -1,0 +1,129 @@
+"""Tiers in order on one exact model: optimise, fix as "at least as good", go on to the next (S5.1, S5.2)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dovetail.engine.answer import Effort, Verdict
+from dovetail.engine.cpsat import CpSat
+from dovetail.engine.part import PartModel
+from dovetail.engine.state import State
+from dovetail.linear import Linear
+from dovetail.objectives import Tier
+from dovetail.progress import Stop
+
+
+@dataclass(frozen=True, slots=True)
+class TierAnswer:
+    """What an exact search says of one tier: the bound is in the tier's own units, None where none was found."""
+
+    tier: Tier
+    value: int
+    bound: int | None
+    proved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """What came of climbing the tiers: the best state, an answer per tier reached, and the work it took."""
+
+    verdict: Verdict
+    state: State
+    tiers: tuple[TierAnswer, ...]
+    work: float
+
+
+@dataclass(slots=True)
+class Budget:
+    """What is left of a search's work and time."""
+
+    work: float
+    deadline: float | None = None
+
+    def seconds(self) -> float | None:
+        """Return the seconds left, None without a ceiling."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def spent(self) -> bool:
+        """Tell whether work or time has run out."""
+        return self.work <= 0 or self.out_of_time()
+
+    def out_of_time(self) -> bool:
+        """Tell whether the ceiling in seconds is reached."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def effort(self, share: float = 1.0, workers: int = 1) -> Effort:
+        """Return an effort that takes a share of what is left."""
+        return Effort(max(self.work * share, 0.01), self.seconds(), workers)
+
+
+def climb(
+    part: PartModel,
+    tiers: Sequence[Tier],
+    start: State | None,
+    reached: Sequence[int] | None,
+    budget: Budget,
+    stop: Stop,
+    workers: int = 1,
+) -> Climb:
+    """Optimise every tier of a part in order.
+
+    Parameters
+    ----------
+    start : a valid state to start from and to fall back on, None where none is known.
+    reached : the tiers' values in `start`, negated where less is better; no tier falls below while the start keeps up.
+
+    Returns
+    -------
+    Climb
+        `verdict` is infeasible only for the first tier's model; a tier without proof lets later ones go on from the
+        best value found, as S5.2 says.
+    """
+    engine = CpSat(part.model)
+    expressions = [tier.encode(part) for tier in tiers] or [Linear()]
+    best = start
+    hint = part.hint(start) if start is not None else None
+    answers: list[TierAnswer] = []
+    level = reached
+    spent = 0.0
+    for position, expression in enumerate(expressions):
+        sense = tiers[position].sense if tiers else "max"
+        sign = 1 if sense == "max" else -1
+        if level is not None and tiers:
+            _hold(part, expression, sense, sign * level[position])
+        share = 1.0 / (len(expressions) - position)
+        answer = engine.solve(expression, sense, budget.effort(max(share, 0.5), workers), hint, stop)
+        spent += answer.work
+        budget.work -= answer.work
+        if answer.values is None:
+            verdict = answer.verdict if best is None or position == 0 else Verdict.UNKNOWN
+            return Climb(verdict, best or State(), tuple(answers), spent)
+        best = (start or State()).with_fills(part.fills(answer.values))
+        hint = dict(enumerate(answer.values))
+        value = expression.value(answer.values)
+        if level is not None and tiers and sign * value > level[position]:
+            level = None
+        if tiers:
+            answers.append(TierAnswer(tiers[position], value, answer.bound, answer.verdict is Verdict.OPTIMAL))
+        _hold(part, expression, sense, value)
+        if stop or budget.out_of_time():
+            break
+    return Climb(_overall(answers, tiers), best or State(), tuple(answers), spent)
+
+
+def _hold(part: PartModel, expression: Linear, sense: str, value: int) -> None:
+    """Keep a tier at least as good as found while later ones are optimised."""
+    if sense == "max":
+        part.model.require(expression, lower=value)
+    else:
+        part.model.require(expression, upper=value)
+
+
+def _overall(answers: Sequence[TierAnswer], tiers: Sequence[Tier]) -> Verdict:
+    proved = len(answers) == len(tiers) and all(answer.proved for answer in answers)
+    return Verdict.OPTIMAL if proved else Verdict.FEASIBLE
+
+
+__all__ = ["Budget", "Climb", "TierAnswer", "climb"]

@@ -1,0 +1,165 @@
+"""The ladder from a Spec to a proved plan: start, exact where it closes, else part by part, bounds, names (E3)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from dovetail.engine.answer import Effort, Verdict
+from dovetail.engine.bounds import tier_results
+from dovetail.engine.construct import construct
+from dovetail.engine.exact import Budget, Climb, TierAnswer, climb
+from dovetail.engine.expand import expand
+from dovetail.engine.legal import legalise
+from dovetail.engine.lns import Neighbourhoods, improve_part
+from dovetail.engine.part import PartModel
+from dovetail.engine.score import debt, score, view_of
+from dovetail.engine.state import State, today_state
+from dovetail.placement import Places
+from dovetail.plan import finish
+from dovetail.plan.model import Outcome, Plan, Status
+from dovetail.problem import Problem, compile_problem
+from dovetail.progress import Limits, Reporter, Stop
+from dovetail.rules import context_of
+from dovetail.spec import Spec
+
+DEFAULT_WORK = 60.0
+EXACT_VARIABLES = 20_000
+_PART_WORK = 1.0
+_FAST_WORKERS = 8
+
+
+def solve(
+    spec: Spec,
+    limits: Limits | None = None,
+    *,
+    hint: Places | None = None,
+    reporter: Reporter | None = None,
+    stop: Stop | None = None,
+) -> Plan:
+    """Plan a Spec.
+
+    Parameters
+    ----------
+    hint : places that may serve as a start for work that does not run today.
+
+    Returns
+    -------
+    Plan
+        With status `optimal` only where every tier is proved, `infeasible` only where two engines agree, `unknown`
+        where neither a plan nor a proof was found in time.
+    """
+    limits = limits or Limits()
+    reporter = reporter or Reporter()
+    reporter.phase("compile")
+    problem = compile_problem(context_of(spec))
+    deadline = None if limits.time is None else time.monotonic() + limits.time
+    budget = Budget(limits.work or DEFAULT_WORK, deadline)
+    return _Search(problem, limits, budget, reporter, stop or Stop()).run(hint)
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search: its limits, and the best state so far with what is proved about it."""
+
+    problem: Problem
+    limits: Limits
+    budget: Budget
+    reporter: Reporter
+    stop: Stop
+    state: State = field(default_factory=State)
+    answers: tuple[TierAnswer, ...] = ()
+    unpaid: frozenset[str] = frozenset()
+
+    def run(self, hint: Places | None) -> Plan:
+        """Climb the ladder as far as the limits allow."""
+        self.reporter.phase("construct")
+        self._start(hint)
+        if _size(self.problem) <= EXACT_VARIABLES:
+            self.reporter.phase("exact")
+            found = self._exact()
+            if found.verdict is Verdict.INFEASIBLE:
+                return self._without_plan()
+            if found.verdict is Verdict.OPTIMAL:
+                return self._finished()
+        if not self.stop and not self.budget.spent():
+            self.reporter.phase("improve")
+            self._improve()
+        return self._finished()
+
+    def _start(self, hint: Places | None) -> None:
+        """Find a legal state: today's, filled up; hard policies that it breaks remain unpaid."""
+        problem = self.problem
+        self.state = legalise(problem, construct(problem, today_state(problem), self.stop, hint))
+        view = view_of(problem, self.state)
+        hard = [policy.name for policy in problem.spec.policies if policy.enforcement.kind == "hard"]
+        self.unpaid = frozenset(name for name in hard if debt(problem, view, frozenset([name])))
+        self._report()
+
+    def _exact(self) -> Climb:
+        workers = _FAST_WORKERS if self.limits.fast else 1
+        part = PartModel(self.problem, range(len(self.problem.nodes)), State())
+        start = None if self.unpaid else self.state
+        reached = None if start is None else score(self.problem, start)[1:]
+        found = climb(part, self.problem.tiers, start, reached, self.budget, self.stop, workers)
+        if found.verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE):
+            self.state, self.answers, self.unpaid = found.state, found.tiers, frozenset()
+        return found
+
+    def _improve(self) -> None:
+        """Re-plan part after part until work or time runs out."""
+        parts = Neighbourhoods(self.problem)
+        workers = 2 if self.limits.fast else 1
+        while not self.stop and not self.budget.spent():
+            effort = Effort(min(_PART_WORK, self.budget.work), self.budget.seconds(), workers)
+            nodes = parts.draw(self.state)
+            step = improve_part(self.problem, self.state, nodes, self.problem.tiers, effort, self.stop, self.unpaid)
+            parts.learn(step.closed)
+            self.budget.work -= max(step.work, 0.01)
+            if step.state is not self.state:
+                self.state = step.state
+                self._report()
+            if step.closed and len(nodes) == len(self.problem.nodes):
+                return
+
+    def _report(self) -> None:
+        for tier, value in zip(self.problem.tiers, score(self.problem, self.state)[1:], strict=True):
+            self.reporter.tier(tier.name, tier.unit, abs(value), None)
+
+    def _without_plan(self) -> Plan:
+        """Report infeasibility only where a second engine proves it too; else nothing is known (S6.4)."""
+        from dovetail.engine.second_opinion import confirm_infeasible
+
+        status: Status = "infeasible" if confirm_infeasible(self.problem) else "unknown"
+        stopped = None if status == "infeasible" else self._stopped_by()
+        return finish(self.problem.context, {}, (), Outcome(status, stopped, self.limits.fast))
+
+    def _finished(self) -> Plan:
+        problem = self.problem
+        places = expand(problem, self.state)
+        view = problem.context.view(places)
+        if self.unpaid and debt(problem, view, self.unpaid):
+            return finish(problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))
+        self.reporter.phase("bound")
+        values = [tier.measure(view, problem.context) for tier in problem.tiers]
+        tiers = tier_results(problem, values, self.answers, self.stop, self.reporter)
+        proved = all(tier.proved for tier in tiers)
+        stopped = None if proved else self._stopped_by()
+        outcome = Outcome("optimal" if proved else "feasible", stopped, self.limits.fast)
+        return finish(problem.context, places, tiers, outcome)
+
+    def _stopped_by(self) -> str:
+        if self.stop:
+            return "interrupt"
+        return "time" if self.budget.out_of_time() else "work"
+
+
+def _size(problem: Problem) -> int:
+    """Return how many counts the exact model of the whole would have, roughly."""
+    total = 0
+    for node_class in problem.classes:
+        node = problem.nodes[node_class.nodes[0]]
+        shapes = [problem.shapes[s] for s in problem.hosted[node_class.index]]
+        here = sum(len(node.healthy_gpus()) if shape.request.share else 1 for shape in shapes)
+        total += here * len(node_class.nodes)
+    return total

@@ -1,0 +1,117 @@
+"""Improvement over small parts of the cluster, each part exact with all rules (E3).
+
+A part's objective is the tiers themselves, weighed so that an earlier one is never traded for a later one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dovetail.engine.answer import Effort, Verdict
+from dovetail.engine.cpsat import CpSat
+from dovetail.engine.part import PartModel
+from dovetail.engine.score import score
+from dovetail.engine.state import State
+from dovetail.linear import Linear
+from dovetail.objectives import Tier
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+from dovetail.spec.workload import MILLI
+
+_WIDEST = 1 << 48  # beyond this a combined objective loses exactness inside LP relaxations
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What re-planning a part gave: the state, and whether the part was solved to proof."""
+
+    state: State
+    closed: bool
+    work: float
+
+
+def improve_part(
+    problem: Problem,
+    state: State,
+    nodes: Sequence[int],
+    tiers: Sequence[Tier],
+    effort: Effort,
+    stop: Stop,
+    relaxed: frozenset[str] = frozenset(),
+) -> Step:
+    """Re-plan some nodes exactly, what they hold now as the incumbent: the result is never worse."""
+    part = PartModel(problem, nodes, state, relaxed)
+    objective, whole = lexicographic(part, tiers)
+    answer = CpSat(part.model).solve(objective, "max", effort, part.hint(state), stop)
+    closed = answer.verdict is Verdict.OPTIMAL
+    if answer.values is None:
+        return Step(state, closed, answer.work)
+    found = state.with_fills(part.fills(answer.values))
+    if not (closed and whole) and score(problem, found, relaxed) < score(problem, state, relaxed):
+        return Step(state, closed, answer.work)
+    return Step(found, closed, answer.work)
+
+
+def lexicographic(part: PartModel, tiers: Sequence[Tier]) -> tuple[Linear, bool]:
+    """Return one expression to maximise that ranks a part's solutions as the tiers do, and whether it tells all.
+
+    Later tiers are left out where their weights would no longer fit; then it does not tell all.
+    """
+    expressions = [part.debt.scaled(-1), *(_ascending(part, tier) for tier in tiers)]
+    spans = [high - low for low, high in (part.model.range_of(e) for e in expressions)]
+    kept = len(spans)
+    while kept > 1 and _product(spans[:kept]) > _WIDEST:
+        kept -= 1
+    total = Linear()
+    for expression, span in zip(expressions[:kept], spans[:kept], strict=True):
+        total = total.scaled(span + 1).add(expression)
+    return total, kept == len(spans)
+
+
+def _ascending(part: PartModel, tier: Tier) -> Linear:
+    expression = tier.encode(part)
+    return expression if tier.sense == "max" else expression.scaled(-1)
+
+
+def _product(spans: Sequence[int]) -> int:
+    total = 1
+    for span in spans:
+        total *= span + 1
+    return total
+
+
+class Neighbourhoods:
+    """Draws parts of the cluster to re-plan, reproducibly from a seed, their size fitted to what closes.
+
+    Half the parts are random nodes; the others lean to nodes with idle GPU, whose odd remainders can be traded.
+    """
+
+    def __init__(self, problem: Problem, size: int = 6, seed: int = 1) -> None:
+        self.problem = problem
+        self.size = size
+        self._random = random.Random(seed)
+        self._wide = False
+
+    def draw(self, state: State) -> list[int]:
+        """Return node indices, all of them where there are no more than the size."""
+        count = len(self.problem.nodes)
+        if self.size >= count:
+            return list(range(count))
+        self._wide = not self._wide
+        if self._wide:
+            return sorted(self._random.sample(range(count), self.size))
+        idle = [idle_milli(self.problem, state, node) + 50 for node in range(count)]
+        keys = [self._random.random() ** (1.0 / weight) for weight in idle]
+        return sorted(sorted(range(count), key=lambda node: -keys[node])[: self.size])
+
+    def learn(self, closed: bool) -> None:
+        """Try larger parts after one that was solved to proof, smaller ones after one that was not."""
+        self.size = min(self.size + 1, 24) if closed else max(self.size - 1, 3)
+
+
+def idle_milli(problem: Problem, state: State, node: int) -> int:
+    """Return the milli-GPU of a node's healthy GPUs that nothing uses."""
+    used = sum(count * problem.shapes[slot.shape].request.gpu_milli for slot, count in state.fill(node).slots.items())
+    return MILLI * len(problem.nodes[node].healthy_gpus()) - used

@@ -1,0 +1,32 @@
+"""How good a state is, tier by tier, measured on names as the verifier does."""
+
+from __future__ import annotations
+
+from dovetail.engine.expand import expand
+from dovetail.engine.state import State
+from dovetail.placement import View
+from dovetail.problem import Problem
+
+
+def view_of(problem: Problem, state: State) -> View:
+    """Return the placement that a state expands to."""
+    return problem.context.view(expand(problem, state))
+
+
+def debt(problem: Problem, view: View, relaxed: frozenset[str]) -> int:
+    """Return the violations of relaxed hard policies beyond what today excuses."""
+    context = problem.context
+    total = 0
+    for policy in problem.spec.policies:
+        if policy.name in relaxed:
+            found = policy.rule.check(view, context.scopes[policy.name])
+            excused = context.tolerated[policy.name]
+            total += sum(max(0, amount - excused.get(subject, 0)) for subject, amount in found.items())
+    return total
+
+
+def score(problem: Problem, state: State, relaxed: frozenset[str] = frozenset()) -> tuple[int, ...]:
+    """Return numbers that compare as plans do, greater is better: less debt first, then the tiers in order."""
+    view = view_of(problem, state)
+    tiers = (tier.measure(view, problem.context) * (1 if tier.sense == "max" else -1) for tier in problem.tiers)
+    return (-debt(problem, view, relaxed), *tiers)
