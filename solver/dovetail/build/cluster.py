@@ -172,9 +172,10 @@ def _capacity(group: Cursor) -> tuple[int, int]:
     reserved = group.get("reserved")
     left = []
     for key, (offered, held_back) in _CAPACITIES.items():
+        before = group.log.size
         whole = group.amount(key, offered)
         kept = reserved.amount(key, held_back) if reserved else 0
-        if reserved and kept > whole:
+        if reserved and kept > whole and group.log.size == before:
             reserved[key].fault("DT1405", f"more {key} is reserved than the node has")
         left.append(max(0, whole - kept))
     return left[0], left[1]

@@ -27,6 +27,11 @@ class Log(FaultLog):
     comparisons_left: int = _COMPARISONS
     expanded_left: int = _EXPANDED
 
+    @property
+    def size(self) -> int:
+        """How many faults there are so far, so that what follows from a fault need not be told as well."""
+        return len(self._faults)
+
     def suggest(self, word: str, choices: Iterable[str]) -> str | None:
         """Return the hint that names the nearest choice, None where none is near or effort is spent."""
         known = tuple(choices)

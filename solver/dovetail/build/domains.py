@@ -108,7 +108,7 @@ def _by_ranges(layer: _Layer, here: Cursor) -> list[str] | None:
         _check_path(layer, names, key, found)
     missing = [name for name, part in zip(layer.names, found, strict=True) if part is None]
     if missing:
-        here.fault("DT1412", f"{_some(missing)} of the group '{layer.group}' in no {layer.level}", of_key=True)
+        here.fault("DT1412", f"{_some(missing)} in no {layer.level}", of_key=True)
     return [layer.group if part is None else part.rpartition("/")[2] for part in found]
 
 

@@ -64,8 +64,9 @@ def _of_pack(pack: Document, log: Log) -> Iterator[Source]:
         name = body.raw("name")
         if name in names:
             body["name"].fault("DT1603", f"the pack has a policy '{name}' already")
+        else:
+            yield Source(name, body, pack.name)
         names.add(name)
-        yield Source(name, body, pack.name)
 
 
 def read_policies(sources: Iterable[Source], spec: Spec, known: Known) -> tuple[Policy, ...]:

@@ -25,7 +25,7 @@ def read_request(here: Cursor) -> Request:
         memory=here.amount("memory", _memory_wanted),
         gpus=0 if share else here.raw("gpus", 0),
         share=_share(share) if share else None,
-        resources=frozen(here.raw("resources", {})),
+        resources=frozen({name: amount for name, amount in here.raw("resources", {}).items() if amount}),
     )
 
 

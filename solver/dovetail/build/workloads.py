@@ -84,15 +84,17 @@ def _roles(here: Cursor, models: Models) -> tuple[Role, ...]:
 
 
 def _role(here: Cursor, name: str, models: Models, shared: tuple[str, ...]) -> Role:
-    own = here.get("request")
+    own, before = here.get("request"), here.log.size
     if own is None:
         here.fault("DT1102", "'request' is missing", "say what one replica asks for")
     request = read_request(own) if own else Request()
+    if own and request == Request() and here.log.size == before:
+        own.fault("DT1501", "a replica that asks for nothing", "give gpus, share, cpu, memory or resources")
     accelerators = (_accelerators(here, models) if name else ()) or shared
     if own and request.share:
         check_share(own, request.share, [models.by_id[model].memory for model in accelerators])
     if own and not request.gpu_count:
-        _check_without_gpu(here, own, request, name)
+        _check_without_gpu(here, name)
     return Role(
         name=name,
         replicas=here.raw("replicas", 1),
@@ -116,10 +118,8 @@ def _accelerators(here: Cursor, models: Models) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _check_without_gpu(here: Cursor, own: Cursor, request: Request, name: str) -> None:
+def _check_without_gpu(here: Cursor, name: str) -> None:
     """Refuse what has no effect on a replica without GPU."""
-    if not (request.cpu or request.memory or any(request.resources.values())):
-        own.fault("DT1501", "a replica that asks for nothing", "give gpus, share, cpu, memory or resources")
     if "value" in here.value:
         message = "a value on a replica without GPU: it counts by the CPU it asks for"
         here["value"].fault("DT1502", message, "leave it out", of_key=True)
