@@ -73,7 +73,7 @@ def climb(
     Parameters
     ----------
     start : a valid state to start from and to fall back on, None where none is known.
-    reached : the tiers' values in `start`, negated where less is better; no tier falls below while the start keeps up.
+    reached : the tiers' values in `start`, negated where less is better; no tier falls below them.
 
     Returns
     -------
