@@ -26,7 +26,6 @@ _DURATION: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "m
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
 _DURATION_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[dhms])", re.ASCII)
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
-_DIGITS: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _LONGEST: Final = 64
 _VERY_LONG: Final[int] = 10**_LONGEST
 
@@ -66,9 +65,7 @@ def parse_memory(value: Raw, rounding: Rounding) -> int:
     """
     number, suffix = _split(value, "an amount of memory such as 80Gi")
     if suffix not in _MEMORY:
-        raise QuantityError(
-            f"{_shown(value)} has an unknown unit of memory", hint=_memory_hint(number, suffix)
-        )
+        raise QuantityError(f"{_shown(value)} has an unknown unit of memory", hint=_memory_hint(number, suffix))
     mebibytes = number * _MEMORY[suffix] / _MIB
     whole = mebibytes.__ceil__() if rounding == "up" else mebibytes.__floor__()
     return _in_range(whole, value)
@@ -76,15 +73,13 @@ def parse_memory(value: Raw, rounding: Rounding) -> int:
 
 def parse_cpu(value: Raw) -> int:
     """Return milli-cores from ``500m``, ``4`` or ``2.5``."""
-    number, suffix = _split(value, "a number of CPU cores such as 4 or 500m")
-    if suffix not in ("", "m"):
-        raise QuantityError(f"{_shown(value)} is not a number of CPU cores", hint="write 4, 2.5 or 500m")
-    return _in_range(_whole(number * (1 if suffix == "m" else 1000), value, "thousandths of a core"), value)
+    number = _milli(value, "a number of CPU cores such as 4 or 500m")
+    return _in_range(_whole(number * 1000, value, "thousandths of a core"), value)
 
 
 def parse_gpus(value: Raw) -> int:
-    """Return thousandths of a GPU from a number with at most three digits after the point."""
-    return _in_range(_whole(_plain(value, "a number of GPUs") * 1000, value, "thousandths"), value)
+    """Return thousandths of a GPU from ``0.45`` or ``450m``: at most three digits after the point."""
+    return _in_range(_whole(_milli(value, "a number of GPUs") * 1000, value, "thousandths"), value)
 
 
 def parse_fraction(value: Raw) -> int:
@@ -101,11 +96,13 @@ def parse_milli(value: Raw) -> int:
 
 
 def parse_duration(value: Raw) -> int:
-    """Return milliseconds from ``2h30m``, ``30m``, ``40ms`` or ``1d``; units descend, each at most once."""
+    """Return milliseconds from ``2h30m``, ``30m``, ``40ms`` or ``1d``; a plain number is seconds.
+
+    Units descend, each at most once.
+    """
     if not isinstance(value, str):
-        if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
-            raise QuantityError(f"{_shown(value)} has no unit of time", hint=_duration_hint(value))
-        raise QuantityError(f"{_shown(value)} is not a duration such as 2h30m")
+        seconds = _plain(value, "a duration such as 2h30m")
+        return _in_range(_whole(seconds * 1000, value, "milliseconds"), value)
     if len(value) > _LONGEST:
         raise QuantityError(f"{_shown(value)} is too long for a duration")
     if value.startswith("-"):
@@ -202,6 +199,14 @@ def _plain(value: Raw, wanted: str) -> Fraction:
     return number
 
 
+def _milli(value: Raw, wanted: str) -> Fraction:
+    """Return a number that may carry the suffix ``m`` for thousandths."""
+    number, suffix = _split(value, wanted)
+    if suffix not in ("", "m"):
+        raise QuantityError(f"{_shown(value)} is not {wanted}", hint="units: none, or m for thousandths")
+    return number / 1000 if suffix else number
+
+
 def _exact(number: int | Decimal, value: Raw) -> Fraction:
     """Return the number exactly; refuse what is negative, or so long that arithmetic would be slow."""
     if isinstance(number, int):
@@ -264,8 +269,3 @@ def _memory_hint(number: Fraction, suffix: str) -> str | None:
 
 def _decimal_twin(binary: str) -> str:
     return "k" if binary == "Ki" else binary[0]
-
-
-def _duration_hint(value: int | Decimal) -> str | None:
-    text = _shown(value)
-    return f"write {text}s for seconds or {text}ms for milliseconds" if _DIGITS.fullmatch(text) else None

@@ -1,6 +1,7 @@
 """Documents: YAML and JSON read with places, checked against the schemas, gathered into projects."""
 
 from dovetail.documents.document import Document
+from dovetail.documents.format import format_text
 from dovetail.documents.kinds import ALL_KINDS, API_VERSION, READ_KINDS, WRITTEN_KINDS
 from dovetail.documents.project import PROJECT_FILE, DocumentSet, load_project
 from dovetail.documents.reading import load_file, load_text
@@ -14,6 +15,7 @@ __all__ = [
     "WRITTEN_KINDS",
     "Document",
     "DocumentSet",
+    "format_text",
     "leaves",
     "load_file",
     "load_project",

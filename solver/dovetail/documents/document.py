@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.documents.json_reader import json_marks
 from dovetail.documents.marks import Mark, PathPart, find, yaml_marks
-from dovetail.documents.source import Source
+from dovetail.documents.source import Source, collector_paused
 from dovetail.documents.yaml_reader import RawDocument
 from dovetail.faults import Fault, Position, Severity
 
@@ -108,7 +108,8 @@ class Document:
     @cached_property
     def _marks(self) -> Mark:
         text = self._source.text[self._raw.start : self._raw.end]
-        return json_marks(text) if is_json(self._source.file) else yaml_marks(text)
+        with collector_paused():
+            return json_marks(text) if is_json(self._source.file) else yaml_marks(text)
 
 
 def is_json(file: str) -> bool:

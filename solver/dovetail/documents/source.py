@@ -47,6 +47,7 @@ class Source:
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self.text = text
+        self._last_line: tuple[int, str] = (0, "")
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -61,9 +62,12 @@ class Source:
         """Return the text of a line, counted from 1, without its line break."""
         if not 1 <= line <= len(self._line_starts):
             return ""
-        start = self._line_starts[line - 1]
-        end = self._line_starts[line] if line < len(self._line_starts) else len(self.text)
-        return self.text[start:end].rstrip("\r\n")
+        # Many faults of one very long line share one copy of it.
+        if self._last_line[0] != line:
+            start = self._line_starts[line - 1]
+            end = self._line_starts[line] if line < len(self._line_starts) else len(self.text)
+            self._last_line = (line, self.text[start:end].rstrip("\r\n"))
+        return self._last_line[1]
 
     def fault(
         self, code: str, message: str, offset: int, hint: str | None = None, severity: Severity = "error"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dovetail.documents.compiled import Compiler, Scope
+from dovetail.documents.compiled import Check, Compiler, Scope
 from dovetail.documents.marks import PathPart
 from dovetail.documents.schema import Schemas, shipped_schemas
 
@@ -26,59 +26,90 @@ class Use:
     value: str | None = None
 
 
+@dataclass(slots=True)
+class _Node:
+    """What of a schema can lead to a mark; everything else is left out, so that documents are walked quickly."""
+
+    mark: str | None
+    values: Mapping[str, str]
+    same: list[tuple[Check | None, _Node]] = field(default_factory=list)
+    properties: dict[str, _Node] = field(default_factory=dict)
+    unmarked: frozenset[str] = frozenset()
+    rest: _Node | None = None
+    items: _Node | None = None
+
+
 class Finder:
     """Walks documents and their schemas together."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
         self._compiler = Compiler(schemas.lookup)
-        self._marked: dict[int, bool] = {}
+        self._nodes: dict[int, _Node | None] = {}
 
     def uses(self, kind: str, value: Any) -> list[Use]:
         """Return the uses in a document, each once."""
-        schema, scope = self._schemas.root(kind)
-        return list(dict.fromkeys(self._walk(schema, value, scope, ())))
+        node = self._node(*self._schemas.root(kind))
+        found: list[Use] = []
+        if node is not None:
+            _walk(node, value, (), found)
+        return list(dict.fromkeys(found))
 
-    def _walk(self, schema: Any, value: Any, scope: Scope, path: Path) -> Iterator[Use]:
-        if not isinstance(schema, dict) or not self._is_marked(schema, scope):
-            return
-        if MARK in schema:
-            yield Use(path, schema[MARK])
-            return
-        if type(value) is str and value in schema.get(VALUES_MARK, ()):
-            yield Use(path, schema[VALUES_MARK][value], value)
-        for sub, sub_scope in self._in_place(schema, value, scope):
-            yield from self._walk(sub, value, sub_scope, path)
-        if type(value) is dict:
-            known, rest = schema.get("properties", {}), schema.get("additionalProperties")
-            for key, item in value.items():
-                yield from self._walk(known.get(key, rest), item, scope, (*path, key))
-        elif type(value) is list:
-            for index, item in enumerate(value):
-                yield from self._walk(schema.get("items"), item, scope, (*path, index))
-
-    def _in_place(self, schema: dict[str, Any], value: Any, scope: Scope) -> Iterator[tuple[Any, Scope]]:
-        """Yield the schemas that apply to the same value."""
-        if "$ref" in schema:
-            yield self._schemas.lookup(schema["$ref"], scope)
-        for sub in schema.get("allOf", ()):
-            yield sub, scope
-        for keyword in ("anyOf", "oneOf"):
-            for sub in schema.get(keyword, ()):
-                if self._compiler.compile(sub, scope)(value):
-                    yield sub, scope
-        if "if" in schema:
-            holds = self._compiler.compile(schema["if"], scope)(value)
-            yield schema.get("then" if holds else "else"), scope
-
-    def _is_marked(self, schema: dict[str, Any], scope: Scope) -> bool:
-        """Whether a schema or anything below it carries a mark."""
-        found = self._marked.get(id(schema))
-        if found is None:
+    def _node(self, schema: Any, scope: Scope) -> _Node | None:
+        """Return the node of a schema, or None when neither it nor anything below it carries a mark."""
+        if not isinstance(schema, dict):
+            return None
+        if id(schema) not in self._nodes:
             reached = _reachable(self._schemas, schema, scope)
-            found = any(MARK in sub or VALUES_MARK in sub for sub in reached)
-            self._marked[id(schema)] = found
-        return found
+            marked = any(MARK in sub or VALUES_MARK in sub for sub in reached)
+            node = _Node(schema.get(MARK), schema.get(VALUES_MARK, {})) if marked else None
+            self._nodes[id(schema)] = node
+            if node is not None:
+                self._fill(node, schema, scope)
+        return self._nodes[id(schema)]
+
+    def _fill(self, node: _Node, schema: dict[str, Any], scope: Scope) -> None:
+        properties = {key: self._node(sub, scope) for key, sub in schema.get("properties", {}).items()}
+        node.properties = {key: sub for key, sub in properties.items() if sub is not None}
+        node.unmarked = frozenset(properties) - frozenset(node.properties)
+        node.rest = self._node(schema.get("additionalProperties"), scope)
+        node.items = self._node(schema.get("items"), scope)
+        for condition, sub, at in self._in_place(schema, scope):
+            inner = self._node(sub, at)
+            if inner is not None:
+                node.same.append((condition, inner))
+
+    def _in_place(self, schema: dict[str, Any], scope: Scope) -> Iterator[tuple[Check | None, Any, Scope]]:
+        """Yield the schemas that apply to the same value, each with the condition under which it does."""
+        if "$ref" in schema:
+            yield None, *self._schemas.lookup(schema["$ref"], scope)
+        for sub in schema.get("allOf", ()):
+            yield None, sub, scope
+        for sub in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+            yield self._compiler.compile(sub, scope), sub, scope
+        if "if" in schema:
+            condition = self._compiler.compile(schema["if"], scope)
+            yield condition, schema.get("then"), scope
+            yield (lambda value: not condition(value)), schema.get("else"), scope
+
+
+def _walk(node: _Node, value: Any, path: Path, found: list[Use]) -> None:
+    if node.mark is not None:
+        found.append(Use(path, node.mark))
+        return
+    if type(value) is str and value in node.values:
+        found.append(Use(path, node.values[value], value))
+    for condition, same in node.same:
+        if condition is None or condition(value):
+            _walk(same, value, path, found)
+    if type(value) is dict:
+        for key in node.properties.keys() & value.keys() if node.rest is None else value:
+            below_it = node.properties.get(key) or (None if key in node.unmarked else node.rest)
+            if below_it is not None:
+                _walk(below_it, value[key], (*path, key), found)
+    elif type(value) is list and node.items is not None:
+        for index, item in enumerate(value):
+            _walk(node.items, item, (*path, index), found)
 
 
 def _reachable(schemas: Schemas, schema: dict[str, Any], scope: Scope) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ class _Anchor:
 
 def events(text: str) -> Iterator[Any]:
     """Yield the parser's events, from libyaml where it is there, else from pure Python."""
-    parser = _parser(text)
+    parser = parser_of(text)
     try:
         get: Callable[[], Any] = parser.get_event
         while True:
@@ -72,7 +72,8 @@ def events(text: str) -> Iterator[Any]:
         parser.dispose()
 
 
-def _parser(text: str) -> Any:
+def parser_of(text: str) -> Any:
+    """Return libyaml's parser of a text, or the one in pure Python where libyaml is missing."""
     try:
         from yaml import cyaml
     except ImportError:
@@ -107,16 +108,19 @@ def _add_syntax_error(error: yaml.MarkedYAMLError, log: SourceLog) -> None:
     mark = error.problem_mark or error.context_mark
     problem = error.problem or "the text is not YAML"
     message = f"{problem} {error.context}" if error.context else problem
-    log.add("DT1004", message, mark.index if mark else 0, _syntax_hint(problem, mark, log.source.text))
+    log.add("DT1004", message, mark.index if mark else 0, _syntax_hint(error, mark, log.source.text))
 
 
-def _syntax_hint(problem: str, mark: Any, text: str) -> str | None:
+def _syntax_hint(error: yaml.MarkedYAMLError, mark: Any, text: str) -> str | None:
+    problem, context = error.problem or "", error.context or ""
     if mark is not None and text[mark.index : mark.index + 1] == "\t":
         return "indent with spaces, not tabs"
     if "mapping values are not allowed" in problem:
         return "put quotes around a text that holds ': ', or look at the indentation"
     if "cannot start any token" in problem:
         return "put quotes around a text that starts with a special character"
+    if "flow" in context and error.context_mark is not None:
+        return f"look at the bracket opened in line {error.context_mark.line + 1}"
     return None
 
 
@@ -139,6 +143,7 @@ class _Builder:
         self._watched: list[tuple[str, int, int, list[int]]] = []
         self._weight = 0
         self._aliased = 0
+        self._resolved_before: dict[str, Any] = {}
 
     def run(self, stream: Iterator[Any]) -> None:
         """Consume all events."""
@@ -178,11 +183,16 @@ class _Builder:
         self._put(value, event)
 
     def _resolved(self, text: str, event: Any) -> Any:
+        if text in self._resolved_before:
+            return self._resolved_before[text]
         try:
-            return resolve(text)
+            value = resolve(text)
         except ScalarError as error:
             self._add(error.code, error.message, event)
             return 0
+        if value is not text:
+            self._resolved_before[text] = value
+        return value
 
     def _put(self, value: Any, event: Any) -> None:
         """Store a value where the open container waits for one."""

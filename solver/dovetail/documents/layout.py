@@ -1,0 +1,148 @@
+"""Lays YAML out anew: two spaces of indentation, lists at the column of their key, one space between tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from yaml import tokens as tk
+
+from dovetail.documents.yaml_reader import parser_of
+
+STEP: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A token: its type, where its text starts and ends, and the lines and columns of both, from 0."""
+
+    kind: type
+    start: int
+    end: int
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+def pieces(text: str) -> Iterator[Piece]:
+    """Yield the tokens of a text that is known to be readable."""
+    parser: Any = parser_of(text)
+    try:
+        while (token := parser.get_token()) is not None:
+            first, last = token.start_mark, token.end_mark
+            yield Piece(type(token), first.index, last.index, first.line, first.column, last.line, last.column)
+            if type(token) is tk.StreamEndToken:
+                return
+    finally:
+        parser.dispose()
+
+
+_OPENING: Final = frozenset({tk.FlowMappingStartToken, tk.FlowSequenceStartToken})
+_CLOSING: Final = frozenset({tk.FlowMappingEndToken, tk.FlowSequenceEndToken})
+_INVISIBLE: Final = frozenset(
+    {tk.BlockMappingStartToken, tk.BlockSequenceStartToken, tk.BlockEndToken, tk.KeyToken, tk.StreamStartToken}
+)
+
+
+def laid_out(text: str) -> str:
+    """Return the text with canonical indentation and spacing; comments and texts of several lines are moved whole."""
+    found = list(pieces(text))
+    columns = _line_columns(found)
+    gaps = dict(_gaps(text, found))
+    return "".join(_assembled(text, columns, gaps))
+
+
+def _line_columns(found: list[Piece]) -> dict[int, tuple[int, int]]:
+    """Return for lines that start with a key or an entry: the column they start at, and the one they should."""
+    columns: dict[int, tuple[int, int]] = {}
+    stack: list[int] = []
+    last_line, flow, after = -1, 0, None
+    for piece in found:
+        if piece.kind in (tk.BlockMappingStartToken, tk.BlockSequenceStartToken):
+            in_key = piece.kind is tk.BlockSequenceStartToken and after is tk.ValueToken
+            stack.append(0 if not stack else stack[-1] if in_key else stack[-1] + STEP)
+        elif piece.kind is tk.BlockEndToken:
+            stack.pop()
+        flow += (piece.kind in _OPENING) - (piece.kind in _CLOSING)
+        starts_line = piece.line != last_line and not flow and bool(stack)
+        if starts_line and piece.kind in (tk.KeyToken, tk.BlockEntryToken):
+            columns[piece.line] = (piece.column, stack[-1])
+        if piece.kind not in _INVISIBLE:
+            last_line = piece.end_line
+        elif piece.kind is tk.KeyToken:
+            last_line = piece.line
+        if piece.kind not in (tk.BlockMappingStartToken, tk.BlockSequenceStartToken):
+            after = piece.kind
+    return columns
+
+
+def _gaps(text: str, found: list[Piece]) -> Iterator[tuple[int, tuple[int, str]]]:
+    """Yield the start of white space between two tokens of a line, with its end and what it should be."""
+    visible = [piece for piece in found if piece.end > piece.start]
+    for left, right in pairwise(visible):
+        between = text[left.end : right.start]
+        if left.end_line == right.line and not between.strip(" \t"):
+            wanted = _gap(left.kind, right.kind)
+            if wanted is not None and wanted != between:
+                yield left.end, (right.start, wanted)
+
+
+def _gap(left: type, right: type) -> str | None:
+    """Return the white space that belongs between two tokens of a line; None: as it is."""
+    if left in _OPENING and right is not tk.FlowEntryToken:
+        return ""
+    if left in (tk.ValueToken, tk.BlockEntryToken):
+        return None if right in _CLOSING or right in (tk.FlowEntryToken, tk.ValueToken) else " "
+    if left is tk.FlowEntryToken:
+        return None if right in _CLOSING else " "
+    if right is tk.FlowEntryToken or right in _CLOSING:
+        return None if left is tk.AliasToken else ""
+    if right is tk.ValueToken and left is tk.ScalarToken:
+        return ""
+    return None
+
+
+def _assembled(text: str, columns: dict[int, tuple[int, int]], gaps: dict[int, tuple[int, str]]) -> Iterator[str]:
+    """Yield the lines of the text, each with its new indentation and gaps."""
+    offset, shift = 0, 0
+    lines = text.split("\n")
+    comment_shifts = _comment_shifts(lines, columns)
+    for number, line in enumerate(lines):
+        end = offset + len(line)
+        indentation = len(line) - len(line.lstrip(" "))
+        if number in columns:
+            old, new = columns[number]
+            shift = new - old
+        moved = comment_shifts.get(number, shift)
+        yield " " * max(0, indentation + moved) if line.strip() else line
+        if line.strip():
+            yield from _with_gaps(text, offset + indentation, end, gaps)
+        yield "\n" if number + 1 < len(lines) else ""
+        offset = end + 1
+
+
+def _comment_shifts(lines: list[str], columns: dict[int, tuple[int, int]]) -> dict[int, int]:
+    """Return the shift of each line, from the last to the first, that only holds a comment: that of what follows."""
+    shifts: dict[int, int] = {}
+    following: int | None = None
+    for number in range(len(lines) - 1, -1, -1):
+        line = lines[number].strip()
+        if number in columns:
+            following = columns[number][1]
+        elif line.startswith("#") and following is not None:
+            shifts[number] = following - (len(lines[number]) - len(lines[number].lstrip(" ")))
+        elif line:
+            following = None
+    return shifts
+
+
+def _with_gaps(text: str, start: int, end: int, gaps: dict[int, tuple[int, str]]) -> Iterator[str]:
+    at = start
+    for offset in sorted(gap for gap in range(start, end + 1) if gap in gaps):
+        stop, wanted = gaps[offset]
+        yield text[at:offset] + wanted
+        at = stop
+    yield text[at:end]

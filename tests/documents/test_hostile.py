@@ -1,0 +1,180 @@
+"""No input yields a traceback, more than 5 s or more than 1 GiB: a fault, or documents."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dovetail.documents import load_file, load_text
+from dovetail.documents.format import format_text
+from dovetail.documents.source import LARGEST_FILE
+from dovetail.faults import Refused, render_faults
+
+HERE = Path(__file__).resolve().parent
+HEADER = "apiVersion: dovetail/v1alpha1\nkind: Workload\nmetadata: {name: w}\nspec:\n"
+SAMPLES = [path.read_bytes() for folder in ("refused", "accepted") for path in sorted((HERE / folder).iterdir())]
+
+PIECES = [b"", b": ", b"- ", b"&a ", b"*a", b"{", b"]", b"null", b"\n", b"1e9", b"''"]
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)
+)
+WORKLOAD = (
+    "---\napiVersion: dovetail/v1alpha1\nkind: Workload\nmetadata: {name: w%d}\n"
+    "spec: {type: job, replicas: 1, request: {cpu: 1}}\n"
+)
+MEBIBYTE = {
+    "brackets": "[" * 1_000_000,
+    "braces": "{a: " * 250_000,
+    "dashes": "- " * 500_000,
+    "question marks": "? " * 500_000,
+    "nested keys": "".join(f"{' ' * i}a:\n" for i in range(1400)),
+    "siblings of lists": "[[]," * 250_000,
+    "one wide list": HEADER + "  value: [" + "1," * 490_000 + "1]\n",
+    "wrong entries": HEADER + "  accelerators: [" + "1," * 490_000 + "1]\n",
+    "repeated entries": HEADER.replace("Workload", "Policy")
+    + "  match: {workloads: {tenants: ["
+    + ",".join(f"[{i}],{i}" for i in range(60_000))
+    + "]}}\n",
+    "unknown fields": HEADER + "".join(f"  f{i}: 1\n" for i in range(80_000)),
+    "same keys": "a: 1\n" * 200_000,
+    "number keys": "1: 1\n" * 200_000,
+    "documents": "---\n" * 250_000,
+    "scalars as documents": "a\n---\n" * 150_000,
+    "unknown kinds": "apiVersion: dovetail/v1alpha1\nkind: Worklod\n---\n" * 21_000,
+    "workloads": "".join(WORKLOAD % i for i in range(7000)),
+    "same workloads": "".join(WORKLOAD % 1 for _ in range(7000)),
+    "alias bomb": BOMB,
+    "bomb of long text": "a: &a '" + "x" * 500_000 + "'\nb: [" + "*a," * 160_000 + "]\n",
+    "cyclic alias": "a: &a [*a]\n",
+    "many anchors": "".join(f"a{i}: &a{i} 1\n" for i in range(50_000)),
+    "anchors in a row": "&a " * 300_000,
+    "tags": "!a " * 300_000,
+    "tag directives": "".join(f"%TAG !a{i}! x\n" for i in range(60_000)),
+    "one quote": '"' + "x" * 1_000_000,
+    "backslashes": '"' + "\\" * 1_000_000,
+    "comment": "#" * 1_000_000,
+    "blank lines": "\n" * 1_000_000,
+    "long key": "a" * 1_000_000 + ": 1",
+    "long name": HEADER.replace("{name: w}", "{name: " + "a-" * 450_000 + "}"),
+    "long number": HEADER + "  priority: " + "1" * 990_000,
+    "huge exponent": HEADER + "  value: 1e999999999\n",
+}
+JSON = {
+    "brackets": "[" * 1_000_000,
+    "braces": '{"a":' * 200_000,
+    "siblings of lists": "[[]," * 250_000,
+    "wide list": "[" + "[]," * 300_000 + "[]]",
+    "same keys": "{" + '"a":1,' * 150_000 + '"a":1}',
+    "quotes": '"' * 1_000_000,
+    "escapes": '"' + "\\ud800" * 150_000 + '"',
+    "long number": "1" * 1_000_000,
+}
+
+PROGRAM = """
+import json, resource, sys, time
+from dovetail.documents import load_text
+from dovetail.faults import Refused, render_faults
+resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+slowest = {}
+for name, file, text in json.load(sys.stdin):
+    start = time.process_time()
+    try:
+        load_text(text, file)
+    except Refused as refused:
+        render_faults(refused.faults)
+    slowest[name] = time.process_time() - start
+json.dump(slowest, sys.stdout)
+"""
+
+
+def test_hostile_input_below_a_megabyte_is_bounded_in_time_and_memory() -> None:
+    """All in one child process with 1 GiB of address space; 5 s of processor time for each."""
+    cases = [(f"yaml {name}", "x.yaml", text) for name, text in MEBIBYTE.items()]
+    cases += [(f"json {name}", "x.json", text) for name, text in JSON.items()]
+    assert all(len(text.encode()) <= 2**20 for _, _, text in cases)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=json.dumps(cases), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    slow = {name: seconds for name, seconds in json.loads(done.stdout).items() if seconds > 5}
+    assert not slow
+
+
+def only_refused(data: bytes, file: str, tmp_path: Path) -> None:
+    path = tmp_path / file
+    path.write_bytes(data)
+    start = time.monotonic()
+    faults = None
+    try:
+        load_file(path)
+    except Refused as refused:
+        faults = refused.faults
+    assert faults is None or render_faults(faults)
+    assert time.monotonic() - start < 5
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hostile")
+
+
+@given(st.binary(max_size=300), st.sampled_from(["x.yaml", "x.json"]))
+@example(b"", "x.yaml")
+@example(b"\xef\xbb\xbf{}", "x.json")
+@example(b"\xff\xfea\x00", "x.yaml")
+def test_random_bytes_are_refused_or_read(folder: Path, data: bytes, file: str) -> None:
+    only_refused(data, file, folder)
+
+
+@given(st.text("ab01:-?[]{},&*!|>'\"%@`#<~. \n\t", max_size=120), st.sampled_from(["x.yaml", "x.json"]))
+def test_random_punctuation_is_refused_or_read(folder: Path, text: str, file: str) -> None:
+    only_refused(text.encode(), file, folder)
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_mutated_documents_are_refused_or_read(folder: Path, data: st.DataObject) -> None:
+    sample = bytearray(data.draw(st.sampled_from(SAMPLES)))
+    other = data.draw(st.sampled_from(SAMPLES))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(sample)))
+        length = data.draw(st.integers(0, 12))
+        start = data.draw(st.integers(0, max(0, len(other) - 1)))
+        piece = data.draw(
+            st.sampled_from([b"", b": ", b"- ", b"&a ", b"*a", b"{", b"]", b"null", b"\n", b"1e9", b"''"])
+        )
+        sample[at : at + length] = piece or other[start : start + length]
+    only_refused(bytes(sample), "x.yaml", folder)
+    with suppress(Refused, UnicodeDecodeError):
+        format_text(bytes(sample).decode(), "x.yaml")
+
+
+def test_half_characters_in_text_are_refused() -> None:
+    with pytest.raises(Refused) as caught:
+        load_text("a: \ud800", "x.yaml")
+    assert caught.value.faults[0].code == "DT1003"
+
+
+def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    with path.open("wb") as stream:
+        stream.truncate(LARGEST_FILE + 1)
+    with pytest.raises(Refused) as caught:
+        load_file(path)
+    assert caught.value.faults[0].code == "DT1002"
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", ".", "a\0b"])
+def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused) as caught:
+        load_file(tmp_path / name)
+    assert caught.value.faults[0].code == "DT1001"
