@@ -29,6 +29,7 @@ from typing import Final
 from dovetail.faults.build_codes import CLUSTER, CURRENT_STATE, POLICIES, REFERENCES, WARNINGS, WORKLOADS
 from dovetail.faults.info import CodeInfo
 from dovetail.faults.plan_codes import PLAN_FILES, REASONS
+from dovetail.faults.scenario_codes import SCENARIOS
 from dovetail.faults.verify_codes import VERIFICATION
 
 _READING: Final[Mapping[str, CodeInfo]] = {
@@ -142,6 +143,7 @@ CODES: Final[Mapping[str, CodeInfo]] = {
     **WORKLOADS,
     **POLICIES,
     **CURRENT_STATE,
+    **SCENARIOS,
     **_NOT_YET,
     **WARNINGS,
     **_IMPORTERS,

@@ -1,0 +1,44 @@
+"""Codes of scenarios: patches that do not fit the project, expectations that say nothing (DT18xx)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dovetail.faults.info import CodeInfo
+
+SCENARIOS: Final[Mapping[str, CodeInfo]] = {
+    "DT1801": CodeInfo("unknown level in a scenario", "The cluster has no topology level of this name."),
+    "DT1802": CodeInfo(
+        "unknown domain in a scenario",
+        "The level has no domain of this path, nor one whose path ends in this name. At level `node`, name a node.",
+    ),
+    "DT1803": CodeInfo(
+        "ambiguous domain in a scenario",
+        "Several domains of the level end in this name. Write the whole path, such as `b1/r1`.",
+    ),
+    "DT1804": CodeInfo("unknown node group in a scenario", "The cluster declares no node group of this name."),
+    "DT1805": CodeInfo("too many nodes in a scenario", "A cluster has at most 200,000 nodes, added ones included."),
+    "DT1806": CodeInfo(
+        "unknown workload in a scenario",
+        "No document declares the workload, or an earlier patch has dropped it. One in a namespace is named with "
+        "it: `namespace/name`.",
+    ),
+    "DT1807": CodeInfo(
+        "role of a scenario does not fit",
+        "A workload with roles is scaled one role at a time; one without roles as a whole.",
+    ),
+    "DT1808": CodeInfo(
+        "unknown policy in a scenario",
+        "No pack of the project and no document has the policy, or an earlier patch has dropped it.",
+    ),
+    "DT1809": CodeInfo(
+        "set after another change",
+        "`set` replaces a whole document, so that an earlier change of it would be lost. Put `set` first.",
+    ),
+    "DT1810": CodeInfo(
+        "expectation says nothing",
+        "An expectation names one of `workload`, `summary`, `tier`, `status`, `policy`, and says what is expected: "
+        "`admitted`, `replicas` or a bound of a workload, a bound of a figure or tier, the `result` of a policy.",
+    ),
+}

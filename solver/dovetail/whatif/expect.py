@@ -1,0 +1,133 @@
+"""Expectations: what must hold of a scenario's plan, and what was found instead (S7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from dovetail.plan import Figure, Plan
+from dovetail.plan.finish import WITHOUT_PLACES
+from dovetail.spec import Spec
+from dovetail.whatif.spot import Spot, Unfit, unknown
+
+Actual = str | Figure | None
+"""What was found; None where the plan does not say, as when there is none."""
+
+_BOUNDS: Final[Mapping[str, Callable[[Figure, Figure], bool]]] = MappingProxyType(
+    {
+        "atMost": lambda found, bound: found <= bound,
+        "atLeast": lambda found, bound: found >= bound,
+        "equals": lambda found, bound: found == bound,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One expectation as written, and where; `row` follows the schema."""
+
+    row: Mapping[str, Any]
+    spot: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An expectation, whether it holds, and what was found."""
+
+    expectation: Expectation
+    ok: bool
+    actual: Actual
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What an expectation may be about.
+
+    Parameters
+    ----------
+    claims : the keys that say what is expected of it; at least one is given, all that are given must hold.
+    judge : from the expectation, the Spec and the plan to whether it holds and what was found.
+    known : the names there are; None where only the plan can tell, or the schema lists them.
+    """
+
+    claims: tuple[str, ...]
+    judge: Callable[[Mapping[str, Any], Plan], tuple[bool, Actual]]
+    code: str = ""
+    known: Callable[[Spec], list[str]] | None = None
+
+
+def _bounded(row: Mapping[str, Any], found: Figure | None) -> tuple[bool, Actual]:
+    if found is None:
+        return False, None
+    return all(holds(found, row[key]) for key, holds in _BOUNDS.items() if key in row), found
+
+
+def _workload(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
+    if plan.outcome.status in WITHOUT_PLACES:
+        return False, None
+    name = row["workload"]
+    result = plan.admitted.get(name)
+    state = result.state if result else "full"
+    admitted = sum(replica.workload == name for replica in plan.placements)
+    ok, _ = _bounded(row, admitted)
+    ok = ok and row.get("replicas", admitted) == admitted and row.get("admitted", state) == state
+    if "admitted" not in row:
+        return ok, admitted
+    return ok, state if row.keys() <= {"workload", "admitted"} else f"{state}, {admitted} admitted"
+
+
+def _summary(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
+    return _bounded(row, plan.summary.get(row["summary"]))
+
+
+def _tier(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
+    return _bounded(row, next((tier.value for tier in plan.tiers if tier.name == row["tier"]), None))
+
+
+def _status(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
+    return plan.outcome.status == row["status"], plan.outcome.status
+
+
+def _policy(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
+    found = plan.policies.get(row["policy"])
+    return (found.result == row["result"], found.result) if found else (False, None)
+
+
+SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
+    {
+        "workload": Subject(("admitted", "replicas", *_BOUNDS), _workload, "DT1806", lambda spec: list(spec.by_id)),
+        "summary": Subject(tuple(_BOUNDS), _summary),
+        "tier": Subject(tuple(_BOUNDS), _tier),
+        "status": Subject((), _status),
+        "policy": Subject(("result",), _policy, "DT1808", lambda spec: [policy.name for policy in spec.policies]),
+    }
+)
+"""What expectations are about, by the key that names it."""
+
+
+def check(expectation: Expectation, plan: Plan) -> Check:
+    """Return whether an expectation holds of a plan."""
+    return Check(expectation, *SUBJECTS[_subject(expectation.row)].judge(expectation.row, plan))
+
+
+def examine(expectation: Expectation, spec: Spec) -> None:
+    """Raise `Unfit` where an expectation says nothing, or names what the scenario does not have."""
+    name = _subject(expectation.row)
+    subject = SUBJECTS[name]
+    claims = [key for key in expectation.row if key != name]
+    for key in claims:
+        if key not in subject.claims:
+            raise Unfit("DT1810", f"'{key}' says nothing about a {name}", key, of_key=True)
+    if subject.claims and not claims:
+        raise Unfit("DT1810", f"nothing is expected of the {name}", hint=f"add one of {', '.join(subject.claims)}")
+    if subject.known and expectation.row[name] not in (known := subject.known(spec)):
+        raise unknown(subject.code, name, expectation.row[name], known, name)
+
+
+def _subject(row: Mapping[str, Any]) -> str:
+    named = [name for name in SUBJECTS if name in row]
+    if not named:
+        raise Unfit("DT1810", "the expectation names nothing", hint=f"add one of {', '.join(SUBJECTS)}")
+    return named[0]

@@ -1,0 +1,235 @@
+"""The kinds of patch: typed changes to a project (S7.1); `TABLE` is the one place that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from dovetail.build.cluster import MOST_NODES
+from dovetail.build.workloads import DEFAULTS
+from dovetail.documents import READ_KINDS, Document, DocumentSet
+from dovetail.spec import Cluster, Node, NodeGroup, Spec, Workload
+from dovetail.whatif.domains import new_homes, new_names, nodes_of
+from dovetail.whatif.spot import SetDocument, Spot, Unfit, unknown
+
+Subject = tuple[str, str]
+"""Kind and identity of the document that a patch changes; a project has one Cluster, so its name says nothing."""
+
+_CLUSTER: Final[Subject] = ("Cluster", "")
+
+
+class Patch:
+    """One change; each kind overrides one of the two hooks, and neither changes what it is given."""
+
+    __slots__ = ()
+
+    @property
+    def subject(self) -> Subject:
+        """What is changed."""
+        return _CLUSTER
+
+    def redeclared(self, documents: DocumentSet) -> DocumentSet:
+        """Return the documents with the change."""
+        return documents
+
+    def applied(self, spec: Spec) -> Spec:
+        """Return the Spec with the change; raise `Unfit` where it does not fit."""
+        return spec
+
+
+@dataclass(frozen=True, slots=True)
+class Set(Patch):
+    """Adds a document, or replaces the one of the same kind and identity."""
+
+    document: Document
+
+    @property
+    def subject(self) -> Subject:
+        """What is replaced."""
+        kind = self.document.kind
+        return _CLUSTER if kind == "Cluster" else (kind, self.document.identity)
+
+    def redeclared(self, documents: DocumentSet) -> DocumentSet:
+        """Return the documents with this one among them, in canonical order."""
+        key = _canonical(self.document)
+        others = [document for document in documents.documents if _canonical(document) != key]
+        return replace(documents, documents=tuple(sorted([*others, self.document], key=_canonical)))
+
+
+def _canonical(document: Document) -> tuple[int, str, str]:
+    return READ_KINDS.index(document.kind), document.namespace or "", document.name
+
+
+@dataclass(frozen=True, slots=True)
+class Add(Patch):
+    """Adds nodes to a group: healthy ones, as its template says, without the overrides of single nodes."""
+
+    group: str
+    nodes: int
+
+    def applied(self, spec: Spec) -> Spec:
+        """Return the Spec with the nodes right after those that the group has."""
+        cluster = spec.cluster
+        group = next((each for each in cluster.groups if each.name == self.group), None)
+        if group is None:
+            raise unknown("DT1804", "node group", self.group, [each.name for each in cluster.groups], "group")
+        if len(cluster.nodes) + self.nodes > MOST_NODES:
+            raise Unfit("DT1805", f"{self.nodes:,} more nodes make more than {MOST_NODES:,} in all", "nodes")
+        return replace(spec, cluster=_grown(cluster, group, self.nodes))
+
+
+def _grown(cluster: Cluster, group: NodeGroup, number: int) -> Cluster:
+    names = new_names(cluster, group, number)
+    homes = new_homes(cluster, group, number)
+    new = [replace(group.template, name=name, domains=at) for name, at in zip(names, homes, strict=True)]
+    end = max(index for index, node in enumerate(cluster.nodes) if node.group == group.name) + 1
+    grown = replace(group, names=(*group.names, *names))
+    return replace(
+        cluster,
+        nodes=(*cluster.nodes[:end], *new, *cluster.nodes[end:]),
+        groups=tuple(grown if each is group else each for each in cluster.groups),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fail(Patch):
+    """A domain fails: its nodes are down, and what runs there has lost its place."""
+
+    level: str
+    domain: str
+
+    def applied(self, spec: Spec) -> Spec:
+        """Return the Spec with the nodes of the domain down."""
+        return _with_nodes(spec, nodes_of(spec.cluster, self.level, self.domain), lambda n: replace(n, down=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon(Patch):
+    """The nodes of a domain take nothing new; what runs there may stay (S3.7)."""
+
+    level: str
+    domain: str
+
+    def applied(self, spec: Spec) -> Spec:
+        """Return the Spec with the nodes of the domain cordoned."""
+        names = nodes_of(spec.cluster, self.level, self.domain)
+        return _with_nodes(spec, names, lambda node: replace(node, cordoned=True))
+
+
+def _with_nodes(spec: Spec, names: frozenset[str], change: Callable[[Node], Node]) -> Spec:
+    nodes = tuple(change(node) if node.name in names else node for node in spec.cluster.nodes)
+    return replace(spec, cluster=replace(spec.cluster, nodes=nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class Scale(Patch):
+    """Changes how many replicas a workload, or one role of it, has."""
+
+    workload: str
+    replicas: int
+    role: str = ""
+
+    @property
+    def subject(self) -> Subject:
+        """The workload."""
+        return ("Workload", self.workload)
+
+    def applied(self, spec: Spec) -> Spec:
+        """Return the Spec with the workload at its new size."""
+        scaled = _scaled(_workload(spec, self.workload), self)
+        return replace(spec, workloads=tuple(scaled if w.id == scaled.id else w for w in spec.workloads))
+
+
+def _workload(spec: Spec, name: str) -> Workload:
+    if name not in spec.by_id:
+        raise unknown("DT1806", "workload", name, spec.by_id, "workload")
+    return spec.by_id[name]
+
+
+def _scaled(workload: Workload, patch: Scale) -> Workload:
+    if patch.role not in workload.by_role:
+        raise _no_role(workload, patch.role)
+    roles = tuple(replace(r, replicas=patch.replicas) if r.name == patch.role else r for r in workload.roles)
+    total = sum(role.replicas for role in roles)
+    return replace(workload, roles=roles, min_replicas=_least(workload, total))
+
+
+def _no_role(workload: Workload, role: str) -> Unfit:
+    names = [each.name for each in workload.roles if each.name]
+    if role and names:
+        return unknown("DT1807", "role", role, names, "role")
+    if role:
+        return Unfit("DT1807", f"'{workload.id}' has no roles", "role", hint="leave 'role' out", of_key=True)
+    message = f"'{workload.id}' has roles, and none is named"
+    return Unfit("DT1807", message, "workload", hint=f"name one of {', '.join(names)}")
+
+
+def _least(workload: Workload, total: int) -> int:
+    """Return `minReplicas` at a new size: the type's default stays the default, any other is at most the size."""
+    default = DEFAULTS[workload.type].least
+
+    def usual(replicas: int) -> int:
+        return replicas if workload.atomic or default is None else min(default, replicas)
+
+    if workload.min_replicas == usual(workload.replicas):
+        return usual(total)
+    return min(workload.min_replicas, total)
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(Patch):
+    """Takes a workload or a policy away; a dropped policy takes its waivers along."""
+
+    workload: str | None = None
+    policy: str | None = None
+
+    @property
+    def subject(self) -> Subject:
+        """The workload or the policy."""
+        return ("Policy", self.policy) if self.policy is not None else ("Workload", self.workload or "")
+
+    def applied(self, spec: Spec) -> Spec:
+        """Return the Spec without it."""
+        if self.policy is not None:
+            return _without_policy(spec, self.policy)
+        gone = _workload(spec, self.workload or "")
+        return replace(spec, workloads=tuple(workload for workload in spec.workloads if workload is not gone))
+
+
+def _without_policy(spec: Spec, name: str) -> Spec:
+    known = [policy.name for policy in spec.policies]
+    if name not in known:
+        raise unknown("DT1808", "policy", name, known, "policy")
+    return replace(
+        spec,
+        policies=tuple(policy for policy in spec.policies if policy.name != name),
+        waivers=tuple(waiver for waiver in spec.waivers if waiver.policy != name),
+    )
+
+
+Value = Mapping[str, Any]
+
+
+def _set(value: Value, spot: Spot) -> Patch:
+    assert spot.document is not None, "only documents set documents"
+    return Set(SetDocument(spot.document, spot.path, dict(value)))
+
+
+TABLE: Final[Mapping[str, Callable[[Value, Spot], Patch]]] = MappingProxyType(
+    {
+        "set": _set,
+        "add": lambda value, _: Add(**value),
+        "fail": lambda value, _: Fail(*_only(value)),
+        "cordon": lambda value, _: Cordon(*_only(value)),
+        "scale": lambda value, _: Scale(**value),
+        "drop": lambda value, _: Drop(**value),
+    }
+)
+"""How each kind of patch is read from the value that a scenario gives it, which follows the schema."""
+
+
+def _only(value: Value) -> tuple[str, str]:
+    ((level, domain),) = value.items()
+    return level, domain

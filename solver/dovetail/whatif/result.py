@@ -1,0 +1,70 @@
+"""A scenario beside its base, as a value and as a document of kind WhatIfResult."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from dovetail.diff import PlanDiff
+from dovetail.diff.document import side
+from dovetail.documents import API_VERSION
+from dovetail.plan import Plan
+from dovetail.spec import Spec
+from dovetail.whatif.expect import Check
+from dovetail.whatif.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class WhatIfResult:
+    """Both plans, their difference, and how the expectations fare.
+
+    Parameters
+    ----------
+    spec : what the scenario's side was planned for, its current state included.
+    """
+
+    scenario: Scenario
+    base: Plan
+    result: Plan
+    spec: Spec
+    diff: PlanDiff
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def missed(self) -> tuple[Check, ...]:
+        """The expectations that do not hold."""
+        return tuple(check for check in self.checks if not check.ok)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the result as plain data, ready for JSON."""
+        difference = self.diff.to_document()["spec"]
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "WhatIfResult",
+            "metadata": {"name": self.scenario.name.rpartition("/")[2]},
+            "spec": {
+                "scenario": self.scenario.name,
+                "patches": [_plain(step.row) for step in self.scenario.steps],
+                "base": side(self.base),
+                "result": side(self.result),
+                "delta": difference["delta"],
+                "expectations": [_row(check) for check in self.checks],
+                "diff": difference,
+            },
+        }
+
+
+def _row(check: Check) -> dict[str, Any]:
+    return {"expect": _plain(check.expectation.row), "ok": check.ok, "actual": _plain(check.actual)}
+
+
+def _plain(value: Any) -> Any:
+    """Return data as JSON knows it: decimals become numbers that print alike."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,86 @@
+"""Both sides of a what-if, planned and compared (S7.1)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dovetail.build import assemble, declares_current
+from dovetail.diff import diff
+from dovetail.documents import DocumentSet
+from dovetail.faults import Fault, FaultLog
+from dovetail.plan import Plan, current_of
+from dovetail.spec import Spec
+from dovetail.whatif.expect import check
+from dovetail.whatif.result import WhatIfResult
+from dovetail.whatif.scenario import Scenario, applied, examined, redeclared
+
+Solve = Callable[[Spec], Plan]
+"""What plans a side: the engine with its limits, or a stand-in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A scenario that fits its project, before anything is planned.
+
+    Parameters
+    ----------
+    base : what the documents mean.
+    changed : what they mean with the scenario.
+    follows : whether the base plan is the current state of the scenario's side; not where documents tell it (S6.5).
+    """
+
+    scenario: Scenario
+    base: Spec
+    changed: Spec
+    follows: bool
+    warnings: tuple[Fault, ...] = ()
+
+
+def prepare(documents: DocumentSet, scenario: Scenario, *, as_of: dt.date) -> Question:
+    """Return both sides of a scenario.
+
+    Parameters
+    ----------
+    as_of : the date that waivers are judged at (S4.3).
+
+    Raises
+    ------
+    Refused
+        With all faults of the documents, or else with all of the scenario.
+    """
+    base = assemble(documents, as_of=as_of)
+    log = FaultLog()
+    patched = redeclared(documents, scenario.steps, log)
+    log.raise_if_errors()
+    changed = base if patched is documents else assemble(patched, as_of=as_of)
+    spec = applied(changed.spec, scenario, log)
+    # After a patch that does not fit, an expectation may only seem to name what is not there.
+    log.raise_if_errors()
+    examined(scenario, spec, log)
+    log.raise_if_errors()
+    warnings = tuple(dict.fromkeys((*documents.warnings, *base.warnings, *changed.warnings)))
+    return Question(scenario, base.spec, spec, not declares_current(patched), warnings)
+
+
+def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIfResult:
+    """Plan the base, then the scenario from there, and judge what is expected.
+
+    Parameters
+    ----------
+    base : a plan that stands for the base's side, which is then not planned.
+    """
+    before = solve(question.base) if base is None else base
+    spec = question.changed
+    if question.follows:
+        spec = replace(spec, current=current_of(before))
+    after = solve(spec)
+    return WhatIfResult(
+        scenario=question.scenario,
+        base=before,
+        result=after,
+        spec=spec,
+        diff=diff(before, after, spec),
+        checks=tuple(check(expectation, after) for expectation in question.scenario.expectations),
+    )
