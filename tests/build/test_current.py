@@ -1,0 +1,44 @@
+"""The current state: what is read, what is only drift, and what stands in for it (S6.5)."""
+
+from __future__ import annotations
+
+from tests.build.text import JOB, SMALL, built, codes, document, documents, spec_of, workload
+
+from dovetail.build import current_from, declares_current
+from dovetail.documents import load_text
+from dovetail.spec import Current, PresentReplica, ReplicaId
+
+WORK = workload(f"{JOB}\nreplicas: 2")
+NOW = document("Placement", "now", "placements: {w#1: {node: g-001, gpus: [2, 0]}, w#0: {node: gone}}")
+
+
+def test_rows_are_sorted_and_what_no_longer_exists_is_kept() -> None:
+    found = built(SMALL, WORK, NOW)
+    here, there = ReplicaId("w", "", 0), ReplicaId("w", "", 1)
+    assert found.spec.current.replicas == (PresentReplica(here, "gone"), PresentReplica(there, "g-001", (0, 2)))
+    assert found.warnings == ()
+
+
+def test_work_that_no_document_declares_is_kept_with_a_warning() -> None:
+    rows = (
+        "placements: {v#0: {node: g-001}, w.lead#0: {node: g-001}, w#7: {node: g-001}}\nrunning: {u: {elapsed: 1h}}"
+    )
+    found = built(SMALL, WORK, document("Placement", "now", rows))
+    assert codes(found.warnings) == ["DT1914", "DT1914", "DT1914"]
+    assert [str(each.replica) for each in found.spec.current.replicas] == ["v#0", "w#7", "w.lead#0"]
+    assert found.spec.current.elapsed == {"u": 3_600_000}
+
+
+def test_a_given_state_takes_the_place_of_the_document() -> None:
+    other = Current((PresentReplica(ReplicaId("w", "", 0), "g-003"),))
+    assert built(SMALL, WORK, NOW, current=other).spec.current is other
+
+
+def test_a_state_is_read_from_a_file_of_its_own() -> None:
+    assert current_from(load_text(NOW, "now.yaml")[0]) == spec_of(SMALL, WORK, NOW).current
+
+
+def test_documents_tell_whether_they_declare_what_runs() -> None:
+    assert declares_current(documents(SMALL, NOW))
+    assert not declares_current(documents(SMALL))
+    assert spec_of(SMALL).current == Current()

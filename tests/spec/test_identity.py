@@ -1,0 +1,81 @@
+"""Texts of replicas and ranges of them: read, written, and refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.spec import ReplicaId
+from dovetail.spec.identity import IdentityError, ReplicaRange, fold_replicas, parse_range, parse_replica
+
+NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,8}[a-z0-9])?", fullmatch=True)
+REPLICAS = st.builds(
+    lambda namespace, name, role, index: ReplicaId(f"{namespace}/{name}" if namespace else name, role, index),
+    st.just("") | NAMES,
+    NAMES,
+    st.just("") | NAMES,
+    st.integers(0, 999_999_999),
+)
+
+
+@given(REPLICAS)
+def test_the_text_of_a_replica_gives_it_back(replica: ReplicaId) -> None:
+    assert parse_replica(str(replica)) == replica
+
+
+@given(REPLICAS, st.integers(0, 500))
+def test_the_text_of_a_range_gives_it_back(replica: ReplicaId, more: int) -> None:
+    first = min(replica.ordinal, 999_999_999 - more)
+    found = ReplicaRange(replica.workload, replica.role, first, first + more)
+    assert parse_range(str(found)) == found
+    assert found.size == more + 1 == len(list(found.replicas()))
+
+
+@given(st.sets(st.builds(ReplicaId, st.sampled_from("ab"), st.sampled_from(["", "r"]), st.integers(0, 12))))
+def test_folding_loses_nothing_and_leaves_no_neighbours(replicas: set[ReplicaId]) -> None:
+    found = fold_replicas(replicas)
+    assert [replica for each in found for replica in each.replicas()] == sorted(replicas)
+    ends = {(each.workload, each.role, each.last + 1) for each in found}
+    assert not ends & {(each.workload, each.role, each.first) for each in found}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("w#0", ReplicaRange("w", "", 0, 0)),
+        ("team/w.lead#3", ReplicaRange("team/w", "lead", 3, 3)),
+        ("team/w#0-411", ReplicaRange("team/w", "", 0, 411)),
+        ("w#5-5", ReplicaRange("w", "", 5, 5)),
+    ],
+)
+def test_what_is_read(text: str, wanted: ReplicaRange) -> None:
+    assert parse_range(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("w", "is not a replica"),
+        ("w#", "is not a replica"),
+        ("w#-1", "is not a replica"),
+        ("w#1\n", "is not a replica"),
+        ("W#1", "is not a replica"),
+        ("a/b/c#1", "is not a replica"),
+        ("w.a.b#1", "is not a replica"),
+        (f"{'w' * 64}#1", "is not a replica"),
+        ("w#1000000000", "is not a replica"),
+        ("w#\u0661", "is not a replica"),
+        ("w#01", "leading zeros"),
+        ("w#0-01", "leading zeros"),
+        ("w#3-2", "runs backwards"),
+    ],
+)
+def test_what_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(IdentityError, match=reason):
+        parse_range(text)
+
+
+def test_a_range_is_not_one_replica() -> None:
+    with pytest.raises(IdentityError, match="a range"):
+        parse_replica("w#0-0")
