@@ -84,7 +84,7 @@ def climb(
     engine = CpSat(part.model)
     expressions = [tier.encode(part) for tier in tiers] or [Linear()]
     best = start
-    hint = part.hint(start) if start is not None else None
+    hint = part.variables.hint(start) if start is not None else None
     answers: list[TierAnswer] = []
     level = reached
     spent = 0.0
@@ -100,7 +100,7 @@ def climb(
         if answer.values is None:
             verdict = answer.verdict if best is None or position == 0 else Verdict.UNKNOWN
             return Climb(verdict, best or State(), tuple(answers), spent)
-        best = (start or State()).with_fills(part.fills(answer.values))
+        best = (start or State()).with_fills(part.variables.fills(answer.values))
         hint = dict(enumerate(answer.values))
         value = expression.value(answer.values)
         if level is not None and tiers and sign * value > level[position]:

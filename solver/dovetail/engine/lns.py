@@ -44,11 +44,11 @@ def improve_part(
     """Re-plan some nodes exactly, what they hold now as the incumbent: the result is never worse."""
     part = PartModel(problem, nodes, state, relaxed)
     objective, whole = lexicographic(part, tiers)
-    answer = CpSat(part.model).solve(objective, "max", effort, part.hint(state), stop)
+    answer = CpSat(part.model).solve(objective, "max", effort, part.variables.hint(state), stop)
     closed = answer.verdict is Verdict.OPTIMAL
     if answer.values is None:
         return Step(state, closed, answer.work)
-    found = state.with_fills(part.fills(answer.values))
+    found = state.with_fills(part.variables.fills(answer.values))
     if not (closed and whole) and score(problem, found, relaxed) < score(problem, state, relaxed):
         return Step(state, closed, answer.work)
     return Step(found, closed, answer.work)

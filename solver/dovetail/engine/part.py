@@ -1,25 +1,23 @@
 """The exact model of a part of the cluster, everything outside it fixed (E3).
 
-Counts per shape and node (per GPU for shares), never one variable per replica. With every node in the part it is
-the exact model of the whole Problem.
+With every node in the part it is the exact model of the whole Problem.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from dovetail.engine.state import NO_GPU, Fill, Slot, State, slot_of
+from dovetail.engine.demands import add_demands
+from dovetail.engine.state import Fill, State
+from dovetail.engine.variables import Variables
 from dovetail.linear import Linear, Literal, Model
 from dovetail.objectives import TierPart
-from dovetail.placement.room import share_memory
-from dovetail.problem import Present, Problem, Shape
+from dovetail.problem import Problem
 from dovetail.rules import Domain
 from dovetail.rules.quota import requested_of
-from dovetail.spec import Node, Request, Role, Spec, Workload
-from dovetail.spec.workload import MILLI
+from dovetail.spec import Node, Role, Spec, Workload
 
 
 class PartModel(TierPart):
@@ -40,197 +38,41 @@ class PartModel(TierPart):
         self.context = problem.context
         self.model = Model()
         self.free = tuple(sorted(nodes))
-        self.slots: dict[int, dict[Slot, int]] = {}
-        self.keeps: dict[int, dict[Present, int]] = {}
         self._free_set = frozenset(self.free)
-        self._outside = state
-        self._terms: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self._outside_admitted = Counter(state.admitted())
+        self._state = state
+        self._retained: dict[int, Linear] = {}
+        self._moved: dict[int, Linear] = {}
+        self.variables = Variables(problem, self.model, self._taken())
         for node in self.free:
-            self._outside_admitted.subtract(state.fill(node).counts())
-        for node in self.free:
-            self._add_node(node, self._candidates(node, state))
-        self._add_shapes()
-        self._add_workloads()
+            self.variables.add_node(node, state)
+        add_demands(self)
         self._add_symmetry()
         self.debt = Linear()
         self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies(relaxed)
 
-    # ------------------------------------------------------------------ nodes
+    def outside(self) -> Iterator[tuple[int, Fill]]:
+        """Yield the nodes outside the part with what they hold."""
+        return ((node, fill) for node, fill in self._state.fills.items() if node not in self._free_set)
 
-    def _candidates(self, node: int, state: State) -> list[int]:
-        """Return the shapes a node may hold: what it may take anew, if any is left, and what is here already."""
-        new = self.problem.hosted[self.problem.class_of[node]]
-        inside = {slot.shape for slot in state.fill(node).slots} | {p.shape for p in self._present(node)}
-        open_shapes = [s for s in new if self._outside_admitted[s] < self.problem.shapes[s].demand]
-        return sorted(inside | set(open_shapes))
-
-    def _present(self, node: int) -> Mapping[Present, int]:
-        return self.problem.present.get(node, {})
-
-    def _add_node(self, index: int, shapes: list[int]) -> None:
-        node = self.problem.nodes[index]
-        self.keeps[index] = {
-            place: self.model.integer(0, count, f"keep:{node.name}:{place.shape}")
-            for place, count in self._present(index).items()
-        }
-        self.slots[index] = {}
-        gpus = node.healthy_gpus()
-        for shape in shapes:
-            shared = self.problem.shapes[shape].request.share is not None
-            for gpu in gpus if shared else (NO_GPU,):
-                self._add_slot(index, node, Slot(shape, gpu))
-        self._add_host_rows(index, node)
-        self._add_gpu_rows(index, node)
-
-    def _add_slot(self, index: int, node: Node, slot: Slot) -> None:
-        """Add a count of a shape; a node that may take no more of it can only keep what runs there."""
-        shape = self.problem.shapes[slot.shape]
-        kept = [v for place, v in self.keeps[index].items() if slot_of(self.problem, place) == slot]
-        new = slot.shape in self.problem.hosted[self.problem.class_of[index]]
-        most = min(shape.demand - self._outside_admitted[slot.shape], _capacity(shape, node))
-        running = sum(c for p, c in self._present(index).items() if slot_of(self.problem, p) == slot)
-        upper = max(0, most) if new else running
-        if upper == 0 and not kept:
-            return
-        variable = self.model.integer(0, upper, f"x:{node.name}:{slot.shape}:{slot.gpu}")
-        self.slots[index][slot] = variable
-        self._terms[slot.shape].append((index, variable))
-        stay = Linear(dict.fromkeys(kept, 1)).minus(Linear.of(variable))
-        if kept:
-            self.model.require(stay, upper=0, lower=None if new else 0)
-
-    def _add_host_rows(self, index: int, node: Node) -> None:
-        names = sorted({name for slot in self.slots[index] for name in self._request(slot).resources})
-        capacities = {"cpu": node.cpu, "memory": node.memory, **{n: node.resources.get(n, 0) for n in names}}
-        for name, capacity in capacities.items():
-            amounts = {v: requested_of(self._request(slot), name) for slot, v in self.slots[index].items()}
-            row = Linear({v: amount for v, amount in amounts.items() if amount})
-            if self.model.range_of(row)[1] > capacity:
-                self.model.require(row, upper=capacity)
-
-    def _request(self, slot: Slot) -> Request:
-        return self.problem.shapes[slot.shape].request
-
-    def _add_gpu_rows(self, index: int, node: Node) -> None:
-        """Whole-GPU replicas and shared GPUs fit the healthy GPUs; a shared GPU holds 1000 milli and its memory."""
-        gpus = node.healthy_gpus()
-        slots = self.slots[index]
-        total = Linear({v: self._request(slot).gpus for slot, v in slots.items() if self._request(slot).gpus})
-        for gpu in gpus:
-            here = {slot: v for slot, v in slots.items() if slot.gpu == gpu}
-            if not here:
-                continue
-            flag = self._add_shared_gpu(index, node, gpu, here)
-            total.add_term(flag)
-        if total.terms:
-            self.model.require(total, upper=len(gpus))
-
-    def _add_shared_gpu(self, index: int, node: Node, gpu: int, here: Mapping[Slot, int]) -> int:
-        flag = self.model.boolean(f"shared:{node.name}:{gpu}")
-        self.shared_flags.setdefault(index, {})[gpu] = flag
-        load = Linear({v: self._request(slot).gpu_milli for slot, v in here.items()})
-        self.model.require(load.minus(Linear.of(flag, MILLI)), upper=0)
-        if any(share is not None and share.memory is not None for share in (self._request(s).share for s in here)):
-            card = self.spec.accelerators[node.accelerator or ""].memory
-            vram = Linear({v: share_memory(self._request(slot), card) for slot, v in here.items()})
-            self.model.require(vram, upper=MILLI * card)
-        blockers = [
-            v for p, v in self.keeps[index].items() if gpu in p.gpus and self.problem.shapes[p.shape].request.gpus
-        ]
-        for blocker in blockers:
-            self.model.require(Linear({flag: 1, blocker: 1}), upper=1)
-        return flag
-
-    @cached_property
-    def shared_flags(self) -> dict[int, dict[int, int]]:
-        """Per node and GPU index, the variable that is 1 where shares are on the GPU."""
-        return {}
-
-    # ------------------------------------------------------------------ shapes and workloads
-
-    def _add_shapes(self) -> None:
-        for shape in self.problem.shapes:
-            expression = self.admitted_shape(shape.index)
-            if self.model.range_of(expression)[1] > shape.demand:
-                self.model.require(expression, upper=shape.demand)
-
-    def _add_workloads(self) -> None:
-        protected = Counter((r.workload, r.role) for r in self.context.today.protected)
-        touched = [w for w in self.spec.workloads if w.id in self.problem.shapes_of_workload]
-        for workload in touched:
-            for role in workload.roles:
-                if least := protected[workload.id, role.name]:
-                    self.model.require(self._admitted_of(workload, role), lower=least)
-                if not workload.movable:
-                    self.model.require(self.moved_role(workload, role), upper=0)
-            if workload.atomic or workload.min_replicas > 1:
-                self._add_threshold(workload)
-            if workload.atomic and workload.mix != "any":
-                self._add_mix(workload)
-
-    def _admitted_of(self, workload: Workload, role: Role) -> Linear:
-        return self.admitted_shape(self.problem.shapes_of_role[workload.id, role.name])
-
-    def _add_threshold(self, workload: Workload) -> None:
-        """Admit nothing, or at least the least number of replicas; all of every role where atomic."""
-        flag = self.model.boolean(f"admit:{workload.id}")
-        total = self.admitted(workload)
-        self.model.require(total.minus(Linear.of(flag, workload.replicas)), upper=0)
-        self.model.require(total.minus(Linear.of(flag, workload.min_replicas)), lower=0)
-
-    def _add_mix(self, workload: Workload) -> None:
-        """Keep a gang, or each of its roles, on one accelerator (S2.4)."""
-        gpu_roles = [role for role in workload.roles if role.request.gpu_count and role.replicas]
-        groups = [[role] for role in gpu_roles] if workload.mix == "perRole" else [gpu_roles]
-        for roles in groups:
-            if roles:
-                self._add_one_accelerator(workload, roles)
-
-    def _add_one_accelerator(self, workload: Workload, roles: list[Role]) -> None:
-        shapes = [self.problem.shapes_of_role[workload.id, role.name] for role in roles]
-        counts: dict[str, Linear] = {}
-        for shape in shapes:
-            for node, variable in self._terms[shape]:
-                model = self.problem.nodes[node].accelerator or ""
-                counts.setdefault(model, Linear()).add_term(variable)
-        for node, fill in self._outside.fills.items():
-            if node not in self._free_set:
-                held = sum(count for slot, count in fill.slots.items() if slot.shape in shapes)
-                if held:
-                    model = self.problem.nodes[node].accelerator or ""
-                    counts.setdefault(model, Linear()).constant += held
-        if len(counts) > 1:
-            flags = [self.model.at_least_one(count) for _, count in sorted(counts.items())]
-            self.model.require(Linear({flag.variable: 1 for flag in flags}), upper=1)
+    def _taken(self) -> Counter[int]:
+        total: Counter[int] = Counter()
+        for _, fill in self.outside():
+            total.update(fill.counts())
+        return total
 
     def _add_symmetry(self) -> None:
         """Order the shared GPUs of a node, and the interchangeable nodes of the part, by load."""
-        for index, flags in self.shared_flags.items():
-            if not self._present(index):
-                loads = [self._gpu_load(index, gpu) for gpu in sorted(flags)]
-                self._descending(loads)
+        for index, flags in self.variables.shared.items():
+            if not self.variables.present(index):
+                self._descending([self.variables.gpu_load(index, gpu) for gpu in sorted(flags)])
         for node_class in self.problem.classes:
-            members = [n for n in node_class.nodes if n in self._free_set]
-            if node_class.empty and len(members) > 1:
-                self._descending([self.node_load(n) for n in members])
+            members = [node for node in node_class.nodes if node in self._free_set]
+            if node_class.empty:
+                self._descending([self.variables.node_load(node) for node in members])
 
     def _descending(self, loads: list[Linear]) -> None:
         for heavy, light in pairwise(loads):
             self.model.require(heavy.minus(light), lower=0)
-
-    def _gpu_load(self, index: int, gpu: int) -> Linear:
-        slots = self.slots[index].items()
-        return Linear({v: self._request(s).gpu_milli for s, v in slots if s.gpu == gpu})
-
-    def node_load(self, index: int) -> Linear:
-        """Return the requested milli-GPU on a node, or its milli-cores where it has no GPU."""
-        gpu = bool(self.problem.nodes[index].gpus)
-        return Linear(
-            {v: self._request(s).gpu_milli if gpu else self._request(s).cpu for s, v in self.slots[index].items()}
-        )
-
-    # ------------------------------------------------------------------ policies
 
     def _add_policies(self, relaxed: frozenset[str]) -> Mapping[str, Mapping[str, Linear]]:
         found = {}
@@ -247,7 +89,7 @@ class PartModel(TierPart):
                     self.model.require(violation, upper=excused.get(subject, 0))
         return found
 
-    # ------------------------------------------------------------------ what rules and tiers see
+    # What rules see.
 
     def domains(self, level: str) -> Iterable[Domain]:
         """Return the domains of a level that hold a node of this part."""
@@ -269,11 +111,11 @@ class PartModel(TierPart):
 
     def _count_node(self, total: Linear, index: int, shapes: frozenset[int], gpu: int | None) -> None:
         if index in self._free_set:
-            for slot, variable in self.slots[index].items():
+            for slot, variable in self.variables.slots[index].items():
                 if slot.shape in shapes and gpu in (None, slot.gpu):
                     total.add_term(variable)
-        elif index in self._outside.fills:
-            for slot, count in self._outside.fills[index].slots.items():
+        elif index in self._state.fills:
+            for slot, count in self._state.fills[index].slots.items():
                 if slot.shape in shapes and gpu in (None, slot.gpu):
                     total.constant += count
 
@@ -288,22 +130,12 @@ class PartModel(TierPart):
 
     def admitted_shape(self, shape: int) -> Linear:
         """Return how many replicas of a shape are admitted, in the part and outside."""
-        total = Linear(constant=self._outside_admitted[shape])
-        for _, variable in self._terms[shape]:
-            total.add_term(variable)
-        return total
+        terms = {variable: 1 for _, variable in self.variables.of_shape[shape]}
+        return Linear(terms, self.variables.taken[shape])
 
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
         return Linear.total(self.admitted_shape(shape) for shape in sorted(self._shapes_in([workload])))
-
-    def worth(self, roles: Iterable[tuple[Workload, Role]]) -> Linear:
-        """Return the value of the admitted replicas of some roles."""
-        shapes = {self.problem.shapes_of_role[w.id, r.name] for w, r in roles if r.replicas}
-        total = Linear()
-        for shape in sorted(shapes):
-            total.add(self.admitted_shape(shape), self.problem.shapes[shape].role.value)
-        return total
 
     def requested(self, workloads: Iterable[Workload], resource: str) -> Linear:
         """Return how much of a resource the admitted replicas request."""
@@ -324,9 +156,19 @@ class PartModel(TierPart):
         classes = [c for c in self.problem.classes if not shapes.isdisjoint(self.problem.hosted[c.index])]
         return frozenset(self.problem.nodes[n].name for c in classes for n in c.nodes)
 
-    @cached_property
-    def _retained(self) -> dict[int, Linear]:
-        return {}
+    def moved(self, workload: Workload) -> Linear:
+        """Return how many replicas of a workload move."""
+        return Linear.total(self.moved_role(workload, role) for role in workload.roles)
+
+    # What tiers see beyond that.
+
+    def worth(self, roles: Iterable[tuple[Workload, Role]]) -> Linear:
+        """Return the value of the admitted replicas of some roles."""
+        shapes = {self.problem.shapes_of_role[w.id, r.name] for w, r in roles if r.replicas}
+        total = Linear()
+        for shape in sorted(shapes):
+            total.add(self.admitted_shape(shape), self.problem.shapes[shape].role.value)
+        return total
 
     def retained(self, workload: Workload, role: Role) -> Linear:
         """Return how many replicas of a role whose place stands today stay admitted: min(running, admitted)."""
@@ -366,24 +208,15 @@ class PartModel(TierPart):
             self.model.require(self._moved[shape], lower=0)
         return self._moved[shape]
 
-    @cached_property
-    def _moved(self) -> dict[int, Linear]:
-        return {}
-
     def _kept(self, shape: int) -> Linear:
         total = Linear()
-        for node, fill in self._outside.fills.items():
-            if node not in self._free_set:
-                total.constant += sum(count for place, count in fill.kept.items() if place.shape == shape)
-        for keeps in self.keeps.values():
+        for _, fill in self.outside():
+            total.constant += sum(count for place, count in fill.kept.items() if place.shape == shape)
+        for keeps in self.variables.keeps.values():
             for place, variable in keeps.items():
                 if place.shape == shape:
                     total.add_term(variable)
         return total
-
-    def moved(self, workload: Workload) -> Linear:
-        """Return how many replicas of a workload move."""
-        return Linear.total(self.moved_role(workload, role) for role in workload.roles)
 
     def free_nodes(self) -> tuple[Node, ...]:
         """Return the nodes of the part."""
@@ -391,50 +224,14 @@ class PartModel(TierPart):
 
     def used(self, node: str) -> Literal | None:
         """Return a literal that is true where a node of the part hosts anything; None where it cannot."""
-        held = Linear(dict.fromkeys(self.slots[self.problem.node_index[node]].values(), 1))
-        return self.model.at_least_one(held) if held.terms else None
+        slots = self.variables.slots[self.problem.node_index[node]]
+        return self.model.at_least_one(Linear(dict.fromkeys(slots.values(), 1))) if slots else None
 
     def gpus_used(self, node: str) -> Linear:
         """Return how many GPUs of a node of the part are in use."""
         index = self.problem.node_index[node]
-        total = Linear({v: self._request(s).gpus for s, v in self.slots[index].items() if self._request(s).gpus})
-        for flag in self.shared_flags.get(index, {}).values():
+        requests = {v: self.variables.request(slot) for slot, v in self.variables.slots[index].items()}
+        total = Linear({v: request.gpus for v, request in requests.items() if request.gpus})
+        for flag in self.variables.shared.get(index, {}).values():
             total.add_term(flag)
         return total
-
-    # ------------------------------------------------------------------ solutions
-
-    def fills(self, values: list[int]) -> dict[int, Fill]:
-        """Return what the free nodes hold in a solution."""
-        return {
-            index: Fill(
-                Counter({slot: values[v] for slot, v in self.slots[index].items() if values[v]}),
-                Counter({place: values[v] for place, v in self.keeps[index].items() if values[v]}),
-            )
-            for index in self.free
-        }
-
-    def hint(self, state: State) -> dict[int, int]:
-        """Return the values of counts and keeps in a state, to start a solver from."""
-        values = {}
-        for index in self.free:
-            fill = state.fill(index)
-            values.update({v: fill.slots[slot] for slot, v in self.slots[index].items()})
-            values.update({v: fill.kept[place] for place, v in self.keeps[index].items()})
-        return values
-
-
-def _capacity(shape: Shape, node: Node) -> int:
-    """Return how many replicas of a shape an empty node could take at most (a share: one GPU could)."""
-    request = shape.request
-    limits = [shape.demand]
-    if request.cpu:
-        limits.append(node.cpu // request.cpu)
-    if request.memory:
-        limits.append(node.memory // request.memory)
-    if request.gpus:
-        limits.append(len(node.healthy_gpus()) // request.gpus)
-    if request.share:
-        limits.append(MILLI // request.share.compute)
-    limits += [node.resources.get(name, 0) // amount for name, amount in request.resources.items() if amount]
-    return max(0, min(limits))

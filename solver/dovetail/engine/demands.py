@@ -1,0 +1,69 @@
+"""Rows on what is admitted in all: demand, protection, all or nothing, accelerators of a gang (S2.1, S2.4, S5.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from dovetail.linear import Linear
+from dovetail.spec import Role, Workload
+
+if TYPE_CHECKING:
+    from dovetail.engine.part import PartModel
+
+
+def add_demands(part: PartModel) -> None:
+    """Add the rows of every shape and workload to a part."""
+    for shape in part.problem.shapes:
+        expression = part.admitted_shape(shape.index)
+        if part.model.range_of(expression)[1] > shape.demand:
+            part.model.require(expression, upper=shape.demand)
+    protected = Counter((r.workload, r.role) for r in part.context.today.protected)
+    for workload in part.spec.workloads:
+        if workload.id in part.problem.shapes_of_workload:
+            _add_workload(part, workload, protected)
+
+
+def _add_workload(part: PartModel, workload: Workload, protected: Counter[tuple[str, str]]) -> None:
+    for role in workload.roles:
+        if least := protected[workload.id, role.name]:
+            part.model.require(part.admitted_shape(part.problem.shapes_of_role[workload.id, role.name]), lower=least)
+        if not workload.movable:
+            part.model.require(part.moved_role(workload, role), upper=0)
+    if workload.atomic or workload.min_replicas > 1:
+        _add_threshold(part, workload)
+    if workload.atomic and workload.mix != "any":
+        _add_mix(part, workload)
+
+
+def _add_threshold(part: PartModel, workload: Workload) -> None:
+    """Admit nothing, or at least the least number of replicas, which is all of them for a gang."""
+    flag = part.model.boolean(f"admit:{workload.id}")
+    total = part.admitted(workload)
+    part.model.require(total.minus(Linear.of(flag, workload.replicas)), upper=0)
+    part.model.require(total.minus(Linear.of(flag, workload.min_replicas)), lower=0)
+
+
+def _add_mix(part: PartModel, workload: Workload) -> None:
+    """Keep a gang, or each of its roles, on one accelerator."""
+    roles = [role for role in workload.roles if role.request.gpu_count and role.replicas]
+    for group in [[role] for role in roles] if workload.mix == "perRole" else [roles]:
+        counts = _by_accelerator(part, workload, group)
+        if len(counts) > 1:
+            flags = [part.model.at_least_one(count) for _, count in sorted(counts.items())]
+            part.model.require(Linear({flag.variable: 1 for flag in flags}), upper=1)
+
+
+def _by_accelerator(part: PartModel, workload: Workload, roles: list[Role]) -> dict[str, Linear]:
+    """Return how many replicas of some roles are on each accelerator, in the part and outside."""
+    problem = part.problem
+    shapes = {problem.shapes_of_role[workload.id, role.name] for role in roles}
+    counts: dict[str, Linear] = {}
+    for shape in sorted(shapes):
+        for node, variable in part.variables.of_shape[shape]:
+            counts.setdefault(problem.nodes[node].accelerator or "", Linear()).add_term(variable)
+    for node, fill in part.outside():
+        held = sum(count for slot, count in fill.slots.items() if slot.shape in shapes)
+        if held:
+            counts.setdefault(problem.nodes[node].accelerator or "", Linear()).constant += held
+    return counts

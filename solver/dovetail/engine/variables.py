@@ -1,0 +1,164 @@
+"""The variables and rows of the nodes of a part: counts per shape and node, per GPU for shares (S3.1, S3.5, S3.6).
+
+Never one variable per replica: a count says how many replicas of a shape are on a node (a share: on one GPU of it),
+a keep how many of those running at a place stay exactly there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dovetail.engine.state import NO_GPU, Fill, Slot, State, slot_of
+from dovetail.linear import Linear, Model
+from dovetail.placement.room import share_memory
+from dovetail.problem import Present, Problem, Shape
+from dovetail.rules.quota import requested_of
+from dovetail.spec import Node, Request
+from dovetail.spec.workload import MILLI
+
+
+@dataclass(slots=True)
+class Variables:
+    """What the free nodes may hold.
+
+    Parameters
+    ----------
+    taken : replicas per shape that are fixed outside the free nodes.
+    slots, keeps : variables per node index; `shared` those that are 1 where shares are on a GPU, by GPU index.
+    of_shape : node index and variable of every count, per shape.
+    """
+
+    problem: Problem
+    model: Model
+    taken: Counter[int]
+    slots: dict[int, dict[Slot, int]] = field(default_factory=dict)
+    keeps: dict[int, dict[Present, int]] = field(default_factory=dict)
+    shared: dict[int, dict[int, int]] = field(default_factory=dict)
+    of_shape: defaultdict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def request(self, slot: Slot) -> Request:
+        """Return what each replica in a slot asks for."""
+        return self.problem.shapes[slot.shape].request
+
+    def present(self, node: int) -> Mapping[Present, int]:
+        """Return what runs on a node today."""
+        return self.problem.present.get(node, {})
+
+    def add_node(self, index: int, state: State) -> None:
+        """Add a free node: what it may take anew, if any is left, and what is there already."""
+        node = self.problem.nodes[index]
+        self.keeps[index] = {
+            place: self.model.integer(0, count, f"keep:{node.name}:{place.shape}")
+            for place, count in self.present(index).items()
+        }
+        self.slots[index] = {}
+        for shape in self._candidates(index, state):
+            shared = self.problem.shapes[shape].request.share is not None
+            for gpu in node.healthy_gpus() if shared else (NO_GPU,):
+                self._add_slot(index, node, Slot(shape, gpu))
+        self._add_host_rows(index, node)
+        self._add_gpu_rows(index, node)
+
+    def _candidates(self, index: int, state: State) -> list[int]:
+        new = self.problem.hosted[self.problem.class_of[index]]
+        inside = {slot.shape for slot in state.fill(index).slots} | {place.shape for place in self.present(index)}
+        waiting = {shape for shape in new if self.taken[shape] < self.problem.shapes[shape].demand}
+        return sorted(inside | waiting)
+
+    def _add_slot(self, index: int, node: Node, slot: Slot) -> None:
+        """Add a count of a shape; a node that may take no more of it can only keep what runs there."""
+        shape = self.problem.shapes[slot.shape]
+        here = {p: count for p, count in self.present(index).items() if slot_of(self.problem, p) == slot}
+        may_take = slot.shape in self.problem.hosted[self.problem.class_of[index]]
+        most = min(shape.demand - self.taken[slot.shape], capacity(shape, node)) if may_take else sum(here.values())
+        if most <= 0 and not here:
+            return
+        variable = self.model.integer(0, max(0, most), f"x:{node.name}:{slot.shape}:{slot.gpu}")
+        self.slots[index][slot] = variable
+        self.of_shape[slot.shape].append((index, variable))
+        if here:
+            stay = Linear(dict.fromkeys((self.keeps[index][place] for place in here), 1))
+            self.model.require(stay.minus(Linear.of(variable)), lower=None if may_take else 0, upper=0)
+
+    def _add_host_rows(self, index: int, node: Node) -> None:
+        names = sorted({name for slot in self.slots[index] for name in self.request(slot).resources})
+        capacities = {"cpu": node.cpu, "memory": node.memory, **{n: node.resources.get(n, 0) for n in names}}
+        for name, limit in capacities.items():
+            amounts = {v: requested_of(self.request(slot), name) for slot, v in self.slots[index].items()}
+            row = Linear({v: amount for v, amount in amounts.items() if amount})
+            if self.model.range_of(row)[1] > limit:
+                self.model.require(row, upper=limit)
+
+    def _add_gpu_rows(self, index: int, node: Node) -> None:
+        """Let whole-GPU replicas and shared GPUs fit the healthy GPUs, and shares their GPU."""
+        slots = self.slots[index]
+        total = Linear({v: self.request(slot).gpus for slot, v in slots.items() if self.request(slot).gpus})
+        for gpu in node.healthy_gpus():
+            here = {slot: v for slot, v in slots.items() if slot.gpu == gpu}
+            if here:
+                total.add_term(self._add_shared_gpu(index, node, gpu, here))
+        if total.terms:
+            self.model.require(total, upper=len(node.healthy_gpus()))
+
+    def _add_shared_gpu(self, index: int, node: Node, gpu: int, here: Mapping[Slot, int]) -> int:
+        flag = self.model.boolean(f"shared:{node.name}:{gpu}")
+        self.shared.setdefault(index, {})[gpu] = flag
+        load = Linear({v: self.request(slot).gpu_milli for slot, v in here.items()})
+        self.model.require(load.minus(Linear.of(flag, MILLI)), upper=0)
+        shares = [share for slot in here if (share := self.request(slot).share)]
+        if any(share.memory is not None for share in shares):
+            card = self.problem.spec.accelerators[node.accelerator or ""].memory
+            vram = Linear({v: share_memory(self.request(slot), card) for slot, v in here.items()})
+            self.model.require(vram, upper=MILLI * card)
+        for place, keep in self.keeps[index].items():
+            if gpu in place.gpus and self.problem.shapes[place.shape].request.gpus:
+                self.model.require(Linear({flag: 1, keep: 1}), upper=1)
+        return flag
+
+    def gpu_load(self, index: int, gpu: int) -> Linear:
+        """Return the milli-GPU of shares on a GPU."""
+        return Linear({v: self.request(slot).gpu_milli for slot, v in self.slots[index].items() if slot.gpu == gpu})
+
+    def node_load(self, index: int) -> Linear:
+        """Return the requested milli-GPU on a node, or its milli-cores where it has no GPU."""
+        slots = self.slots[index].items()
+        if self.problem.nodes[index].gpus:
+            return Linear({v: self.request(slot).gpu_milli for slot, v in slots})
+        return Linear({v: self.request(slot).cpu for slot, v in slots})
+
+    def fills(self, values: list[int]) -> dict[int, Fill]:
+        """Return what the free nodes hold in a solution."""
+        return {
+            index: Fill(
+                Counter({slot: values[v] for slot, v in slots.items() if values[v]}),
+                Counter({place: values[v] for place, v in self.keeps[index].items() if values[v]}),
+            )
+            for index, slots in self.slots.items()
+        }
+
+    def hint(self, state: State) -> dict[int, int]:
+        """Return the values of counts and keeps in a state, to start a solver from."""
+        values = {}
+        for index, slots in self.slots.items():
+            fill = state.fill(index)
+            values.update({v: fill.slots[slot] for slot, v in slots.items()})
+            values.update({v: fill.kept[place] for place, v in self.keeps[index].items()})
+        return values
+
+
+def capacity(shape: Shape, node: Node) -> int:
+    """Return how many replicas of a shape an empty node could take at most (a share: one GPU of it)."""
+    request = shape.request
+    limits = [shape.demand]
+    if request.cpu:
+        limits.append(node.cpu // request.cpu)
+    if request.memory:
+        limits.append(node.memory // request.memory)
+    if request.gpus:
+        limits.append(len(node.healthy_gpus()) // request.gpus)
+    if request.share:
+        limits.append(MILLI // request.share.compute)
+    limits += [node.resources.get(name, 0) // amount for name, amount in request.resources.items() if amount]
+    return max(0, min(limits))
