@@ -48,7 +48,7 @@ def _decoded(data: bytes, reference: str) -> str:
 
 
 def _from_git(revision: str, path: str) -> bytes:
-    """Return a file as a revision has it; the path is git's: from the root of the work tree, or from here with `./`."""
+    """Return a file as a revision has it; the path counts from the work tree's root, or from here with `./`."""
     git = shutil.which("git")
     if git is None:
         raise usage(f"git is not installed, so {revision}:{path} cannot be read")

@@ -11,7 +11,7 @@ from dovetail.build import assemble, current_from, declares_current
 from dovetail.documents import Document, DocumentSet, load_file, load_project
 from dovetail.faults import Fault, Position, nearest, render_fault
 from dovetail.plan import Plan, current_of
-from dovetail.rules import Move
+from dovetail.rules.move import Move
 from dovetail.spec import Current, Policy, Spec, WorkloadSelector
 from dovetail_cli import streams
 from dovetail_cli.plans import read_plan

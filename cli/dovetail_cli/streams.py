@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from dovetail_cli import files
+from dovetail_cli.render.columns import PLAIN, Screen
 from dovetail_cli.render.words import printable
 
 
@@ -31,17 +32,17 @@ def answer(text: str) -> None:
         _discard(sys.stdout)
 
 
-def publish(render: Callable[[str], str], shown: str, also: Iterable[tuple[str, str]] = ()) -> None:
+def publish(render: Callable[[str, Screen], str], shown: str, also: Iterable[tuple[str, str]] = ()) -> None:
     """Write renderings of one result: files first, then the asked-for one to stdout.
 
     Parameters
     ----------
-    render : from the name of a format to its text.
+    render : from the name of a format, and what it is printed on, to its text.
     also : pairs of format and file.
     """
     for name, file in also:
-        files.write(file, render(name))
-    answer(render(shown))
+        files.write(file, render(name, PLAIN))
+    answer(render(shown, Screen(width(sys.stdout), colours(sys.stdout))))
 
 
 def say(text: str) -> None:

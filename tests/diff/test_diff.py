@@ -64,7 +64,8 @@ def test_a_plan_does_not_differ_from_itself() -> None:
     same = plan(web=("n1:0", "n2:0"), admitted={"big": waiting(4)})
     found = diff(same, same)
     assert not found
-    assert found.changes == found.policies == ()
+    assert found.changes == ()
+    assert found.policies == ()
     assert found.delta == {}
     assert found.unchanged == 2
 
@@ -146,7 +147,7 @@ def test_failures_of_hard_policies_come_first() -> None:
     after = plan(policies={"a": fail("audit"), "b": fail("soft"), "c": fail("hard")})
     found = diff(plan(), after)
     assert found.failures == ("c", "b", "a")
-    assert [(p.name, p.before, p.after) for p in found.policies][0] == ("a", None, "fail")
+    assert [(p.name, p.before, p.after) for p in found.policies] == [(n, None, "fail") for n in "abc"]
 
 
 def test_the_order_does_not_depend_on_the_order_of_rows() -> None:
@@ -171,3 +172,20 @@ def test_the_document_holds_what_its_schema_says(root: Path) -> None:
     schema = json.loads((root / "schemas/plandiff.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema, registry=registry).validate(json.loads(json.dumps(document)))
     assert [c["change"] for c in document["spec"]["changes"]] == ["wait", "add", "remove", "move", "evict"]
+
+
+def test_a_workload_that_asks_for_more_and_gets_none_is_told() -> None:
+    found = only(diff(plan(web=("n1:0",)), plan(web=("n1:0",), admitted={"web": waiting(3, "DT4999", replicas=1)})))
+    assert (found.kind, found.replicas, found.rows) == ("resize", 0, ())
+    assert found.why == "1 of 3 admitted (was 1 of 1): DT4999"
+
+
+def test_other_reasons_alone_are_no_change_of_what_runs() -> None:
+    before = plan(web=("n1:0",), admitted={"web": waiting(3, "DT4998", replicas=1)})
+    after = plan(web=("n1:0",), admitted={"web": waiting(3, "DT4999", replicas=1)})
+    assert not diff(before, after)
+
+
+def test_a_tier_that_only_one_side_has_is_no_difference() -> None:
+    tier = TierResult("disruption.moves", 0, 0, "replicas", "min", "solver")
+    assert not diff(plan(web=("n1:0",)), plan(tiers=(tier,), web=("n1:0",)))

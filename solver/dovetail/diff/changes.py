@@ -69,6 +69,17 @@ def _changed(question: Question) -> Iterator[Change]:
     undeclared = {replica: place for replica, place in stopped.items() if replica not in declared}
     if started or undeclared:
         yield _change(question, "resize", undeclared, started, why=_why_resized(question))
+    elif not declared and question.base.declared != question.target.declared:
+        yield _asks_otherwise(question)
+
+
+def _asks_otherwise(question: Question) -> Change:
+    """Return the change of a workload that has what it had, but asks for another number of replicas."""
+    running, reasons = len(question.target.places), question.target.reasons
+    was, now = question.base.declared, question.target.declared
+    why = f"{running} of {now} admitted (was {running} of {was})" + (f": {_titles(reasons)}" if reasons else "")
+    shape = shape_of(question.spec, list(question.target.places.values()))
+    return Change("resize", question.workload, 0, 0, shape, running, running, why, reasons)
 
 
 def _stops(question: Question, stopped: PlacesById) -> Iterator[Change]:

@@ -166,8 +166,8 @@ class PlanDiff:
     unchanged: int
 
     def __bool__(self) -> bool:
-        """Tell whether anything differs: a change, a figure, a tier's value, or a policy's outcome."""
-        tiers = any(tier.before != tier.after for tier in self.tiers)
+        """Tell whether anything differs: a change, a figure, a policy's outcome, or the value of a tier of both."""
+        tiers = any(None not in (tier.before, tier.after) and tier.before != tier.after for tier in self.tiers)
         return bool(self.changes or self.delta or self.policies) or tiers
 
     def to_document(self) -> dict[str, Any]:

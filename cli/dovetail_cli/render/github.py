@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from dovetail.faults import Fault, Position
+from dovetail_cli.render import review as facts
+from dovetail_cli.render.review import Review
 from dovetail_cli.render.words import plural, printable
 
 Level = Literal["error", "warning", "notice"]
 MOST = 10
 """Annotations of a level that GitHub shows for one step."""
 
+_OF_ENFORCEMENT: dict[str, Level] = {"hard": "error", "soft": "warning", "audit": "notice"}
 _LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
 
 
@@ -34,6 +37,26 @@ def of_faults(faults: Iterable[Fault]) -> str:
 def _of_fault(fault: Fault) -> Annotation:
     hint = f"\nhint: {fault.hint}" if fault.hint else ""
     return Annotation(fault.severity, fault.code, fault.message + hint, fault.position)
+
+
+def of_review(review: Review) -> str:
+    """Return what a reviewer of a plan must see as annotations of the documents: broken policies, work left out."""
+    return rendered((*_failures(review), *_left_out(review)))
+
+
+def _failures(review: Review) -> Iterator[Annotation]:
+    for failure in facts.failures(review):
+        level = _OF_ENFORCEMENT[failure.result.enforcement]
+        message = f"{failure.result.enforcement} policy {failure.name} fails: {failure.words()}"
+        yield Annotation(level, f"policy {failure.name}", message, failure.position)
+
+
+def _left_out(review: Review) -> Iterator[Annotation]:
+    where_is = review.places.workload if review.places else lambda name: None
+    for name, result in sorted(review.plan.admitted.items()):
+        state = f"{result.replicas} of {result.of} replicas admitted" if result.replicas else "not admitted"
+        message = f"{name}: {state}" + (f": {facts.meaning(result.reasons)}" if result.reasons else "")
+        yield Annotation("notice", f"workload {name}", message, where_is(name))
 
 
 def rendered(annotations: Iterable[Annotation]) -> str:

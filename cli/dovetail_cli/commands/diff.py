@@ -1,0 +1,47 @@
+"""`dovetail diff A B [PATH]`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dovetail.diff import diff
+from dovetail.faults import Refused
+from dovetail_cli import options, project, refusals, streams
+from dovetail_cli.exit_codes import ExitCode, Finding, first_of
+from dovetail_cli.plans import read_plan
+from dovetail_cli.render import formats
+from dovetail_cli.render.review import Review
+
+_A = Annotated[str, typer.Argument(metavar="A", help="The plan before: a file or REV:path.")]
+_B = Annotated[str, typer.Argument(metavar="B", help="The plan after: a file or REV:path.")]
+
+
+def run(
+    a: _A,
+    b: _B,
+    path: options.OptionalPath = None,
+    exit_code: options.TellChanges = False,
+    detail: options.Detail = False,
+    output: options.Output = "table",
+    as_of: options.AsOf = None,
+    also: options.Also = None,
+) -> ExitCode:
+    """Compare two plans.
+
+    With PATH, the documents of B, it also knows accelerators, work lost, and where policies are written. Never loads
+    a solver. Formats: table, json, yaml, md.
+    """
+    shown = options.output(output, formats.DIFF)
+    wanted = options.renderings(also or (), formats.DIFF)
+    try:
+        before, after = read_plan(a), read_plan(b)
+        found = project.load(path, project.Question(options.as_of(as_of), before)) if path is not None else None
+    except Refused as refused:
+        return refusals.tell(refused, shown)
+    spec = found.spec if found else None
+    change = diff(before, after, spec)
+    review = Review(after, change, a, spec, project.Places(found.documents if found else None), detail)
+    streams.publish(lambda name, screen: formats.of_diff(review, name, screen), shown, wanted)
+    return first_of([Finding.CHANGED] if exit_code and change else [])

@@ -1,0 +1,106 @@
+"""`dovetail plan [PATH]`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dovetail.diff import diff
+from dovetail.faults import Refused
+from dovetail.plan import Plan
+from dovetail.progress import Limits
+from dovetail_cli import files, options, planning, project, refusals, streams
+from dovetail_cli.exit_codes import ExitCode, Finding, first_of
+from dovetail_cli.plans import read_plan
+from dovetail_cli.problems import usage
+from dovetail_cli.progress import Timeline
+from dovetail_cli.render import formats
+from dovetail_cli.render.review import Review
+
+_Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        metavar="PLAN",
+        help="The plan to start from, a file or REV:path: left side of the difference, a hint for the search, and "
+        "what runs today unless --current or a Placement document says that.",
+    ),
+]
+_Out = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write the plan here, whole or not at all.")]
+_TimeLimit = Annotated[
+    str | None,
+    typer.Option("--time-limit", metavar="60s", help="A ceiling; what it cuts off may differ between runs."),
+]
+_Work = Annotated[
+    float | None, typer.Option("--work", metavar="UNITS", help="Deterministic work, about a second of a core each.")
+]
+_Gap = Annotated[
+    list[str] | None,
+    typer.Option("--gap", metavar="G", help="Accept this gap in the admitted tiers; TIER=G in one tier; repeatable."),
+]
+_Fast = Annotated[bool, typer.Option("--fast", help="Search in parallel: quicker, but not reproducible.")]
+_Second = Annotated[bool, typer.Option("--second-opinion", help="Ask an independent engine as well.")]
+
+
+def run(
+    path: options.PathArgument = ".",
+    base: _Base = None,
+    current: options.Current = None,
+    out: _Out = None,
+    time_limit: _TimeLimit = None,
+    work: _Work = None,
+    gap: _Gap = None,
+    max_moves: options.MaxMoves = None,
+    pin: options.Pin = None,
+    fast: _Fast = False,
+    second_opinion: _Second = False,
+    as_of: options.AsOf = None,
+    exit_code: options.TellChanges = False,
+    detail: options.Detail = False,
+    output: options.Output = "table",
+    also: options.Also = None,
+) -> ExitCode:
+    """Solve.
+
+    The plan goes to --out and nowhere else; stdout shows the difference to the base, or the plan with -o json|yaml.
+    Formats: table, json, yaml, md, github. --max-moves and --pin are limits of this plan: give them to verify too.
+    """
+    shown = options.output(output, formats.PLAN)
+    wanted = options.renderings(also or (), formats.PLAN)
+    if out is not None:
+        files.check_writable(out)
+    accepted = options.gaps(gap or ())
+    limits = Limits(options.seconds(time_limit), _positive(work), accepted.admitted or 0.0, fast)
+    timeline = Timeline()
+    timeline.phase("load")
+    try:
+        before = read_plan(base) if base is not None else None
+        question = project.Question(options.as_of(as_of), before, current, max_moves, tuple(pin or ()))
+        found = project.load(path, question)
+    except Refused as refused:
+        return refusals.tell(refused, shown)
+    project.tell_warnings(found)
+    hint = before.placements if before is not None else None
+    result = planning.run(planning.Task(found, limits, hint, accepted, second_opinion, out), timeline)
+    review = _review(result.plan, before, base or "", found, detail=detail)
+    streams.publish(lambda name, screen: formats.of_plan(review, name, screen), shown, wanted)
+    changed = [Finding.CHANGED] if exit_code and _changes(review) else []
+    return first_of([*result.findings, *changed])
+
+
+def _positive(work: float | None) -> float | None:
+    if work is not None and not work > 0:
+        raise usage("--work must be more than nothing")
+    return work
+
+
+def _review(plan: Plan, before: Plan | None, base: str, found: project.Project, *, detail: bool) -> Review:
+    """Return what a reviewer is told; no difference without a base, nor where there is no plan."""
+    with_plan = plan.outcome.status in ("optimal", "feasible")
+    change = diff(before, plan, found.spec) if before is not None and with_plan else None
+    return Review(plan, change, base, found.spec, project.Places(found.documents), detail)
+
+
+def _changes(review: Review) -> bool:
+    return bool(review.plan.placements) if review.diff is None else bool(review.diff)

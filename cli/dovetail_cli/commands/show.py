@@ -1,0 +1,59 @@
+"""`dovetail show PLAN [PATH]`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dovetail.faults import Refused
+from dovetail_cli import options, project, refusals, streams
+from dovetail_cli.exit_codes import ExitCode
+from dovetail_cli.plans import read_plan
+from dovetail_cli.render import formats, grouping, text
+from dovetail_cli.render.columns import Screen
+from dovetail_cli.render.review import Review
+
+FORMATS = ("table", "json", "yaml", "md")
+
+_Plan = Annotated[str, typer.Argument(metavar="PLAN", help="The plan: a file or REV:path.")]
+_By = Annotated[
+    str | None,
+    typer.Option("--by", metavar="node|workload|tenant|LEVEL", help="Group the rows; tenant and LEVEL need PATH."),
+]
+
+
+def run(
+    plan: _Plan,
+    path: options.OptionalPath = None,
+    by: _By = None,
+    detail: options.Detail = False,
+    output: options.Output = "table",
+    as_of: options.AsOf = None,
+    also: options.Also = None,
+) -> ExitCode:
+    """Read a plan.
+
+    Shows how good it is (every tier with its bound and what the bound rests on), what runs where, and what is left
+    out. Reads the plan alone unless PATH is given. Formats: table, json, yaml, md.
+    """
+    shown = options.output(output, FORMATS)
+    wanted = options.renderings(also or (), FORMATS)
+    try:
+        found = read_plan(plan)
+        documents = project.load(path, project.Question(options.as_of(as_of))) if path is not None else None
+    except Refused as refused:
+        return refusals.tell(refused, shown)
+    spec = documents.spec if documents else None
+    review = Review(
+        found, spec=spec, places=project.Places(documents.documents if documents else None), detail=detail
+    )
+    groups = grouping.groups(found, spec, by) if by else None
+
+    def render(name: str, screen: Screen) -> str:
+        if name == "table":
+            return text.rendered(review, screen, "show", groups)
+        return formats.of_plan(review, name, screen)
+
+    streams.publish(render, shown, wanted)
+    return ExitCode.DONE

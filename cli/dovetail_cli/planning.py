@@ -1,0 +1,152 @@
+"""A planning run: documents in, a verified plan out, progress on stderr all the while."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from dovetail import __version__
+from dovetail.plan import Plan, write
+from dovetail.progress import Limits, Stop
+from dovetail_cli import files, interrupts, library, streams
+from dovetail_cli.exit_codes import Finding
+from dovetail_cli.options import Gaps
+from dovetail_cli.problems import usage
+from dovetail_cli.progress import Display, Timeline
+from dovetail_cli.project import Project
+from dovetail_cli.render.words import percent, printable
+
+if TYPE_CHECKING:
+    from dovetail.placement import Places
+    from dovetail.verify import Verification
+
+_WITHOUT_PLAN = {"infeasible": Finding.INFEASIBLE, "unknown": Finding.NO_PLAN}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to search for.
+
+    Parameters
+    ----------
+    hint : places to start from.
+    gaps : the largest gaps that the run accepts.
+    second_opinion : ask an independent engine as well.
+    out : the file that the plan goes to, None for none.
+    """
+
+    project: Project
+    limits: Limits
+    hint: Places | None = None
+    gaps: Gaps = field(default_factory=Gaps)
+    second_opinion: bool = False
+    out: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A plan, what the verifier says of it (None where there is no plan), and what the run found out."""
+
+    plan: Plan
+    verification: Verification | None
+    findings: tuple[Finding, ...]
+
+
+def run(task: Task, timeline: Timeline) -> Result:
+    """Search, verify, and write the plan; nothing is written unless there is a plan that verifies."""
+    check_gaps(task)
+    stop = Stop()
+    display = Display(timeline)
+    try:
+        with interrupts.guarded(stop):
+            result = interrupts.in_background(lambda: _found(task, timeline, stop), display.tick)
+            _write(task, result, timeline)
+    finally:
+        display.close()
+    _tell(result, task)
+    interrupted = (Finding.INTERRUPTED,) if stop else ()
+    return replace(result, findings=(*interrupted, *result.findings))
+
+
+def check_gaps(task: Task) -> None:
+    """Refuse gaps of tiers that the objective does not have, before any time is spent."""
+    if not task.gaps.tiers:
+        return
+    from dovetail.objectives import tiers_of
+    from dovetail.rules import context_of
+
+    known = [tier.name for tier in tiers_of(context_of(task.project.spec))]
+    for name in task.gaps.tiers:
+        if name not in known:
+            raise usage(f"--gap {printable(name)}: there is no such tier", f"tiers here: {', '.join(known)}")
+
+
+def _found(task: Task, timeline: Timeline, stop: Stop) -> Result:
+    spec = task.project.spec
+    plan = library.solve(spec, task.limits, hint=task.hint, reporter=timeline, stop=stop)
+    if plan.outcome.status in _WITHOUT_PLAN:
+        return Result(plan, None, (_WITHOUT_PLAN[plan.outcome.status],))
+    if task.second_opinion and not stop:
+        timeline.phase("second opinion")
+        plan = replace(plan, second_opinion=library.second_opinion(spec, plan))
+    timeline.phase("verify")
+    verification = library.verify(spec, plan)
+    return Result(plan, verification, tuple(_findings(task, plan, verification)))
+
+
+def _findings(task: Task, plan: Plan, verification: Verification) -> Iterator[Finding]:
+    if not verification.ok or task.project.spec.expired_waivers():
+        yield Finding.BROKEN
+    if any(result.enforcement == "hard" and result.result == "fail" for result in plan.policies.values()):
+        yield Finding.BROKEN
+    if plan.second_opinion is not None and not plan.second_opinion.agrees:
+        yield Finding.BROKEN
+    if too_wide(plan, task.gaps):
+        yield Finding.GAP
+
+
+def too_wide(plan: Plan, gaps: Gaps) -> list[str]:
+    """Return the tiers whose gap is larger than accepted, in words; a tier without bound has any gap."""
+    found = []
+    for tier in plan.tiers:
+        largest = gaps.of(tier.name)
+        if largest is not None and (tier.gap is None or tier.gap > largest):
+            shown = "without bound" if tier.gap is None else percent(tier.gap)
+            found.append(f"{tier.name}: gap {shown}, accepted {percent(largest)}")
+    return found
+
+
+def _write(task: Task, result: Result, timeline: Timeline) -> None:
+    """Write the plan, and times and logs beside it."""
+    if task.out is None or result.verification is None or not result.verification.ok:
+        return
+    files.write(task.out, write(result.plan))
+    log = {"version": __version__, "plan": result.plan.name, "inputs": result.plan.inputs, **timeline.to_document()}
+    files.write(files.run_file(task.out), json.dumps(log, indent=2) + "\n")
+
+
+def _tell(result: Result, task: Task) -> None:
+    """Say on stderr what ends a run with another code than 0."""
+    tell_waivers(task.project)
+    if result.verification is not None and not result.verification.ok:
+        from dovetail.verify import lines
+
+        streams.say("dovetail: the plan does not verify, so it was not written; this is a defect of dovetail")
+        streams.say("\n".join(lines(result.verification)))
+    opinion = result.plan.second_opinion
+    if opinion is not None and not opinion.agrees:
+        streams.say(f"dovetail: {opinion.engine} does not agree; one of the two engines is wrong")
+    for words in too_wide(result.plan, task.gaps):
+        streams.say(f"dovetail: {words}")
+
+
+def tell_waivers(project: Project) -> None:
+    """Name the waivers that have expired (S4.3)."""
+    spec = project.spec
+    for waiver in spec.expired_waivers():
+        streams.say(
+            f"dovetail: waiver {waiver.name} of policy {waiver.policy} expired on {waiver.expires} (judged at "
+            f"{spec.as_of}); owner {waiver.owner}"
+        )

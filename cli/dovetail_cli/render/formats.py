@@ -1,0 +1,35 @@
+"""The formats that a review of a plan can be printed in."""
+
+from __future__ import annotations
+
+from dovetail.plan import to_document
+from dovetail_cli.render import github, machine, markdown, text
+from dovetail_cli.render.columns import PLAIN, Screen
+from dovetail_cli.render.review import Review
+
+PLAN = ("table", "json", "yaml", "md", "github")
+DIFF = ("table", "json", "yaml", "md")
+
+
+def of_plan(review: Review, name: str, screen: Screen = PLAIN) -> str:
+    """Return a plan in a format; `json` and `yaml` hold the whole Plan, the others the review."""
+    if name in ("json", "yaml"):
+        return _plan(review, name)
+    if name == "md":
+        return markdown.rendered(review)
+    return github.of_review(review) if name == "github" else text.rendered(review, screen)
+
+
+def _plan(review: Review, name: str) -> str:
+    if name == "yaml":
+        from dovetail.plan import write
+
+        return write(review.plan)
+    return machine.rendered(to_document(review.plan), name)
+
+
+def of_diff(review: Review, name: str, screen: Screen = PLAIN) -> str:
+    """Return a difference in a format; `json` and `yaml` hold the PlanDiff."""
+    if name in ("json", "yaml") and review.diff is not None:
+        return machine.rendered(review.diff.to_document(), name)
+    return markdown.rendered(review, "diff") if name == "md" else text.rendered(review, screen, "diff")

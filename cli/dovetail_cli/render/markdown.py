@@ -1,0 +1,200 @@
+"""A plan as Markdown for a pull request: verdict, what fails, the figures; details folded.
+
+GitHub takes comments of 65,536 characters. What is too long is shed in a known order (`SHEDDING`): replicas one by
+one, what waits as before, what changes, what fails; heading, verdict and figures always stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from dovetail.diff import ChangeKind
+from dovetail_cli.render import review as facts
+from dovetail_cli.render.review import Review
+from dovetail_cli.render.words import amount, plural, printable
+
+LARGEST = 65_000
+"""Characters at most."""
+
+SHEDDING = ("replicas", "waiting", "changes", "failures", "proof")
+"""Sections that lose lines when there is too much, first to last."""
+
+_WORDS: dict[ChangeKind, str] = {
+    "add": "admitted",
+    "move": "moved",
+    "resize": "resized",
+    "remove": "removed",
+    "evict": "evicted",
+    "gone": "lost",
+    "wait": "not admitted",
+}
+_SAFE = re.compile(r"[A-Za-z0-9 ./#:,()+=%>_\[\]-]+")
+_SPECIAL = re.compile(r"[\\`*_{}\[\]()#+\-.!|~<>&\"'@:$^=]")
+_MARKER = re.compile(r"[^A-Za-z0-9._-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the text; `lines` may be shed from their end, `head` and `tail` stay with what is left of them."""
+
+    name: str
+    lines: tuple[str, ...]
+    head: tuple[str, ...] = ()
+    tail: tuple[str, ...] = ()
+    shed: int = 0
+
+    def text(self) -> str:
+        """Return the section; nothing when it never had a line."""
+        if not self.lines and not self.shed:
+            return ""
+        note = (f"{self._note()}",) if self.shed else ()
+        return "\n".join((*self.head, *self.lines, *note, *self.tail)) + "\n"
+
+    def _note(self) -> str:
+        return f"\n_{plural(self.shed, 'more line')} left out._"
+
+
+def rendered(review: Review, command: str = "plan") -> str:
+    """Return the text, with a hidden marker by which a bot finds its comment again."""
+    marker = f"<!-- dovetail:{command} {_MARKER.sub('-', review.plan.name)} -->"
+    opening = (marker, f"### dovetail {command}: {code(review.plan.name)}", "", verdict(review))
+    sections = [
+        Section("opening", opening),
+        _failures(review),
+        _figures(review),
+        _changes(review),
+        _waiting(review),
+        _proof(review),
+        _replicas(review),
+    ]
+    return "\n".join(filter(None, (section.text() for section in shed(sections))))
+
+
+def shed(sections: Sequence[Section], largest: int = LARGEST) -> list[Section]:
+    """Return the sections, with lines taken from their ends until all of it is short enough."""
+    kept = list(sections)
+    for name in SHEDDING:
+        for index, section in enumerate(kept):
+            over = sum(len(each.text()) + 1 for each in kept) - largest
+            if section.name == name and over > 0:
+                kept[index] = _shorter(section, over)
+    return kept
+
+
+def _shorter(section: Section, over: int) -> Section:
+    lines, cut = list(section.lines), 0
+    # The note that says how many lines are missing needs room as well.
+    while lines and cut < over + 60:
+        cut += len(lines.pop()) + 1
+    return replace(section, lines=tuple(lines), shed=section.shed + len(section.lines) - len(lines))
+
+
+def verdict(review: Review) -> str:
+    """Return the one sentence that says what a reviewer must know."""
+    said = [f"**{text(facts.status(review.plan))}.**"]
+    hard = sum(failure.result.enforcement == "hard" for failure in facts.failures(review))
+    if hard:
+        said.append(f"**{plural(hard, 'hard policy', 'hard policies')} broken.**")
+    said.append(_summary(review))
+    return " ".join(said)
+
+
+def _summary(review: Review) -> str:
+    if review.diff is None:
+        short = len(review.plan.admitted)
+        return f"{plural(short, 'workload')} not admitted in full." if short else "Everything is admitted."
+    counts = Counter(change.kind for change in review.diff.changes)
+    parts = [f"{counts[kind]} {name}" for kind, name in _WORDS.items() if counts[kind]]
+    if not parts:
+        return "Nothing changes."
+    lost = review.diff.cost.gpu_hours_lost
+    price = f"; {amount(lost)} GPU hours of work lost" if lost else ""
+    return f"Workloads: {', '.join(parts)}{price}."
+
+
+def _failures(review: Review) -> Section:
+    lines = []
+    for failure in facts.failures(review):
+        place = f" ({code(f'{failure.position.file}:{failure.position.line}')})" if failure.position else ""
+        mark = ":x:" if failure.result.enforcement == "hard" else ":warning:"
+        lines.append(f"- {mark} {code(failure.name)}{place}, {failure.result.enforcement}: {text(failure.words())}")
+    return Section("failures", tuple(lines), head=("**Policies that fail**", ""))
+
+
+def _figures(review: Review) -> Section:
+    rows = [(text(label), text(value)) for label, value in (*facts.figures(review), *facts.costs(review))]
+    return Section("figures", _body(rows), head=_head(("figure", "value")))
+
+
+def _changes(review: Review) -> Section:
+    changes = facts.ordered(review.diff.changes) if review.diff else []
+    rows = [
+        (facts.MARKS[c.kind], code(c.workload), text(c.shape), code(facts.where(c)), text(facts.words(c)))
+        for c in changes
+    ]
+    head, tail = _folded(f"{plural(len(rows), 'change')}, {_unchanged(review)} unchanged", opened=True)
+    return Section("changes", _body(rows), (*head, *_head(("", "workload", "GPUs", "nodes", "what"))), tail)
+
+
+def _unchanged(review: Review) -> str:
+    return f"{review.diff.unchanged:,}" if review.diff else "0"
+
+
+def _waiting(review: Review) -> Section:
+    rows = [(code(name), text(words)) for name, words in facts.waiting(review)]
+    what = "still not admitted in full" if review.diff else "not admitted in full"
+    head, tail = _folded(f"{plural(len(rows), 'workload')} {what}")
+    return Section("waiting", _body(rows), (*head, *_head(("workload", "why"))), tail)
+
+
+def _proof(review: Review) -> Section:
+    rows = [(code(name), *map(text, rest)) for name, *rest in facts.tier_rows(review)]
+    head, tail = _folded("Proof: every tier with its bound")
+    return Section("proof", _body(rows), (*head, *_head((*facts.TIER_HEAD, "change"))), tail)
+
+
+def _replicas(review: Review) -> Section:
+    changes = facts.ordered(review.diff.changes) if review.diff else []
+    rows = [(code(row.replica), code(facts.row_place(row))) for change in changes for row in change.rows]
+    head, tail = _folded(f"{plural(len(rows), 'row')} of the plan")
+    return Section("replicas", _body(rows), (*head, *_head(("replica", "place"))), tail)
+
+
+def _folded(summary: str, *, opened: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return (f"<details{' open' if opened else ''}><summary>{text(summary)}</summary>", ""), ("", "</details>")
+
+
+def _head(head: Sequence[str]) -> tuple[str, ...]:
+    return (f"| {' | '.join(head)} |", f"|{'---|' * len(head)}")
+
+
+def _body(rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(f"| {' | '.join(row)} |" for row in rows)
+
+
+def code(name: str) -> str:
+    """Return a name out of a document as code; whatever it holds, it stays text.
+
+    Inside code GitHub makes no links out of `@user` and `#1`. A name that could end the code is escaped instead.
+    """
+    if not name:
+        return ""
+    if _SAFE.fullmatch(name):
+        return f"`{name}`"
+    return f"<code>{text(name)}</code>"
+
+
+def text(words: str) -> str:
+    """Return text with everything that Markdown or HTML could take for markup as character references."""
+    safe = printable(words)
+    return _SPECIAL.sub(_reference, safe) if not _PLAIN.fullmatch(safe) else safe
+
+
+_PLAIN = re.compile(r"(?:[A-Za-z0-9 ,()%/+=-]|:(?= )|\.(?=[0-9 ]|$))*")
+
+
+def _reference(found: re.Match[str]) -> str:
+    return f"&#{ord(found.group())};"

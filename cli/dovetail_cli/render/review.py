@@ -1,0 +1,260 @@
+"""What a reviewer is told about a plan, whatever the format: the words and numbers, not their layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+from dovetail.diff import Change, PlanDiff, Row
+from dovetail.faults import CODES, Position
+from dovetail.plan import Plan, PolicyResult, TierResult
+from dovetail.spec import Spec
+from dovetail_cli.render.words import (
+    amount,
+    human_unit,
+    human_value,
+    nodes,
+    percent,
+    plural,
+    share,
+    short_digest,
+    signed,
+)
+
+MARKS = {"add": "+", "move": "~", "resize": "~", "remove": "-", "evict": "!", "gone": "!", "wait": "!"}
+_ORDER = list(MARKS)
+_MOST_SUBJECTS = 5
+
+
+class Places(Protocol):
+    """Where policies and workloads are written."""
+
+    def workload(self, identity: str) -> Position | None:
+        """Return where a workload is written, None where that is not known."""
+
+    def policy(self, name: str) -> Position | None:
+        """Return where a policy is written, None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A plan and all that is known beside it.
+
+    Parameters
+    ----------
+    diff : the difference to the base, None where there is none.
+    base : how the user named the base.
+    spec, places : the documents, where they were read.
+    detail : show every replica and everything unchanged.
+    """
+
+    plan: Plan
+    diff: PlanDiff | None = None
+    base: str = ""
+    spec: Spec | None = None
+    places: Places | None = None
+    detail: bool = False
+
+
+def status(plan: Plan) -> str:
+    """Return how the search ended, in words."""
+    outcome = plan.outcome
+    stopped = f", stopped by {outcome.stopped_by}" if outcome.stopped_by else ""
+    stopped += ", fast" if outcome.fast else ""
+    if outcome.status == "optimal":
+        return f"OPTIMAL (value = bound){stopped}"
+    if outcome.status == "infeasible":
+        return "INFEASIBLE (proved)" + (f": {', '.join(plan.conflict)} cannot hold together" if plan.conflict else "")
+    if outcome.status == "unknown":
+        return f"NO PLAN FOUND (undecided{stopped})"
+    return f"FEASIBLE ({_widest(plan)}{stopped})"
+
+
+def _widest(plan: Plan) -> str:
+    unbounded = [tier.name for tier in plan.tiers if tier.bound is None]
+    if unbounded:
+        return f"no bound for {unbounded[0]}"
+    gaps = [(tier.gap or 0.0, tier.name) for tier in plan.tiers if not tier.proved]
+    if not gaps:
+        return "not proved"
+    gap, name = max(gaps, key=lambda pair: pair[0])
+    return f"gap {percent(gap)} in {name}"
+
+
+def versions(review: Review) -> str:
+    """Return which inputs the two plans were made for: `base plan.yaml@3f9c1e -> 9a41d0`."""
+    after = short_digest(review.plan.inputs)
+    if review.diff is None:
+        return f"inputs {after}"
+    return f"base {review.base or review.diff.base.name}@{short_digest(review.diff.base.inputs)} -> {after}"
+
+
+def figures(review: Review) -> Iterator[tuple[str, str]]:
+    """Yield label and text of the figures that a reviewer reads first; with a base, with their change."""
+    summary = review.plan.summary
+    delta = review.diff.delta if review.diff else {}
+
+    def changed(key: str) -> str:
+        return f" ({signed(delta.get(key, 0))})" if review.diff else ""
+
+    if "admittedFull" in summary:
+        yield "admitted", f"{amount(summary['admittedFull'])}/{amount(summary['workloads'])}{changed('admittedFull')}"
+    if "gpusAllocated" in summary:
+        part, whole = summary["gpusAllocated"], summary["gpusTotal"]
+        yield "GPUs allocated", f"{amount(part)}/{amount(whole)} ({share(part, whole)}){changed('gpusAllocated')}"
+    if summary.get("gpusUsedKnown"):
+        yield "used", f"{amount(summary['gpusUsed'])} of {amount(summary['gpusUsedKnown'])} known"
+    if "gpusStranded" in summary:
+        yield "stranded", amount(summary["gpusStranded"]) + changed("gpusStranded")
+    if summary.get("cpuOnlyReplicas"):
+        yield "CPU-only replicas", amount(summary["cpuOnlyReplicas"]) + changed("cpuOnlyReplicas")
+
+
+def costs(review: Review) -> Iterator[tuple[str, str]]:
+    """Yield label and text of what the change costs; nothing where there is neither base nor price."""
+    if review.diff is not None:
+        cost = review.diff.cost
+        lost = cost.gpu_hours_lost
+        known = f"{amount(lost)} GPU-h lost" if lost is not None else "work lost: needs the documents"
+        yield "moves", f"{amount(cost.moves)} ({known})"
+        if cost.restarts != cost.moves:
+            yield "restarts", amount(cost.restarts)
+        yield "evicted", plural(cost.evicted_workloads, "workload")
+    if review.plan.summary.get("costPerHour"):
+        delta = review.diff.delta.get("costPerHour", 0) if review.diff else None
+        price = amount(review.plan.summary["costPerHour"])
+        yield "cost/h", price if delta is None else f"{price} ({signed(delta)})"
+
+
+TIER_HEAD = ("tier", "value", "bound", "gap", "unit", "proof")
+
+
+def tier_rows(review: Review) -> list[tuple[str, ...]]:
+    """Return the proof of a plan: every tier with value, bound, gap, unit and what the bound rests on."""
+    before = {tier.name: tier.before for tier in review.diff.tiers} if review.diff else {}
+    return [(*_tier_row(tier), _tier_change(tier, before.get(tier.name))) for tier in review.plan.tiers]
+
+
+def _tier_row(tier: TierResult) -> tuple[str, ...]:
+    gap = "-" if tier.gap is None else percent(tier.gap)
+    proof = tier.proof if not tier.relaxed else f"{tier.proof}, without {', '.join(tier.relaxed)}"
+    value, bound = human_value(tier.value, tier.unit), human_value(tier.bound, tier.unit)
+    return tier.name, value, bound, gap, human_unit(tier.unit), proof
+
+
+def _tier_change(tier: TierResult, before: int | None) -> str:
+    if before is None or before == tier.value:
+        return ""
+    return f"was {human_value(before, tier.unit)}"
+
+
+def ordered(changes: tuple[Change, ...]) -> list[Change]:
+    """Return changes as people read them: what comes, what moves, what goes, what waits; then by workload."""
+    return sorted(changes, key=lambda change: (_ORDER.index(change.kind), change.workload))
+
+
+def where(change: Change) -> str:
+    """Return the nodes of a change: from, to, or both."""
+    before, after = nodes(change.nodes_before()), nodes(change.nodes_after())
+    if change.kind == "move":
+        return f"{before} -> {after}" if before != after else f"{after}, other GPUs"
+    return after or before
+
+
+def words(change: Change) -> str:
+    """Return what happens to a workload."""
+    said = {
+        "add": f"admitted ({change.why})" if change.why else "admitted",
+        "remove": "no longer declared",
+        "move": plural(change.replicas, "replica") + (f": {change.why}" if change.why else ""),
+        "resize": change.why,
+        "evict": f"{plural(change.replicas, 'replica')} evicted" + (f": {change.why}" if change.why else ""),
+        "gone": f"{plural(change.replicas, 'replica')} lost: {change.why}",
+        "wait": f"not admitted: {change.why}" if change.why else "not admitted",
+    }
+    return said[change.kind]
+
+
+def row_place(row: Row) -> str:
+    """Return one replica's place on either side, down to GPUs."""
+    sides = [f"{p.node}{_gpus(p.gpus)}" for p in (row.before, row.after) if p is not None]
+    return " -> ".join(sides)
+
+
+def _gpus(indices: tuple[int, ...]) -> str:
+    if not indices:
+        return ""
+    whole = indices[-1] - indices[0] + 1 == len(indices) > 1
+    return f" gpu {indices[0]}-{indices[-1]}" if whole else f" gpu {','.join(map(str, indices))}"
+
+
+def waiting(review: Review) -> list[tuple[str, str]]:
+    """Return what is not admitted in full and is not among the changes: workload, and how far and why not."""
+    told = {change.workload for change in review.diff.changes} if review.diff else set()
+    return [
+        (name, _short_of(result.replicas, result.of, result.reasons))
+        for name, result in sorted(review.plan.admitted.items())
+        if name not in told
+    ]
+
+
+def _short_of(replicas: int, of: int, reasons: tuple[str, ...]) -> str:
+    state = f"{amount(replicas)} of {plural(of, 'replica')} admitted" if replicas else "not admitted"
+    return f"{state}: {meaning(reasons)}" if reasons else state
+
+
+def meaning(reasons: tuple[str, ...]) -> str:
+    """Return codes with their titles."""
+    return ", ".join(f"{CODES[code].title} ({code})" if code in CODES else code for code in reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A policy that fails on the plan."""
+
+    name: str
+    result: PolicyResult
+    position: Position | None
+
+    def words(self) -> str:
+        """Return how much it is broken, and by whom."""
+        found = sorted(self.result.subjects.items(), key=lambda item: (-item[1], item[0]))
+        listed = ", ".join(f"{name} ({amount(count)})" for name, count in found[:_MOST_SUBJECTS])
+        rest = f" and {len(found) - _MOST_SUBJECTS:,} more" if len(found) > _MOST_SUBJECTS else ""
+        excused = f", {amount(self.result.excused)} of it as today" if self.result.excused else ""
+        return f"{amount(self.result.violation)} {self.result.unit}{excused}" + (
+            f": {listed}{rest}" if listed else ""
+        )
+
+
+def failures(review: Review) -> list[Failure]:
+    """Return the policies that fail, hard ones first."""
+    from dovetail.diff.compare import failures_of
+
+    where_is = review.places.policy if review.places else lambda name: None
+    return [Failure(name, review.plan.policies[name], where_is(name)) for name in failures_of(review.plan)]
+
+
+def allocation(review: Review) -> list[tuple[str, ...]]:
+    """Return GPUs per accelerator: name, allocated, healthy, per cent, nodes in use; needs the documents."""
+    spec = review.spec
+    if spec is None:
+        return []
+    total: dict[str, int] = {}
+    for node in spec.cluster.nodes:
+        if node.accelerator:
+            total[node.accelerator] = total.get(node.accelerator, 0) + len(node.healthy_gpus())
+    milli, used = dict.fromkeys(total, 0), {name: set[str]() for name in total}
+    for replica, place in review.plan.placements.items():
+        found = spec.cluster.by_name.get(place.node)
+        workload = spec.by_id.get(replica.workload)
+        if found and found.accelerator and place.gpus and workload and replica.role in workload.by_role:
+            milli[found.accelerator] += workload.by_role[replica.role].request.gpu_milli
+            used[found.accelerator].add(place.node)
+    return [
+        (name, amount(Decimal(milli[name]) / 1000), amount(total[name]), share(milli[name], 1000 * total[name]),
+         plural(len(used[name]), "node"))
+        for name in sorted(total)
+    ]  # fmt: skip

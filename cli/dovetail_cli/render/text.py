@@ -1,0 +1,138 @@
+"""Plans and differences as text for a person at a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from dovetail.diff import Change
+from dovetail.plan import Plan
+from dovetail_cli.render import review as facts
+from dovetail_cli.render.columns import PLAIN, Screen, layout, layout_each
+from dovetail_cli.render.grouping import Group
+from dovetail_cli.render.review import Review
+from dovetail_cli.render.words import amount, nodes, plural, printable
+
+_MOST_WAITING = 10
+_MOST_LISTED = 40
+
+
+def rendered(
+    review: Review, screen: Screen = PLAIN, command: str = "plan", groups: Sequence[Group] | None = None
+) -> str:
+    """Return a plan, as a difference where there is a base, else as an overview, by groups where they are given."""
+    blocks = [
+        _head(review, command),
+        list(_figures(review, screen)),
+        _failures(review, screen),
+        _tiers(review, screen),
+    ]
+    if review.diff is None:
+        rows = _workloads(review, screen) if groups is None else _groups(groups, screen)
+        blocks += [_allocation(review, screen), rows]
+    else:
+        blocks += [_changes(review, screen)]
+    blocks += [_waiting(review, screen)]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _head(review: Review, command: str) -> list[str]:
+    title = f"dovetail {command}: {review.plan.name}"
+    return [printable("   ".join([title, facts.versions(review), facts.status(review.plan)]))]
+
+
+def _figures(review: Review, screen: Screen) -> Iterator[str]:
+    for pairs in (facts.figures(review), facts.costs(review)):
+        cells = [f"{label} {text}" for label, text in pairs]
+        if cells:
+            yield from layout([("    ".join(cells),)], screen)
+
+
+def _failures(review: Review, screen: Screen) -> list[str]:
+    rows = []
+    for failure in facts.failures(review):
+        mark = "!" if failure.result.enforcement == "hard" else "?"
+        where = f"{failure.position.file}:{failure.position.line}" if failure.position else ""
+        rows.append((mark, f"policy {failure.name}", f"{failure.result.enforcement}, fails", where, failure.words()))
+    return layout(rows, screen)
+
+
+def _tiers(review: Review, screen: Screen) -> list[str]:
+    rows = facts.tier_rows(review)
+    return layout([(*facts.TIER_HEAD, ""), *rows], screen, right=(1, 2, 3)) if rows else []
+
+
+def _allocation(review: Review, screen: Screen) -> list[str]:
+    rows = facts.allocation(review)
+    head = ("accelerator", "allocated", "of", "", "on")
+    return layout([head, *rows], screen, right=(1, 2, 3)) if rows else []
+
+
+def _workloads(review: Review, screen: Screen) -> list[str]:
+    """Return what is admitted, a line per workload; of very many only the count."""
+    placed = by_workload(review.plan)
+    listed = placed if review.detail else dict(list(placed.items())[:_MOST_LISTED])
+    rows = [(name, plural(count, "replica"), nodes(where)) for name, (count, where) in listed.items()]
+    lines = layout(rows, screen)
+    if len(placed) > len(listed):
+        lines.append(f"    {plural(len(placed) - len(listed), 'more workload')} admitted (--detail)")
+    return lines
+
+
+def _groups(groups: Sequence[Group], screen: Screen) -> list[str]:
+    head = ("", "GPUs", "replicas", "workloads", "nodes")
+    rows = [
+        (
+            group.name,
+            amount(len(group.gpus)),
+            amount(group.replicas),
+            amount(len(group.workloads)),
+            nodes(group.nodes),
+        )
+        for group in groups
+    ]
+    return layout([head, *rows], screen, right=(1, 2, 3))
+
+
+def by_workload(plan: Plan) -> dict[str, tuple[int, set[str]]]:
+    """Return how many replicas each admitted workload has, and on which nodes."""
+    count: Counter[str] = Counter()
+    where: dict[str, set[str]] = {}
+    for replica, place in plan.placements.items():
+        count[replica.workload] += 1
+        where.setdefault(replica.workload, set()).add(place.node)
+    return {name: (count[name], where[name]) for name in sorted(where)}
+
+
+def _changes(review: Review, screen: Screen) -> list[str]:
+    diff = review.diff
+    if diff is None or not diff:
+        return ["  nothing changes"]
+    changes = facts.ordered(diff.changes)
+    rows = [(facts.MARKS[c.kind], c.workload, c.shape, facts.where(c), facts.words(c)) for c in changes]
+    if not review.detail:
+        hidden = [f"    {diff.unchanged:,} unchanged hidden (--detail)"] if diff.unchanged else []
+        return layout(rows, screen) + hidden
+    lines: list[str] = []
+    # One change after the other, each followed by its replicas; the widths are those of all together.
+    for change, block in zip(changes, layout_each(rows, screen), strict=True):
+        lines += [*block, *_rows(change, screen)]
+    return lines + layout([("=", name) for name in _unchanged(review)], screen)
+
+
+def _rows(change: Change, screen: Screen) -> list[str]:
+    return layout([(row.replica, facts.row_place(row)) for row in change.rows], screen, indent=6)
+
+
+def _unchanged(review: Review) -> list[str]:
+    told = {change.workload for change in review.diff.changes} if review.diff else set()
+    return sorted({replica.workload for replica in review.plan.placements} - told)
+
+
+def _waiting(review: Review, screen: Screen) -> list[str]:
+    rows = facts.waiting(review)
+    most = len(rows) if review.detail else _MOST_WAITING
+    lines = layout([("!", name, words) for name, words in rows[:most]], screen)
+    if len(rows) > most:
+        lines.append(f"    {len(rows) - most:,} more not admitted in full (--detail)")
+    return lines
