@@ -59,18 +59,27 @@ class Section:
 
 def rendered(review: Review, command: str = "plan") -> str:
     """Return the text, with a hidden marker by which a bot finds its comment again."""
-    marker = f"<!-- dovetail:{command} {_MARKER.sub('-', review.plan.name)} -->"
-    opening = (marker, f"### dovetail {command}: {code(review.plan.name)}", "", verdict(review))
+    opening = (
+        marker(command, review.plan.name),
+        f"### dovetail {command}: {code(review.plan.name)}",
+        "",
+        verdict(review),
+    )
     sections = [
         Section("opening", opening),
-        _failures(review),
+        failure_section(review),
         _figures(review),
-        _changes(review),
-        _waiting(review),
-        _proof(review),
-        _replicas(review),
+        change_section(review),
+        waiting_section(review),
+        proof_section(review),
+        replica_section(review),
     ]
     return "\n".join(filter(None, (section.text() for section in shed(sections))))
+
+
+def marker(command: str, name: str) -> str:
+    """Return the hidden comment by which a bot finds what it wrote before."""
+    return f"<!-- dovetail:{command} {_MARKER.sub('-', name)} -->"
 
 
 def shed(sections: Sequence[Section], largest: int = LARGEST) -> list[Section]:
@@ -98,11 +107,12 @@ def verdict(review: Review) -> str:
     hard = sum(failure.result.enforcement == "hard" for failure in facts.failures(review))
     if hard:
         said.append(f"**{plural(hard, 'hard policy', 'hard policies')} broken.**")
-    said.append(_summary(review))
+    said.append(summary(review))
     return " ".join(said)
 
 
-def _summary(review: Review) -> str:
+def summary(review: Review) -> str:
+    """Return what changes, counted."""
     if review.diff is None:
         short = len(review.plan.admitted)
         return f"{plural(short, 'workload')} not admitted in full." if short else "Everything is admitted."
@@ -115,7 +125,8 @@ def _summary(review: Review) -> str:
     return f"Workloads: {', '.join(parts)}{price}."
 
 
-def _failures(review: Review) -> Section:
+def failure_section(review: Review) -> Section:
+    """Return the policies that fail."""
     lines = []
     for failure in facts.failures(review):
         place = f" ({code(f'{failure.position.file}:{failure.position.line}')})" if failure.position else ""
@@ -126,52 +137,59 @@ def _failures(review: Review) -> Section:
 
 def _figures(review: Review) -> Section:
     rows = [(text(label), text(value)) for label, value in (*facts.figures(review), *facts.costs(review))]
-    return Section("figures", _body(rows), head=_head(("figure", "value")))
+    return Section("figures", table_body(rows), head=table_head(("figure", "value")))
 
 
-def _changes(review: Review) -> Section:
+def change_section(review: Review) -> Section:
+    """Return what changes, a row per change."""
     changes = facts.ordered(review.diff.changes) if review.diff else []
     rows = [
         (facts.MARKS[c.kind], code(c.workload), text(c.shape), code(facts.where(c)), text(facts.words(c)))
         for c in changes
     ]
-    head, tail = _folded(f"{plural(len(rows), 'change')}, {_unchanged(review)} unchanged", opened=True)
-    return Section("changes", _body(rows), (*head, *_head(("", "workload", "GPUs", "nodes", "what"))), tail)
+    head, tail = folded(f"{plural(len(rows), 'change')}, {_unchanged(review)} unchanged", opened=True)
+    return Section("changes", table_body(rows), (*head, *table_head(("", "workload", "GPUs", "nodes", "what"))), tail)
 
 
 def _unchanged(review: Review) -> str:
     return f"{review.diff.unchanged:,}" if review.diff else "0"
 
 
-def _waiting(review: Review) -> Section:
+def waiting_section(review: Review) -> Section:
+    """Return what is not admitted in full and is not among the changes."""
     rows = [(code(name), text(words)) for name, words in facts.waiting(review)]
     what = "still not admitted in full" if review.diff else "not admitted in full"
-    head, tail = _folded(f"{plural(len(rows), 'workload')} {what}")
-    return Section("waiting", _body(rows), (*head, *_head(("workload", "why"))), tail)
+    head, tail = folded(f"{plural(len(rows), 'workload')} {what}")
+    return Section("waiting", table_body(rows), (*head, *table_head(("workload", "why"))), tail)
 
 
-def _proof(review: Review) -> Section:
+def proof_section(review: Review) -> Section:
+    """Return every tier with its bound, folded."""
     rows = [(code(name), *map(text, rest)) for name, *rest in facts.tier_rows(review)]
-    head, tail = _folded("Proof: every tier with its bound")
-    return Section("proof", _body(rows), (*head, *_head((*facts.TIER_HEAD, "change"))), tail)
+    head, tail = folded("Proof: every tier with its bound")
+    return Section("proof", table_body(rows), (*head, *table_head((*facts.TIER_HEAD, "change"))), tail)
 
 
-def _replicas(review: Review) -> Section:
+def replica_section(review: Review) -> Section:
+    """Return every replica that changes, folded."""
     changes = facts.ordered(review.diff.changes) if review.diff else []
     rows = [(code(row.replica), code(facts.row_place(row))) for change in changes for row in change.rows]
-    head, tail = _folded(f"{plural(len(rows), 'row')} of the plan")
-    return Section("replicas", _body(rows), (*head, *_head(("replica", "place"))), tail)
+    head, tail = folded(f"{plural(len(rows), 'row')} of the plan")
+    return Section("replicas", table_body(rows), (*head, *table_head(("replica", "place"))), tail)
 
 
-def _folded(summary: str, *, opened: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def folded(summary: str, *, opened: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return how a part begins that a reader opens by its summary, and how it ends."""
     return (f"<details{' open' if opened else ''}><summary>{text(summary)}</summary>", ""), ("", "</details>")
 
 
-def _head(head: Sequence[str]) -> tuple[str, ...]:
+def table_head(head: Sequence[str]) -> tuple[str, ...]:
+    """Return the first lines of a table."""
     return (f"| {' | '.join(head)} |", f"|{'---|' * len(head)}")
 
 
-def _body(rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
+def table_body(rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return the rows of a table."""
     return tuple(f"| {' | '.join(row)} |" for row in rows)
 
 

@@ -24,15 +24,15 @@ def rendered(
     blocks = [
         _head(review, command),
         list(_figures(review, screen)),
-        _failures(review, screen),
+        failure_lines(review, screen),
         _tiers(review, screen),
     ]
     if review.diff is None:
         rows = _workloads(review, screen) if groups is None else _groups(groups, screen)
         blocks += [_allocation(review, screen), rows]
     else:
-        blocks += [_changes(review, screen)]
-    blocks += [_waiting(review, screen)]
+        blocks += [change_lines(review, screen)]
+    blocks += [waiting_lines(review, screen)]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -48,7 +48,8 @@ def _figures(review: Review, screen: Screen) -> Iterator[str]:
             yield from layout([("    ".join(cells),)], screen)
 
 
-def _failures(review: Review, screen: Screen) -> list[str]:
+def failure_lines(review: Review, screen: Screen) -> list[str]:
+    """Return the policies that fail, a line each."""
     rows = []
     for failure in facts.failures(review):
         mark = "!" if failure.result.enforcement == "hard" else "?"
@@ -104,7 +105,8 @@ def by_workload(plan: Plan) -> dict[str, tuple[int, set[str]]]:
     return {name: (count[name], where[name]) for name in sorted(where)}
 
 
-def _changes(review: Review, screen: Screen) -> list[str]:
+def change_lines(review: Review, screen: Screen) -> list[str]:
+    """Return what changes, a line per change, with every replica where details are asked for."""
     diff = review.diff
     if diff is None or not diff:
         return ["  nothing changes"]
@@ -129,7 +131,8 @@ def _unchanged(review: Review) -> list[str]:
     return sorted({replica.workload for replica in review.plan.placements} - told)
 
 
-def _waiting(review: Review, screen: Screen) -> list[str]:
+def waiting_lines(review: Review, screen: Screen) -> list[str]:
+    """Return what is not admitted in full and is not among the changes."""
     rows = facts.waiting(review)
     most = len(rows) if review.detail else _MOST_WAITING
     lines = layout([("!", name, words) for name, words in rows[:most]], screen)

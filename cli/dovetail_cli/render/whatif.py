@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dovetail_cli.render import comparison as facts
 from dovetail_cli.render import machine, markdown, text
 from dovetail_cli.render.columns import PLAIN, Screen, layout
 from dovetail_cli.render.comparison import Comparison
+from dovetail_cli.render.markdown import Section
 from dovetail_cli.render.review import status
-from dovetail_cli.render.words import printable
+from dovetail_cli.render.words import plural, printable
 
 FORMATS = ("table", "json", "yaml", "md")
 _NOTHING = "  a side has no plan, so there is no difference"
@@ -27,9 +30,9 @@ def _table(comparison: Comparison, screen: Screen) -> str:
         layout([("scenario:", words) for words in facts.patches(result)], screen),
         layout([facts.HEAD, *facts.measures(result)], screen, right=(1, 2, 3)),
         layout([facts.TIER_HEAD, *facts.tiers(result)], screen, right=(1, 2, 3)) if facts.tiers(result) else [],
-        text.failures(comparison.review, screen),
-        text.changes(comparison.review, screen) if result.diff is not None else [_NOTHING],
-        text.waiting(comparison.review, screen),
+        text.failure_lines(comparison.review, screen),
+        text.change_lines(comparison.review, screen) if result.diff is not None else [_NOTHING],
+        text.waiting_lines(comparison.review, screen),
         [f"  {facts.verdict(result)}", *layout(facts.expectations(result), screen)] if result.checks else [],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -46,13 +49,46 @@ def _markdown(comparison: Comparison) -> str:
     result, review = comparison.result, comparison.review
     sections = [
         _opening(comparison),
-        _section("expectations", (), [_expectation(row) for row in facts.expectations(result)]),
-        markdown.failures(review),
-        _section("figures", facts.HEAD, facts.measures(result)),
-        _section("tiers", facts.TIER_HEAD, facts.tiers(result)),
-        markdown.changes(review),
-        markdown.waiting(review),
-        markdown.proof(review),
-        markdown.replicas(review),
+        _expectations(comparison),
+        markdown.failure_section(review),
+        _folded("figures", "Both sides", facts.HEAD, facts.measures(result), opened=True),
+        _folded("tiers", "Tiers of both sides", facts.TIER_HEAD, facts.tiers(result)),
+        markdown.change_section(review),
+        markdown.waiting_section(review),
+        markdown.proof_section(review),
+        markdown.replica_section(review),
     ]
     return "\n".join(filter(None, (section.text() for section in markdown.shed(sections))))
+
+
+def _opening(comparison: Comparison) -> Section:
+    result = comparison.result
+    name = result.scenario.name
+    sides = f"Base {markdown.text(status(result.base))}. Scenario {markdown.text(status(result.result))}."
+    missed = f"**{plural(len(result.missed), 'expectation')} missed.** " if result.missed else ""
+    change = f" {markdown.summary(comparison.review)}" if result.diff is not None else ""
+    lines = (
+        markdown.marker("whatif", name),
+        f"### dovetail whatif: {markdown.code(name)}",
+        "",
+        f"{missed}{sides}{change}",
+        "",
+        *(f"- {markdown.text(words)}" for words in facts.patches(result)),
+    )
+    return Section("opening", lines)
+
+
+def _expectations(comparison: Comparison) -> Section:
+    lines = []
+    for mark, words, *rest in facts.expectations(comparison.result):
+        said = ", ".join(markdown.text(each) for each in rest)
+        lines.append(f"- {':white_check_mark:' if mark == '+' else ':x:'} {markdown.text(words)}: {said}")
+    return Section("expectations", tuple(lines), head=("", "**Expectations**", ""))
+
+
+def _folded(
+    name: str, title: str, head: Sequence[str], rows: Sequence[Sequence[str]], *, opened: bool = False
+) -> Section:
+    start, end = markdown.folded(title, opened=opened)
+    lines = markdown.table_body([tuple(map(markdown.text, row)) for row in rows])
+    return Section(name, lines, (*start, *markdown.table_head(head)), end)

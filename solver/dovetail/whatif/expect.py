@@ -22,6 +22,9 @@ _BOUNDS: Final[Mapping[str, Callable[[Figure, Figure], bool]]] = MappingProxyTyp
         "equals": lambda found, bound: found == bound,
     }
 )
+_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {"summary": "", "atMost": "at most", "atLeast": "at least", "result": ""}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,10 @@ class Expectation:
 
     row: Mapping[str, Any]
     spot: Spot
+
+    def __str__(self) -> str:
+        """Return what is expected, in words."""
+        return " ".join(f"{_WORDS.get(key, key)} {value}".lstrip() for key, value in self.row.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,10 @@ class Patch:
 
     __slots__ = ()
 
+    def __str__(self) -> str:
+        """Return the change in words."""
+        raise NotImplementedError
+
     @property
     def subject(self) -> Subject:
         """What is changed."""
@@ -44,6 +48,9 @@ class Set(Patch):
     """Adds a document, or replaces the one of the same kind and identity."""
 
     document: Document
+
+    def __str__(self) -> str:
+        return f"{self.document.kind} {self.document.identity} set"
 
     @property
     def subject(self) -> Subject:
@@ -68,6 +75,9 @@ class Add(Patch):
 
     group: str
     nodes: int
+
+    def __str__(self) -> str:
+        return f"{self.nodes:,} more {'node' if self.nodes == 1 else 'nodes'} in {self.group}"
 
     def applied(self, spec: Spec) -> Spec:
         """Return the Spec with the nodes right after those that the group has."""
@@ -100,6 +110,9 @@ class Fail(Patch):
     level: str
     domain: str
 
+    def __str__(self) -> str:
+        return f"{self.level} {self.domain} fails"
+
     def applied(self, spec: Spec) -> Spec:
         """Return the Spec with the nodes of the domain down."""
         return _with_nodes(spec, nodes_of(spec.cluster, self.level, self.domain), lambda n: replace(n, down=True))
@@ -111,6 +124,9 @@ class Cordon(Patch):
 
     level: str
     domain: str
+
+    def __str__(self) -> str:
+        return f"{self.level} {self.domain} cordoned"
 
     def applied(self, spec: Spec) -> Spec:
         """Return the Spec with the nodes of the domain cordoned."""
@@ -130,6 +146,10 @@ class Scale(Patch):
     workload: str
     replicas: int
     role: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.workload}.{self.role}" if self.role else self.workload
+        return f"workload {name} with {self.replicas:,} {'replica' if self.replicas == 1 else 'replicas'}"
 
     @property
     def subject(self) -> Subject:
@@ -184,6 +204,10 @@ class Drop(Patch):
 
     workload: str | None = None
     policy: str | None = None
+
+    def __str__(self) -> str:
+        what = f"workload {self.workload}" if self.policy is None else f"policy {self.policy}"
+        return f"{what} dropped"
 
     @property
     def subject(self) -> Subject:

@@ -22,13 +22,14 @@ class WhatIfResult:
     Parameters
     ----------
     spec : what the scenario's side was planned for, its current state included.
+    diff : None where a side has no plan, so that there is nothing to compare.
     """
 
     scenario: Scenario
     base: Plan
     result: Plan
     spec: Spec
-    diff: PlanDiff
+    diff: PlanDiff | None
     checks: tuple[Check, ...] = ()
 
     @property
@@ -38,7 +39,7 @@ class WhatIfResult:
 
     def to_document(self) -> dict[str, Any]:
         """Return the result as plain data, ready for JSON."""
-        difference = self.diff.to_document()["spec"]
+        difference = self.diff.to_document()["spec"] if self.diff is not None else None
         return {
             "apiVersion": API_VERSION,
             "kind": "WhatIfResult",
@@ -48,9 +49,9 @@ class WhatIfResult:
                 "patches": [_plain(step.row) for step in self.scenario.steps],
                 "base": side(self.base),
                 "result": side(self.result),
-                "delta": difference["delta"],
+                "delta": difference["delta"] if difference else {},
                 "expectations": [_row(check) for check in self.checks],
-                "diff": difference,
+                **({"diff": difference} if difference else {}),
             },
         }
 

@@ -11,6 +11,7 @@ from dovetail.diff import diff
 from dovetail.documents import DocumentSet
 from dovetail.faults import Fault, FaultLog
 from dovetail.plan import Plan, current_of
+from dovetail.plan.finish import WITHOUT_PLACES
 from dovetail.spec import Spec
 from dovetail.whatif.expect import check
 from dovetail.whatif.result import WhatIfResult
@@ -81,6 +82,10 @@ def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIf
         base=before,
         result=after,
         spec=spec,
-        diff=diff(before, after, spec),
+        diff=diff(before, after, spec) if _has_places(before) and _has_places(after) else None,
         checks=tuple(check(expectation, after) for expectation in question.scenario.expectations),
     )
+
+
+def _has_places(plan: Plan) -> bool:
+    return plan.outcome.status not in WITHOUT_PLACES

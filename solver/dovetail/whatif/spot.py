@@ -54,6 +54,13 @@ class Spot:
         """Return the place one step further in."""
         return replace(self, path=(*self.path, part))
 
+    def __str__(self) -> str:
+        """Return `file:line`, or the option."""
+        if self.document is None:
+            return self.option
+        place = self.document.position(*self.path)
+        return f"{place.file}:{place.line}"
+
     def fault(self, unfit: Unfit) -> Fault:
         """Return a complaint as a fault at its place."""
         if self.document is None:

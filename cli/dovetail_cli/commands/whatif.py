@@ -1,0 +1,207 @@
+"""`dovetail whatif [PATH]`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.documents import load_project
+from dovetail.faults import Refused
+from dovetail.placement import Place
+from dovetail.plan import Plan
+from dovetail.progress import Limits, Stop
+from dovetail.spec import Spec
+from dovetail.whatif import Question, Scenario, WhatIfResult, prepare
+from dovetail.whatif import run as compare
+from dovetail_cli import interrupts, library, options, planning, project, refusals, scenarios, streams
+from dovetail_cli.exit_codes import ExitCode, Finding, first_of
+from dovetail_cli.plans import read_plan
+from dovetail_cli.problems import usage
+from dovetail_cli.progress import Display, Timeline
+from dovetail_cli.render import whatif as formats
+from dovetail_cli.render.comparison import Comparison
+
+if TYPE_CHECKING:
+    from dovetail.verify import Verification
+
+
+def _several(name: str, metavar: str, help: str) -> typer.models.OptionInfo:
+    found: typer.models.OptionInfo = typer.Option(name, metavar=metavar, help=f"{help}; repeatable.")
+    return found
+
+
+_Scenario = Annotated[
+    str | None,
+    typer.Option("--scenario", metavar="FILE|NAME", help="A Scenario document: a file, or one of the project."),
+]
+_Fail = Annotated[list[str] | None, _several("--fail", "LEVEL=DOMAIN", "A domain fails, such as rack=r3")]
+_Cordon = Annotated[list[str] | None, _several("--cordon", "LEVEL=DOMAIN", "A domain takes nothing new")]
+_Add = Annotated[list[str] | None, _several("--add", "GROUP=+N", "More nodes of a group, such as h100=+4")]
+_Scale = Annotated[list[str] | None, _several("--scale", "WORKLOAD=N", "Other replicas; WORKLOAD.ROLE=N of a role")]
+_Drop = Annotated[list[str] | None, _several("--drop", "WORKLOAD", "Without this workload")]
+_DropPolicy = Annotated[list[str] | None, _several("--drop-policy", "NAME", "Without this policy")]
+_Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="PLAN", help="The base's plan, a file or REV:path, instead of planning it."),
+]
+_TimeLimit = Annotated[
+    str | None,
+    typer.Option("--time-limit", metavar="60s", help="A ceiling for each side; what it cuts off may differ."),
+]
+_Work = Annotated[
+    float | None,
+    typer.Option("--work", metavar="UNITS", help="Deterministic work for each side, about a second of a core each."),
+]
+
+
+def run(
+    path: options.PathArgument = ".",
+    scenario: _Scenario = None,
+    fail: _Fail = None,
+    cordon: _Cordon = None,
+    add: _Add = None,
+    scale: _Scale = None,
+    drop: _Drop = None,
+    drop_policy: _DropPolicy = None,
+    base: _Base = None,
+    time_limit: _TimeLimit = None,
+    work: _Work = None,
+    as_of: options.AsOf = None,
+    detail: options.Detail = False,
+    output: options.Output = "table",
+    also: options.Also = None,
+) -> ExitCode:
+    """Compare.
+
+    The base is planned first, unless --base gives its plan; the scenario starts from there, so that a failure shows
+    what it evicts and moves. Changes by option come after those of --scenario. Ends with 6 where an expectation of
+    the scenario is missed. Formats: table, json, yaml, md.
+    """
+    shown = options.output(output, formats.FORMATS)
+    wanted = options.renderings(also or (), formats.FORMATS)
+    limits = Limits(options.seconds(time_limit), _positive(work))
+    changes = {
+        "--add": add,
+        "--drop-policy": drop_policy,
+        "--drop": drop,
+        "--scale": scale,
+        "--fail": fail,
+        "--cordon": cordon,
+    }
+    if scenario is None and not any(changes.values()):
+        raise usage("nothing is asked", "give --scenario, or a change such as --fail rack=r3 or --add h100=+4")
+    asked = _Asked(path, scenario, changes, base, options.as_of(as_of))
+    try:
+        found = _found(asked)
+    except Refused as refused:
+        if error := scenarios.usage_of(refused):
+            raise error from None
+        return refusals.tell(refused, shown)
+    project.tell_warnings(found.project)
+    planner = _Planner(limits)
+    result = _compared(found, planner)
+    planning.tell_waivers(found.project)
+    comparison = Comparison(result, base or "", project.Places(found.project.documents), detail)
+    streams.publish(lambda name, screen: formats.rendered(comparison, name, screen), shown, wanted)
+    return first_of(_findings(result, planner))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the command line names."""
+
+    path: str
+    scenario: str | None
+    changes: Mapping[str, Iterable[str] | None]
+    base: str | None
+    as_of: dt.date
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What that is: the base's plan where it is given, both sides to plan, and the project as the scenario has it."""
+
+    before: Plan | None
+    question: Question
+    project: project.Project
+
+
+def _found(asked: _Asked) -> _Found:
+    before = read_plan(asked.base) if asked.base is not None else None
+    documents = load_project(asked.path)
+    named = Scenario() if asked.scenario is None else scenarios.find(documents, asked.scenario)
+    question = prepare(documents, scenarios.with_options(named, asked.changes), as_of=asked.as_of)
+    return _Found(before, question, project.Project(documents, question.changed, question.warnings))
+
+
+def _positive(work: float | None) -> float | None:
+    if work is not None and not work > 0:
+        raise usage("--work must be more than nothing")
+    return work
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Plans one side after the other within the same limits, and verifies each plan."""
+
+    limits: Limits
+    timeline: Timeline = field(default_factory=Timeline)
+    stop: Stop = field(default_factory=Stop)
+    broken: list[Verification] = field(default_factory=list)
+
+    def __call__(self, spec: Spec) -> Plan:
+        today = {each.replica: Place(each.node, each.gpus) for each in spec.current.replicas}
+        plan = library.solve(spec, self.limits, hint=today or None, reporter=self.timeline, stop=self.stop)
+        if plan.outcome.status in ("optimal", "feasible"):
+            self.timeline.phase("verify")
+            verification = library.verify(spec, plan)
+            if not verification.ok:
+                self.broken.append(verification)
+        return plan
+
+
+def _compared(found: _Found, planner: _Planner) -> WhatIfResult:
+    display = Display(planner.timeline)
+
+    def work() -> WhatIfResult:
+        return compare(found.question, planner, base=found.before)
+
+    try:
+        with interrupts.guarded(planner.stop):
+            result = interrupts.in_background(work, display.tick)
+    finally:
+        display.close()
+    for verification in planner.broken:
+        _complain(verification)
+    return result
+
+
+def _complain(verification: Verification) -> None:
+    from dovetail.verify import lines
+
+    streams.say("dovetail: a plan does not verify; this is a defect of dovetail")
+    streams.say("\n".join(lines(verification)))
+
+
+def _findings(result: WhatIfResult, planner: _Planner) -> Iterator[Finding]:
+    """Yield what the run found out; it is the scenario's side that counts, once the base could be searched."""
+    if planner.stop:
+        yield Finding.INTERRUPTED
+    if "unknown" in (result.base.outcome.status, result.result.outcome.status):
+        yield Finding.NO_PLAN
+    if result.result.outcome.status == "infeasible" and not _was_expected(result):
+        yield Finding.INFEASIBLE
+    failing = (p for p in result.result.policies.values() if p.enforcement == "hard" and p.result == "fail")
+    if planner.broken or result.spec.expired_waivers() or any(failing):
+        yield Finding.BROKEN
+    if result.missed:
+        yield Finding.MISSED
+
+
+def _was_expected(result: WhatIfResult) -> bool:
+    """Tell whether the scenario itself says that there is no plan: what was asked for is no failure."""
+    return any(check.ok and "status" in check.expectation.row for check in result.checks)
