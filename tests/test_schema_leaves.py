@@ -6,6 +6,7 @@ that uses a shared definition is a leaf as well (`Workload.spec.request`), so th
 """
 
 import dataclasses
+import datetime as dt
 import importlib
 import json
 from collections.abc import Iterator
@@ -14,6 +15,13 @@ from typing import Any
 from urllib.parse import urljoin
 
 import pytest
+from tests.support.leaf_changes import CHANGES, NOTES
+from tests.support.leaf_changes import REFUSED as REFUSALS
+
+from dovetail.build import build
+from dovetail.documents import DocumentSet, load_text
+from dovetail.faults import Refused
+from dovetail.spec import Spec
 
 SCHEMAS = Path(__file__).resolve().parent.parent / "schemas"
 BASE = "https://dovetail.dev/schemas/v1alpha1/"
@@ -24,6 +32,7 @@ READ += ["Scenario", "Sweep", "PolicyTest"]
 READING = "reading"  # says which documents there are, and of which kind
 NOTE = "note"  # for people; changes nothing in a plan
 SCENARIO = "scenario"  # changes documents before they are built, or is judged on the finished plan
+REFUSED = "refused"  # written down in the schema for all kinds, and refused where it has no meaning
 
 REACHES: dict[str, str] = {
     "Project.apiVersion": READING,
@@ -84,7 +93,7 @@ REACHES: dict[str, str] = {
     "Accelerator.kind": READING,
     "Accelerator.metadata": "Spec.accelerators",
     "acceleratorMetadata.name": "Accelerator.name",
-    "acceleratorMetadata.namespace": NOTE,
+    "acceleratorMetadata.namespace": REFUSED,
     "acceleratorMetadata.labels": NOTE,
     "acceleratorMetadata.annotations.*": NOTE,
     "acceleratorMetadata.annotations.*=": NOTE,
@@ -339,10 +348,50 @@ def test_every_destination_belongs_to_an_honoured_leaf() -> None:
     assert sorted(set(REACHES) - set(honoured())) == []
 
 
-@pytest.mark.parametrize("destination", sorted(set(REACHES.values()) - {READING, NOTE, SCENARIO}))
+@pytest.mark.parametrize("destination", sorted(set(REACHES.values()) - {READING, NOTE, SCENARIO, REFUSED}))
 def test_every_destination_is_an_attribute_of_the_spec(destination: str) -> None:
     owner, _, attribute = destination.partition(".")
     modules = [importlib.import_module(name) for name in ("dovetail.spec", "dovetail.rules")]
     found = next((getattr(module, owner) for module in modules if hasattr(module, owner)), None)
     assert found is not None, owner
     assert not attribute or attribute in {field.name for field in dataclasses.fields(found)}
+
+
+EVERY_LEAF = (Path(__file__).parent / "support" / "every_leaf.yaml").read_text(encoding="utf-8")
+
+
+def spec_with(old: str, new: str) -> Spec:
+    """Return the Spec of the project that uses every leaf, with one text in it changed."""
+    assert EVERY_LEAF.count(old) == 1, f"{old!r} does not stand there exactly once"
+    found = load_text(EVERY_LEAF.replace(old, new), "every_leaf.yaml")
+    return build(DocumentSet(tuple(found), Path()), as_of=dt.date(2026, 6, 1))
+
+
+@pytest.fixture(scope="module")
+def unchanged() -> Spec:
+    return spec_with("name: project-one", "name: project-one")
+
+
+def test_every_leaf_has_a_change_that_shows_where_it_goes() -> None:
+    wanted = {leaf for leaf, destination in REACHES.items() if destination not in (READING, SCENARIO)}
+    shown = [*CHANGES, *NOTES, *REFUSALS]
+    assert sorted(shown) == sorted(wanted - {"Scenario.spec.description"})
+
+
+@pytest.mark.parametrize("leaf", CHANGES)
+def test_a_change_of_a_leaf_reaches_the_spec(leaf: str, unchanged: Spec) -> None:
+    assert spec_with(*CHANGES[leaf]) != unchanged
+
+
+@pytest.mark.parametrize("leaf", NOTES)
+def test_a_change_of_a_note_does_not(leaf: str, unchanged: Spec) -> None:
+    assert REACHES[leaf] == NOTE
+    assert spec_with(*NOTES[leaf]) == unchanged
+
+
+@pytest.mark.parametrize("leaf", REFUSALS)
+def test_a_leaf_with_one_meaning_refuses_others(leaf: str) -> None:
+    old, new, code = REFUSALS[leaf]
+    with pytest.raises(Refused) as refused:
+        spec_with(old, new)
+    assert [fault.code for fault in refused.value.faults] == [code]
