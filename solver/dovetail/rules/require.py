@@ -41,8 +41,8 @@ class _NodeChoice:
         return NodeGuard(scope.ids, self.wrong_nodes(scope))
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
-        """Distinguish nothing beyond being matched."""
-        return None
+        """Distinguish every workload: each is a subject of its own."""
+        return workload.id
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish matched nodes from others."""
