@@ -1,0 +1,128 @@
+"""Plan files are read back exactly, and refused with every fault at its place."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from tests.support.specs import place, places
+from tests.verify.mutators import base
+
+from dovetail.faults import Refused
+from dovetail.placement import Place
+from dovetail.plan import Outcome, Plan, SecondOpinion, current_of, read, to_document, write
+from dovetail.spec import PresentReplica, ReplicaId
+
+DIGEST = "sha256:" + 64 * "0"
+
+
+def test_a_full_plan_reads_back() -> None:
+    _, plan = base()
+    opinion = SecondOpinion("other", False, {"cost": None})
+    plan = replace(plan, second_opinion=opinion, outcome=Outcome("feasible", "work", True))
+    assert read(write(plan), "plan.yaml") == plan
+    assert read(json.dumps(to_document(plan)), "plan.json") == plan
+
+
+def test_ranges_and_singles_mean_the_same() -> None:
+    def text(rows: str) -> str:
+        return write(Plan("p", DIGEST, Outcome("feasible"))).replace("placements: {}", f"placements: {rows}")
+
+    spelled = read(text("{w#0: {node: n}, w#1: {node: n}, w#2: {node: n}}"), "plan.yaml")
+    assert read(text("{w#0-2: {node: n}}"), "plan.yaml") == spelled
+    assert write(spelled) == text("{w#0-2: {node: n}}").replace(" {w#0-2: {node: n}}", "\n    w#0-2: {node: n}")
+
+
+def test_figures_are_exact_whatever_they_were_written_like() -> None:
+    empty = write(Plan("p", DIGEST, Outcome("feasible")))
+    text = empty.replace("summary: {}", "summary: {gpusTotal: 3.0, gpusUsed: 1.50}")
+    summary = read(text, "plan.yaml").summary
+    assert summary == {"gpusUsed": Decimal("1.5"), "gpusTotal": 3}
+    assert isinstance(summary["gpusTotal"], int)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line", "column"),
+    [
+        ("w#1: {node: n}", "w#0: {node: n, gpus: [1]}", "DT1005", 10, 5),
+        ("w#1: {node: n}", "w#0-2: {node: n}", "DT2002", 10, 5),
+        ("w#1: {node: n}", "w#3-1: {node: n}", "DT2003", 10, 5),
+        ("w#1: {node: n}", "w#01: {node: n}", "DT2003", 10, 5),
+        ("w#1: {node: n}", "w#1-9999999: {node: n}", "DT2004", 10, 5),
+        ("w#1: {node: n}", "w#1: {node: n, gpus: [2, 1]}", "DT2005", 10, 26),
+        ("gap: 0.5", "gap: 0.25", "DT2006", 7, 49),
+        ("value: 1", "value: 2", "DT2006", 7, 49),
+        ("summary: {}", "summary: {moves: many}", "DT1103", 8, 20),
+    ],
+)
+def test_faults_are_told_at_their_places(old: str, new: str, code: str, line: int, column: int) -> None:
+    text = f"""\
+apiVersion: dovetail/v1alpha1
+kind: Plan
+metadata: {{name: p}}
+spec:
+  inputs: {DIGEST}
+  outcome: {{status: feasible}}
+  tiers: [{{name: cost, value: 1, bound: 2, gap: 0.5, unit: u}}]
+  summary: {{}}
+  placements: {{w#0: {{node: n, gpus: [0]}},
+    w#1: {{node: n}}}}
+"""
+    assert read(text, "plan.yaml").tiers[0].sense == "min"
+    with pytest.raises(Refused) as refused:
+        read(text.replace(old, new, 1), "plan.yaml")
+    fault = refused.value.faults[0]
+    assert fault.position is not None
+    assert fault.position.file == "plan.yaml"
+    assert (fault.code, fault.position.line, fault.position.column) == (code, line, column)
+
+
+def test_a_document_of_another_kind_is_refused() -> None:
+    text = "apiVersion: dovetail/v1alpha1\nkind: Project\nmetadata: {name: p}\nspec: {documents: [a.yaml]}\n"
+    with pytest.raises(Refused) as refused:
+        read(text, "plan.yaml")
+    assert [fault.code for fault in refused.value.faults] == ["DT2001"]
+
+
+def test_a_tier_told_twice_is_refused() -> None:
+    _, plan = base()
+    with pytest.raises(Refused) as refused:
+        read(write(replace(plan, tiers=(*plan.tiers, plan.tiers[0]))), "plan.yaml")
+    assert [fault.code for fault in refused.value.faults] == ["DT2007"]
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "{}\n"])
+def test_what_is_no_plan_is_refused(text: str) -> None:
+    with pytest.raises(Refused):
+        read(text, "plan.yaml")
+
+
+def test_two_plans_in_one_file_are_refused() -> None:
+    one = write(Plan("p", DIGEST, Outcome("unknown")))
+    with pytest.raises(Refused) as refused:
+        read(f"{one}---\n{one}", "plan.yaml")
+    assert [fault.code for fault in refused.value.faults] == ["DT2001"]
+
+
+def test_a_base_plan_is_a_current_state() -> None:
+    plan = Plan("p", DIGEST, Outcome("feasible"), placements=places({"w#1": place("b", 2), "w#0": place("a")}))
+    current = current_of(plan)
+    assert current.replicas == (
+        PresentReplica(ReplicaId("w", "", 0), "a"),
+        PresentReplica(ReplicaId("w", "", 1), "b", (2,)),
+    )
+    assert current.elapsed == {}
+
+
+@pytest.mark.limits
+def test_a_plan_of_100_000_rows_reads_back_in_time() -> None:
+    replicas = (ReplicaId(f"t/w{i // 1000}", "", i % 1000) for i in range(100_000))
+    rows = {replica: Place(f"gpu-{i % 12_500:05d}", (i % 8,)) for i, replica in enumerate(replicas)}
+    plan = Plan("big", DIGEST, Outcome("feasible"), placements=rows)
+    text = write(plan)
+    start = time.process_time()
+    assert read(text, "plan.yaml") == plan
+    assert time.process_time() - start < 8

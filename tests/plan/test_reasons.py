@@ -1,0 +1,147 @@
+"""Reasons for what is left out are facts of the plan, the dominant one first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from tests.support.plans import plan_for
+from tests.support.specs import make_spec, node, place, places, policy, request, role, workload
+
+from dovetail.plan import Status
+from dovetail.rules.move import Move
+from dovetail.rules.quota import Quota
+from dovetail.rules.require import Forbid, Require
+from dovetail.rules.separate import Separate
+from dovetail.rules.spread import Spread
+from dovetail.spec import Node, NodeSelector, Policy, Taint, Workload
+
+
+def reasons(
+    nodes: list[Node],
+    work: list[Workload],
+    rows: Mapping[str, tuple[str, tuple[int, ...]]] | None = None,
+    policies: list[Policy] | None = None,
+    status: Status = "optimal",
+) -> dict[str, tuple[str, ...]]:
+    spec = make_spec(nodes, work, policies or [])
+    plan = plan_for(spec, places({key: place(name, *gpus) for key, (name, gpus) in (rows or {}).items()}), status)
+    return {name: result.reasons for name, result in plan.admitted.items()}
+
+
+W = workload("w", 1, gpus=2)
+HIGH = workload("high", 2, gpus=2, priority=9)
+PEER = workload("peer", 2, gpus=2)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "work", "codes"),
+    [
+        ([node("n", 0)], W, ("DT4101",)),
+        ([node("n", 4)], workload("w", gpus=1, accelerators=("L4",)), ("DT4101",)),
+        ([node("n", 1)], W, ("DT4101",)),
+        ([node("n", 1), node("m", 1)], W, ("DT4102",)),
+        ([node("n", 2, failed_gpus=frozenset({0}))], W, ("DT4101",)),
+        ([node("n", 2, cpu=500)], W, ("DT4103",)),
+        ([node("n", 2, memory=500)], W, ("DT4104",)),
+        ([node("n", 2)], workload("w", gpus=2, resources={"rdma": 1}), ("DT4104",)),
+        ([node("n", 2, cordoned=True)], W, ("DT4105",)),
+        ([node("n", 2, down=True)], W, ("DT4105",)),
+        ([node("n", 2, taints=(Taint("keep"),)), node("m", 1)], W, ("DT4105",)),
+        ([node("n", 1, cordoned=True)], W, ("DT4101",)),
+        ([node("n", 2, mechanism="devicePlugin")], workload("w", share=100), ("DT4109",)),
+        ([node("n", 0, cpu=500)], workload("w"), ("DT4103",)),
+        ([node("n", 0, memory=500)], workload("w"), ("DT4104",)),
+    ],
+)
+@pytest.mark.parametrize("status", ["optimal", "feasible"])
+def test_what_no_empty_cluster_could_take(
+    nodes: list[Node], work: Workload, codes: tuple[str, ...], status: Status
+) -> None:
+    assert reasons(nodes, [work], status=status) == {"w": codes}
+
+
+def test_capacity_taken_by_higher_priority() -> None:
+    found = reasons([node("n", 4)], [W, HIGH], {"high#0": ("n", (0, 1)), "high#1": ("n", (2, 3))})
+    assert found == {"w": ("DT4101", "DT4107")}
+
+
+def test_capacity_taken_by_equals_does_not_outrank() -> None:
+    found = reasons([node("n", 4)], [W, PEER], {"peer#0": ("n", (0, 1)), "peer#1": ("n", (2, 3))})
+    assert found == {"w": ("DT4101",)}
+
+
+def test_free_gpus_on_no_single_node() -> None:
+    work = [W, workload("one", 2, gpus=1, priority=9)]
+    found = reasons([node("n", 2), node("m", 2)], work, {"one#0": ("n", (0,)), "one#1": ("m", (0,))})
+    assert found == {"w": ("DT4102", "DT4107")}
+
+
+def test_a_share_that_fits_no_single_gpu() -> None:
+    work = [workload("s", 3, share=600)]
+    assert reasons([node("n", 2)], work, {"s#0": ("n", (0,)), "s#1": ("n", (1,))}) == {"s": ("DT4102",)}
+
+
+def test_cpu_and_memory_taken() -> None:
+    work = [W, workload("c", 1, cpu=5500, memory=0)]
+    assert reasons([node("n", 2, cpu=6000)], work, {"c#0": ("n", ())}) == {"w": ("DT4103",)}
+    work = [W, workload("c", 1, memory=5500, cpu=0)]
+    assert reasons([node("n", 2, memory=6000)], work, {"c#0": ("n", ())}) == {"w": ("DT4104",)}
+
+
+def test_nothing_is_claimed_to_be_final_while_the_band_is_open() -> None:
+    rows = {"high#0": ("n", (0, 1)), "high#1": ("n", (2, 3))}
+    assert reasons([node("n", 4)], [W, HIGH], rows, status="feasible") == {"w": ("DT4100", "DT4101", "DT4107")}
+
+
+def test_a_place_that_was_not_taken_is_not_explained_away() -> None:
+    assert reasons([node("n", 4)], [W], status="feasible") == {"w": ("DT4100",)}
+
+
+def test_a_gang_that_fits_in_part() -> None:
+    gang = workload("g", 3, gpus=2, type="gang")
+    assert reasons([node("n", 4)], [gang]) == {"g": ("DT4108",)}
+    assert reasons([node("n", 4)], [workload("g", 4, gpus=2, min_replicas=3)]) == {"g": ("DT4108",)}
+
+
+def test_a_gang_that_fits_only_over_two_accelerators() -> None:
+    nodes = [node("n", 2), node("m", 2, accelerator="L4")]
+    gang = workload("g", 2, gpus=2, type="gang")
+    assert reasons(nodes, [gang]) == {"g": ("DT4108",)}
+    mixed = workload("g", 2, gpus=2, type="gang", mix="any")
+    assert reasons(nodes, [mixed], status="feasible") == {"g": ("DT4100",)}
+
+
+def test_policies_that_close_every_node() -> None:
+    only = [policy("p", Require(), nodes=NodeSelector(names=("other",)))]
+    assert reasons([node("n", 4), node("other", 0)], [W], policies=only) == {"w": ("DT4106",)}
+    never = [policy("p", Forbid(), nodes=NodeSelector(names=("n",)))]
+    assert reasons([node("n", 4)], [W], policies=never) == {"w": ("DT4106",)}
+
+
+def test_quotas_forbid_one_replica_and_a_gang() -> None:
+    quota = [policy("q", Quota((("gpus", 3000),)))]
+    assert reasons([node("n", 8)], [PEER], {"peer#0": ("n", (0, 1))}, quota) == {"peer": ("DT4106",)}
+    assert reasons([node("n", 8)], [workload("g", 2, gpus=2, type="gang")], policies=quota) == {"g": ("DT4106",)}
+
+
+def test_soft_policies_forbid_nothing() -> None:
+    soft = [policy("q", Quota((("gpus", 1000),)), enforcement=1)]
+    assert reasons([node("n", 8)], [W], policies=soft, status="feasible") == {"w": ("DT4100",)}
+
+
+def test_policies_are_named_only_when_every_place_is_forbidden() -> None:
+    apart = [policy("s", Separate("workload", "node"))]
+    rows = {"peer#0": ("n", (0, 1)), "peer#1": ("n", (2, 3))}
+    assert reasons([node("n", 8)], [W, PEER], rows, apart) == {"w": ("DT4106",)}
+    assert reasons([node("n", 8), node("m", 8)], [W, PEER], rows, apart, "feasible") == {"w": ("DT4100",)}
+
+
+def test_spread_forbids_a_second_replica_on_a_node() -> None:
+    spread = [policy("s", Spread("node", max_per_domain=1)), policy("m", Move(max_moves=0))]
+    assert reasons([node("n", 8)], [PEER], {"peer#0": ("n", (0, 1))}, spread) == {"peer": ("DT4106",)}
+
+
+def test_roles_are_told_apart() -> None:
+    gang = workload("g", type="gang", roles=[role("gpu", 1, request(1)), role("rdma", 1, request(rdma=1))])
+    assert reasons([node("n", 2)], [gang]) == {"g": ("DT4104",)}

@@ -1,0 +1,273 @@
+"""For each check of `verify`, a way to break exactly that in a valid plan.
+
+A mutation that changes places finishes the plan anew, so that the plan tells the truth about its bad places; one that
+changes a claim leaves the places alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from tests.support.plans import plan_for
+from tests.support.specs import make_spec, node, place, places, policy, replica, request, role, workload
+
+from dovetail.placement import Place
+from dovetail.plan import AdmissionResult, Outcome, Plan, SecondOpinion
+from dovetail.rules.move import Move
+from dovetail.rules.quota import Quota
+from dovetail.rules.require import Forbid
+from dovetail.rules.spread import Spread
+from dovetail.spec import NodeSelector, Spec, Taint, WorkloadSelector
+
+A100 = "A100-40GB"
+RUNNING = {
+    "y/run#0": place("cordoned", 0),
+    "y/lost#0": place("failed", 0),
+    "y/pinned#0": place("small", 2),
+    "z/spot#0": place("small", 3),
+}
+PLACES = {
+    "x/gang.lead#0": place("big", 0),
+    "x/gang.work#0": place("big", 1),
+    "x/svc#0": place("big", 2),
+    "x/svc#1": place("failed", 1),
+    "x/svc#2": place("failed", 2),
+    "y/run#0": place("cordoned", 0),
+    "y/lost#0": place("big", 3),
+    "y/pinned#0": place("small", 2),
+    "y/share#0": place("small", 0),
+    "y/share#1": place("small", 0),
+    "y/share#2": place("small", 1),
+    "y/vram#0": place("small", 0),
+    "y/vram#1": place("small", 1),
+    "z/spot#0": place("small", 3),
+    "z/only#0": place("small", 1),
+    "z/cpu#0": place("host"),
+    "z/cpu#1": place("host"),
+    "z/more#0": place("big"),
+    "z/mem#0": place("big"),
+    "z/rdma#0": place("big"),
+}
+
+
+@cache
+def base() -> tuple[Spec, Plan]:
+    """Return a Spec with faults, cordons, pins, a move budget and running work, and a valid plan called optimal."""
+    spec = make_spec(
+        [
+            node("big", 5, resources={"rdma": 1}, price=1_000_000),
+            node("failed", 4, failed_gpus=frozenset({0})),
+            node("small", 6, accelerator=A100, price=2_000_000),
+            node("plugin", 2, mechanism="devicePlugin"),
+            node("cordoned", 2, cordoned=True),
+            node("tainted", 2, taints=(Taint("keep"),)),
+            node("down", 2, down=True),
+            node("host", 0, cpu=2000),
+            node("tiny", 0, memory=10_000),
+        ],
+        [
+            workload("x/gang", type="gang", priority=100, roles=[role(r, 1, request(1)) for r in ("lead", "work")]),
+            workload("x/svc", 3, type="service", gpus=1, priority=100, min_replicas=2),
+            workload("y/run", 1, gpus=1, priority=100, checkpoint_every=3_600_000),
+            workload("y/lost", 1, gpus=1, priority=100),
+            workload("y/pinned", 1, gpus=1, priority=100, movable=False),
+            workload("y/share", 3, share=(400, 3000), priority=100, observed=100),
+            workload("y/vram", 2, share=(100, 30_000), priority=100),
+            workload("z/spot", 1, gpus=1, preemptible=True),
+            workload("z/only", 1, share=(100, 1000), accelerators=(A100,)),
+            workload("z/cpu", 2),
+            workload("z/more", 1),
+            workload("z/mem", 1, memory=50_000),
+            workload("z/rdma", 1, resources={"rdma": 1}),
+            workload("z/huge", 1, gpus=8),
+        ],
+        [
+            policy("budget", Move(max_moves=1)),
+            policy(
+                "not-on-small",
+                Forbid(),
+                workloads=WorkloadSelector(names=("x/svc",)),
+                nodes=NodeSelector(names=("small",)),
+            ),
+            policy("quota", Quota((("gpus", 6000),)), workloads=WorkloadSelector(namespaces=("x",))),
+            policy(
+                "spread",
+                Spread("node", max_per_domain=1),
+                workloads=WorkloadSelector(names=("x/svc",)),
+                enforcement=3,
+            ),
+            policy(
+                "told",
+                Spread("node", max_per_domain=1),
+                workloads=WorkloadSelector(tenants=("y",)),
+                enforcement="audit",
+            ),
+        ],
+        running=RUNNING,
+    )
+    return spec, plan_for(spec, places(PLACES))
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A broken plan, the check that must be named, and those that necessarily fall with it."""
+
+    check: str
+    make: Callable[[], tuple[Spec, Plan]]
+    also: frozenset[str] = frozenset()
+    label: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.check}{self.label and '-'}{self.label}"
+
+
+def move(check: str, rows: Mapping[str, Place | None], *also: str, label: str = "") -> Mutation:
+    """Return a mutation that puts replicas elsewhere, or nowhere."""
+
+    def make() -> tuple[Spec, Plan]:
+        spec, _ = base()
+        changed = {**PLACES, **rows}
+        return spec, plan_for(spec, places({key: where for key, where in changed.items() if where is not None}))
+
+    return Mutation(check, make, frozenset(also), label)
+
+
+def row(check: str, text: str, where: Place) -> Mutation:
+    """Return a mutation that writes a row into the finished plan: such a row cannot be measured."""
+
+    def make() -> tuple[Spec, Plan]:
+        spec, plan = base()
+        return spec, replace(plan, placements={**plan.placements, replica(text): where})
+
+    return Mutation(check, make, label=f"{text}")
+
+
+def claim(check: str, change: Callable[[Plan], dict[str, Any]], *also: str, label: str = "") -> Mutation:
+    """Return a mutation of what the plan says about itself."""
+
+    def make() -> tuple[Spec, Plan]:
+        spec, plan = base()
+        return spec, replace(plan, **change(plan))
+
+    return Mutation(check, make, frozenset(also), label)
+
+
+def tier(name: str, **changes: Any) -> Callable[[Plan], dict[str, Any]]:
+    """Return a change of one tier; integers are added to what is there."""
+
+    def change(plan: Plan) -> dict[str, Any]:
+        def changed(result: Any) -> Any:
+            fields = {k: getattr(result, k) + v if isinstance(v, int) else v for k, v in changes.items()}
+            return replace(result, **fields)
+
+        return {"tiers": tuple(changed(t) if t.name == name else t for t in plan.tiers)}
+
+    return change
+
+
+def feasible(change: Callable[[Plan], dict[str, Any]]) -> Callable[[Plan], dict[str, Any]]:
+    """Return a change that also takes back the claim of being optimal."""
+    return lambda plan: {**change(plan), "outcome": Outcome("feasible")}
+
+
+def evicted_for_nothing() -> tuple[Spec, Plan]:
+    """Return a plan that evicts preemptible work while only the same priority gains."""
+    spec = make_spec(
+        [node("n", 2)],
+        [
+            workload("high", 1, gpus=1, priority=9),
+            workload("spot", 1, gpus=1, preemptible=True),
+            workload("wish", 1, gpus=1),
+        ],
+        running={"high#0": place("n", 0), "spot#0": place("n", 1)},
+    )
+    return spec, plan_for(spec, places({"high#0": place("n", 0), "wish#0": place("n", 1)}))
+
+
+def opinion(**tiers: int | None) -> SecondOpinion:
+    """Return an engine's opinion that claims to agree."""
+    return SecondOpinion("other", True, tiers)
+
+
+def _figure(key: str) -> Mutation:
+    return claim("summary", lambda plan: {"summary": {**plan.summary, key: plan.summary[key] + 1}}, label=key)
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    claim("digest", lambda plan: {"inputs": "sha256:" + 64 * "0"}),
+    claim("outcome", lambda plan: {"outcome": Outcome("infeasible")}),
+    claim("outcome", lambda plan: {"outcome": Outcome("unknown")}, label="unknown"),
+    claim("outcome", lambda plan: {"conflict": ("quota",)}, label="conflict"),
+    row("replicas-exist", "x/svc#3", place("big", 4)),
+    row("replicas-exist", "x/nobody#0", place("big", 4)),
+    row("replicas-exist", "x/gang.other#0", place("big", 4)),
+    row("nodes-exist", "x/svc#0", place("nowhere", 0)),
+    row("gpu-indices", "x/svc#0", place("big", 5)),
+    row("gpu-indices", "z/cpu#0", place("host", 0)),
+    row("gpu-indices", "x/svc#0", place("big", 4, 4)),
+    move("health", {"x/svc#0": place("failed", 0)}, label="gpu"),
+    move("health", {"x/svc#0": place("down", 0)}, label="node"),
+    move("gpu-count", {"x/svc#2": place("failed", 2, 3)}, label="more"),
+    move("gpu-count", {"x/svc#2": place("failed")}, label="none"),
+    move("gpu-count", {"z/more#0": place("big", 4)}, label="cpu-only"),
+    move("cpu", {"z/more#0": place("host")}),
+    move("memory", {"z/mem#0": place("tiny")}),
+    move("resources", {"z/rdma#0": place("failed")}),
+    move("whole-gpus", {"x/svc#0": place("failed", 1)}),
+    move("whole-gpus", {"y/share#2": place("big", 0)}, label="share"),
+    move("share-compute", {"y/share#2": place("small", 0)}),
+    move("share-memory", {"y/vram#1": place("small", 0)}),
+    move("accelerators", {"z/only#0": place("failed", 3)}),
+    move("mechanism", {"y/share#2": place("plugin", 0)}),
+    move("taints", {"x/svc#0": place("tainted", 0)}),
+    move("cordons", {"x/svc#0": place("cordoned", 1)}),
+    move("cordons", {"y/run#0": place("cordoned", 1)}, label="shuffled"),
+    move("atomic", {"x/gang.work#0": None}),
+    move("least-replicas", {"x/svc#1": None, "x/svc#2": None}),
+    move("mix", {"x/gang.work#0": place("small", 4)}),
+    move("protected", {"y/run#0": None}),
+    move("fixed", {"y/pinned#0": place("small", 4)}),
+    Mutation("retained", evicted_for_nothing),
+    move("hard-policies", {"x/svc#0": place("small", 4)}, label="forbid"),
+    move("hard-policies", {"y/run#0": place("big", 4), "z/spot#0": place("small", 4)}, label="budget"),
+    claim("policy-results", lambda plan: {"policies": {**plan.policies, "told": plan.policies["quota"]}}),
+    claim(
+        "policy-results",
+        lambda plan: {"policies": {k: v for k, v in plan.policies.items() if k != "quota"}},
+        label="gone",
+    ),
+    claim("policy-results", lambda plan: {"policies": {**plan.policies, "new": plan.policies["quota"]}}, label="new"),
+    claim("tier-names", lambda plan: {"tiers": plan.tiers[:-1]}, label="dropped"),
+    claim("tier-names", lambda plan: {"tiers": (*plan.tiers, replace(plan.tiers[-1], name="new"))}, label="new"),
+    claim(
+        "tier-names",
+        feasible(lambda plan: {"tiers": (*plan.tiers[:-2], plan.tiers[-1], replace(plan.tiers[-2], given={}))}),
+        "given",
+        label="order",
+    ),
+    claim("tier-names", tier("cost", unit="pennies"), label="unit"),
+    claim("tier-values", tier("cost", value=1, bound=1)),
+    claim("tier-bounds", feasible(tier("cost", bound=1))),
+    claim("tier-bounds", feasible(tier("cost", sense="max", bound=-1)), "tier-names", label="sense"),
+    claim("tier-proofs", tier("cost", proof="trivial")),
+    claim("tier-proofs", tier("cost", proof="none"), label="none"),
+    claim("tier-proofs", feasible(tier("cost", bound=None)), label="no-bound"),
+    claim("given", tier("cost", given={"admitted[100]": 1})),
+    claim("given", tier("admitted[100]", given={"cost": 3_000_000}), label="later"),
+    claim("optimal", tier("cost", bound=-1)),
+    claim("second-opinion", lambda plan: {"second_opinion": opinion(cost=1)}),
+    *(_figure(key) for key in base()[1].summary),
+    claim("summary", lambda plan: {"summary": {k: v for k, v in plan.summary.items() if k != "moves"}}, label="gone"),
+    claim("admitted", lambda plan: {"admitted": {}}, label="gone"),
+    claim(
+        "admitted", lambda plan: {"admitted": {"z/huge": AdmissionResult("none", 0, 1, ("DT4106",))}}, label="reason"
+    ),
+    claim(
+        "admitted",
+        lambda plan: {"admitted": {**plan.admitted, "x/svc": AdmissionResult("partial", 2, 3)}},
+        label="new",
+    ),
+)

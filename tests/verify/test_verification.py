@@ -1,0 +1,142 @@
+"""What a verification says, as a value, a document and a text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.support.plans import plan_for
+from tests.support.specs import make_spec, node, place, places, policy, workload
+from tests.verify.mutators import base
+
+from dovetail.plan import Outcome, Plan, SecondOpinion, Status, finish
+from dovetail.rules import context_of
+from dovetail.rules.admission import Admission
+from dovetail.rules.quota import Quota
+from dovetail.verify import Finding, Verification, lines, to_document, verify
+from dovetail.verify.model import CheckResult
+
+
+def failed(verification: Verification) -> set[str]:
+    return {check.name for check in verification.checks if not check.ok}
+
+
+def test_a_stale_plan_is_not_broken_and_is_asked_nothing_else() -> None:
+    spec, plan = base()
+    verification = verify(spec, replace(plan, inputs="sha256:" + 64 * "0", summary={}))
+    assert verification.stale
+    assert verification.broken == ()
+    assert not verification.ok
+    assert [check.name for check in verification.checks if check.ran] == ["digest"]
+    assert next(lines(verification)).startswith("stale")
+
+
+def test_scaling_a_workload_makes_a_plan_stale() -> None:
+    spec, plan = base()
+    scaled = make_spec(spec.cluster.nodes, [*spec.workloads[:-1], workload("z/spot", 2, gpus=1, preemptible=True)])
+    assert verify(scaled, plan).stale
+
+
+def test_sums_are_left_out_where_rows_name_what_does_not_exist() -> None:
+    spec, plan = base()
+    verification = verify(
+        spec, replace(plan, placements={**plan.placements, **places({"x/nobody#0": place("gone")})})
+    )
+    assert failed(verification) == {"replicas-exist", "nodes-exist"}
+    assert not any(check.ran for check in verification.checks if check.name == "cpu")
+    assert verification.tiers == ()
+    assert any("left out" in line for line in lines(verification))
+
+
+def test_tiers_are_told_as_claimed_and_as_recomputed() -> None:
+    spec, plan = base()
+    assert [tier.name for tier in verify(spec, plan).tiers] == [tier.name for tier in plan.tiers]
+    lied = replace(plan, tiers=(*plan.tiers[:-1], replace(plan.tiers[-1], value=7)))
+    told = verify(spec, lied).tiers[-1]
+    assert (told.name, told.claimed, told.recomputed, told.ok) == ("cost", 7, 3_000_000, False)
+
+
+def test_a_document_names_what_breaks_a_check() -> None:
+    spec, plan = base()
+    document = to_document(verify(spec, replace(plan, summary={**plan.summary, "moves": 9})))
+    assert document["spec"]["ok"] is False
+    assert document["spec"]["stale"] is False
+    broken = [check for check in document["spec"]["checks"] if not check["ok"]]
+    assert broken == [
+        {"name": "summary", "ok": False, "code": "DT3801", "detail": "is told as 9, is 0", "subjects": ["moves"]}
+    ]
+
+
+def test_an_outcome_without_a_plan_verifies() -> None:
+    spec, _ = base()
+    statuses: tuple[Status, ...] = ("infeasible", "unknown")
+    for status in statuses:
+        plan = finish(
+            context_of(spec), {}, (), Outcome(status), conflict=("quota",) if status == "infeasible" else ()
+        )
+        assert verify(spec, plan).ok
+
+
+def test_a_conflict_names_policies_of_the_documents() -> None:
+    spec, _ = base()
+    plan = finish(context_of(spec), {}, (), Outcome("infeasible"), conflict=("nobody",))
+    assert failed(verify(spec, plan)) == {"outcome"}
+
+
+def test_an_agreeing_second_opinion_holds() -> None:
+    spec, plan = base()
+    opinion = SecondOpinion("other", True, {tier.name: tier.value for tier in plan.tiers})
+    assert verify(spec, replace(plan, second_opinion=opinion)).ok
+    assert verify(spec, replace(plan, second_opinion=SecondOpinion("other", True, {"cost": None}))).ok
+
+
+def test_a_long_list_of_findings_is_cut_in_text_and_whole_in_documents() -> None:
+    many = tuple(Finding(f"n{index}", "is bad") for index in range(30))
+    verification = Verification("p", "a", "a", (CheckResult("cpu", "DT3201", many),))
+    assert list(lines(verification))[-1] == "    and 10 more"
+    assert len(to_document(verification)["spec"]["checks"][0]["subjects"]) == 30
+
+
+def test_today_excuses_a_hard_policy_as_far_as_it_is_broken_already() -> None:
+    def planned(*, admitted: int) -> tuple[Plan, Verification]:
+        spec = make_spec(
+            [node("n", 4)],
+            [workload("w", 4, gpus=1)],
+            [policy("q", Quota((("gpus", 1000),)))],
+            running={"w#0": place("n", 0), "w#1": place("n", 1)},
+        )
+        plan = plan_for(spec, places({f"w#{i}": place("n", i) for i in range(admitted)}))
+        return plan, verify(spec, plan)
+
+    plan, verification = planned(admitted=2)
+    assert verification.ok
+    assert (plan.policies["q"].result, plan.policies["q"].violation, plan.policies["q"].excused) == (
+        "pass",
+        1000,
+        1000,
+    )
+    plan, verification = planned(admitted=3)
+    assert failed(verification) == {"hard-policies"}
+    assert plan.policies["q"].result == "fail"
+
+
+def test_preemptible_work_may_go_where_a_higher_priority_gains_or_a_policy_is_mended() -> None:
+    nodes = [node("n", 1)]
+    work = [workload("high", 1, gpus=1, priority=9), workload("spot", 1, gpus=1, preemptible=True)]
+    running = {"spot#0": place("n", 0)}
+    gains = make_spec(nodes, work, running=running)
+    assert verify(gains, plan_for(gains, places({"high#0": place("n", 0)}))).ok
+    mends = make_spec(nodes, work[1:], [policy("none", Quota((("gpus", 0),)))], running=running)
+    assert verify(mends, plan_for(mends, {})).ok
+    idle = make_spec(nodes, work, running=running)
+    assert failed(verify(idle, plan_for(idle, {}))) == {"retained"}
+
+
+def test_a_hard_admission_may_cost_preemptible_work_its_place() -> None:
+    spec = make_spec(
+        [node("n", 1)],
+        [workload("must", 1, gpus=1), workload("spot", 1, gpus=1, preemptible=True)],
+        [policy("all", Admission(), workloads=None)],
+        running={"spot#0": place("n", 0)},
+    )
+    names = failed(verify(spec, plan_for(spec, places({"must#0": place("n", 0)}))))
+    assert "retained" not in names
