@@ -55,7 +55,7 @@ def read_accelerators(documents: Iterable[Document], log: Log) -> Models:
 
 def _taken(places: Mapping[str, Cursor], name: str, other: str, alias: str, index: int) -> None:
     if name in places:
-        here = list(places[name].items("aliases"))[index]
+        here = places[name].item("aliases", index)
         here.fault("DT1305", f"'{alias}' already stands for the accelerator '{other}'")
     else:
         # A document took the id or alias of a catalogue entry that it does not replace.

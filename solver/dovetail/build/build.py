@@ -22,6 +22,7 @@ from dovetail.build.selectors import Known
 from dovetail.build.waivers import read_waivers
 from dovetail.build.workloads import read_workloads
 from dovetail.documents import Document, DocumentSet
+from dovetail.documents.source import collector_paused
 from dovetail.faults import Fault
 from dovetail.spec import Current, Spec
 
@@ -52,6 +53,11 @@ def build(documents: DocumentSet, *, current: Current | None = None, as_of: dt.d
 
 def assemble(documents: DocumentSet, *, current: Current | None = None, as_of: dt.date) -> Built:
     """Return what `build` returns, with its warnings; those of reading the documents are not among them."""
+    with collector_paused():
+        return _assembled(documents, current, as_of)
+
+
+def _assembled(documents: DocumentSet, current: Current | None, as_of: dt.date) -> Built:
     log = Log()
     place = check_identity(documents, log)
     if place is None:

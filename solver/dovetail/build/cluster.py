@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from dovetail.spec import Cluster, Node, NodeGroup, Taint
 from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
 
 MOST_NODES: Final = 200_000
+_MOST_LEVELS: Final = 16
 _RESERVED_LEVELS: Final = (GPU_LEVEL, "island", "socket")
 _CAPACITIES: Final[Mapping[str, tuple[Callable[[Any], int], Callable[[Any], int]]]] = {
     "cpu": (parse_cpu, parse_cpu),
@@ -44,23 +45,26 @@ def read_cluster(document: Document, here: Cursor, models: Models) -> Cluster:
     levels = _levels(here)
     reader = _Reader(models, levels, dict(here.fields("nodes")))
     nodes: list[Node] = []
-    groups: list[NodeGroup] = []
+    groups: dict[str, NodeGroup] = {}
     for group in here.items("nodeGroups"):
-        if any(group.raw("name") == other.name for other in groups):
-            group["name"].fault("DT1307", f"the node group '{group.raw('name')}' is declared twice")
-        found = _group(reader, group)
-        groups.append(found[0])
-        nodes += found[1]
+        name = group.raw("name")
+        if name in groups:
+            group["name"].fault("DT1307", f"the node group '{name}' is declared twice")
+        groups[name], found = _group(reader, group)
+        nodes += found
     for name, override in reader.overrides.items():
         if name not in reader.owner:
             hint = override.log.suggest(name, reader.owner)
             override.fault("DT1308", f"there is no node '{name}'", hint, of_key=True)
-    return Cluster(document.name, levels, tuple(nodes), tuple(groups))
+    return Cluster(document.name, levels, tuple(nodes), tuple(groups.values()))
 
 
 def _levels(here: Cursor) -> tuple[str, ...]:
     """Return the levels, outermost first; always such that they end in `node`."""
     found: list[str] = []
+    if len(here.raw("levels", ())) > _MOST_LEVELS:
+        here["levels"].fault("DT1420", f"a cluster has at most {_MOST_LEVELS} levels")
+        return (NODE_LEVEL,)
     for level in here.items("levels"):
         name = level.raw("name")
         if name in found:
@@ -81,8 +85,11 @@ def _group(reader: _Reader, group: Cursor) -> tuple[NodeGroup, list[Node]]:
     template = _template(reader, group)
     labels = [_labels(reader, template, name) for name in names]
     domains = place_nodes(group, reader.levels, names, labels)
+    # Not `replace`, which takes ten times as long, and clusters have many nodes.
+    shared = {spot.name: getattr(template, spot.name) for spot in fields(template)}
+    make = partial(Node, **shared)
     nodes = [
-        _node(reader, replace(template, name=name, labels=labels[index], domains=domains[index]))
+        _node(reader, make(name=name, labels=labels[index], domains=domains[index]))
         for index, name in enumerate(names)
     ]
     kept = replace(template, domains=_common(domains))

@@ -12,25 +12,32 @@ from dovetail.faults import FaultLog, Severity, nearest
 from dovetail.quantities import QuantityError
 
 _COMPARISONS: Final = 200_000
-_EXPANDED: Final = 2_000_000
+_EXPANDED: Final = 1_000_000
+_SELECTED: Final = 500_000
 
 V = TypeVar("V")
 
 
 @dataclass(slots=True)
 class Log(FaultLog):
-    """Faults of a build, and how much effort may still go into suggestions and into names spelt out.
+    """Faults of a build, and how much effort may still go into suggestions, names spelt out, and warnings.
 
-    Both efforts are bounded, so that no document of hostile shape takes long.
+    Each effort is bounded, so that no document of hostile shape takes long.
     """
 
     comparisons_left: int = _COMPARISONS
     expanded_left: int = _EXPANDED
+    selections_left: int = _SELECTED
 
     @property
     def size(self) -> int:
         """How many faults there are so far, so that what follows from a fault need not be told as well."""
         return len(self._faults)
+
+    def may_select(self, candidates: int) -> bool:
+        """Tell whether a selector may be tried on so many candidates, only to warn where it selects none."""
+        self.selections_left -= candidates
+        return self.selections_left >= 0
 
     def suggest(self, word: str, choices: Iterable[str]) -> str | None:
         """Return the hint that names the nearest choice, None where none is near or effort is spent."""
@@ -72,8 +79,12 @@ class Cursor:
 
     def items(self, key: str) -> Iterator[Cursor]:
         """Yield the entries of the list under a key; nothing where it is left out."""
-        for index, value in enumerate(self.value.get(key, ())):
-            yield Cursor(self.document, self.log, value, (*self.path, key, index))
+        for index in range(len(self.value.get(key, ()))):
+            yield self.item(key, index)
+
+    def item(self, key: str, index: int) -> Cursor:
+        """Return one entry of the list under a key."""
+        return Cursor(self.document, self.log, self.value[key][index], (*self.path, key, index))
 
     def fault(self, code: str, message: str, hint: str | None = None, *, of_key: bool = False) -> None:
         """Add a fault at this value, or at its key."""

@@ -103,9 +103,8 @@ def _by_ranges(layer: _Layer, here: Cursor) -> list[str] | None:
     found: list[str | None] = [None] * len(layer.names)
     for key, names in here.fields():
         lists = [names] if isinstance(names.value, str) else list(_entries(names))
-        for each in lists:
-            _claim(layer, each, key, index_of, found)
-        _check_path(layer, names, key, found)
+        claimed = [index for each in lists for index in _claim(layer, each, key, index_of, found)]
+        _check_path(layer, names, key, claimed)
     missing = [name for name, part in zip(layer.names, found, strict=True) if part is None]
     if missing:
         here.fault("DT1412", f"{_some(missing)} in no {layer.level}", of_key=True)
@@ -116,30 +115,31 @@ def _entries(here: Cursor) -> Iterable[Cursor]:
     return (Cursor(here.document, here.log, v, (*here.path, i)) for i, v in enumerate(here.value))
 
 
-def _claim(layer: _Layer, here: Cursor, key: str, index_of: Mapping[str, int], found: list[str | None]) -> None:
+def _claim(layer: _Layer, here: Cursor, key: str, index_of: Mapping[str, int], found: list[str | None]) -> list[int]:
+    """Put the nodes listed here into a domain, and return their indices."""
     names = spelt_out(here, len(layer.names), f"the group '{layer.group}' has")
     strangers = [name for name in names if name not in index_of]
     if strangers:
         hint = here.log.suggest(strangers[0], layer.names)
         here.fault("DT1413", f"{_some(strangers)} not in the group '{layer.group}'", hint)
     twice = []
-    for index in (index_of[name] for name in names if name in index_of):
+    claimed = [index_of[name] for name in names if name in index_of]
+    for index in claimed:
         if found[index] is not None:
             twice.append(layer.names[index])
         found[index] = key
     if twice:
         here.fault("DT1414", f"{_some(twice)} in more than one {layer.level}")
+    return claimed
 
 
-def _check_path(layer: _Layer, here: Cursor, key: str, found: Sequence[str | None]) -> None:
+def _check_path(layer: _Layer, here: Cursor, key: str, claimed: Sequence[int]) -> None:
     """Hold a range that is named by a whole path to that path."""
     outer, slash, _ = key.rpartition("/")
-    if not slash:
-        return
-    for name, part, parent in zip(layer.names, found, layer.parents, strict=True):
-        if part == key and parent != outer:
-            here.fault("DT1415", f"{name} is in '{parent}', and the path '{key}' says '{outer}'", of_key=True)
-            return
+    wrong = next((index for index in claimed if slash and layer.parents[index] != outer), None)
+    if wrong is not None:
+        message = f"{layer.names[wrong]} is in '{layer.parents[wrong]}', and the path '{key}' says '{outer}'"
+        here.fault("DT1415", message, of_key=True)
 
 
 def _from_label(layer: _Layer, here: Cursor) -> list[str] | None:

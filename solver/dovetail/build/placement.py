@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from dovetail.build.cursor import Cursor, Log, cursor, frozen
 from dovetail.documents import Document
 from dovetail.quantities import parse_duration
 from dovetail.spec import Current, PresentReplica, ReplicaId, Workload
 from dovetail.spec.identity import IdentityError, ReplicaRange, parse_range
+
+MOST_REPLICAS: Final = 1_000_000
 
 
 def read_current(document: Document, log: Log, workloads: Mapping[str, Workload] | None = None) -> Current:
@@ -18,19 +21,19 @@ def read_current(document: Document, log: Log, workloads: Mapping[str, Workload]
     ----------
     workloads : those declared, by id; where given, what runs of others gives a warning.
     """
-    here = cursor(document, log)
+    here, left = cursor(document, log), MOST_REPLICAS
     found: dict[ReplicaId, PresentReplica] = {}
     for text, row in here.fields("placements"):
-        replicas = _range(text, row)
+        replicas = _range(text, row, left)
         if replicas is None:
             continue
+        left -= replicas.size
         if workloads is not None:
             _warn_if_undeclared(replicas, row, workloads)
-        place = row.raw("node"), tuple(sorted(row.raw("gpus", ())))
-        twice = [replica for replica in replicas.replicas() if replica in found]
-        if twice:
-            row.fault("DT1702", f"the replica {twice[0]} has a place already", of_key=True)
-        found |= {replica: PresentReplica(replica, *place) for replica in replicas.replicas()}
+        node, gpus, before = row.raw("node"), tuple(sorted(row.raw("gpus", ()))), len(found)
+        found |= {replica: PresentReplica(replica, node, gpus) for replica in replicas.replicas()}
+        if len(found) < before + replicas.size:
+            row.fault("DT1702", f"{text} has a place already", of_key=True)
     elapsed = {}
     for workload, running in here.fields("running"):
         elapsed[workload] = running["elapsed"].quantity(parse_duration, 0)
@@ -39,17 +42,16 @@ def read_current(document: Document, log: Log, workloads: Mapping[str, Workload]
     return Current(tuple(found[replica] for replica in sorted(found)), frozen(elapsed))
 
 
-def _range(text: str, row: Cursor) -> ReplicaRange | None:
+def _range(text: str, row: Cursor, most: int) -> ReplicaRange | None:
     """Return the replicas that a row speaks of, None after a fault."""
     try:
         found = parse_range(text)
     except IdentityError as error:
         row.fault("DT1701", str(error), of_key=True)
         return None
-    if found.size > row.log.expanded_left:
-        row.fault("DT1703", f"{text} stands for {found.size:,} replicas", of_key=True)
+    if found.size > most:
+        row.fault("DT1703", f"{text} brings the replicas above {MOST_REPLICAS:,}", of_key=True)
         return None
-    row.log.expanded_left -= found.size
     return found
 
 

@@ -112,7 +112,9 @@ def _nodes(here: Cursor, cluster: Cluster) -> list[str]:
 def warn_if_no_workload(place: Cursor, selector: WorkloadSelector, known: Known) -> None:
     """Warn at a selector that selects no workload, with what was probably meant."""
     workloads = known.workloads.values()
-    if known.workloads and not any(selector.selects(workload) for workload in workloads):
+    if not workloads or not place.log.may_select(len(workloads)):
+        return
+    if not any(selector.selects(workload) for workload in workloads):
         place.warn("DT1911", "this selects no workload", _meant(place, selector, workloads), of_key=True)
 
 
@@ -128,7 +130,9 @@ def _meant(place: Cursor, selector: WorkloadSelector, workloads: Iterable[Worklo
 def warn_if_no_node(place: Cursor, selector: NodeSelector, known: Known) -> None:
     """Warn at a selector that selects no node, with what was probably meant."""
     nodes: Sequence[Node] = known.cluster.nodes
-    if nodes and not any(selector.selects(node) for node in nodes):
+    if not nodes or not place.log.may_select(len(nodes)):
+        return
+    if not any(selector.selects(node) for node in nodes):
         labels = {id(node.labels): node.labels for node in nodes}.values()
         hint = _label_hint(place, selector.match_labels, list(labels))
         place.warn("DT1912", "this selects no node", hint, of_key=True)

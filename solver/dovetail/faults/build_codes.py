@@ -69,6 +69,7 @@ CLUSTER: Final[Mapping[str, CodeInfo]] = {
     "DT1417": CodeInfo("level declared twice", "The topology levels of a cluster have different names."),
     "DT1418": CodeInfo("reserved level", "`gpu`, `island` and `socket` are levels inside every node."),
     "DT1419": CodeInfo("node is not the last level", "Levels go from the outermost to `node`, the last one."),
+    "DT1420": CodeInfo("too many levels", "A cluster has at most 16 topology levels, `node` included."),
 }
 
 WORKLOADS: Final[Mapping[str, CodeInfo]] = {
@@ -120,7 +121,7 @@ CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
         "not a replica", "A replica is written `[namespace/]workload[.role]#index`, a run of them `...#first-last`."
     ),
     "DT1702": CodeInfo("replica in two places", "Two rows, or a row and a range, place the same replica."),
-    "DT1703": CodeInfo("too many replicas", "The rows of a current state stand for at most two million replicas."),
+    "DT1703": CodeInfo("too many replicas", "The rows of a current state stand for at most a million replicas."),
     "DT1704": CodeInfo("two current states", "What runs today is told by one Placement document."),
 }
 
