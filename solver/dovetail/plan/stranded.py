@@ -34,7 +34,7 @@ def stranded(view: View) -> int:
     for node in spec.cluster.nodes:
         if node.down or node.cordoned:
             continue
-        key = _make_of(node)
+        key = make_of(node)
         if key not in usable:
             usable[key] = [c.role.request for c in classes if obstacle(c.workload, c.role, node) is None]
         total += _stranded_on(rooms.get(node.name) or Room(node, spec.accelerators), usable[key])
@@ -68,11 +68,11 @@ def _class_key(role: Role, tolerations: Iterable[Toleration]) -> object:
     return amounts, frozenset(role.accelerators), frozenset(tolerations)
 
 
-def _make_of(node: Node) -> object:
-    """Return what decides which classes may use a node."""
+def make_of(node: Node) -> object:
+    """Return what decides which roles a node could host; nodes of one make are alike while they are empty."""
     resources = tuple(sorted(node.resources.items()))
     hardware = (node.cpu, node.memory, resources, len(node.healthy_gpus()), node.accelerator, node.mechanism)
-    return hardware, node.taints
+    return hardware, node.taints, node.cordoned, node.down
 
 
 def _stranded_on(room: Room, requests: Iterable[Request]) -> int:
