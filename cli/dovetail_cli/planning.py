@@ -13,7 +13,7 @@ from dovetail.progress import Limits, Stop
 from dovetail_cli import files, interrupts, library, streams
 from dovetail_cli.exit_codes import Finding
 from dovetail_cli.options import Gaps
-from dovetail_cli.problems import usage
+from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.progress import Display, Timeline
 from dovetail_cli.project import Project
 from dovetail_cli.render.words import percent, printable
@@ -86,14 +86,24 @@ def check_gaps(task: Task) -> None:
 def _found(task: Task, timeline: Timeline, stop: Stop) -> Result:
     spec = task.project.spec
     plan = library.solve(spec, task.limits, hint=task.hint, reporter=timeline, stop=stop)
-    if plan.outcome.status in _WITHOUT_PLAN:
-        return Result(plan, None, (_WITHOUT_PLAN[plan.outcome.status],))
-    if task.second_opinion and not stop:
+    opinion: tuple[Finding, ...] = ()
+    if task.second_opinion and plan.outcome.status != "unknown" and not stop:
         timeline.phase("second opinion")
-        plan = replace(plan, second_opinion=library.second_opinion(spec, plan))
+        plan, opinion = _asked_again(task, plan, timeline, stop)
+    if plan.outcome.status in _WITHOUT_PLAN:
+        return Result(plan, None, (_WITHOUT_PLAN[plan.outcome.status], *opinion))
     timeline.phase("verify")
     verification = library.verify(spec, plan)
-    return Result(plan, verification, tuple(_findings(task, plan, verification)))
+    return Result(plan, verification, (*_findings(task, plan, verification), *opinion))
+
+
+def _asked_again(task: Task, plan: Plan, timeline: Timeline, stop: Stop) -> tuple[Plan, tuple[Finding, ...]]:
+    """Return the plan with a second opinion; one that cannot be had costs the exit code, never the plan."""
+    try:
+        return library.with_second_opinion(task.project.spec, plan, task.limits, stop), ()
+    except CommandError as error:
+        timeline.warning(error.message)
+        return plan, (error.finding,)
 
 
 def _findings(task: Task, plan: Plan, verification: Verification) -> Iterator[Finding]:
@@ -122,6 +132,7 @@ def _write(task: Task, result: Result, timeline: Timeline) -> None:
     """Write the plan, and times and logs beside it."""
     if task.out is None or result.verification is None or not result.verification.ok:
         return
+    timeline.finish()
     files.write(task.out, write(result.plan))
     log = {"version": __version__, "plan": result.plan.name, "inputs": result.plan.inputs, **timeline.to_document()}
     files.write(files.run_file(task.out), json.dumps(log, indent=2) + "\n")

@@ -49,6 +49,13 @@ class Timeline(Reporter):
     def __post_init__(self) -> None:
         self._started = self._phase_started = self.clock()
 
+    @classmethod
+    def starting(cls, phase: str) -> Timeline:
+        """Return a timeline whose first phase begins now."""
+        timeline = cls()
+        timeline.phase(phase)
+        return timeline
+
     def phase(self, name: str, detail: str = "") -> None:
         """Note that a phase begins, and how long the one before took."""
         with self._lock:

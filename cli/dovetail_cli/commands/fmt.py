@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from dovetail.documents import load_project
+from dovetail.documents.format import format_text
 from dovetail.plan import Plan, read, write
 from dovetail.plan.canonical import flow, text
 from dovetail_cli import files, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
-from dovetail_cli.formatting import formatted
 from dovetail_cli.plans import plan_text
 from dovetail_cli.render.words import printable
 
@@ -29,8 +29,8 @@ _NO_PLACES = "  placements: {}"
 def run(paths: _Paths = None, check: _Check = False, expand: _Expand = False) -> ExitCode:
     """Format files.
 
-    Documents keep their comments and their meaning: line ends, blanks and the order of apiVersion, kind, metadata and
-    spec are put right. Plans are written anew. JSON files are left alone.
+    Documents keep their comments and their meaning: white space and the order of apiVersion, kind, metadata and spec
+    are put right. Plans are written anew. JSON files are left alone.
     """
     changed = []
     for file in dict.fromkeys(_files(paths or ["."])):
@@ -57,7 +57,7 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
 
 def _formatted(before: str, file: str, *, expand: bool) -> str:
     if "\nkind: Plan\n" not in f"\n{before}":
-        return formatted(before, file)
+        return format_text(before, file)
     plan = read(before, file)
     return expanded(plan) if expand else write(plan)
 

@@ -68,12 +68,10 @@ def run(
     """
     shown = options.output(output, formats.PLAN)
     wanted = options.renderings(also or (), formats.PLAN)
-    if out is not None:
-        files.check_writable(out)
+    _check_out(out)
     accepted = options.gaps(gap or ())
     limits = Limits(options.seconds(time_limit), _positive(work), accepted.admitted or 0.0, fast)
-    timeline = Timeline()
-    timeline.phase("load")
+    timeline = Timeline.starting("load")
     try:
         before = read_plan(base) if base is not None else None
         question = project.Question(options.as_of(as_of), before, current, max_moves, tuple(pin or ()))
@@ -81,12 +79,16 @@ def run(
     except Refused as refused:
         return refusals.tell(refused, shown)
     project.tell_warnings(found)
-    hint = before.placements if before is not None else None
-    result = planning.run(planning.Task(found, limits, hint, accepted, second_opinion, out), timeline)
+    task = planning.Task(found, limits, before.placements if before else None, accepted, second_opinion, out)
+    result = planning.run(task, timeline)
     review = _review(result.plan, before, base or "", found, detail=detail)
     streams.publish(lambda name, screen: formats.of_plan(review, name, screen), shown, wanted)
-    changed = [Finding.CHANGED] if exit_code and _changes(review) else []
-    return first_of([*result.findings, *changed])
+    return first_of([*result.findings, *([Finding.CHANGED] if exit_code and _changes(review) else [])])
+
+
+def _check_out(out: str | None) -> None:
+    if out is not None:
+        files.check_writable(out)
 
 
 def _positive(work: float | None) -> float | None:

@@ -211,7 +211,7 @@ def text(words: str) -> str:
     return _SPECIAL.sub(_reference, safe) if not _PLAIN.fullmatch(safe) else safe
 
 
-_PLAIN = re.compile(r"(?:[A-Za-z0-9 ,()%/+=-]|:(?= )|\.(?=[0-9 ]|$))*")
+_PLAIN = re.compile(r"(?:[A-Za-z0-9 ,()%/+=-]|(?<= -)>(?= )|:(?= )|\.(?=[0-9 ]|$))*")
 
 
 def _reference(found: re.Match[str]) -> str:

@@ -137,6 +137,15 @@ def tier_rows(review: Review) -> list[tuple[str, ...]]:
     return [(*_tier_row(tier), _tier_change(tier, before.get(tier.name))) for tier in review.plan.tiers]
 
 
+def opinion(plan: Plan) -> Iterator[str]:
+    """Yield what an independent engine says, where it was asked."""
+    asked = plan.second_opinion
+    if asked is not None:
+        open_ones = sum(value is None for value in asked.tiers.values())
+        unknown = f"; it left {plural(open_ones, 'tier')} open" if open_ones else ""
+        yield f"second opinion: {asked.engine} {'agrees' if asked.agrees else 'DOES NOT AGREE'}{unknown}"
+
+
 def _tier_row(tier: TierResult) -> tuple[str, ...]:
     gap = "-" if tier.gap is None else percent(tier.gap)
     proof = tier.proof if not tier.relaxed else f"{tier.proof}, without {', '.join(tier.relaxed)}"
@@ -168,7 +177,7 @@ def words(change: Change) -> str:
     said = {
         "add": f"admitted ({change.why})" if change.why else "admitted",
         "remove": "no longer declared",
-        "move": plural(change.replicas, "replica") + (f": {change.why}" if change.why else ""),
+        "move": f"{plural(change.replicas, 'replica')} moved" + (f": {change.why}" if change.why else ""),
         "resize": change.why,
         "evict": f"{plural(change.replicas, 'replica')} evicted" + (f": {change.why}" if change.why else ""),
         "gone": f"{plural(change.replicas, 'replica')} lost: {change.why}",

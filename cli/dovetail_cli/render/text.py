@@ -21,18 +21,13 @@ def rendered(
     review: Review, screen: Screen = PLAIN, command: str = "plan", groups: Sequence[Group] | None = None
 ) -> str:
     """Return a plan, as a difference where there is a base, else as an overview, by groups where they are given."""
-    blocks = [
-        _head(review, command),
-        list(_figures(review, screen)),
-        failure_lines(review, screen),
-        _tiers(review, screen),
-    ]
+    blocks = [_head(review, command), list(_figures(review, screen)), failure_lines(review, screen)]
     if review.diff is None:
         rows = _workloads(review, screen) if groups is None else _groups(groups, screen)
-        blocks += [_allocation(review, screen), rows]
+        blocks += [tier_lines(review, screen), _allocation(review, screen), rows, waiting_lines(review, screen)]
     else:
-        blocks += [change_lines(review, screen)]
-    blocks += [waiting_lines(review, screen)]
+        # What changes comes first; the proof is where a reader looks next, at the end.
+        blocks += [change_lines(review, screen), waiting_lines(review, screen), tier_lines(review, screen)]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -58,9 +53,11 @@ def failure_lines(review: Review, screen: Screen) -> list[str]:
     return layout(rows, screen)
 
 
-def _tiers(review: Review, screen: Screen) -> list[str]:
+def tier_lines(review: Review, screen: Screen) -> list[str]:
+    """Return the proof of a plan: every tier with its bound and what that rests on; what another engine says."""
     rows = facts.tier_rows(review)
-    return layout([(*facts.TIER_HEAD, ""), *rows], screen, right=(1, 2, 3)) if rows else []
+    lines = layout([(*facts.TIER_HEAD, ""), *rows], screen, right=(1, 2, 3)) if rows else []
+    return lines + [f"  {printable(said)}" for said in facts.opinion(review.plan)]
 
 
 def _allocation(review: Review, screen: Screen) -> list[str]:

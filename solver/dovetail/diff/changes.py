@@ -150,7 +150,8 @@ def _why_added(base: Side) -> str:
 def _why_resized(question: Question) -> str:
     before, after = len(question.base.places), len(question.target.places)
     declared = question.target.declared
-    partial = f" of {declared}" if declared > after else ""
+    reasons = question.target.reasons
+    partial = f" of {declared}" + (f": {_titles(reasons)}" if reasons else "") if declared > after else ""
     return f"replicas {before} -> {after}{partial}" if before != after else f"{after} replicas, others than before"
 
 

@@ -1,0 +1,136 @@
+"""Whatever happens, a short message and the right code; stdout is for the asked-for document alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Engine, Shell
+
+from dovetail_cli.commands import TABLE
+from dovetail_cli.problems import CommandError
+
+LIGHT = [
+    ("--help",),
+    ("plan", "--help"),
+    ("validate", "."),
+    ("schema", "Workload"),
+    ("fmt", "--check", "."),
+    ("verify", "plan.yaml", "."),
+    ("show", "plan.yaml"),
+    ("diff", "plan.yaml", "plan.yaml"),
+    ("explain", "DT1103"),
+]
+SOLVERS = {"ortools", "pyomo", "highspy", "pandas", "numpy"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("plna",), ("plan", "--no-such"), ("plan", "-o", "pdf"), ("plan", "--gap", "x"), ("plan", "--gap", "no=0.1"),
+     ("plan", "--time-limit", "soon"), ("plan", "--work", "0"), ("plan", "--max-moves", "-1"), ("plan", "--pin", "x"),
+     ("plan", "--as-of", "today"), ("plan", "--out", "no/such/plan.yaml"), ("plan", "--out", "workloads"),
+     ("plan", "--also", "md"), ("plan", "--also", "pdf=x"), ("plan", "--base", "none.yaml"), ("explain", "DT0"),
+     ("plan", "--current", "none.yaml"), ("schema", "Nothing"), ("diff", "a.yaml"), ("verify", "none.yaml"),
+     ("import", "openb"), ("import", "slurm"), ("plan", "--write-model", "x")],
+)  # fmt: skip
+def test_a_command_line_without_meaning_ends_with_64(
+    dovetail: Shell, project: Path, engine: Engine, arguments: tuple[str, ...]
+) -> None:
+    assert dovetail(*arguments) == 64
+    assert dovetail.out == ""
+    assert dovetail.err.startswith("dovetail: ")
+
+
+def test_what_was_probably_meant_is_said(dovetail: Shell, project: Path) -> None:
+    dovetail("plna")
+    assert "did you mean plan?" in dovetail.err
+    dovetail("plan", "--pin", "search/wbe")
+    assert "did you mean search/web?" in dovetail.err
+
+
+def test_every_command_has_help(dovetail: Shell) -> None:
+    dovetail("--help")
+    for command in TABLE:
+        assert command.summary in dovetail.out
+    for command in TABLE:
+        assert dovetail(command.name, "--help") == 0
+        assert "--help" in dovetail.out
+
+
+def test_a_defect_ends_with_1_and_one_line(dovetail: Shell, project: Path, engine: Engine) -> None:
+    engine.error = RuntimeError("this\nshould not be")
+    assert dovetail("plan") == 1
+    assert dovetail.out == ""
+    assert "internal error: RuntimeError: this should not be" in dovetail.err
+    assert "Traceback" not in dovetail.err
+
+
+def test_debugging_shows_where_a_defect_is(
+    dovetail: Shell, project: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.error = RuntimeError("odd")
+    monkeypatch.setenv("DOVETAIL_DEBUG", "1")
+    assert dovetail("plan") == 1
+    assert "Traceback" in dovetail.err
+
+
+def test_a_solver_that_is_not_there_ends_with_69(
+    dovetail: Shell, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "dovetail.engine", None)
+    assert dovetail("plan") == 69
+    assert "cannot be loaded" in dovetail.err
+
+
+def test_errors_carry_their_hint() -> None:
+    from dovetail_cli.exit_codes import Finding
+
+    error = CommandError(Finding.USAGE, "no", "yes")
+    assert (str(error), error.hint) == ("no", "yes")
+
+
+def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dovetail_cli", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}, timeout=60
+    )
+
+
+def test_light_commands_never_load_a_solver(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("plan", "--out", "plan.yaml") == 0
+    program = (
+        "import json, sys\nfrom dovetail_cli.main import run\n"
+        f"codes = [run(list(arguments)) for arguments in {LIGHT!r}]\n"
+        "print(json.dumps([codes, sorted({name.partition('.')[0] for name in sys.modules})]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    codes, modules = json.loads(done.stdout.splitlines()[-1])
+    assert codes == [0] * len(LIGHT)
+    assert SOLVERS.isdisjoint(modules)
+
+
+def test_a_reader_that_goes_away_changes_nothing(project: Path) -> None:
+    command = f"{sys.executable} -m dovetail_cli schema Plan | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_installed_command_runs_anywhere(tmp_path: Path) -> None:
+    done = run("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("dovetail ")
+
+
+@pytest.mark.limits
+def test_help_is_there_within_half_a_second() -> None:
+    took = []
+    for _ in range(3):
+        start = time.monotonic()
+        assert run("--help").returncode == 0
+        took.append(time.monotonic() - start)
+    assert min(took) < 0.5

@@ -1,0 +1,175 @@
+"""`dovetail plan`: what goes to stdout, to files and to stderr, and what the run ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from referencing import Registry, Resource
+from tests.cli.shell import Engine, Shell
+
+from dovetail.plan import Outcome, read
+from dovetail.progress import Stop
+from dovetail_cli import files
+
+FORMATS = ["table", "json", "yaml", "md", "github"]
+SUFFIX = {"table": "txt", "github": "github.txt"}
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def rescale(project: Path, name: str, before: int, after: int) -> None:
+    edit(project / "workloads" / f"{name}.yaml", f"replicas: {before}", f"replicas: {after}")
+
+
+@pytest.fixture
+def base(dovetail: Shell, project: Path, engine: Engine) -> Path:
+    """A plan of the project, and documents that have changed since."""
+    assert dovetail("plan", "--out", "base.yaml") == 0
+    rescale(project, "batch", 3, 1)
+    rescale(project, "web", 2, 4)
+    return project / "base.yaml"
+
+
+def validator(root: Path, kind: str) -> jsonschema.Draft202012Validator:
+    texts = (path.read_text(encoding="utf-8") for path in (root / "schemas").rglob("*.schema.json"))
+    registry: Registry[Any] = Registry().with_resources(
+        (schema["$id"], Resource.from_contents(schema)) for schema in map(json.loads, texts)
+    )
+    schema = json.loads((root / f"schemas/{kind}.schema.json").read_text(encoding="utf-8"))
+    return jsonschema.Draft202012Validator(schema, registry=registry)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_overview_in_every_format(
+    dovetail: Shell, project: Path, engine: Engine, golden: Callable[[str, str], None], name: str
+) -> None:
+    assert dovetail("plan", "-o", name) == 0
+    golden(f"plan.{SUFFIX.get(name, name)}", dovetail.out)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_difference_in_every_format(
+    dovetail: Shell, base: Path, golden: Callable[[str, str], None], name: str
+) -> None:
+    assert dovetail("plan", "--base", "base.yaml", "-o", name) == 0
+    golden(f"plan-base.{SUFFIX.get(name, name)}", dovetail.out)
+
+
+def test_details_show_every_replica(dovetail: Shell, base: Path, golden: Callable[[str, str], None]) -> None:
+    assert dovetail("plan", "--base", "base.yaml", "--detail") == 0
+    golden("plan-detail.txt", dovetail.out)
+
+
+def test_json_is_a_plan_by_its_schema(dovetail: Shell, root: Path, project: Path, engine: Engine) -> None:
+    dovetail("plan", "-o", "json")
+    validator(root, "plan").validate(json.loads(dovetail.out))
+
+
+def test_stdout_holds_the_document_and_stderr_the_rest(dovetail: Shell, project: Path, engine: Engine) -> None:
+    dovetail("plan", "-o", "yaml", "--out", "plan.yaml")
+    assert dovetail.out == (project / "plan.yaml").read_text(encoding="utf-8")
+    assert dovetail.err.startswith("dovetail: ")
+
+
+def test_times_stand_beside_the_plan(dovetail: Shell, project: Path, engine: Engine) -> None:
+    dovetail("plan", "--out", "plan.yaml")
+    log = json.loads((project / "plan.run.json").read_text(encoding="utf-8"))
+    assert [phase["name"] for phase in log["phases"]] == ["load", "construct", "verify"]
+    assert log["inputs"] == read((project / "plan.yaml").read_text(encoding="utf-8"), "plan.yaml").inputs
+
+
+def test_one_run_gives_several_renderings(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("plan", "--also", "md=a.md", "--also", "json=b.json") == 0
+    assert (project / "a.md").read_text(encoding="utf-8").startswith("<!-- dovetail:plan demo -->\n")
+    assert json.loads((project / "b.json").read_text(encoding="utf-8"))["kind"] == "Plan"
+
+
+def test_changes_end_with_2_only_when_asked(dovetail: Shell, base: Path) -> None:
+    assert dovetail("plan", "--base", "base.yaml") == 0
+    assert dovetail("plan", "--base", "base.yaml", "--exit-code", "--out", "new.yaml") == 2
+    assert dovetail("plan", "--base", "new.yaml", "--exit-code") == 0
+
+
+@pytest.mark.parametrize(("status", "code"), [("infeasible", 5), ("unknown", 7)])
+def test_without_a_plan_the_old_file_stays(
+    dovetail: Shell, base: Path, engine: Engine, status: Any, code: int
+) -> None:
+    before = base.read_bytes()
+    engine.outcome = Outcome(status)
+    assert dovetail("plan", "--base", "base.yaml", "--out", "base.yaml") == code
+    assert base.read_bytes() == before
+    assert ("INFEASIBLE" if code == 5 else "NO PLAN FOUND") in dovetail.out
+
+
+def test_a_gap_matters_only_when_it_is_asked_about(dovetail: Shell, project: Path, engine: Engine) -> None:
+    engine.bound = 24_000
+    assert dovetail("plan") == 0
+    assert "gap 50.00 %" in dovetail.out
+    assert dovetail("plan", "--gap", "0.5") == 0
+    assert dovetail("plan", "--gap", "0.01") == 7
+    assert dovetail("plan", "--gap", "0.01", "--gap", "admitted[0]=0.6") == 0
+    assert dovetail("plan", "--gap", "admitted[0]=0.1") == 7
+    assert "accepted 10.00 %" in dovetail.err
+
+
+def test_an_interrupted_search_keeps_the_best_plan(dovetail: Shell, base: Path, engine: Engine) -> None:
+    before = base.read_bytes()
+    engine.meanwhile = Stop.set
+    assert dovetail("plan", "--out", "base.yaml") == 130
+    assert base.read_bytes() != before
+    assert "interrupt" in dovetail.out
+
+
+def test_a_plan_that_does_not_verify_is_not_written(
+    dovetail: Shell, base: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = base.read_bytes()
+    engine.bound = 1_000
+    assert dovetail("plan", "--out", "base.yaml") == 4
+    assert base.read_bytes() == before
+    assert "tier-bounds" in dovetail.err
+
+
+def test_refused_documents_end_with_3_in_the_format_asked_for(dovetail: Shell, project: Path) -> None:
+    edit(project / "workloads/web.yaml", "replicas", "replica")
+    assert dovetail("plan") == 3
+    assert dovetail.out == ""
+    assert "workloads/web.yaml:4" in dovetail.err
+    assert dovetail("plan", "-o", "json") == 3
+    assert json.loads(dovetail.out)["kind"] == "Faults"
+    assert dovetail("plan", "-o", "github") == 3
+    assert dovetail.out.startswith("::error file=workloads/web.yaml,line=4,")
+
+
+def test_the_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("old", encoding="utf-8")
+
+    def fail(*given: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(Exception, match="No space left"):
+        files.write(str(file), "new")
+    assert file.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_replaced_file_keeps_its_permissions_and_links(tmp_path: Path) -> None:
+    file, link = tmp_path / "plan.yaml", tmp_path / "link.yaml"
+    file.write_text("old", encoding="utf-8")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    files.write(str(link), "new")
+    assert link.is_symlink()
+    assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("new", 0o640)

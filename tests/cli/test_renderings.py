@@ -1,0 +1,140 @@
+"""Renderings: nothing that a document holds steers a terminal, a page, or a build server."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from dovetail.diff import diff
+from dovetail.faults import Fault, Position
+from dovetail.placement import Place
+from dovetail.plan import AdmissionResult, Outcome, Plan, PolicyResult, TierResult
+from dovetail.spec import ReplicaId
+from dovetail_cli.render import github, markdown, text
+from dovetail_cli.render.columns import Screen, layout
+from dovetail_cli.render.review import Review
+from dovetail_cli.render.words import amount, nodes, percent, printable, signed
+
+EVIL = "x\x1b[31m\r\n| <script>alert(1)</script> ` @team #1 **b** \u202e ]("
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+def plan(workloads: int, name: str = "demo", shift: int = 0) -> Plan:
+    """A plan of many workloads with names as long as they may be."""
+    rows = {ReplicaId(f"team/{'w' * 50}-{i}", "", 0): Place(f"node-{i + shift}", (0, 1)) for i in range(workloads)}
+    fail = PolicyResult("hard", "fail", 1, "replicas", {f"subject-{i}": 1 for i in range(9)})
+    return Plan(
+        name,
+        "sha256:" + "0" * 64,
+        Outcome("feasible"),
+        tiers=(TierResult("admitted[0]", 1, 2, "milli-GPU", "max", "solver"),),
+        summary={"admittedFull": workloads, "workloads": workloads},
+        placements=rows,
+        policies={f"{'p' * 50}-{i}": fail for i in range(workloads // 10)},
+        admitted={f"wait/{'w' * 50}-{i}": AdmissionResult("none", 0, 2, ("DT4101",)) for i in range(workloads)},
+    )
+
+
+def changed(workloads: int) -> Review:
+    before = replace(plan(workloads), admitted={f"wait/{'w' * 50}-0": AdmissionResult("none", 0, 2, ("DT4101",))})
+    after = plan(workloads, shift=1)
+    return Review(after, diff(before, after), "plan.yaml")
+
+
+@pytest.mark.parametrize("workloads", [1, 30, 300, 3000, 20000])
+def test_markdown_is_never_longer_than_a_comment(workloads: int) -> None:
+    found = markdown.rendered(changed(workloads))
+    assert len(found) <= markdown.LARGEST
+    assert found.startswith("<!-- dovetail:plan demo -->\n### dovetail plan: `demo`\n\n**FEASIBLE")
+    assert found.count("<details") == found.count("</details>")
+    assert "| admitted | " in found
+
+
+def test_what_is_least_needed_is_shed_first() -> None:
+    sections = [markdown.Section(name, ("x" * 99,) * 50) for name in ("proof", "failures", "replicas", "changes")]
+    small = markdown.shed(sections, 12_000)
+    assert [(s.name, s.shed > 0) for s in small] == [
+        ("proof", False), ("failures", False), ("replicas", True), ("changes", True),
+    ]  # fmt: skip
+    assert "more lines left out" in small[2].text()
+    assert [s.shed for s in markdown.shed(sections, 100_000)] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("write", [markdown.code, markdown.text])
+def test_markdown_takes_no_markup_from_names(write: object) -> None:
+    assert callable(write)
+    found = write(EVIL)
+    assert not CONTROL.search(found)
+    assert "\n" not in found
+    body = found.removeprefix("<code>").removesuffix("</code>")
+    assert not re.search(r"[<>|`*@\[\]]", body)
+
+
+def test_markers_cannot_be_left() -> None:
+    found = markdown.rendered(Review(plan(1, name="a --> <b>")))
+    assert found.splitlines()[0] == "<!-- dovetail:plan a------b- -->"
+
+
+def test_text_shows_control_characters_as_text() -> None:
+    bad = plan(1, name=EVIL)
+    found = text.rendered(
+        Review(replace(bad, policies={EVIL: bad.policies.get("p", PolicyResult("hard", "fail", 1, EVIL))}))
+    )
+    assert not CONTROL.search(found)
+    assert "\\x1b[31m" in found
+    assert "\\u202e" in found
+
+
+def test_plain_text_is_left_alone() -> None:
+    assert printable("Zürich 日本 -> a\tb", keep="\t") == "Zürich 日本 -> a\tb"
+
+
+def test_annotations_are_escaped() -> None:
+    fault = Fault("DT1103", "50% of\nx::error::y", Position("a,b:c.yaml", 3, 5), hint="h")
+    assert github.of_faults([fault]) == (
+        "::error file=a%2Cb%3Ac.yaml,line=3,col=5,title=DT1103::50%25 of%0Ax::error::y%0Ahint: h\n"
+    )
+
+
+def test_at_most_ten_annotations_of_a_level() -> None:
+    faults = [Fault("DT1103", f"fault {i}", Position("a.yaml", i + 1, 1)) for i in range(25)]
+    lines = github.of_faults([*faults, Fault("DT1901", "odd", None, severity="warning")]).splitlines()
+    assert len(lines) == 11
+    assert lines[9] == "::error title=dovetail::and 16 more errors"
+    assert lines[10] == "::warning title=DT1901::odd"
+    assert len(github.of_faults(faults[:10]).splitlines()) == 10
+
+
+def test_columns_are_as_wide_as_what_stands_in_them() -> None:
+    assert layout([("+", "a", "1", "x"), ("~", "bbb", "22", "y")], right=(2,)) == [
+        "  +  a     1  x",
+        "  ~  bbb  22  y",
+    ]
+
+
+def test_a_narrow_terminal_wraps_the_last_column_and_loses_nothing() -> None:
+    row = ("!", "search/web", "not admitted: " + "no room " * 12)
+    lines = layout([row], Screen(width=50))
+    assert max(map(len, lines)) <= 50
+    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(row).split())
+    assert len(layout([row])) == 1
+
+
+def test_colours_are_for_screens_that_show_them() -> None:
+    assert layout([("+", "a")], Screen(colours=True)) == ["\x1b[32m  +  a\x1b[0m"]
+    assert layout([("+", "a")]) == ["  +  a"]
+
+
+def test_numbers_read_well() -> None:
+    assert [amount(1912), amount(1912.375), amount(2.50), signed(0), signed(-40), signed(1.5)] == [
+        "1,912", "1,912.375", "2.5", "+0", "-40", "+1.5",
+    ]  # fmt: skip
+    assert [percent(0), percent(0.0154), percent(1e-9)] == ["0 %", "1.54 %", "< 0.01 %"]
+
+
+def test_nodes_fold_and_many_are_counted() -> None:
+    assert nodes(["gpu-2", "gpu-1", "gpu-3"]) == "gpu-[1-3]"
+    assert nodes([f"{'abcdefghij'[i]}{i}x" for i in range(9)]).endswith("... (9 nodes)")
+    assert nodes([EVIL]) == EVIL
