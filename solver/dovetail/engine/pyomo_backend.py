@@ -136,7 +136,7 @@ def _expression(concrete: Any, linear: Linear) -> Any:
     from pyomo.core.expr.numeric_expr import LinearExpression, MonomialTermExpression
 
     terms = [MonomialTermExpression((c, concrete.x[v])) for v, c in linear.terms.items() if c]
-    return LinearExpression([linear.constant, *terms])
+    return LinearExpression([*terms, linear.constant] if linear.constant or not terms else terms)
 
 
 def _write(concrete: Any, path: Path) -> dict[str, int]:
