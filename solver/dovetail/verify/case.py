@@ -85,9 +85,11 @@ class Case:
         return self.context.view(self.plan.placements)
 
     @cached_property
-    def today(self) -> View:
-        """Today's placement, as far as it stands, as rules and tiers see it."""
-        return self.context.view(self.context.today.places)
+    def unchanged(self) -> View:
+        """Today going on as it is, as rules and tiers see it, as far as it may."""
+        today = self.context.today
+        going = today.protected | today.preemptible
+        return self.context.view({replica: place for replica, place in today.places.items() if replica in going})
 
     @cached_property
     def tiers(self) -> tuple[Tier, ...]:

@@ -86,7 +86,7 @@ def given(case: Case) -> Iterator[Finding]:
 
 
 def second_opinion(case: Case) -> Iterator[Finding]:
-    """Another engine agrees exactly where no value of it differs from the plan's."""
+    """Another engine is said to agree only where no value of it differs from the plan's."""
     opinion = case.plan.second_opinion
     if opinion is None:
         return

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from dovetail.objectives.admitted import Admitted
 from dovetail.objectives.violations import Mend
-from dovetail.placement import View, mix_holds
 from dovetail.spec import Workload
 from dovetail.verify.case import Case
 from dovetail.verify.model import Finding
@@ -31,14 +30,15 @@ def fixed(case: Case) -> Iterator[Finding]:
 def retained(case: Case) -> Iterator[Finding]:
     """Preemptible work is evicted only where a strictly higher band gains by it, or a hard policy is mended.
 
-    Nothing is asked where today could not go on as it is: the workload runs with too few replicas, or a hard policy
-    that excuses nothing (`admission`) is broken. Nor where the objective does not put admission first.
+    What is compared with is today going on as it is, without workloads that run with too few replicas. Nothing is
+    asked where that may not be: a hard policy that excuses nothing (`admission`) is broken. Nor where the objective
+    does not put admission first.
     """
     if not case.has_plan or not _admission_first(case) or _must_change(case):
         return
     for workload in case.spec.workloads:
-        evicted = [r for r in case.view.evicted(workload) if r in case.context.today.places]
-        if workload.preemptible and evicted and _could_stay(case, workload) and not _somebody_gains(case, workload):
+        evicted = [r for r in case.view.evicted(workload) if r in case.context.today.preemptible]
+        if evicted and not _somebody_gains(case, workload):
             yield Finding(str(evicted[0]), "is evicted though no higher priority gains")
 
 
@@ -47,7 +47,7 @@ def _admission_first(case: Case) -> bool:
 
 
 def _must_change(case: Case) -> bool:
-    violations = case.context.violations(case.today)
+    violations = case.context.violations(case.unchanged)
     return any(
         any(violations[policy.name].values())
         for policy in case.spec.policies
@@ -55,17 +55,9 @@ def _must_change(case: Case) -> bool:
     )
 
 
-def _could_stay(case: Case, workload: Workload) -> bool:
-    running = case.today.admitted(workload)
-    return len(running) >= workload.min_replicas and mix_holds(case.spec, workload, case.context.today.places)
-
-
 def _somebody_gains(case: Case, workload: Workload) -> bool:
     band = case.spec.band_of(workload)
     higher = [Admitted(b, gpu) for b in case.spec.bands if b > band for gpu in (True, False)]
-    gains = any(tier.measure(case.view, case.context) > tier.measure(case.today, case.context) for tier in higher)
-    return gains or _mends(case, case.view)
-
-
-def _mends(case: Case, view: View) -> bool:
-    return Mend().measure(view, case.context) < Mend().measure(case.today, case.context)
+    if any(tier.measure(case.view, case.context) > tier.measure(case.unchanged, case.context) for tier in higher):
+        return True
+    return Mend().measure(case.view, case.context) < Mend().measure(case.unchanged, case.context)
