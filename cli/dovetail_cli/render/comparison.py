@@ -106,9 +106,9 @@ def found(check: Check) -> str:
 def expectations(result: WhatIfResult) -> list[tuple[str, ...]]:
     """Return mark, what is expected, how it fares with what was found, and where it is written if it is missed."""
     return [
-        ("+", str(check.expectation), f"holds: {found(check)}")
+        ("+", str(check.expectation), f"holds ({found(check)})")
         if check.ok
-        else ("!", str(check.expectation), f"MISSED: {found(check)}", str(check.expectation.spot))
+        else ("!", str(check.expectation), f"MISSED ({found(check)})", str(check.expectation.spot))
         for check in result.checks
     ]
 

@@ -67,28 +67,34 @@ def _opening(comparison: Comparison) -> Section:
     sides = f"Base {markdown.text(status(result.base))}. Scenario {markdown.text(status(result.result))}."
     missed = f"**{plural(len(result.missed), 'expectation')} missed.** " if result.missed else ""
     change = f" {markdown.summary(comparison.review)}" if result.diff is not None else ""
+    patches = [f"- {markdown.text(words)}" for words in facts.patches(result)]
     lines = (
         markdown.marker("whatif", name),
         f"### dovetail whatif: {markdown.code(name)}",
         "",
         f"{missed}{sides}{change}",
-        "",
-        *(f"- {markdown.text(words)}" for words in facts.patches(result)),
+        *(("", *patches) if patches else ()),
     )
     return Section("opening", lines)
 
 
 def _expectations(comparison: Comparison) -> Section:
     lines = []
-    for mark, words, *rest in facts.expectations(comparison.result):
-        said = ", ".join(markdown.text(each) for each in rest)
-        lines.append(f"- {':white_check_mark:' if mark == '+' else ':x:'} {markdown.text(words)}: {said}")
-    return Section("expectations", tuple(lines), head=("", "**Expectations**", ""))
+    for mark, words, said, *where in facts.expectations(comparison.result):
+        place = "".join(f", {markdown.code(each)}" for each in where)
+        sign = ":white_check_mark:" if mark == "+" else ":x:"
+        lines.append(f"- {sign} {markdown.text(words)}: {markdown.text(said)}{place}")
+    return Section("expectations", tuple(lines), head=("**Expectations**", ""))
 
 
 def _folded(
     name: str, title: str, head: Sequence[str], rows: Sequence[Sequence[str]], *, opened: bool = False
 ) -> Section:
     start, end = markdown.folded(title, opened=opened)
-    lines = markdown.table_body([tuple(map(markdown.text, row)) for row in rows])
+    lines = markdown.table_body([(_named(first), *map(markdown.text, rest)) for first, *rest in rows])
     return Section(name, lines, (*start, *markdown.table_head(head)), end)
+
+
+def _named(label: str) -> str:
+    """Return the first cell of a row: a tier's name as code, a label in words as it is."""
+    return markdown.code(label) if "[" in label or "." in label else markdown.text(label)
