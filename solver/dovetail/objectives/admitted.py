@@ -62,9 +62,10 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """The value of running preemptible replicas of a band that stay admitted (S5.3).
+    """The running preemptible work of a band that stays admitted, by value, each replica at least 1 (S5.3).
 
-    It stands before `admitted[P]`, so that such work goes only where a strictly higher band gains by it.
+    It stands before `admitted[P]`, so that such work goes only where a strictly higher band gains by it. What could
+    not go on as it is (too few replicas of a workload have a place that stands) is not counted: it competes anew.
     """
 
     kind: ClassVar[str] = "retained"
@@ -78,34 +79,25 @@ class Retained:
         """`retained[P]`."""
         return f"retained[{self.band}]"
 
-    def _subjects(self, spec: Spec) -> Iterator[tuple[Workload, Role]]:
-        for workload in spec.workloads:
-            if workload.preemptible and spec.band_of(workload) == self.band:
-                for role in workload.roles:
-                    yield workload, role
-
     def encode(self, part: TierPart) -> Linear:
         """Return the sum of value times running replicas that stay."""
+        running = {replica.workload for replica in part.context.today.preemptible}
         total = Linear()
-        for workload, role in self._subjects(part.spec):
-            total.add(part.retained(workload, role), role.value)
+        for workload in part.spec.workloads:
+            if workload.id in running and part.spec.band_of(workload) == self.band:
+                for role in workload.roles:
+                    total.add(part.retained(workload, role), max(1, role.value))
         return total
 
     def measure(self, view: View, context: Context) -> int:
         """Add up the values of running preemptible replicas that are admitted."""
         spec = view.spec
         return sum(
-            view.role(replica).value
-            for replica in context.today.places
-            if replica in view.places
-            and (workload := spec.by_id[replica.workload]).preemptible
-            and spec.band_of(workload) == self.band
+            max(1, view.role(replica).value)
+            for replica in context.today.preemptible
+            if replica in view.places and spec.band_of(spec.by_id[replica.workload]) == self.band
         )
 
     def limit(self, context: Context) -> int:
         """Return the value of everything preemptible that runs."""
         return self.measure(context.view(context.today.places), context)
-
-    def applies(self, context: Context) -> bool:
-        """Tell whether anything preemptible of the band runs today."""
-        return self.limit(context) > 0

@@ -19,12 +19,14 @@ class Today:
     places : replicas whose place still stands.
     lost : declared replicas whose place is gone, with the old place.
     protected : replicas that must stay admitted.
+    preemptible : replicas that could go on as they are and that only a strictly higher priority may evict.
     fixed : replicas that, while admitted, stay exactly where they are.
     """
 
     places: Places = field(default_factory=dict)
     lost: Places = field(default_factory=dict)
     protected: frozenset[ReplicaId] = frozenset()
+    preemptible: frozenset[ReplicaId] = frozenset()
     fixed: frozenset[ReplicaId] = frozenset()
 
     def present(self) -> Places:
@@ -45,11 +47,13 @@ def judge(spec: Spec) -> Today:
         place = Place(present.node, tuple(sorted(present.gpus)))
         stands = _take(spec, workload, role, place, rooms)
         (places if stands else lost)[present.replica] = place
-    sound = {workload.id for workload in spec.workloads if _sound(spec, workload, places)}
+    sound = {workload.id: workload for workload in spec.workloads if _sound(spec, workload, places)}
+    standing = [replica for replica in places if replica.workload in sound]
     return Today(
         places=places,
         lost=lost,
-        protected=frozenset(r for r in places if r.workload in sound),
+        protected=frozenset(r for r in standing if not sound[r.workload].preemptible),
+        preemptible=frozenset(r for r in standing if sound[r.workload].preemptible),
         fixed=frozenset(r for r in places if not spec.by_id[r.workload].movable),
     )
 
@@ -81,8 +85,6 @@ def _take(spec: Spec, workload: Workload, role: Role, place: Place, rooms: dict[
 
 
 def _sound(spec: Spec, workload: Workload, places: Places) -> bool:
-    """Tell whether what runs of a workload is protected: legal by itself and not preemptible (S5.3)."""
-    if workload.preemptible:
-        return False
+    """Tell whether what runs of a workload could go on as it is: enough of it, on accelerators that may mix (S2)."""
     running = [place for replica, place in places.items() if replica.workload == workload.id]
     return len(running) >= max(1, workload.min_replicas) and mix_holds(spec, workload, places)
