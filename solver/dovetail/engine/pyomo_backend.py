@@ -18,7 +18,7 @@ from dovetail.engine.answer import Answer, Verdict
 from dovetail.linear import Linear, Literal, Model, Row
 from dovetail.progress import Stop
 
-NODES = 100_000
+NODES = 10_000
 _TOLERANCE = 1e-9  # a big-M row times HiGHS' own 1e-6 could let a whole replica slip through
 _TICK = 0.1
 

@@ -24,6 +24,9 @@ from dovetail.rules import Context
 LARGEST = 20_000
 """The most variables of an exact model that Pyomo and HiGHS are asked about."""
 
+SECONDS = 300.0
+"""A ceiling for callers that set none: on models near the largest size, nodes alone may take hours."""
+
 
 class BackendTooLarge(Exception):
     """A model has more variables than a backend is asked about; `variables` may be a lower bound on their number."""
@@ -40,7 +43,7 @@ def second_opinion(
     case: Problem | Context,
     tiers: Sequence[TierResult],
     *,
-    seconds: float | None = None,
+    seconds: float | None = SECONDS,
     stop: Stop | None = None,
     nodes: int = NODES,
     largest: int = LARGEST,
@@ -78,7 +81,7 @@ def second_opinion(
 def confirm_infeasible(
     problem: Problem,
     *,
-    seconds: float | None = None,
+    seconds: float | None = SECONDS,
     stop: Stop | None = None,
     nodes: int = NODES,
     largest: int = LARGEST,
