@@ -46,9 +46,20 @@ class CpSat:
         self._rows = len(model.rows)
 
     def solve(
-        self, objective: Linear, sense: str, effort: Effort, hint: Mapping[int, int] | None, stop: Stop
+        self,
+        objective: Linear,
+        sense: str,
+        effort: Effort,
+        hint: Mapping[int, int] | None,
+        stop: Stop,
+        found: list[list[int]] | None = None,
     ) -> Answer:
-        """Optimise one expression; the bound is exact for the integer objective."""
+        """Optimise one expression; the bound is exact for the integer objective.
+
+        Parameters
+        ----------
+        found : takes the variable values of every improving solution on the way, where given.
+        """
         if self.model.infeasible:
             return Answer(Verdict.INFEASIBLE)
         self._sync()
@@ -57,10 +68,10 @@ class CpSat:
         self._set_hint(hint or {})
         solver = _solver(effort)
         with _Watch(solver, stop):
-            status = solver.solve(self._cp)
+            status = solver.solve(self._cp, None if found is None else _Collector(len(self.model.lower), found))
         response = solver.response_proto
         verdict = _VERDICTS[int(status)]
-        values = list(response.solution) or None
+        values = list(response.solution) if verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE) else None
         bound = None
         if verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE) and values is not None:
             bound = sign * response.inner_objective_lower_bound + objective.constant
@@ -107,6 +118,19 @@ def _solver(effort: Effort) -> cp_model.CpSolver:
     if effort.seconds is not None:
         parameters.max_time_in_seconds = max(0.01, effort.seconds)
     return solver
+
+
+class _Collector(cp_model.CpSolverSolutionCallback):
+    """Keeps every improving solution."""
+
+    def __init__(self, variables: int, found: list[list[int]]) -> None:
+        super().__init__()
+        self._variables = variables
+        self._found = found
+
+    def on_solution_callback(self) -> None:
+        """Keep the solution at hand."""
+        self._found.append(list(self.response_proto.solution)[: self._variables])
 
 
 class _Watch:

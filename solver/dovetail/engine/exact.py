@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dovetail.engine.answer import Effort, Verdict
+from dovetail.engine.answer import Verdict
+from dovetail.engine.budget import Budget
 from dovetail.engine.cpsat import CpSat
 from dovetail.engine.part import PartModel
 from dovetail.engine.state import State
@@ -33,30 +33,6 @@ class Climb:
     state: State
     tiers: tuple[TierAnswer, ...]
     work: float
-
-
-@dataclass(slots=True)
-class Budget:
-    """What is left of a search's work and time."""
-
-    work: float
-    deadline: float | None = None
-
-    def seconds(self) -> float | None:
-        """Return the seconds left, None without a ceiling."""
-        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
-
-    def spent(self) -> bool:
-        """Tell whether work or time has run out."""
-        return self.work <= 0 or self.out_of_time()
-
-    def out_of_time(self) -> bool:
-        """Tell whether the ceiling in seconds is reached."""
-        return self.deadline is not None and time.monotonic() >= self.deadline
-
-    def effort(self, share: float = 1.0, workers: int = 1) -> Effort:
-        """Return an effort that takes a share of what is left."""
-        return Effort(max(self.work * share, 0.01), self.seconds(), workers)
 
 
 def climb(

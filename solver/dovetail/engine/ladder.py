@@ -6,10 +6,12 @@ import time
 from dataclasses import dataclass, field
 
 from dovetail.engine.answer import Effort, Verdict
-from dovetail.engine.bounds import tier_results
+from dovetail.engine.bounds import Bounds
+from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
-from dovetail.engine.exact import Budget, Climb, TierAnswer, climb
+from dovetail.engine.exact import Climb, TierAnswer, climb
 from dovetail.engine.expand import expand
+from dovetail.engine.generate import Generation
 from dovetail.engine.legal import legalise
 from dovetail.engine.lns import Neighbourhoods, improve_part
 from dovetail.engine.part import PartModel
@@ -17,7 +19,7 @@ from dovetail.engine.score import debt, score, view_of
 from dovetail.engine.state import State, today_state
 from dovetail.placement import Places
 from dovetail.plan import finish
-from dovetail.plan.model import Outcome, Plan, Status
+from dovetail.plan.model import Outcome, Plan, Status, TierResult
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
@@ -26,6 +28,7 @@ from dovetail.spec import Spec
 DEFAULT_WORK = 60.0
 EXACT_VARIABLES = 20_000
 _PART_WORK = 1.0
+_GENERATE_SHARE = 0.15
 _FAST_WORKERS = 8
 
 
@@ -70,6 +73,11 @@ class _Search:
     state: State = field(default_factory=State)
     answers: tuple[TierAnswer, ...] = ()
     unpaid: frozenset[str] = frozenset()
+    bounds: Bounds = field(init=False)
+    now: tuple[TierResult, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.bounds = Bounds(self.problem, self.stop)
 
     def run(self, hint: Places | None) -> Plan:
         """Climb the ladder as far as the limits allow."""
@@ -83,6 +91,7 @@ class _Search:
             if found.verdict is Verdict.OPTIMAL:
                 return self._finished()
         if not self.stop and not self.budget.spent():
+            self._generate()
             self.reporter.phase("improve")
             self._improve()
         return self._finished()
@@ -94,7 +103,6 @@ class _Search:
         view = view_of(problem, self.state)
         hard = [policy.name for policy in problem.spec.policies if policy.enforcement.kind == "hard"]
         self.unpaid = frozenset(name for name in hard if debt(problem, view, frozenset([name])))
-        self._report()
 
     def _exact(self) -> Climb:
         workers = _FAST_WORKERS if self.limits.fast else 1
@@ -106,11 +114,33 @@ class _Search:
             self.state, self.answers, self.unpaid = found.state, found.tiers, frozenset()
         return found
 
+    def _generate(self) -> None:
+        """Re-plan all that is free at once, with part of what is left of the work."""
+        self.reporter.phase("generate")
+        self._report()
+        given = Budget(self.budget.work * _GENERATE_SHARE, self.budget.deadline)
+        before = given.work
+        for candidate in Generation(self.problem, self.state, self.stop).run(given):
+            if self._better(candidate):
+                self.state = candidate
+                self._report()
+            if self._close_enough():
+                break
+        self.budget.work -= before - given.work
+
+    def _better(self, candidate: State) -> bool:
+        """Tell whether a state is better than the one at hand and breaks no hard rule that it keeps."""
+        view = view_of(self.problem, candidate)
+        kept = frozenset(p.name for p in self.problem.spec.policies if p.enforcement.kind == "hard") - self.unpaid
+        if debt(self.problem, view, kept):
+            return False
+        return score(self.problem, candidate, self.unpaid) > score(self.problem, self.state, self.unpaid)
+
     def _improve(self) -> None:
-        """Re-plan part after part until work or time runs out."""
+        """Re-plan part after part until work or time runs out, or the gap asked for is reached."""
         parts = Neighbourhoods(self.problem)
         workers = 2 if self.limits.fast else 1
-        while not self.stop and not self.budget.spent():
+        while not self.stop and not self.budget.spent() and not self._close_enough():
             effort = Effort(min(_PART_WORK, self.budget.work), self.budget.seconds(), workers)
             nodes = parts.draw(self.state)
             step = improve_part(self.problem, self.state, nodes, self.problem.tiers, effort, self.stop, self.unpaid)
@@ -122,9 +152,25 @@ class _Search:
             if step.closed and len(nodes) == len(self.problem.nodes):
                 return
 
+    def _tiers(self, places: Places) -> tuple[TierResult, ...]:
+        view = self.problem.context.view(places)
+        values = [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
+        return self.bounds.results(values, self.answers)
+
     def _report(self) -> None:
-        for tier, value in zip(self.problem.tiers, score(self.problem, self.state)[1:], strict=True):
-            self.reporter.tier(tier.name, tier.unit, abs(value), None)
+        """Tell values, bounds and gaps as they stand."""
+        self.now = self._tiers(expand(self.problem, self.state))
+        for tier in self.now:
+            self.reporter.tier(tier.name, tier.unit, tier.value, tier.bound)
+
+    def _close_enough(self) -> bool:
+        """Tell whether every tier is proved, or the admitted ones are within the gap asked for."""
+        if self.unpaid:
+            return False
+        if all(tier.proved for tier in self.now):
+            return True
+        admitted = [tier for tier in self.now if tier.name.startswith("admitted")]
+        return self.limits.gap > 0 and all((tier.gap or 0.0) <= self.limits.gap for tier in admitted)
 
     def _without_plan(self) -> Plan:
         """Report infeasibility only where a second engine proves it too; else nothing is known (S6.4)."""
@@ -141,8 +187,7 @@ class _Search:
         if self.unpaid and debt(problem, view, self.unpaid):
             return finish(problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))
         self.reporter.phase("bound")
-        values = [tier.measure(view, problem.context) for tier in problem.tiers]
-        tiers = tier_results(problem, values, self.answers, self.stop, self.reporter)
+        tiers = self._tiers(places)
         proved = all(tier.proved for tier in tiers)
         stopped = None if proved else self._stopped_by()
         outcome = Outcome("optimal" if proved else "feasible", stopped, self.limits.fast)
@@ -151,6 +196,8 @@ class _Search:
     def _stopped_by(self) -> str:
         if self.stop:
             return "interrupt"
+        if not self.budget.spent() and self.limits.gap:
+            return "gap"
         return "time" if self.budget.out_of_time() else "work"
 
 
