@@ -134,6 +134,13 @@ def test_a_scenario_that_does_not_fit_ends_with_3(dovetail: Shell, engine: Engin
     assert "lose-a-rack.yaml:6:19: error DT1802: there is no rack 'h100-rak1'" in dovetail.err
 
 
+def test_validate_holds_the_scenarios_of_a_project_to_it(dovetail: Shell, scenario: Path) -> None:
+    assert dovetail("validate") == 0
+    scenario.write_text(SCENARIO.replace("search/web, rep", "search/wob, rep"), encoding="utf-8")
+    assert dovetail("validate") == 3
+    assert "lose-a-rack.yaml:7:24: error DT1806: there is no workload 'search/wob'" in dovetail.out
+
+
 def test_a_base_plan_is_not_planned_again(dovetail: Shell, engine: Engine, project: Path) -> None:
     assert dovetail("plan", "--out", "plan.yaml") == 0
     searches: list[Stop] = []

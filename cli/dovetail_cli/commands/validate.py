@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dovetail.faults import Refused
+from dovetail.whatif import check_scenarios
 from dovetail_cli import options, project, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.render import faults
@@ -29,6 +30,7 @@ def run(
     question = project.Question(options.as_of(as_of))
     try:
         found = project.load(path, question)
+        check_scenarios(found.documents, as_of=question.as_of)
     except Refused as refused:
         wrong = refused.faults
         streams.publish(lambda name, screen: faults.rendered(wrong, name), shown, wanted)

@@ -84,14 +84,7 @@ def run(
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
     limits = Limits(options.seconds(time_limit), _positive(work))
-    changes = {
-        "--add": add,
-        "--drop-policy": drop_policy,
-        "--drop": drop,
-        "--scale": scale,
-        "--fail": fail,
-        "--cordon": cordon,
-    }
+    changes = dict(zip(scenarios.OPTIONS, (add, drop_policy, drop, scale, fail, cordon), strict=True))
     if scenario is None and not any(changes.values()):
         raise usage("nothing is asked", "give --scenario, or a change such as --fail rack=r3 or --add h100=+4")
     asked = _Asked(path, scenario, changes, base, options.as_of(as_of))
@@ -101,13 +94,10 @@ def run(
         if error := scenarios.usage_of(refused):
             raise error from None
         return refusals.tell(refused, shown)
-    project.tell_warnings(found.project)
-    planner = _Planner(limits)
-    result = _compared(found, planner)
-    planning.tell_waivers(found.project)
+    result, findings = _compared(found, limits)
     comparison = Comparison(result, base or "", project.Places(found.project.documents), detail)
     streams.publish(lambda name, screen: formats.rendered(comparison, name, screen), shown, wanted)
-    return first_of(_findings(result, planner))
+    return first_of(findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +154,10 @@ class _Planner:
         return plan
 
 
-def _compared(found: _Found, planner: _Planner) -> WhatIfResult:
+def _compared(found: _Found, limits: Limits) -> tuple[WhatIfResult, tuple[Finding, ...]]:
+    """Return both sides compared, and what the run found out; say on stderr what is odd."""
+    project.tell_warnings(found.project)
+    planner = _Planner(limits)
     display = Display(planner.timeline)
 
     def work() -> WhatIfResult:
@@ -177,7 +170,8 @@ def _compared(found: _Found, planner: _Planner) -> WhatIfResult:
         display.close()
     for verification in planner.broken:
         _complain(verification)
-    return result
+    planning.tell_waivers(found.project)
+    return result, tuple(_findings(result, planner))
 
 
 def _complain(verification: Verification) -> None:

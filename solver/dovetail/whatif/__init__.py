@@ -3,7 +3,7 @@
 from dovetail.whatif.expect import Check, Expectation
 from dovetail.whatif.patches import TABLE, Add, Cordon, Drop, Fail, Patch, Scale, Set
 from dovetail.whatif.result import WhatIfResult
-from dovetail.whatif.run import Question, Solve, prepare, run
+from dovetail.whatif.run import Question, Solve, check_scenarios, prepare, run
 from dovetail.whatif.scenario import Scenario, Step, read_scenario, step
 from dovetail.whatif.spot import Spot
 
@@ -24,6 +24,7 @@ __all__ = [
     "Spot",
     "Step",
     "WhatIfResult",
+    "check_scenarios",
     "prepare",
     "read_scenario",
     "run",

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from dovetail.build import assemble, declares_current
 from dovetail.diff import diff
 from dovetail.documents import DocumentSet
-from dovetail.faults import Fault, FaultLog
+from dovetail.faults import Fault, FaultLog, Refused
 from dovetail.plan import Plan, current_of
 from dovetail.plan.finish import WITHOUT_PLACES
 from dovetail.spec import Spec
 from dovetail.whatif.expect import check
 from dovetail.whatif.result import WhatIfResult
-from dovetail.whatif.scenario import Scenario, applied, examined, redeclared
+from dovetail.whatif.scenario import Scenario, applied, examined, read_scenario, redeclared
 
 Solve = Callable[[Spec], Plan]
 """What plans a side: the engine with its limits, or a stand-in."""
@@ -63,6 +63,23 @@ def prepare(documents: DocumentSet, scenario: Scenario, *, as_of: dt.date) -> Qu
     log.raise_if_errors()
     warnings = tuple(dict.fromkeys((*documents.warnings, *base.warnings, *changed.warnings)))
     return Question(scenario, base.spec, spec, not declares_current(patched), warnings)
+
+
+def check_scenarios(documents: DocumentSet, *, as_of: dt.date) -> None:
+    """Hold every scenario of a project to the project, without planning anything.
+
+    Raises
+    ------
+    Refused
+        With all faults of all scenarios.
+    """
+    log = FaultLog()
+    for document in documents.of_kind("Scenario"):
+        try:
+            prepare(documents, read_scenario(document), as_of=as_of)
+        except Refused as refused:
+            log.extend(refused.faults)
+    log.raise_if_errors()
 
 
 def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIfResult:
