@@ -78,16 +78,15 @@ def plural(count: int, noun: str, nouns: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
-def nodes(names: Iterable[str], most: int = 6) -> str:
-    """Write nodes as few hostlists; beyond `most` of them the rest is counted."""
+def nodes(names: Iterable[str], longest: int = 80) -> str:
+    """Write nodes as few hostlists; where that is too long to read, the first, the last and their number."""
     found = sorted(set(names))
     try:
         lists = hostlist.fold(found)
     except ValueError:
         lists = found
-    if len(lists) <= most:
-        return " ".join(lists)
-    return f"{' '.join(lists[:most])} ... ({plural(len(found), 'node')})"
+    text = " ".join(lists)
+    return text if len(text) <= longest else f"{found[0]} ... {found[-1]} ({plural(len(found), 'node')})"
 
 
 def short_digest(digest: str) -> str:
