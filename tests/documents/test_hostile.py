@@ -81,7 +81,7 @@ JSON = {
 
 PROGRAM = """
 import json, resource, sys, time
-from dovetail.documents import load_text
+from dovetail.documents import format_text, load_text
 from dovetail.faults import Refused, render_faults
 resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
 slowest = {}
@@ -91,7 +91,13 @@ for name, file, text in json.load(sys.stdin):
         load_text(text, file)
     except Refused as refused:
         render_faults(refused.faults)
-    slowest[name] = time.process_time() - start
+    middle = time.process_time()
+    slowest[name] = middle - start
+    try:
+        format_text(text, file)
+    except Refused:
+        pass
+    slowest["format " + name] = time.process_time() - middle
 json.dump(slowest, sys.stdout)
 """
 
@@ -136,6 +142,8 @@ def test_random_bytes_are_refused_or_read(folder: Path, data: bytes, file: str) 
 
 
 @given(st.text("ab01:-?[]{},&*!|>'\"%@`#<~. \n\t", max_size=120), st.sampled_from(["x.yaml", "x.json"]))
+@example('".\n', "x.json")
+@example('["\\ud800", "\\x \\ud800"]', "x.json")
 def test_random_punctuation_is_refused_or_read(folder: Path, text: str, file: str) -> None:
     only_refused(text.encode(), file, folder)
 

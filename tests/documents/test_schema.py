@@ -84,7 +84,7 @@ def mutate(value: Any, data: st.DataObject) -> None:
             if isinstance(value, dict) and data.draw(st.booleans()):
                 del value[key]
             else:
-                value[key] = data.draw(st.sampled_from(SMALL))
+                value[key] = copy.deepcopy(data.draw(st.sampled_from(SMALL)))
             return
         value = value[key]
 

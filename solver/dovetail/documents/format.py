@@ -8,25 +8,30 @@ text is left as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from typing import Any, Final
 
+import yaml
 from yaml import tokens as tk
 
 from dovetail.documents.document import is_json
 from dovetail.documents.kinds import WRITTEN_KINDS
-from dovetail.documents.layout import Piece, laid_out, pieces
-from dovetail.documents.source import Source, SourceLog, checked
-from dovetail.documents.yaml_reader import read_yaml
+from dovetail.documents.layout import laid_out, pieces, scalar_lines
+from dovetail.documents.source import Source, SourceLog, TooManyFaults, checked
+from dovetail.documents.yaml_reader import RawDocument, read_yaml
 from dovetail.faults import FaultLog
 
 _FIRST_KEYS: Final = ("apiVersion", "kind", "metadata", "spec")
+_MOST_TOKENS: Final = 50_000
 _COMMENT: Final = re.compile(r"#[^\r\n]*")
 _TOP_KEY: Final = re.compile(r"([A-Za-z]+)[ \t]*:(?=[ \t]|$)")
 
 
 def format_text(text: str, file: str) -> str:
     """Return the canonical form of a text; JSON and what dovetail writes itself stay as they are.
+
+    So does a text of more than 50,000 tokens: no person laid that out, and laying it out takes several passes.
 
     Raises
     ------
@@ -37,19 +42,29 @@ def format_text(text: str, file: str) -> str:
     kinds = {value.get("kind") for value in values if isinstance(value, dict)}
     if is_json(file) or not kinds or kinds <= set(WRITTEN_KINDS):
         return text
+    if sum(1 for _ in islice(pieces(text.removeprefix("\ufeff")), _MOST_TOKENS + 1)) > _MOST_TOKENS:
+        return text
     comments = sorted(_comments(text))
-    for candidate in _candidates(text):
-        if _means(candidate, file, values, comments):
-            return candidate
+    for form in (_reordered, _same_order):
+        try:
+            candidate = form(text)
+            if _means(candidate, file, values, comments) and form(candidate) == candidate:
+                return candidate
+        except (yaml.YAMLError, TooManyFaults):
+            # White space with a meaning was taken for one without: the next form leaves more as it is.
+            continue
     return text
 
 
-def _candidates(text: str) -> Iterator[str]:
-    """Yield forms of the text, the most canonical first."""
+def _same_order(text: str) -> str:
+    """Return the text laid out anew, with its keys in their order."""
     clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    spaced = _spaced(laid_out(clean))
-    yield _spaced(_reordered(spaced))
-    yield spaced
+    return _spaced(laid_out(clean))
+
+
+def _reordered(text: str) -> str:
+    """Return the text laid out anew, with the first keys of each document in canonical order."""
+    return _spaced(_in_key_order(_same_order(text)))
 
 
 def _values(text: str, file: str) -> list[Any]:
@@ -58,19 +73,19 @@ def _values(text: str, file: str) -> list[Any]:
     if source is None or is_json(file):
         log.raise_if_errors()
         return []
-    raws = read_yaml(source, SourceLog(source, log))
+    raws: list[RawDocument] = []
+    with suppress(TooManyFaults):
+        raws = read_yaml(source, SourceLog(source, log))
     log.raise_if_errors()
     return [raw.value for raw in raws]
 
 
 def _means(text: str, file: str, values: list[Any], comments: list[str]) -> bool:
-    """Whether a text has these values and comments, and laying it out again would not change it."""
+    """Whether a text has these values and comments."""
     log = FaultLog()
     source = Source(file, text)
     found = [raw.value for raw in read_yaml(source, SourceLog(source, log))]
-    if log.errors or not _identical(found, values) or sorted(_comments(text)) != comments:
-        return False
-    return _spaced(_reordered(_spaced(laid_out(text)))) == text or _spaced(laid_out(text)) == text
+    return not log.errors and _identical(found, values) and sorted(_comments(text)) == comments
 
 
 def _identical(left: Any, right: Any) -> bool:
@@ -94,19 +109,9 @@ def _comments(text: str) -> list[str]:
     return [comment.rstrip() for comment in found]
 
 
-def _scalar_lines(text: str, found: list[Piece]) -> set[int]:
-    """Return the lines, from 0, that continue a text of several lines: their white space may have a meaning."""
-    inside: set[int] = set()
-    for piece in found:
-        if piece.kind is tk.ScalarToken and piece.end_line > piece.line:
-            last = piece.end_line + 1 if piece.end_column else piece.end_line
-            inside |= set(range(piece.line + 1, last))
-    return inside
-
-
 def _spaced(text: str) -> str:
     """Return the text without white space at line ends, and with single blank lines between things."""
-    inside = _scalar_lines(text, list(pieces(text)))
+    inside = scalar_lines(list(pieces(text)))
     lines: list[str] = []
     for number, line in enumerate(text.split("\n")):
         stripped = line if number in inside else line.rstrip(" \t")
@@ -121,46 +126,55 @@ def _spaced(text: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def _reordered(text: str) -> str:
+def _in_key_order(text: str) -> str:
     """Return the text with the first keys of each document in canonical order."""
     found = list(pieces(text))
-    inside = _scalar_lines(text, found)
+    inside = scalar_lines(found)
     lines = text.removesuffix("\n").split("\n")
     starts = {piece.line for piece in found if piece.kind is tk.KeyToken and piece.column == 0}
     result: list[str] = []
     document: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         if number not in inside and line.startswith(("---", "...")):
-            result += [*_in_order(document, starts), line]
+            result += [*_in_order(document, starts, inside), line]
             document = []
         else:
             document.append((number, line))
-    return "\n".join([*result, *_in_order(document, starts), ""])
+    return "\n".join([*result, *_in_order(document, starts, inside), ""])
 
 
-def _in_order(lines: list[tuple[int, str]], starts: set[int]) -> list[str]:
+def _in_order(lines: list[tuple[int, str]], starts: set[int], inside: set[int]) -> list[str]:
     """Return the lines of one document with its blocks in canonical order."""
-    header, blocks = _blocks(lines, starts)
+    header, blocks = _blocks(lines, starts, inside)
     ranks = {key: rank for rank, key in enumerate(_FIRST_KEYS)}
     blocks.sort(key=lambda block: ranks.get(block[0], len(ranks)))
     return header + [line for _, block in blocks for line in block]
 
 
-def _blocks(lines: list[tuple[int, str]], starts: set[int]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+def _blocks(
+    lines: list[tuple[int, str]], starts: set[int], inside: set[int]
+) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Split a document into what stands before it and one block of lines per key, comments above it included."""
     header: list[str] = []
     blocks: list[tuple[str, list[str]]] = []
-    for number, line in lines:
+    for at, (number, line) in enumerate(lines):
         current = blocks[-1][1] if blocks else header
         if number not in starts:
             current.append(line)
             continue
-        above: list[str] = []
-        while current and current[-1].startswith("#"):
-            above.insert(0, current.pop())
+        above = _comments_above(lines, at, inside) if current else []
+        del current[len(current) - len(above) :]
         if not blocks and not header and above:
             # A comment that opens the document speaks of all of it.
             header, above = above, []
         key = _TOP_KEY.match(line)
         blocks.append((key.group(1) if key else "", [*above, line]))
     return header, blocks
+
+
+def _comments_above(lines: list[tuple[int, str]], at: int, inside: set[int]) -> list[str]:
+    """Return the comments that stand directly above a line."""
+    first = at
+    while first > 0 and lines[first - 1][0] not in inside and lines[first - 1][1].startswith("#"):
+        first -= 1
+    return [line for _, line in lines[first:at]]

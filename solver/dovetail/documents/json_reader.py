@@ -14,6 +14,7 @@ from dovetail.documents.source import DEEPEST, Source, SourceLog, collector_paus
 from dovetail.documents.yaml_reader import RawDocument
 
 _TOKEN: Final = re.compile(r'[\[\]{},:]|"(?:[^"\\]|\\.)*"|[^\s\[\]{},:"]+|"')
+_NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -164,17 +165,24 @@ def _check_scalar(token: str, start: int, log: SourceLog) -> bool:
         log.add("DT1013", f"{token} is not a finite number", start)
         return True
     if token[0] == '"':
-        text = json.loads(token) if _SURROGATE.search(token) else ""
-        if not any("\ud800" <= char <= "\udfff" for char in text):
+        if not _holds_half_a_pair(token):
             return False
         log.add("DT1003", "the text holds half of a surrogate pair", start)
         return True
+    if not _NUMBER.fullmatch(token):
+        return False
     try:
         _decimal(token) if set(token) & set(".eE") else _integer(token)
     except _Refused as error:
         cause = error.__cause__
-        log.add("DT1014", cause.message if isinstance(cause, ScalarError) else "not a number", start)
+        log.add("DT1014", cause.message if isinstance(cause, ScalarError) else "the number is too long", start)
         return True
+    return False
+
+
+def _holds_half_a_pair(token: str) -> bool:
+    try:
+        text = json.loads(token) if _SURROGATE.search(token) else ""
     except ValueError:
         return False
-    return False
+    return any("\ud800" <= char <= "\udfff" for char in text)

@@ -47,12 +47,22 @@ _INVISIBLE: Final = frozenset(
 )
 
 
+def scalar_lines(found: list[Piece]) -> set[int]:
+    """Return the lines, from 0, that continue a text of several lines: their white space may have a meaning."""
+    inside: set[int] = set()
+    for piece in found:
+        if piece.kind is tk.ScalarToken and piece.end_line > piece.line:
+            last = piece.end_line + 1 if piece.end_column else piece.end_line
+            inside |= set(range(piece.line + 1, last))
+    return inside
+
+
 def laid_out(text: str) -> str:
     """Return the text with canonical indentation and spacing; comments and texts of several lines are moved whole."""
     found = list(pieces(text))
     columns = _line_columns(found)
     gaps = dict(_gaps(text, found))
-    return "".join(_assembled(text, columns, gaps))
+    return "".join(_assembled(text, columns, gaps, scalar_lines(found)))
 
 
 def _line_columns(found: list[Piece]) -> dict[int, tuple[int, int]]:
@@ -105,11 +115,13 @@ def _gap(left: type, right: type) -> str | None:
     return None
 
 
-def _assembled(text: str, columns: dict[int, tuple[int, int]], gaps: dict[int, tuple[int, str]]) -> Iterator[str]:
+def _assembled(
+    text: str, columns: dict[int, tuple[int, int]], gaps: dict[int, tuple[int, str]], inside: set[int]
+) -> Iterator[str]:
     """Yield the lines of the text, each with its new indentation and gaps."""
     offset, shift = 0, 0
     lines = text.split("\n")
-    comment_shifts = _comment_shifts(lines, columns)
+    comment_shifts = _comment_shifts(lines, columns, inside)
     for number, line in enumerate(lines):
         end = offset + len(line)
         indentation = len(line) - len(line.lstrip(" "))
@@ -124,7 +136,7 @@ def _assembled(text: str, columns: dict[int, tuple[int, int]], gaps: dict[int, t
         offset = end + 1
 
 
-def _comment_shifts(lines: list[str], columns: dict[int, tuple[int, int]]) -> dict[int, int]:
+def _comment_shifts(lines: list[str], columns: dict[int, tuple[int, int]], inside: set[int]) -> dict[int, int]:
     """Return the shift of each line, from the last to the first, that only holds a comment: that of what follows."""
     shifts: dict[int, int] = {}
     following: int | None = None
@@ -132,6 +144,8 @@ def _comment_shifts(lines: list[str], columns: dict[int, tuple[int, int]]) -> di
         line = lines[number].strip()
         if number in columns:
             following = columns[number][1]
+        elif number in inside:
+            following = None
         elif line.startswith("#") and following is not None:
             shifts[number] = following - (len(lines[number]) - len(lines[number].lstrip(" ")))
         elif line:
