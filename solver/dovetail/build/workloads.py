@@ -99,7 +99,7 @@ def _role(here: Cursor, name: str, models: Models, shared: tuple[str, ...]) -> R
         name=name,
         replicas=here.raw("replicas", 1),
         request=request,
-        value=here.raw("value", request.gpu_milli or request.cpu),
+        value=here.raw("value", request.gpu_milli or max(1, request.cpu)),
         accelerators=accelerators if request.gpu_count else (),
         observed=read_observed(here.get("observed"), request),
     )

@@ -29,6 +29,7 @@ DEFAULT_WORK = 60.0
 EXACT_VARIABLES = 20_000
 _PART_WORK = 1.0
 _GENERATE_SHARE = 0.15
+_CONFIRM_SECONDS = 120.0
 _FAST_WORKERS = 8
 
 
@@ -176,9 +177,15 @@ class _Search:
         """Report infeasibility only where a second engine proves it too; else nothing is known (S6.4)."""
         from dovetail.engine.second_opinion import confirm_infeasible
 
-        status: Status = "infeasible" if confirm_infeasible(self.problem) else "unknown"
+        confirmed = confirm_infeasible(self.problem, seconds=self._confirmation_seconds(), stop=self.stop)
+        status: Status = "infeasible" if confirmed else "unknown"
         stopped = None if status == "infeasible" else self._stopped_by()
         return finish(self.problem.context, {}, (), Outcome(status, stopped, self.limits.fast))
+
+    def _confirmation_seconds(self) -> float:
+        """Return how long the second engine may take: what is left of the time limit, within reason."""
+        left = self.budget.seconds()
+        return _CONFIRM_SECONDS if left is None else min(max(left, 1.0), _CONFIRM_SECONDS)
 
     def _finished(self) -> Plan:
         problem = self.problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,10 +43,11 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True)
 class GpuTimeLost:
-    """Work lost by moves and evictions, in milli-GPU seconds.
+    """Work lost by moves, evictions and places that are gone, in milli-GPU seconds.
 
     A replica loses half its checkpoint interval on average, all elapsed work where it keeps no checkpoints, and
     its restart time when it moves. An atomic workload loses the work of all its running replicas with any of them.
+    What is lost with a place that is gone no plan can help; it is counted, and is the tier's lower bound.
     """
 
     kind: ClassVar[str] = "disruption"
@@ -56,26 +58,28 @@ class GpuTimeLost:
 
     def encode(self, part: TierPart) -> Linear:
         """Return the milli-GPU seconds lost."""
-        running = _running(part.context)
-        total = Linear()
-        for workload in part.spec.workloads:
-            if workload.id in running:
-                encode = _atomic_loss if workload.atomic else _replica_loss
-                total.add(encode(part, workload, running[workload.id]))
+        total = Linear(constant=self.limit(part.context))
+        for workload, running in _at_stake(part.context):
+            encode = _atomic_loss if workload.atomic else _replica_loss
+            total.add(encode(part, workload, running))
         return total
 
     def measure(self, view: View, context: Context) -> int:
         """Add up the milli-GPU seconds lost."""
-        running = _running(context)
-        return sum(
-            _measured_loss(view, workload, running[workload.id])
-            for workload in view.spec.workloads
-            if workload.id in running
-        )
+        by_plan = sum(_measured_loss(view, workload, running) for workload, running in _at_stake(context))
+        return self.limit(context) + by_plan
 
     def limit(self, context: Context) -> int:
-        """Nothing need be lost."""
-        return 0
+        """Return what is lost already with the places that are gone."""
+        spec = context.spec
+        gone: dict[str, int] = {}
+        for replica in context.today.lost:
+            role = spec.by_id[replica.workload].by_role[replica.role]
+            gone[replica.workload] = gone.get(replica.workload, 0) + role.request.gpu_milli
+        for workload, running in _running(context).items():
+            if workload in gone and spec.by_id[workload].atomic:
+                gone[workload] += _gpu_milli(spec.by_id[workload], running)
+        return sum(gpu * lost_seconds(spec, spec.by_id[workload], moved=False) for workload, gpu in gone.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,18 @@ def _running(context: Context) -> dict[str, dict[str, int]]:
         roles = found.setdefault(replica.workload, {})
         roles[replica.role] = roles.get(replica.role, 0) + 1
     return found
+
+
+def _at_stake(context: Context) -> Iterator[tuple[Workload, dict[str, int]]]:
+    """Yield the running workloads whose work a plan can still lose, with their running replicas by role.
+
+    An atomic workload that lost a place has lost its work already, whatever becomes of the rest.
+    """
+    hit = {replica.workload for replica in context.today.lost}
+    for workload_id, running in _running(context).items():
+        workload = context.spec.by_id[workload_id]
+        if not (workload.atomic and workload_id in hit):
+            yield workload, running
 
 
 def _gpu_milli(workload: Workload, running: dict[str, int]) -> int:
