@@ -113,12 +113,25 @@ class Generation:
         fills: dict[int, Fill] = {}
         for (node_class, position), times in sorted(mixture.uses.items()):
             for _ in range(int(times + 1e-6)):
-                fills[free[node_class].pop(0)] = _fill(self.master.patterns[node_class][position], left)
+                node = free[node_class].pop(0)
+                fills[node] = self._fill(node, self.master.patterns[node_class][position], left)
         for node_class, position in self._choose(free, left, budget):
-            fills[free[node_class].pop(0)] = _fill(self.master.patterns[node_class][position], left)
+            node = free[node_class].pop(0)
+            fills[node] = self._fill(node, self.master.patterns[node_class][position], left)
         for nodes in free.values():
             fills.update({node: Fill() for node in nodes})
         return construct(self.problem, self.state.with_fills(fills), self.stop)
+
+    def _fill(self, node: int, pattern: Pattern, left: dict[int, int]) -> Fill:
+        """Return a node's contents after a pattern, without what nobody asks for any more; take it off `left`."""
+        healthy = self.problem.nodes[node].healthy_gpus()
+        fill = Fill()
+        for slot, count in pattern:
+            served = min(count, left.get(slot.shape, 0))
+            if served:
+                fill.slots[Slot(slot.shape, healthy[slot.gpu] if slot.gpu >= 0 else slot.gpu)] = served
+                left[slot.shape] -= served
+        return fill
 
     def _choose(
         self, free: Mapping[int, list[int]], left: Mapping[int, int], budget: Budget
@@ -181,14 +194,3 @@ def _free_nodes(problem: Problem, state: State, joint: set[int]) -> dict[int, li
                 if not any(slot.shape in joint for slot in state.fill(node).slots):
                     free.setdefault(node_class.index, []).append(node)
     return free
-
-
-def _fill(pattern: Pattern, left: dict[int, int]) -> Fill:
-    """Return a node's contents after a pattern, without what nobody asks for any more; take it off `left`."""
-    fill = Fill()
-    for slot, count in pattern:
-        served = min(count, left.get(slot.shape, 0))
-        if served:
-            fill.slots[Slot(*slot)] = served
-            left[slot.shape] -= served
-    return fill
