@@ -59,7 +59,7 @@ def solve(
     problem = compile_problem(context_of(spec))
     deadline = None if limits.time is None else time.monotonic() + limits.time
     budget = Budget(limits.work or DEFAULT_WORK, deadline)
-    return _Search(problem, limits, budget, reporter, stop or Stop()).run(hint)
+    return _Search(problem, limits, budget, reporter, Stop() if stop is None else stop).run(hint)
 
 
 @dataclass(slots=True)
