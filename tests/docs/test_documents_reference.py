@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.docs.pages import between, keep
@@ -61,3 +62,9 @@ def test_the_page_of_codes_is_the_table_of_codes(root: Path) -> None:
             lines.append(f"| `{code}` | {escaped(info.title)} | {escaped(info.explanation)} |")
     assert told == set(CODES)
     keep(root / "docs/reference/codes.md", "\n".join(lines) + "\n")
+
+
+def test_every_code_that_a_page_names_exists(root: Path) -> None:
+    pages = [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", *(root / "docs").rglob("*.md")]
+    named = {(page.name, code) for page in pages for code in re.findall(r"\bDT\d{4}\b", page.read_text("utf-8"))}
+    assert [(page, code) for page, code in sorted(named) if code not in CODES] == []

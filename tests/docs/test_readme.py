@@ -3,44 +3,58 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tests.docs.pages import FENCE, between
+from tests.docs.pages import FENCE, between, keep
 
 from dovetail.rules import TABLE
 from dovetail_cli.commands import TABLE as COMMANDS
-from dovetail_cli.main import run
+
+PLANNED = "build/demo/plan.yaml"  # where `make demo` puts it
+
+
+def dovetail(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line in the checkout, as a reader of the README would."""
+    command = [sys.executable, "-m", "dovetail_cli", *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, encoding="utf-8", check=False)
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("readme") / "plan.yaml"
+def demo(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The plan of the demo and what was printed with it."""
+    path = tmp_path_factory.mktemp("readme") / "plan.yaml"
+    done = dovetail(root, "plan", "scenarios/mixed-fleet", "--out", str(path))
+    assert done.returncode == 0, done.stderr
+    return path, done.stdout.rstrip()
 
 
-def test_the_plan_of_the_demo_is_shown_as_it_is_printed(
-    root: Path, plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(root)
-    assert run(["plan", "scenarios/mixed-fleet", "--out", str(plan)]) == 0
-    printed = capsys.readouterr().out.rstrip()
-    between(root / "README.md", "demo", f"```\n$ dovetail plan scenarios/mixed-fleet\n{printed}\n```")
+def test_the_plan_of_the_demo_is_shown_as_it_is_printed(root: Path, demo: tuple[Path, str]) -> None:
+    between(root / "README.md", "demo", f"```\n$ dovetail plan scenarios/mixed-fleet\n{demo[1]}\n```")
 
 
-def test_every_command_of_the_readme_does_what_it_says(
-    root: Path, plan: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert plan.exists(), "the plan of the demo is made by the test before"
-    monkeypatch.chdir(root)
-    blocks = [body for kind, body in FENCE.findall((root / "README.md").read_text(encoding="utf-8")) if kind == "sh"]
-    commands = [line for block in blocks for line in block.splitlines()]
-    assert len(commands) == 3
-    for command in commands[1:]:
-        arguments = [str(plan) if word == "build/demo/plan.yaml" else word for word in shlex.split(command)[1:]]
-        assert run(arguments) == 0, command
-        assert capsys.readouterr().out
-    assert run(["verify", str(plan), "scenarios/mixed-fleet"]) == 0
+def test_every_command_of_the_readme_succeeds(root: Path, demo: tuple[Path, str]) -> None:
+    text = (root / "README.md").read_text(encoding="utf-8")
+    uses = [line for kind, body in FENCE.findall(text) if kind == "sh" for line in body.splitlines()]
+    assert uses[0] == "dovetail plan scenarios/mixed-fleet --out plan.yaml", "the fixture has run this one"
+    assert len(uses) == 3
+    for use in uses[1:]:
+        done = dovetail(root, *(str(demo[0]) if word == PLANNED else word for word in shlex.split(use)[1:]))
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+    assert "`dovetail verify plan.yaml scenarios/mixed-fleet`" in text
+    assert dovetail(root, "verify", str(demo[0]), "scenarios/mixed-fleet").returncode == 0
+
+
+def test_the_picture_is_that_of_the_plan(root: Path, demo: tuple[Path, str]) -> None:
+    picture = runpy.run_path(str(root / "docs/fleet_map.py"))["main"](
+        str(demo[0]), str(root / "scenarios/mixed-fleet")
+    )
+    keep(root / "docs/fleet.svg", picture)
 
 
 def test_the_status_names_the_rules_and_commands_that_there_are(root: Path) -> None:
