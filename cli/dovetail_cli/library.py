@@ -5,7 +5,6 @@ The engine loads a solver, which takes a second and much memory: nothing but `pl
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dovetail.rules import context_of
@@ -14,7 +13,7 @@ from dovetail_cli.problems import CommandError
 
 if TYPE_CHECKING:
     from dovetail.placement import Places
-    from dovetail.plan import Plan, SecondOpinion, TierResult
+    from dovetail.plan import Plan
     from dovetail.progress import Limits, Reporter, Stop
     from dovetail.spec import Spec
     from dovetail.verify import Verification
@@ -32,24 +31,17 @@ def solve(spec: Spec, limits: Limits, *, hint: Places | None, reporter: Reporter
 def with_second_opinion(spec: Spec, plan: Plan, limits: Limits, stop: Stop) -> Plan:
     """Return the plan with what an independent engine says of the same problem.
 
-    Where both engines prove the same value of a tier, its proof rests on both (S5.2).
+    It takes as long as the time limit of the search, and as its own default at most where there is none.
     """
     try:
-        from dovetail.engine.second_opinion import BackendTooLarge, second_opinion
+        from dovetail.engine.second_opinion import SECONDS, BackendTooLarge, with_second_opinion
     except ImportError as error:
         raise _unavailable(error) from error
-    infeasible = plan.outcome.status == "infeasible"
+    seconds = SECONDS if limits.time is None else limits.time
     try:
-        opinion = second_opinion(context_of(spec), plan.tiers, seconds=limits.time, stop=stop, infeasible=infeasible)
+        return with_second_opinion(context_of(spec), plan, seconds=seconds, stop=stop)
     except BackendTooLarge as error:
         raise CommandError(Finding.UNAVAILABLE, f"no second opinion: {error}") from error
-    tiers = tuple(_proved_twice(tier, opinion) for tier in plan.tiers)
-    return replace(plan, tiers=tiers, second_opinion=opinion)
-
-
-def _proved_twice(tier: TierResult, opinion: SecondOpinion) -> TierResult:
-    agreed = opinion.agrees and tier.proved and opinion.tiers.get(tier.name) == tier.value
-    return replace(tier, proof="two-engines") if agreed and tier.proof == "solver" else tier
 
 
 def verify(spec: Spec, plan: Plan) -> Verification:

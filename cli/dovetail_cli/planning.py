@@ -149,6 +149,8 @@ def _tell(result: Result, task: Task) -> None:
     opinion = result.plan.second_opinion
     if opinion is not None and not opinion.agrees:
         streams.say(f"dovetail: {opinion.engine} does not agree; one of the two engines is wrong")
+    elif opinion is not None and not opinion.conclusive:
+        streams.say(f"dovetail: warning: the second opinion of {opinion.engine} is inconclusive")
     for words in too_wide(result.plan, task.gaps):
         streams.say(f"dovetail: {words}")
 

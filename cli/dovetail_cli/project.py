@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dovetail.build import assemble, current_from, declares_current
 from dovetail.documents import Document, DocumentSet, load_file, load_project
 from dovetail.faults import Fault, Position, nearest, render_fault
-from dovetail.plan import Plan, current_of
-from dovetail.rules.move import Move
-from dovetail.spec import Current, Policy, Spec, WorkloadSelector
+from dovetail.plan import NameTaken, Plan, current_of, limited
+from dovetail.spec import Current, Options, Spec
 from dovetail_cli import streams
 from dovetail_cli.plans import read_plan
 from dovetail_cli.problems import usage
 from dovetail_cli.render.words import printable
 
-MAX_MOVES = "cli-max-moves"
-PINS = "cli-pins"
 _SHIPPED = "dovetail:"
 
 
@@ -31,14 +28,13 @@ class Question:
     ----------
     base : the plan to start from; what runs today, unless something else says that (S6.5).
     current : a file that says what runs today.
-    max_moves, pins : limits that only this command line has; they are part of the digest (S6.2).
+    options : limits that only this command line has; they are part of the digest (S6.2).
     """
 
     as_of: dt.date
     base: Plan | None = None
     current: str | None = None
-    max_moves: int | None = None
-    pins: tuple[str, ...] = ()
+    options: Options = field(default_factory=Options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +50,7 @@ def load(path: str, question: Question) -> Project:
     """Load a project and make its Spec, or raise `Refused` with all faults."""
     documents = load_project(path)
     built = assemble(documents, current=_current(documents, question), as_of=question.as_of)
-    return Project(documents, limited(built.spec, question), (*documents.warnings, *built.warnings))
+    return Project(documents, _limited(built.spec, question.options), (*documents.warnings, *built.warnings))
 
 
 def tell_warnings(project: Project) -> None:
@@ -84,21 +80,12 @@ def _current_of_file(file: str) -> Current:
     return current_from(found[0])
 
 
-def limited(spec: Spec, question: Question) -> Spec:
+def _limited(spec: Spec, options: Options) -> Spec:
     """Return a Spec with the limits of a command line as hard policies."""
-    added = tuple(_limits(spec, question))
-    taken = {policy.name for policy in spec.policies} & {policy.name for policy in added}
-    if taken:
-        raise usage(f"the documents have a policy '{min(taken)}', which the command line needs the name of")
-    return replace(spec, policies=tuple(sorted((*spec.policies, *added), key=lambda policy: policy.name)))
-
-
-def _limits(spec: Spec, question: Question) -> Iterator[Policy]:
-    if question.max_moves is not None:
-        yield Policy(MAX_MOVES, Move(max_moves=question.max_moves), origin="--max-moves")
-    if question.pins:
-        pinned = tuple(sorted({_workload(spec, name) for name in question.pins}))
-        yield Policy(PINS, Move(never=True), WorkloadSelector(names=pinned), origin="--pin")
+    try:
+        return limited(spec, Options(options.max_moves, tuple(sorted({_workload(spec, n) for n in options.pins}))))
+    except NameTaken as error:
+        raise usage(str(error)) from None
 
 
 def _workload(spec: Spec, name: str) -> str:

@@ -31,7 +31,7 @@ def test_a_service_without_replicas_needs_none() -> None:
 
 @pytest.mark.parametrize(
     ("request_", "value"),
-    [("{gpus: 3, cpu: 9}", 3_000), ("{share: {compute: 0.25}}", 250), ("{cpu: 2.5}", 2_500), ("{memory: 1Gi}", 0)],
+    [("{gpus: 3, cpu: 9}", 3_000), ("{share: {compute: 0.25}}", 250), ("{cpu: 2.5}", 2_500), ("{memory: 1Gi}", 1)],
 )
 def test_the_value_of_a_replica_is_what_it_asks_for(request_: str, value: int) -> None:
     assert workload_of(f"type: job\nrequest: {request_}").roles[0].value == value

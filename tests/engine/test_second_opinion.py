@@ -14,12 +14,13 @@ from dovetail.engine import second_opinion as module
 from dovetail.engine.answer import Answer, Verdict
 from dovetail.engine.ladder import solve
 from dovetail.engine.pyomo_backend import solve_pyomo
-from dovetail.engine.second_opinion import BackendTooLarge, confirm_infeasible, second_opinion
+from dovetail.engine.second_opinion import BackendTooLarge, confirm_infeasible, second_opinion, with_second_opinion
 from dovetail.plan.model import TierResult
 from dovetail.problem import Problem, compile_problem
 from dovetail.rules import context_of
 from dovetail.rules.admission import Admission
 from dovetail.spec import Spec
+from dovetail.verify import verify
 
 
 def two_nodes(*, must: bool = False) -> Spec:
@@ -91,11 +92,40 @@ def test_contradicts_a_value_out_of_reach_and_a_bound_that_is_beaten(
 
 
 def test_tiers_must_be_those_of_the_problem() -> None:
-    assert not opinion_on(tier("admitted[0]", 12_000, 12_000))
-    assert not opinion_on()
+    for tiers in ([tier("admitted[0]", 12_000, 12_000)], []):
+        with pytest.raises(ValueError, match="not those of the problem"):
+            opinion_on(*tiers)
 
 
-def test_an_unfinished_tier_is_none_and_confirms_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_better_value_within_the_bound_nothing_is_compared() -> None:
+    opinion = second_opinion(
+        problem_of(two_nodes()), [tier("admitted[0]", 10_000, 16_000), tier("cost", 1, 1, "min")]
+    )
+    assert opinion.agrees
+    assert not opinion.conclusive
+    assert opinion.tiers == {"admitted[0]": 12_000, "cost": None}
+
+
+def test_without_time_left_it_is_inconclusive() -> None:
+    tiers = [tier("admitted[0]", 12_000, 12_000), tier("cost", 3, 3, "min")]
+    for infeasible in (False, True):
+        opinion = second_opinion(problem_of(two_nodes()), tiers, seconds=0, infeasible=infeasible)
+        assert opinion.agrees
+        assert not opinion.conclusive
+        assert opinion.tiers == {"admitted[0]": None, "cost": None}
+
+
+def test_a_plan_gets_the_proof_of_both_engines() -> None:
+    plan = solve(two_nodes())
+    told = with_second_opinion(context_of(two_nodes()), plan)
+    assert told.second_opinion is not None
+    assert told.second_opinion.agrees
+    assert {each.proof for each in told.tiers} <= {"two-engines", "trivial"}
+    assert "two-engines" in {each.proof for each in told.tiers}
+    assert verify(two_nodes(), told).ok
+
+
+def test_an_unfinished_tier_is_none_and_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(*given: object, **more: object) -> Answer:
         answer = solve_pyomo(*given, **more)  # type: ignore[arg-type]
         return answer if given[2] == "max" else Answer(Verdict.FEASIBLE, answer.values, 0)
@@ -105,8 +135,10 @@ def test_an_unfinished_tier_is_none_and_confirms_no_proof(monkeypatch: pytest.Mo
     proved = second_opinion(problem, [tier("admitted[0]", 12_000, 12_000), tier("cost", 3, 3, "min")])
     unproved = second_opinion(problem, [tier("admitted[0]", 12_000, 12_000), tier("cost", 3, 0, "min")])
     assert proved.tiers == unproved.tiers == {"admitted[0]": 12_000, "cost": None}
-    assert not proved.agrees
+    assert proved.agrees
     assert unproved.agrees
+    assert not proved.conclusive
+    assert not unproved.conclusive
 
 
 def test_infeasible_is_confirmed_by_proof_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +153,9 @@ def test_a_plan_that_says_infeasible() -> None:
     wrong = second_opinion(problem_of(two_nodes()), [], infeasible=True)
     right = second_opinion(problem_of(two_nodes(must=True)), [], infeasible=True)
     assert not wrong.agrees
-    assert wrong.tiers == {"admitted[0]": 12_000, "cost": 3}
+    assert wrong.tiers == right.tiers
+    assert wrong.conclusive
+    assert right.conclusive
     assert right.agrees
     assert right.tiers == {"admitted[0]": None, "cost": None}
 

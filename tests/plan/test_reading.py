@@ -14,17 +14,34 @@ from tests.verify.mutators import base
 from dovetail.faults import Refused
 from dovetail.placement import Place
 from dovetail.plan import Outcome, Plan, SecondOpinion, current_of, read, to_document, write
-from dovetail.spec import PresentReplica, ReplicaId
+from dovetail.spec import Options, PresentReplica, ReplicaId
 
 DIGEST = "sha256:" + 64 * "0"
 
 
 def test_a_full_plan_reads_back() -> None:
     _, plan = base()
-    opinion = SecondOpinion("other", False, {"cost": None})
+    opinion = SecondOpinion("other", False, {"cost": None}, conclusive=False)
     plan = replace(plan, second_opinion=opinion, outcome=Outcome("feasible", "work", True))
+    plan = replace(plan, current=DIGEST, options=Options(0, ("x/svc", "y/run")))
     assert read(write(plan), "plan.yaml") == plan
     assert read(json.dumps(to_document(plan)), "plan.json") == plan
+
+
+@pytest.mark.parametrize(
+    ("options", "row"),
+    [
+        (Options(3), "{maxMoves: 3}"),
+        (Options(0), "{maxMoves: 0}"),
+        (Options(pins=("a/b", "c")), "{pins: [a/b, c]}"),
+        (Options(3, ("c",)), "{maxMoves: 3, pins: [c]}"),
+    ],
+)
+def test_limits_of_the_command_line_are_told_where_there_are_any(options: Options, row: str) -> None:
+    plan = Plan("p", DIGEST, Outcome("unknown"), current=DIGEST, options=options)
+    assert f"  inputs: {DIGEST}\n  current: {DIGEST}\n  options: {row}\n  outcome:" in write(plan)
+    assert read(write(plan), "plan.yaml") == plan
+    assert "options" not in write(replace(plan, options=Options()))
 
 
 def test_ranges_and_singles_mean_the_same() -> None:
@@ -115,6 +132,7 @@ def test_a_base_plan_is_a_current_state() -> None:
         PresentReplica(ReplicaId("w", "", 1), "b", (2,)),
     )
     assert current.elapsed == {}
+    assert current.from_outside
 
 
 @pytest.mark.limits

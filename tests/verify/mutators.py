@@ -187,9 +187,13 @@ def evicted_for_nothing() -> tuple[Spec, Plan]:
     return spec, plan_for(spec, places({"high#0": place("n", 0), "wish#0": place("n", 1)}))
 
 
-def opinion(**tiers: int | None) -> SecondOpinion:
-    """Return an engine's opinion that claims to agree."""
-    return SecondOpinion("other", True, tiers)
+def opinion(**changes: int | None) -> Callable[[Plan], dict[str, Any]]:
+    """Return a change that adds an engine's opinion, which claims to agree; some of its values are the plan's."""
+
+    def change(plan: Plan) -> dict[str, Any]:
+        return {"second_opinion": SecondOpinion("other", True, {t.name: t.value for t in plan.tiers} | changes)}
+
+    return change
 
 
 def _figure(key: str) -> Mutation:
@@ -254,11 +258,28 @@ MUTATIONS: tuple[Mutation, ...] = (
     claim("tier-bounds", feasible(tier("cost", sense="max", bound=-1)), "tier-names", label="sense"),
     claim("tier-proofs", tier("cost", proof="trivial")),
     claim("tier-proofs", tier("cost", proof="none"), label="none"),
+    claim("tier-proofs", tier("cost", proof="two-engines"), label="one-engine"),
+    claim(
+        "tier-proofs",
+        lambda plan: {**tier("cost", proof="two-engines")(plan), **opinion(cost=None)(plan)},
+        label="unfinished",
+    ),
     claim("tier-proofs", feasible(tier("cost", bound=None)), label="no-bound"),
     claim("given", tier("cost", given={"admitted[100]": 1})),
     claim("given", tier("admitted[100]", given={"cost": 3_000_000}), label="later"),
     claim("optimal", tier("cost", bound=-1)),
-    claim("second-opinion", lambda plan: {"second_opinion": opinion(cost=1)}),
+    claim("second-opinion", opinion(cost=1)),
+    claim(
+        "second-opinion",
+        feasible(lambda p: {**tier("cost", bound=-1)(p), **opinion(cost=2_999_998)(p)}),
+        label="bound",
+    ),
+    claim(
+        "second-opinion",
+        feasible(lambda p: {**tier("cost", bound=-1)(p), **opinion(cost=3_000_001)(p)}),
+        label="worse",
+    ),
+    claim("second-opinion", lambda plan: {"second_opinion": SecondOpinion("other", False)}, label="says-so"),
     *(_figure(key) for key in base()[1].summary),
     claim("summary", lambda plan: {"summary": {k: v for k, v in plan.summary.items() if k != "moves"}}, label="gone"),
     claim("admitted", lambda plan: {"admitted": {}}, label="gone"),

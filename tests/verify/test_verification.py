@@ -62,7 +62,14 @@ def test_a_document_names_what_breaks_a_check() -> None:
     assert document["spec"]["stale"] is False
     broken = [check for check in document["spec"]["checks"] if not check["ok"]]
     assert broken == [
-        {"name": "summary", "ok": False, "code": "DT3801", "detail": "is told as 9, is 0", "subjects": ["moves"]}
+        {
+            "name": "summary",
+            "ok": False,
+            "code": "DT3801",
+            "ran": True,
+            "detail": "is told as 9, is 0",
+            "subjects": ["moves"],
+        }
     ]
 
 
@@ -86,7 +93,17 @@ def test_an_agreeing_second_opinion_holds() -> None:
     spec, plan = base()
     opinion = SecondOpinion("other", True, {tier.name: tier.value for tier in plan.tiers})
     assert verify(spec, replace(plan, second_opinion=opinion)).ok
-    assert verify(spec, replace(plan, second_opinion=SecondOpinion("other", True, {"cost": None}))).ok
+    assert verify(spec, replace(plan, second_opinion=SecondOpinion("other", True, {"cost": None}, False))).ok
+
+
+def test_values_after_one_that_differs_are_not_held_against_a_plan() -> None:
+    spec, plan = base()
+    first, *rest = plan.tiers
+    open_plan = replace(
+        plan, tiers=(replace(first, bound=first.value + 5, proof="solver"), *rest), outcome=Outcome("feasible")
+    )
+    optima = {tier.name: tier.value for tier in plan.tiers} | {first.name: first.value + 1, "cost": 0}
+    assert verify(spec, replace(open_plan, second_opinion=SecondOpinion("other", True, optima))).ok
 
 
 def test_a_long_list_of_findings_is_cut_in_text_and_whole_in_documents() -> None:

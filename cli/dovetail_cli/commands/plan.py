@@ -10,6 +10,7 @@ from dovetail.diff import diff
 from dovetail.faults import Refused
 from dovetail.plan import Plan
 from dovetail.progress import Limits
+from dovetail.spec import Options
 from dovetail_cli import files, options, planning, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.plans import read_plan
@@ -64,7 +65,7 @@ def run(
     """Solve.
 
     The plan goes to --out and nowhere else; stdout shows the difference to the base, or the plan with -o json|yaml.
-    Formats: table, json, yaml, md, github. --max-moves and --pin are limits of this plan: give them to verify too.
+    Formats: table, json, yaml, md, github. --max-moves and --pin are limits of this plan, which tells them.
     """
     shown = options.output(output, formats.PLAN)
     wanted = options.renderings(also or (), formats.PLAN)
@@ -74,7 +75,7 @@ def run(
     timeline = Timeline.starting("load")
     try:
         before = read_plan(base) if base is not None else None
-        question = project.Question(options.as_of(as_of), before, current, max_moves, tuple(pin or ()))
+        question = project.Question(options.as_of(as_of), before, current, Options(max_moves, tuple(pin or ())))
         found = project.load(path, question)
     except Refused as refused:
         return refusals.tell(refused, shown)

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from dovetail.faults import Refused
-from dovetail.plan import Plan
-from dovetail.verify import Verification, lines, to_document
+from dovetail.verify import STATE, Verification, lines, to_document
 from dovetail_cli import library, options, planning, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.plans import read_plan
@@ -31,16 +30,15 @@ def run(
     path: options.PathArgument = ".",
     base: _Base = None,
     current: options.Current = None,
-    max_moves: options.MaxMoves = None,
-    pin: options.Pin = None,
     as_of: options.AsOf = None,
     output: options.Output = "table",
     also: options.Also = None,
 ) -> ExitCode:
     """Check a plan.
 
-    Everything in it is computed anew from the documents: capacities, policies, tiers, figures, digest. A plan that
-    was made with --base, --current, --max-moves or --pin needs the same here, or it is stale. Never loads a solver.
+    Everything in it is computed anew from the documents: capacities, policies, tiers, figures, digest. Of a plan that
+    was made with --base or --current, what counts from that state is checked only where the same is given here; the
+    result names what was not. Never loads a solver.
     Formats: table, json, yaml, github.
     """
     shown = options.output(output, FORMATS)
@@ -48,15 +46,14 @@ def run(
     try:
         checked = read_plan(plan)
         before = read_plan(base) if base is not None else None
-        question = project.Question(options.as_of(as_of), before, current, max_moves, tuple(pin or ()))
+        question = project.Question(options.as_of(as_of), before, current)
         found = project.load(path, question)
     except Refused as refused:
         return refusals.tell(refused, shown)
     project.tell_warnings(found)
     planning.tell_waivers(found)
     verification = library.verify(found.spec, checked)
-    hints = list(stale_hints(checked, question)) if verification.stale else []
-    streams.publish(lambda name, screen: _rendered(verification, hints, name), shown, wanted)
+    streams.publish(lambda name, screen: _rendered(verification, name), shown, wanted)
     return first_of(_findings(verification, found))
 
 
@@ -67,34 +64,22 @@ def _findings(verification: Verification, found: project.Project) -> Iterator[Fi
         yield Finding.STALE
 
 
-def stale_hints(plan: Plan, question: project.Question) -> Iterator[str]:
-    """Yield what on the command line, rather than in the documents, may make a plan look stale (S6.2)."""
-    if project.MAX_MOVES in plan.policies and question.max_moves is None:
-        yield "the plan was made with --max-moves; give verify the same"
-    if project.PINS in plan.policies and not question.pins:
-        yield "the plan was made with --pin; give verify the same"
-    for name, given in ((project.MAX_MOVES, question.max_moves), (project.PINS, question.pins or None)):
-        if given is not None and name not in plan.policies:
-            yield f"the plan was made without {'--max-moves' if name == project.MAX_MOVES else '--pin'}"
-    from_today = any(tier.name.startswith("disruption.") for tier in plan.tiers)
-    if from_today and question.base is None and question.current is None:
-        yield "the plan was made from a running state; if that came from --base or --current, give verify the same"
-
-
-def _rendered(verification: Verification, hints: list[str], name: str) -> str:
+def _rendered(verification: Verification, name: str) -> str:
     if name in ("json", "yaml"):
         return machine.rendered(to_document(verification), name)
     if name == "github":
-        return github.rendered(_annotations(verification, hints))
-    said = [*lines(verification), *(f"  hint: {hint}" for hint in hints)]
-    return printable("\n".join(said), keep="\n") + "\n"
+        return github.rendered(_annotations(verification))
+    return printable("\n".join(lines(verification)), keep="\n") + "\n"
 
 
-def _annotations(verification: Verification, hints: list[str]) -> Iterator[Annotation]:
+def _annotations(verification: Verification) -> Iterator[Annotation]:
     if verification.stale:
-        message = f"plan {verification.name} was made for other documents"
-        yield Annotation("error", "stale plan", "\n".join([message, *hints]))
+        said = (f"plan {finding.subject} {finding.detail}" for finding in verification.checks[0].findings)
+        yield Annotation("error", "stale plan", "\n".join(said))
         return
     for check in verification.broken:
         for finding in check.findings:
             yield Annotation("error", f"{check.code} {check.name}", f"{finding.subject}: {finding.detail}")
+    if verification.without_state:
+        names = ", ".join(check.name for check in verification.without_state)
+        yield Annotation("notice", "not checked", f"needs {STATE}: {names}")

@@ -167,6 +167,8 @@ def proof_section(review: Review) -> Section:
     """Return every tier with its bound, folded."""
     rows = [(code(name), *map(text, rest)) for name, *rest in facts.tier_rows(review)]
     head, tail = folded("Proof: every tier with its bound")
+    if said := [text(words) for words in facts.opinion(review.plan)]:
+        tail = ("", *said, *tail)
     return Section("proof", table_body(rows), (*head, *table_head((*facts.TIER_HEAD, "change"))), tail)
 
 

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from dovetail.diff import Change, PlanDiff, Row
 from dovetail.faults import CODES, Position
-from dovetail.plan import Plan, PolicyResult, TierResult
-from dovetail.spec import Spec
+from dovetail.plan import Plan, PolicyResult, SecondOpinion, TierResult, better, contradiction
+from dovetail.spec import Options, Spec
 from dovetail_cli.render.words import (
     amount,
     human_unit,
@@ -66,7 +66,9 @@ def status(plan: Plan) -> str:
     if outcome.status == "optimal":
         return f"OPTIMAL (value = bound){stopped}"
     if outcome.status == "infeasible":
-        return "INFEASIBLE (proved)" + (f": {', '.join(plan.conflict)} cannot hold together" if plan.conflict else "")
+        # Nothing is called infeasible unless two engines prove it (S6.4).
+        conflict = f": {', '.join(plan.conflict)} cannot hold together" if plan.conflict else ""
+        return f"INFEASIBLE (proved by two engines){conflict}"
     if outcome.status == "unknown":
         return f"NO PLAN FOUND (undecided{stopped})"
     return f"FEASIBLE ({_widest(plan)}{stopped})"
@@ -122,10 +124,18 @@ def costs(review: Review) -> Iterator[tuple[str, str]]:
         if cost.restarts != cost.moves:
             yield "restarts", amount(cost.restarts)
         yield "evicted", plural(cost.evicted_workloads, "workload")
+    if review.plan.options:
+        yield "limits", _limits(review.plan.options)
     if review.plan.summary.get("costPerHour"):
         delta = review.diff.delta.get("costPerHour", 0) if review.diff else None
         price = amount(review.plan.summary["costPerHour"])
         yield "cost/h", price if delta is None else f"{price} ({signed(delta)})"
+
+
+def _limits(options: Options) -> str:
+    """Return the limits of the command line that a plan was made with."""
+    moves = [] if options.max_moves is None else [f"at most {plural(options.max_moves, 'move')}"]
+    return ", ".join([*moves, *(f"{name} pinned" for name in options.pins)])
 
 
 TIER_HEAD = ("tier", "value", "bound", "gap", "unit", "proof")
@@ -141,9 +151,25 @@ def opinion(plan: Plan) -> Iterator[str]:
     """Yield what an independent engine says, where it was asked."""
     asked = plan.second_opinion
     if asked is not None:
-        open_ones = sum(value is None for value in asked.tiers.values())
-        unknown = f"; it left {plural(open_ones, 'tier')} open" if open_ones else ""
-        yield f"second opinion: {asked.engine} {'agrees' if asked.agrees else 'DOES NOT AGREE'}{unknown}"
+        yield f"second opinion: {asked.engine} {_opinion(plan, asked)}"
+
+
+def _opinion(plan: Plan, asked: SecondOpinion) -> str:
+    if not asked.agrees:
+        found = contradiction(plan.tiers, asked.tiers)
+        return "DOES NOT AGREE" + (f": {found.name} {_optimum(found, asked)}" if found else "")
+    count = sum(value is None for value in asked.tiers.values())
+    found = better(plan)
+    if found is not None:
+        rest = f"; {plural(count, 'tier')} not compared" if count else ""
+        return f"found better, within the bound: {found.name} {_optimum(found, asked)}{rest}"
+    if asked.conclusive:
+        return "agrees"
+    return f"is inconclusive; it left {plural(count, 'tier')} open" if plan.tiers else "is inconclusive"
+
+
+def _optimum(tier: TierResult, asked: SecondOpinion) -> str:
+    return f"{human_value(asked.tiers[tier.name], tier.unit)} {human_unit(tier.unit)}"
 
 
 def _tier_row(tier: TierResult) -> tuple[str, ...]:

@@ -66,7 +66,8 @@ def _assembled(documents: DocumentSet, current: Current | None, as_of: dt.date) 
     spec = _spec(documents, place, log)
     stated = _stated(documents, spec, log)
     log.raise_if_errors()
-    spec = replace(spec, current=stated if current is None else current, as_of=as_of)
+    told = stated if current is None else replace(current, from_outside=True)
+    spec = replace(spec, current=told, as_of=as_of)
     return Built(spec, log.warnings)
 
 

@@ -10,6 +10,7 @@ from dovetail.diff.model import Change, PlanDiff, PolicyChange, TierChange
 from dovetail.diff.sides import NOTHING, Side, sides
 from dovetail.placement import Places
 from dovetail.plan.model import Figure, Plan, TierResult
+from dovetail.plan.options import as_planned
 from dovetail.spec import Spec
 
 _STRICTNESS = ("hard", "soft", "audit")
@@ -24,6 +25,8 @@ def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
         What the target's documents mean. With it the difference knows accelerators, checkpoints, and places that
         are gone; without it the plans' own rows must do.
     """
+    if spec is not None:
+        spec = as_planned(spec, target)
     context = context_from(base, spec) if spec is not None else None
     lost: Places = context.today.lost if context is not None else {}
     before, after = sides(base), sides(target)

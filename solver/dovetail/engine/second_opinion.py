@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 
-from dovetail.engine.answer import Verdict
+from dovetail.engine.answer import Answer, Verdict
 from dovetail.engine.part import PartModel
 from dovetail.engine.pyomo_backend import NODES, solve_pyomo
 from dovetail.engine.state import today_state
 from dovetail.linear import Linear
 from dovetail.objectives import Tier
-from dovetail.plan.model import SecondOpinion, TierResult
+from dovetail.plan.model import Plan, SecondOpinion, TierResult
+from dovetail.plan.opinion import confirmed, opinion_of
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
 from dovetail.rules import Context
@@ -25,7 +27,7 @@ LARGEST = 20_000
 """The most variables of an exact model that Pyomo and HiGHS are asked about."""
 
 SECONDS = 300.0
-"""A ceiling for callers that set none: on models near the largest size, nodes alone may take hours."""
+"""A ceiling of wall clock for callers that set none: on models near the largest size, nodes alone may take hours."""
 
 
 class BackendTooLarge(Exception):
@@ -39,11 +41,25 @@ class BackendTooLarge(Exception):
         self.largest = largest
 
 
+def with_second_opinion(
+    case: Problem | Context, plan: Plan, *, seconds: float = SECONDS, stop: Stop | None = None
+) -> Plan:
+    """Return a plan with HiGHS' opinion; tiers that both engines prove are told so.
+
+    Raises
+    ------
+    BackendTooLarge
+        Where the exact model is too large to ask.
+    """
+    infeasible = plan.outcome.status == "infeasible"
+    return confirmed(plan, second_opinion(case, plan.tiers, seconds=seconds, stop=stop, infeasible=infeasible))
+
+
 def second_opinion(
     case: Problem | Context,
     tiers: Sequence[TierResult],
     *,
-    seconds: float | None = SECONDS,
+    seconds: float = SECONDS,
     stop: Stop | None = None,
     nodes: int = NODES,
     largest: int = LARGEST,
@@ -51,17 +67,17 @@ def second_opinion(
 ) -> SecondOpinion:
     """Solve a problem with HiGHS and compare with a plan's tiers.
 
-    Every tier is optimised with the earlier ones held at HiGHS' own optima. The opinion agrees where every proved
-    tier has HiGHS' optimum, and HiGHS' optimum of every other tier lies between the plan's value and its bound. A
-    tier that HiGHS did not finish is None, as are those after it; it agrees with no proof. A tier after one where
-    HiGHS is better than the plan answers another question than the plan's proof, hence agrees only by equality.
+    Every tier is optimised with the earlier ones held at HiGHS' own optima, as long as those are the plan's values:
+    after that both would answer different questions. The opinion contradicts the plan only where HiGHS' optimum of a
+    tier lies outside the plan's value and bound, or where only one of both says that there is no plan. A tier that
+    HiGHS did not finish, or was not asked about, is None.
 
     Parameters
     ----------
-    tiers : the plan's tiers, all of them; ignored for an infeasible plan.
+    tiers : the plan's tiers, all of them; none for an infeasible plan.
     seconds : a ceiling of wall clock for all tiers together.
     nodes : the most branch-and-bound nodes to look at per tier.
-    infeasible : whether the plan says that there is none; HiGHS then agrees where it proves the same.
+    infeasible : whether the plan says that there is none.
 
     Raises
     ------
@@ -69,19 +85,65 @@ def second_opinion(
         Where the exact model has more variables than `largest`.
     """
     problem = case if isinstance(case, Problem) else compile_problem(case)
-    optima = _optima(problem, seconds, stop, nodes, largest)
     names = [tier.name for tier in problem.tiers]
-    if infeasible or optima is None:
-        agrees = infeasible and optima is None
-        return SecondOpinion(_engine(), agrees, {name: (optima or {}).get(name) for name in names})
-    agrees = [tier.name for tier in tiers] == names and all(_agrees(tier, optima.get(tier.name)) for tier in tiers)
-    return SecondOpinion(_engine(), agrees, {name: optima.get(name) for name in names})
+    asking = _Asking(_whole(problem, largest), time.monotonic() + seconds, stop, nodes)
+    if infeasible:
+        none = asking.without_plan()
+        return SecondOpinion(_engine(), none is not False, dict.fromkeys(names), conclusive=none is not None)
+    if [tier.name for tier in tiers] != names:
+        raise ValueError(f"the tiers are not those of the problem: {', '.join(names)}")
+    optima = asking.optima(problem.tiers, tiers)
+    if optima is None:
+        return SecondOpinion(_engine(), False, dict.fromkeys(names))
+    return opinion_of(_engine(), tiers, optima)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Questions to HiGHS about one model, until a moment of the monotonic clock."""
+
+    part: PartModel
+    deadline: float
+    stop: Stop | None
+    nodes: int
+
+    def solve(self, expression: Linear, sense: str) -> Answer:
+        """Optimise an expression over the model."""
+        left = self.deadline - time.monotonic()
+        if left <= 0 or self.stop:
+            return Answer(Verdict.UNKNOWN)
+        return solve_pyomo(self.part.model, expression, sense, left, self.stop, nodes=self.nodes)
+
+    def without_plan(self) -> bool | None:
+        """Tell whether the model has no solution: True, False where there is one, None where neither is known."""
+        return {Verdict.INFEASIBLE: True, Verdict.UNKNOWN: None}.get(self.solve(Linear(), "max").verdict, False)
+
+    def optima(self, tiers: Sequence[Tier], told: Sequence[TierResult]) -> Mapping[str, int] | None:
+        """Return the optima of the first tiers, up to one that is unfinished or is not the plan's value.
+
+        None where HiGHS proves that there is no plan.
+        """
+        if not tiers:
+            return None if self.without_plan() else {}
+        found: dict[str, int] = {}
+        for tier, plan in zip(tiers, told, strict=True):
+            expression = tier.encode(self.part)
+            answer = self.solve(expression, tier.sense)
+            if answer.verdict is Verdict.INFEASIBLE and not found:
+                return None
+            if answer.verdict is not Verdict.OPTIMAL or answer.bound is None:
+                break
+            found[tier.name] = answer.bound
+            if answer.bound != plan.value:
+                break
+            self.part.model.require(expression, lower=answer.bound, upper=answer.bound)
+        return found
 
 
 def confirm_infeasible(
     problem: Problem,
     *,
-    seconds: float | None = SECONDS,
+    seconds: float = SECONDS,
     stop: Stop | None = None,
     nodes: int = NODES,
     largest: int = LARGEST,
@@ -94,40 +156,7 @@ def confirm_infeasible(
         part = _whole(problem, largest)
     except BackendTooLarge:
         return None
-    answer = solve_pyomo(part.model, Linear(), "max", seconds, stop, nodes=nodes)
-    return {Verdict.INFEASIBLE: True, Verdict.UNKNOWN: None}.get(answer.verdict, False)
-
-
-def _optima(
-    problem: Problem, seconds: float | None, stop: Stop | None, nodes: int, largest: int
-) -> Mapping[str, int] | None:
-    """Return the optima of the tiers that HiGHS finished, in order; None where it proves that there is no plan."""
-    part = _whole(problem, largest)
-    deadline = None if seconds is None else time.monotonic() + seconds
-    found: dict[str, int] = {}
-    goals: Sequence[Tier | None] = problem.tiers or (None,)
-    for tier in goals:
-        expression = Linear() if tier is None else tier.encode(part)
-        sense = "max" if tier is None else tier.sense
-        left = None if deadline is None else deadline - time.monotonic()
-        answer = solve_pyomo(part.model, expression, sense, left, stop, nodes=nodes)
-        if answer.verdict is Verdict.INFEASIBLE and not found:
-            return None
-        if answer.verdict is not Verdict.OPTIMAL or answer.bound is None:
-            break
-        if tier is not None:
-            found[tier.name] = answer.bound
-            part.model.require(expression, lower=answer.bound, upper=answer.bound)
-    return found
-
-
-def _agrees(tier: TierResult, optimum: int | None) -> bool:
-    if optimum is None:
-        return not tier.proved
-    if tier.proved:
-        return optimum == tier.value
-    least, most = (tier.value, tier.bound) if tier.sense == "max" else (tier.bound, tier.value)
-    return (least is None or optimum >= least) and (most is None or optimum <= most)
+    return _Asking(part, time.monotonic() + seconds, stop, nodes).without_plan()
 
 
 def _whole(problem: Problem, largest: int) -> PartModel:

@@ -2,7 +2,7 @@
 
 from dovetail.plan.canonical import write
 from dovetail.plan.current import current_of
-from dovetail.plan.digest import digest
+from dovetail.plan.digest import combined, digest, documents_digest, outside_digest
 from dovetail.plan.finish import finish
 from dovetail.plan.model import (
     AdmissionResult,
@@ -17,6 +17,8 @@ from dovetail.plan.model import (
     Status,
     TierResult,
 )
+from dovetail.plan.opinion import better, confirmed, contradiction, opinion_of, told_twice
+from dovetail.plan.options import NameTaken, as_planned, limited
 from dovetail.plan.plain import gap_of, to_document
 from dovetail.plan.reading import plan_of, read
 
@@ -24,6 +26,7 @@ __all__ = [
     "AdmissionResult",
     "AdmissionState",
     "Figure",
+    "NameTaken",
     "Outcome",
     "Plan",
     "PolicyOutcome",
@@ -32,12 +35,22 @@ __all__ = [
     "SecondOpinion",
     "Status",
     "TierResult",
+    "as_planned",
+    "better",
+    "combined",
+    "confirmed",
+    "contradiction",
     "current_of",
     "digest",
+    "documents_digest",
     "finish",
     "gap_of",
+    "limited",
+    "opinion_of",
+    "outside_digest",
     "plan_of",
     "read",
     "to_document",
+    "told_twice",
     "write",
 ]

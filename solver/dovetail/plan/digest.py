@@ -1,4 +1,8 @@
-"""The digest of a Spec's meaning (S6.2): equal meanings give equal digests, however the documents are written."""
+"""The digest of a Spec's meaning (S6.2): equal meanings give equal digests, however the documents are written.
+
+It is made of two parts: what the documents mean, and what runs today where no document says that. A plan tells the
+digest of the second part, so that the documents alone show whether they still mean what they meant.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +10,44 @@ import datetime as dt
 import hashlib
 import json
 from collections.abc import Hashable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Final, cast
 
-from dovetail.spec import Policy, Spec, Waiver
+from dovetail.spec import Current, Policy, Spec, Waiver
 
 _ORDERED: Final = frozenset({"levels", "tiers", "disruption", "phases"})
 """Fields whose order has a meaning; every other collection is compared as a set."""
 
 
 def digest(spec: Spec) -> str:
-    """Return `sha256:...` over everything that a plan for a Spec depends on.
+    """Return `sha256:...` over everything that a plan for a Spec depends on."""
+    return combined(documents_digest(spec), outside_digest(spec))
+
+
+def combined(documents: str, current: str | None) -> str:
+    """Return the digest of a Spec from its two parts; `current` is None where the documents say all."""
+    return _sha256({"documents": documents} if current is None else {"documents": documents, "current": current})
+
+
+def outside_digest(spec: Spec) -> str | None:
+    """Return the digest of what runs today where that came from outside the documents, else None."""
+    current = spec.current
+    return _sha256(_canonical(replace(current, from_outside=False))) if current.from_outside else None
+
+
+def documents_digest(spec: Spec) -> str:
+    """Return the digest of what the documents say, with the limits of the command line.
 
     Names that only people read (of the project, the objective, a policy's pack) and places in files are left out,
     and so is every field at its default: a later version that knows more fields gives the same digest. Waivers
     enter with whether they are active on the Spec's date, so a plan goes stale when a waiver ends and not daily.
     """
-    text = json.dumps(_meaning(spec), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _sha256(_meaning(spec))
+
+
+def _sha256(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return f"sha256:{hashlib.sha256(text.encode('ascii')).hexdigest()}"
 
 
@@ -37,7 +61,7 @@ def _meaning(spec: Spec) -> dict[str, Any]:
         "policies": _unordered(map(_policy, spec.policies)),
         "waivers": _unordered(_waiver(spec, waiver) for waiver in spec.waivers),
         "objective": {key: value for key, value in _fields(spec.objective).items() if key != "name"},
-        "current": _canonical(spec.current),
+        "current": _canonical(Current() if spec.current.from_outside else spec.current),
         "phases": list(spec.phases),
     }
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dovetail.placement import Places
-from dovetail.plan.digest import digest
+from dovetail.plan.digest import digest, outside_digest
 from dovetail.plan.model import Outcome, Plan, SecondOpinion, TierResult
 from dovetail.plan.policies import policies_of
 from dovetail.plan.reasons import admitted_of
@@ -35,18 +36,22 @@ def finish(
     conflict : names of policies that cannot hold together, for an infeasible outcome.
     """
     spec = context.spec
-    inputs = inputs or digest(spec)
-    if outcome.status in WITHOUT_PLACES:
-        return Plan(spec.name, inputs, outcome, second_opinion=second_opinion, conflict=tuple(sorted(conflict)))
-    view = context.view(places)
-    return Plan(
+    bare = Plan(
         name=spec.name,
-        inputs=inputs,
+        inputs=inputs or digest(spec),
+        current=outside_digest(spec),
+        options=spec.options,
         outcome=outcome,
+        second_opinion=second_opinion,
+    )
+    if outcome.status in WITHOUT_PLACES:
+        return replace(bare, conflict=tuple(sorted(conflict)))
+    view = context.view(places)
+    return replace(
+        bare,
         tiers=tuple(tiers),
         summary=summary_of(view, context),
         placements=dict(places),
         admitted=admitted_of(view, context, tiers),
         policies=policies_of(view, context),
-        second_opinion=second_opinion,
     )

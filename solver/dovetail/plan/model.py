@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Literal
 
 from dovetail.placement import Place, Places
+from dovetail.spec import Options
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 Proof = Literal["certificate", "two-engines", "solver", "trivial", "none"]
@@ -90,11 +91,20 @@ class PolicyResult:
 
 @dataclass(frozen=True, slots=True)
 class SecondOpinion:
-    """What an independent engine says of the same problem: per tier its optimum, and whether all agree."""
+    """What an independent engine says of the same problem.
+
+    Parameters
+    ----------
+    agrees : false only where it contradicts the plan.
+    tiers : its optimum per tier; None where it did not finish, and after a tier whose optimum differs from the
+        plan's value: what follows then answers another question.
+    conclusive : whether it answered all that was asked.
+    """
 
     engine: str
     agrees: bool
     tiers: Mapping[str, int | None] = field(default_factory=dict)
+    conclusive: bool = True
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,8 @@ class Plan:
     Parameters
     ----------
     inputs : digest of what the plan depends on (S6.2), `sha256:...`.
+    current : digest of what ran when the plan was made, where that came from outside the documents (S6.5).
+    options : limits of the command line that it was made with.
     placements : every admitted replica's place.
     admitted : workloads that are not admitted in full.
     summary : figures for people, each recomputable from Spec and placements.
@@ -120,6 +132,8 @@ class Plan:
     policies: Mapping[str, PolicyResult] = field(default_factory=dict)
     second_opinion: SecondOpinion | None = None
     conflict: tuple[str, ...] = ()
+    current: str | None = None
+    options: Options = field(default_factory=Options)
 
 
 __all__ = [

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.documents.kinds import API_VERSION
 from dovetail.placement import Place, Places
 from dovetail.plan.model import AdmissionResult, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
+from dovetail.spec import Options
 
 GAP_DIGITS = 6
 SUMMARY = (
@@ -46,6 +47,10 @@ def to_document(plan: Plan) -> dict[str, Any]:
 def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
     """Yield the sections of a plan's spec, exact, keyed maps sorted by bytes; empty optional ones are left out."""
     yield "inputs", plan.inputs
+    if plan.current is not None:
+        yield "current", plan.current
+    if plan.options:
+        yield "options", _options(plan.options)
     yield "outcome", _outcome(plan.outcome)
     yield "tiers", [tier_row(tier) for tier in plan.tiers]
     yield "summary", {key: plan.summary[key] for key in SUMMARY if key in plan.summary}
@@ -112,6 +117,11 @@ def tier_row(tier: TierResult) -> dict[str, Any]:
     return row
 
 
+def _options(options: Options) -> dict[str, Any]:
+    row: dict[str, Any] = {} if options.max_moves is None else {"maxMoves": options.max_moves}
+    return {**row, "pins": list(options.pins)} if options.pins else row
+
+
 def _outcome(outcome: Outcome) -> dict[str, Any]:
     row: dict[str, Any] = {"status": outcome.status}
     if outcome.stopped_by is not None:
@@ -145,7 +155,12 @@ def _policy(result: PolicyResult) -> dict[str, Any]:
 
 
 def _second_opinion(opinion: SecondOpinion) -> dict[str, Any]:
-    return {"engine": opinion.engine, "agrees": opinion.agrees, "tiers": dict(by_bytes(opinion.tiers))}
+    return {
+        "engine": opinion.engine,
+        "agrees": opinion.agrees,
+        "conclusive": opinion.conclusive,
+        "tiers": dict(by_bytes(opinion.tiers)),
+    }
 
 
 def _floats(value: Any) -> Any:

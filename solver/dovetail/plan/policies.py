@@ -25,7 +25,7 @@ def _result(policy: Policy, violations: Violations, context: Context) -> PolicyR
     violation = sum(subjects.values())
     return PolicyResult(
         enforcement=policy.enforcement.kind,
-        result=_outcome(context.spec, policy, broken=violation > excused),
+        result=outcome_of(context.spec, policy, broken=violation > excused),
         violation=violation,
         unit=policy.rule.unit,
         subjects=subjects,
@@ -33,7 +33,8 @@ def _result(policy: Policy, violations: Violations, context: Context) -> PolicyR
     )
 
 
-def _outcome(spec: Spec, policy: Policy, *, broken: bool) -> PolicyOutcome:
+def outcome_of(spec: Spec, policy: Policy, *, broken: bool) -> PolicyOutcome:
+    """Return the result of a policy that is broken beyond what today excuses, or that holds."""
     if broken:
         return "fail"
     selected = sum(policy.workloads.selects(workload) for workload in spec.workloads)

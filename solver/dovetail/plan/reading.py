@@ -13,7 +13,7 @@ from dovetail.faults import FaultLog, Position
 from dovetail.placement import Place
 from dovetail.plan.model import AdmissionResult, Figure, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
 from dovetail.plan.plain import SUMMARY, gap_of
-from dovetail.spec import ReplicaId
+from dovetail.spec import Options, ReplicaId
 from dovetail.spec.identity import IdentityError, parse_range
 
 MOST_REPLICAS: Final = 2_000_000
@@ -55,6 +55,8 @@ def plan_of(document: Document) -> Plan:
     plan = Plan(
         name=document.name,
         inputs=spec["inputs"],
+        current=spec.get("current"),
+        options=_options(spec.get("options", {})),
         outcome=_outcome(spec["outcome"]),
         tiers=_tiers(document, log),
         summary={key: _figure(spec["summary"][key]) for key in SUMMARY if key in spec["summary"]},
@@ -66,6 +68,11 @@ def plan_of(document: Document) -> Plan:
     )
     log.raise_if_errors()
     return plan
+
+
+def _options(row: Mapping[str, Any]) -> Options:
+    moves = row.get("maxMoves")
+    return Options(None if moves is None else int(moves), tuple(sorted(row.get("pins", ()))))
 
 
 def _outcome(row: Mapping[str, Any]) -> Outcome:
@@ -151,4 +158,4 @@ def _policy(row: Mapping[str, Any]) -> PolicyResult:
 
 def _second_opinion(row: Mapping[str, Any]) -> SecondOpinion:
     tiers = {key: None if value is None else int(value) for key, value in row["tiers"].items()}
-    return SecondOpinion(row["engine"], row["agrees"], tiers)
+    return SecondOpinion(row["engine"], row["agrees"], tiers, row["conclusive"])

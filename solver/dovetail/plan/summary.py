@@ -14,6 +14,9 @@ from dovetail.rules import Context
 from dovetail.spec import Workload
 from dovetail.spec.workload import MILLI
 
+OF_TODAY = ("evictedWorkloads", "evictedReplicas", "moves", "restarts", "gpuHoursLost")
+"""Figures that count from what runs today."""
+
 _MILLION = 10**6
 _SECONDS_PER_HOUR = 3600
 

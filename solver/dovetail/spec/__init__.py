@@ -7,6 +7,7 @@ milliseconds, money in millionths per hour.
 from dovetail.spec.cluster import Accelerator, Cluster, Node, NodeGroup, Taint, Toleration
 from dovetail.spec.current import Current, PresentReplica
 from dovetail.spec.objective import Objective
+from dovetail.spec.options import Options
 from dovetail.spec.policy import Enforcement, NodeSelector, Policy, Requirement, Waiver, WorkloadSelector
 from dovetail.spec.spec import Spec
 from dovetail.spec.workload import Observed, ReplicaId, Request, Role, Share, Workload
@@ -21,6 +22,7 @@ __all__ = [
     "NodeSelector",
     "Objective",
     "Observed",
+    "Options",
     "Policy",
     "PresentReplica",
     "ReplicaId",

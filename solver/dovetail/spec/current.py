@@ -21,8 +21,10 @@ class PresentReplica:
 class Current:
     """What runs today, as observed or as the base plan says, before any judgement of it.
 
-    `elapsed` gives milliseconds of work done so far per workload, where known.
+    `elapsed` gives milliseconds of work done so far per workload, where known. `from_outside` tells that no document
+    of the project says it (`--base`, `--current`), so that documents alone cannot tell it again (S6.5).
     """
 
     replicas: tuple[PresentReplica, ...] = ()
     elapsed: Mapping[str, int] = field(default_factory=dict)
+    from_outside: bool = False

@@ -10,6 +10,7 @@ from functools import cached_property
 from dovetail.spec.cluster import Accelerator, Cluster
 from dovetail.spec.current import Current
 from dovetail.spec.objective import Objective
+from dovetail.spec.options import Options
 from dovetail.spec.policy import Policy, Waiver
 from dovetail.spec.workload import Workload
 
@@ -25,6 +26,7 @@ class Spec:
     workloads : sorted by id (bytes), so that the order of documents means nothing.
     policies, waivers : sorted by name.
     as_of : the date that waivers are judged at.
+    options : limits of the command line; `policies` holds what they mean.
     phases : always the single phase `always` in this version (S2.10).
     """
 
@@ -38,6 +40,7 @@ class Spec:
     current: Current = field(default_factory=Current)
     as_of: dt.date | None = None
     phases: tuple[str, ...] = (ALWAYS,)
+    options: Options = field(default_factory=Options)
 
     @cached_property
     def by_id(self) -> Mapping[str, Workload]:

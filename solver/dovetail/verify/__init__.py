@@ -1,13 +1,28 @@
 """Verifies a plan from the documents' meaning alone: no solver, and nothing of what found the plan."""
 
-from dovetail.plan import Plan, digest
-from dovetail.spec import Spec
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dovetail.plan import Plan, as_planned, combined, documents_digest, outside_digest
+from dovetail.spec import Current, Spec
 from dovetail.verify.case import Case
-from dovetail.verify.model import CheckResult, Finding, TierCheck, Verification, lines, to_document
+from dovetail.verify.model import (
+    SAME_DOCUMENTS,
+    SOUND_ROWS,
+    STATE,
+    CheckResult,
+    Finding,
+    Open,
+    TierCheck,
+    Verification,
+    lines,
+    to_document,
+)
 from dovetail.verify.table import DIGEST, TABLE, Check
 
 __all__ = [
     "DIGEST",
+    "STATE",
     "TABLE",
     "Check",
     "CheckResult",
@@ -21,17 +36,49 @@ __all__ = [
 
 
 def verify(spec: Spec, plan: Plan) -> Verification:
-    """Check a plan against a Spec, by every check of the table."""
-    now = digest(spec)
-    stale = (Finding(plan.name, "was made for other documents"),) if plan.inputs != now else ()
-    first = CheckResult(DIGEST.name, DIGEST.code, stale)
-    if stale:
-        left_out = (CheckResult(check.name, check.code, ran=False) for check in TABLE)
-        return Verification(plan.name, plan.inputs, now, (first, *left_out))
-    case = Case(spec, plan)
+    """Check a plan against a Spec, by every check of the table.
+
+    The limits that the plan was made with are added to the Spec. Where the plan started from a state that came from
+    outside the documents, and the Spec has none of that kind, that state is unknown: what needs it is not checked.
+    """
+    spec = as_planned(spec, plan)
+    known = plan.current is None or spec.current.from_outside
+    if not known:
+        spec = replace(spec, current=Current(from_outside=True))  # a Placement document had no part in the plan
+    given = outside_digest(spec) if known else None
+    documents = documents_digest(spec)
+    bare = Verification(
+        name=plan.name,
+        plan_inputs=plan.inputs,
+        document_inputs=combined(documents, given if known else plan.current),
+        checks=(),
+        plan_current=plan.current,
+        given_current=given,
+    )
+    if bare.stale:
+        first = CheckResult(DIGEST.name, DIGEST.code, tuple(_staleness(plan, documents, given)))
+        rest = (CheckResult(check.name, check.code, ran=False, needs=SAME_DOCUMENTS) for check in TABLE)
+        return replace(bare, checks=(first, *rest))
+    case = Case(spec, plan, known)
     results = _run_all(case)
-    sound = all(result.ran for result in results)
-    return Verification(plan.name, plan.inputs, now, (first, *results), _tiers(case) if sound else ())
+    sound = all(result.needs != SOUND_ROWS for result in results)
+    return replace(bare, checks=(_fresh(known), *results), tiers=_tiers(case) if sound else ())
+
+
+def _staleness(plan: Plan, documents: str, given: str | None) -> Iterator[Finding]:
+    """Yield why a plan is stale: the state that is given, the documents, or both."""
+    if given is not None and given != plan.current:
+        told = "from another state than" if plan.current is not None else "without"
+        yield Finding(plan.name, f"started {told} the one that --base or --current gives")
+        if plan.current is None or combined(documents, plan.current) == plan.inputs:
+            return
+    yield Finding(plan.name, "was made for other documents")
+
+
+def _fresh(known: bool) -> CheckResult:
+    if known:
+        return CheckResult(DIGEST.name, DIGEST.code)
+    return CheckResult(DIGEST.name, DIGEST.code, needs=STATE, unchecked=("current",))
 
 
 def _run_all(case: Case) -> list[CheckResult]:
@@ -39,17 +86,29 @@ def _run_all(case: Case) -> list[CheckResult]:
     results: list[CheckResult] = []
     sound = True
     for check in TABLE:
-        if check.basic or sound:
-            findings = tuple(check.run(case))
-            results.append(CheckResult(check.name, check.code, findings))
-            sound = sound and not (check.basic and findings)
+        if not check.basic and not sound:
+            results.append(CheckResult(check.name, check.code, ran=False, needs=SOUND_ROWS))
+        elif check.of_today and not case.known:
+            results.append(CheckResult(check.name, check.code, ran=False, needs=STATE))
         else:
-            results.append(CheckResult(check.name, check.code, ran=False))
+            results.append(_run(check, case))
+            sound = sound and not (check.basic and not results[-1].ok)
     return results
+
+
+def _run(check: Check, case: Case) -> CheckResult:
+    found = tuple(check.run(case))
+    findings = tuple(each for each in found if isinstance(each, Finding))
+    unchecked = tuple(dict.fromkeys(each.subject for each in found if isinstance(each, Open)))
+    return CheckResult(check.name, check.code, findings, needs=STATE if unchecked else "", unchecked=unchecked)
 
 
 def _tiers(case: Case) -> tuple[TierCheck, ...]:
     if not case.has_plan:
         return ()
     claimed = {tier.name: tier.value for tier in case.plan.tiers}
-    return tuple(TierCheck(n, claimed.get(n), case.values.get(n)) for n in dict.fromkeys([*case.values, *claimed]))
+    names = dict.fromkeys([*(tier.name for tier in case.tiers), *claimed])
+    return tuple(
+        TierCheck(name, claimed.get(name), case.values.get(name), STATE if name in case.unknown_values else "")
+        for name in names
+    )

@@ -13,6 +13,7 @@ from dovetail.placement import Place, View
 from dovetail.plan import Plan
 from dovetail.rules import Context, context_of
 from dovetail.spec import Node, ReplicaId, Request, Role, Spec, Workload
+from dovetail.verify.unknown import told_tiers, value_needs_state
 
 
 class Row(NamedTuple):
@@ -32,10 +33,14 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A Spec and a plan to be checked against it; what is derived is derived once."""
+    """A Spec and a plan to be checked against it; what is derived is derived once.
+
+    `known` tells whether the Spec has the state that the plan started from; where it has not, nothing runs in it.
+    """
 
     spec: Spec
     plan: Plan
+    known: bool = True
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -93,13 +98,21 @@ class Case:
 
     @cached_property
     def tiers(self) -> tuple[Tier, ...]:
-        """The tiers that the Spec is judged by."""
-        return tiers_of(self.context)
+        """The tiers that the Spec is judged by; of those that depend on an unknown state, the ones told."""
+        return tiers_of(self.context) if self.known else told_tiers(self.context, self.plan)
+
+    @cached_property
+    def unknown_values(self) -> frozenset[str]:
+        """Names of the tiers whose value needs a state that is unknown."""
+        if self.known:
+            return frozenset()
+        return frozenset(tier.name for tier in self.tiers if value_needs_state(self.spec, tier))
 
     @cached_property
     def values(self) -> Mapping[str, int]:
-        """Every tier's value on the placement, by name."""
-        return {tier.name: tier.measure(self.view, self.context) for tier in self.tiers}
+        """Every tier's value on the placement, by name, as far as it can be known."""
+        known = (tier for tier in self.tiers if tier.name not in self.unknown_values)
+        return {tier.name: tier.measure(self.view, self.context) for tier in known}
 
     @property
     def has_plan(self) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from dovetail.plan.reasons import admitted_of
-from dovetail.plan.summary import summary_of
+from dovetail.objectives import Tier
+from dovetail.plan import AdmissionResult, contradiction, told_twice
+from dovetail.plan.reasons import FORBIDDEN, UNPROVED, admitted_of
+from dovetail.plan.summary import OF_TODAY, summary_of
 from dovetail.verify.case import Case
-from dovetail.verify.model import Finding
+from dovetail.verify.model import Finding, Found, Open
+from dovetail.verify.unknown import limit_needs_state, optional_tiers
 
 
 def outcome(case: Case) -> Iterator[Finding]:
@@ -35,8 +39,10 @@ def optimal(case: Case) -> Iterator[Finding]:
                 yield Finding(tier.name, f"has value {tier.value} and bound {tier.bound} in a plan called optimal")
 
 
-def tier_names(case: Case) -> Iterator[Finding]:
+def tier_names(case: Case) -> Iterator[Found]:
     """The tiers are those of the objective, in its order, with their senses and units (S5.1)."""
+    if case.has_plan and not case.known:
+        yield from (Open(tier.name) for tier in optional_tiers(case.spec))
     told = [(tier.name, tier.sense, tier.unit) for tier in case.plan.tiers]
     right = [(tier.name, tier.sense, tier.unit) for tier in case.tiers] if case.has_plan else []
     if told != right:
@@ -48,9 +54,11 @@ def tier_names(case: Case) -> Iterator[Finding]:
             yield Finding("tiers", f"their order should be {', '.join(name for name, _, _ in right)}")
 
 
-def tier_values(case: Case) -> Iterator[Finding]:
+def tier_values(case: Case) -> Iterator[Found]:
     """Every tier's value is what the placements give."""
     for tier in case.plan.tiers:
+        if tier.name in case.unknown_values:
+            yield Open(tier.name)
         value = case.values.get(tier.name)
         if value is not None and value != tier.value:
             yield Finding(tier.name, f"claims {tier.value}, the placements give {value}")
@@ -63,16 +71,25 @@ def tier_bounds(case: Case) -> Iterator[Finding]:
             yield Finding(tier.name, f"has value {tier.value}, better than its bound {tier.bound}")
 
 
-def tier_proofs(case: Case) -> Iterator[Finding]:
-    """A bound says what it rests on, and a trivial one is the arithmetic on the documents."""
+def tier_proofs(case: Case) -> Iterator[Found]:
+    """A bound says what it rests on: a trivial one is the arithmetic on the documents, two engines have its value."""
     tiers = {tier.name: tier for tier in case.tiers}
     for told in case.plan.tiers:
         if (told.bound is None) != (told.proof == "none"):
             yield Finding(told.name, f"has bound {told.bound} and proof {told.proof}")
         elif told.proof == "trivial" and told.name in tiers:
-            limit = tiers[told.name].limit(case.context)
-            if told.bound != limit:
-                yield Finding(told.name, f"has the trivial bound {told.bound}, arithmetic gives {limit}")
+            yield from _trivial(case, tiers[told.name], told.bound)
+        elif told.proof == "two-engines" and not told_twice(told, case.plan.second_opinion):
+            yield Finding(told.name, "is told as proved by two engines, and no second opinion has its value")
+
+
+def _trivial(case: Case, tier: Tier, bound: int | None) -> Iterator[Found]:
+    if not case.known and limit_needs_state(tier):
+        yield Open(tier.name)
+        return
+    limit = tier.limit(case.context)
+    if bound != limit:
+        yield Finding(tier.name, f"has the trivial bound {bound}, arithmetic gives {limit}")
 
 
 def given(case: Case) -> Iterator[Finding]:
@@ -86,32 +103,47 @@ def given(case: Case) -> Iterator[Finding]:
 
 
 def second_opinion(case: Case) -> Iterator[Finding]:
-    """Another engine is said to agree only where no value of it differs from the plan's."""
+    """No other engine contradicts the plan: its optimum of a tier lies between value and bound (S5.2)."""
     opinion = case.plan.second_opinion
     if opinion is None:
         return
-    values = {tier.name: tier.value for tier in case.plan.tiers}
-    for name, value in sorted(opinion.tiers.items()):
-        if opinion.agrees and value is not None and values.get(name) != value:
-            yield Finding(name, f"{opinion.engine} is said to agree, and has {value}")
+    tier = contradiction(case.plan.tiers, opinion.tiers)
+    if tier is not None:
+        optimum = opinion.tiers[tier.name]
+        yield Finding(tier.name, f"has value {tier.value} and bound {tier.bound}, {opinion.engine} has {optimum}")
+    elif not opinion.agrees:
+        yield Finding(opinion.engine, "does not agree with this plan")
 
 
-def summary(case: Case) -> Iterator[Finding]:
+def summary(case: Case) -> Iterator[Found]:
     """Every figure of the summary is what the documents and the placements give."""
     right = summary_of(case.view, case.context) if case.has_plan else {}
     for key in [*right, *(key for key in case.plan.summary if key not in right)]:
         told = case.plan.summary.get(key)
-        if told != right.get(key):
+        if told is not None and key in OF_TODAY and key in right and not case.known:
+            yield Open(key)
+        elif told != right.get(key):
             yield Finding(key, f"is told as {told}, is {right.get(key)}")
 
 
-def admitted(case: Case) -> Iterator[Finding]:
+def admitted(case: Case) -> Iterator[Found]:
     """The workloads that are not admitted in full are told, with counts and reasons as they are."""
     right = admitted_of(case.view, case.context, case.plan.tiers) if case.has_plan else {}
     for name in sorted({*right, *case.plan.admitted}):
         told, found = case.plan.admitted.get(name), right.get(name)
-        if told != found:
+        if told == found:
+            continue
+        if not case.known and _alike_but_for_today(told, found):
+            yield Open(name)
+        else:
             yield Finding(name, f"is told as {_shown(told)}, is {_shown(found)}")
+
+
+def _alike_but_for_today(told: AdmissionResult | None, found: AdmissionResult | None) -> bool:
+    """Tell whether two results differ only in whether policies forbid more, which depends on what they excuse."""
+    if told is None or found is None or replace(told, reasons=found.reasons) != found:
+        return False
+    return {*told.reasons, *found.reasons} <= {UNPROVED, FORBIDDEN}
 
 
 def _shown(result: Any) -> str:

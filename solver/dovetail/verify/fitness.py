@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dovetail.verify.case import Case, Row
-from dovetail.verify.model import Finding
+from dovetail.verify.model import Finding, Found, Open
 
 
 def accelerators(case: Case) -> Iterator[Finding]:
@@ -23,22 +23,28 @@ def mechanism(case: Case) -> Iterator[Finding]:
             yield Finding(str(row.replica), f"node {row.node.name} shares GPUs by {row.node.mechanism}")
 
 
-def taints(case: Case) -> Iterator[Finding]:
+def taints(case: Case) -> Iterator[Found]:
     """Taints are tolerated (S3.6); `NoSchedule` does not drive away what runs there and stays in its place."""
     for row in case.rows:
-        effects = ("NoExecute",) if _stays(case, row) else ("NoSchedule", "NoExecute")
         for taint in row.node.taints:
             tolerated = any(toleration.tolerates(taint) for toleration in row.workload.tolerations)
-            if taint.effect in effects and not tolerated:
+            if tolerated or taint.effect not in ("NoSchedule", "NoExecute"):
+                continue
+            if taint.effect == "NoExecute" or not _may_stay(case, row):
                 yield Finding(str(row.replica), f"node {row.node.name} has taint {taint.key}:{taint.effect}")
+            elif not case.known:
+                yield Open(str(row.replica))
 
 
-def cordons(case: Case) -> Iterator[Finding]:
+def cordons(case: Case) -> Iterator[Found]:
     """A cordoned node takes nothing new: what is there runs there today, in the same place (S3.7)."""
     for row in case.rows:
-        if row.node.cordoned and not _stays(case, row):
+        if row.node.cordoned and not case.known:
+            yield Open(str(row.replica))
+        elif row.node.cordoned and not _may_stay(case, row):
             yield Finding(str(row.replica), f"node {row.node.name} is cordoned and does not run this replica today")
 
 
-def _stays(case: Case, row: Row) -> bool:
-    return case.context.today.places.get(row.replica) == row.place
+def _may_stay(case: Case, row: Row) -> bool:
+    """Tell whether a replica is where it runs today, or may be, for all that is known."""
+    return not case.known or case.context.today.places.get(row.replica) == row.place

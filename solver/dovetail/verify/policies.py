@@ -4,34 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dovetail.plan.policies import policies_of
+from dovetail.plan import PolicyResult
+from dovetail.plan.policies import outcome_of, policies_of
+from dovetail.rules import Violations
+from dovetail.spec import Policy
 from dovetail.verify.case import Case
-from dovetail.verify.model import Finding
+from dovetail.verify.model import Finding, Found, Open
+from dovetail.verify.unknown import judges_changes
 
 
-def hard_policies(case: Case) -> Iterator[Finding]:
+def hard_policies(case: Case) -> Iterator[Found]:
     """Hard policies have no more violation on any subject than today's state excuses (S4.5)."""
     if not case.has_plan:
         return
     violations = case.context.violations(case.view)
     for policy in case.spec.policies:
-        if policy.enforcement.kind != "hard":
-            continue
-        excused = case.context.tolerated.get(policy.name, {})
-        for subject, count in sorted(violations[policy.name].items()):
-            if count > excused.get(subject, 0):
-                told = f", of which today excuses {excused[subject]}" if excused.get(subject) else ""
-                yield Finding(policy.name, f"{subject}: {count} {policy.rule.unit}{told}")
+        if policy.enforcement.kind == "hard":
+            judge = _judged if case.known else _judged_by_word
+            yield from judge(case, policy, violations[policy.name])
 
 
-def policy_results(case: Case) -> Iterator[Finding]:
+def _judged(case: Case, policy: Policy, violations: Violations) -> Iterator[Finding]:
+    excused = case.context.tolerated.get(policy.name, {})
+    for subject, count in sorted(violations.items()):
+        if count > excused.get(subject, 0):
+            told = f", of which today excuses {excused[subject]}" if excused.get(subject) else ""
+            yield Finding(policy.name, f"{subject}: {count} {policy.rule.unit}{told}")
+
+
+def _judged_by_word(case: Case, policy: Policy, violations: Violations) -> Iterator[Found]:
+    """Judge a policy where today is unknown: what the plan calls excused may be so, anything beyond is broken."""
+    told = case.plan.policies.get(policy.name)
+    excused = told.excused if told is not None and policy.rule.grandfathered else 0
+    if judges_changes(policy):
+        violations = {} if told is None else told.subjects
+    if sum(violations.values()) > excused:
+        words = f"; in all, the plan calls {excused} excused" if excused else ""
+        yield from (
+            Finding(policy.name, f"{subject}: {count} {policy.rule.unit}{words}")
+            for subject, count in sorted(violations.items())
+            if count
+        )
+    elif excused or judges_changes(policy):
+        yield Open(policy.name)
+
+
+def policy_results(case: Case) -> Iterator[Found]:
     """The plan tells every policy's result as it is."""
     right = policies_of(case.view, case.context) if case.has_plan else {}
+    by_name = {policy.name: policy for policy in case.spec.policies}
     for name in sorted({*right, *case.plan.policies}):
         told, found = case.plan.policies.get(name), right.get(name)
         if told is None or found is None:
             yield Finding(name, "is told, but does not exist" if found is None else "is not told")
-        elif told != found:
+            continue
+        if not case.known:
+            found = _consistent(case, by_name[name], told, found)
+            if found.excused or judges_changes(by_name[name]):
+                yield Open(name)
+        if told != found:
             yield Finding(
                 name, f"is told as {told.result} with {told.violation}, is {found.result} with {found.violation}"
             )
+
+
+def _consistent(case: Case, policy: Policy, told: PolicyResult, found: PolicyResult) -> PolicyResult:
+    """Return what a plan should tell of a policy where today is unknown: what depends on today is as told."""
+    subjects = told.subjects if judges_changes(policy) else found.subjects
+    violation = sum(subjects.values())
+    may_excuse = policy.enforcement.kind == "hard" and policy.rule.grandfathered
+    excused = min(told.excused, violation) if may_excuse else 0
+    return PolicyResult(
+        enforcement=found.enforcement,
+        result=outcome_of(case.spec, policy, broken=violation > excused),
+        violation=violation,
+        unit=found.unit,
+        subjects=subjects,
+        excused=excused,
+    )

@@ -7,19 +7,21 @@ from typing import NamedTuple
 
 from dovetail.verify import admission, capacity, claims, fitness, policies, rows, today
 from dovetail.verify.case import Case
-from dovetail.verify.model import Finding
+from dovetail.verify.model import Found
 
 
 class Check(NamedTuple):
-    """A check's name, its code, and the function that yields what breaks it.
+    """A check's name, its code, and the function that yields what breaks it, or what it cannot judge.
 
-    `basic` checks look at single rows; the others sum up rows and run only where all basic ones hold.
+    `basic` checks look at single rows; the others sum up rows and run only where all basic ones hold. Checks
+    `of_today` run only where the state that the plan started from is known.
     """
 
     name: str
     code: str
-    run: Callable[[Case], Iterator[Finding]]
+    run: Callable[[Case], Iterator[Found]]
     basic: bool = False
+    of_today: bool = False
 
 
 DIGEST = Check("digest", "DT3001", lambda case: iter(()), basic=True)
@@ -45,9 +47,9 @@ TABLE: tuple[Check, ...] = (
     Check("atomic", "DT3401", admission.atomic),
     Check("least-replicas", "DT3402", admission.least),
     Check("mix", "DT3403", admission.mix),
-    Check("protected", "DT3501", today.protected),
-    Check("fixed", "DT3502", today.fixed),
-    Check("retained", "DT3503", today.retained),
+    Check("protected", "DT3501", today.protected, of_today=True),
+    Check("fixed", "DT3502", today.fixed, of_today=True),
+    Check("retained", "DT3503", today.retained, of_today=True),
     Check("hard-policies", "DT3601", policies.hard_policies),
     Check("policy-results", "DT3602", policies.policy_results),
     Check("tier-names", "DT3701", claims.tier_names),

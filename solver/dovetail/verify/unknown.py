@@ -1,0 +1,67 @@
+"""What can be said of a plan without the state that it started from (S6.5), and what cannot."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dovetail.objectives import FAMILIES, MEASURES, Tier
+from dovetail.objectives.admitted import Retained
+from dovetail.objectives.disruption import GpuTimeLost
+from dovetail.objectives.violations import Mend
+from dovetail.plan import Plan
+from dovetail.rules import Context
+from dovetail.spec import Policy, Spec
+
+_RULES: Final = frozenset({"move"})
+_KINDS: Final = frozenset({"mend", "retained", "disruption"})
+
+
+def judges_changes(policy: Policy) -> bool:
+    """Tell whether a policy's violations count from what runs today, and not from places alone."""
+    return policy.rule.kind in _RULES
+
+
+def value_needs_state(spec: Spec, tier: Tier) -> bool:
+    """Tell whether a tier's value counts from what runs today."""
+    weighs_changes = any(judges_changes(policy) for policy in spec.policies if policy.enforcement.kind == "soft")
+    return tier.kind in _KINDS or (tier.kind == "policies" and weighs_changes)
+
+
+def limit_needs_state(tier: Tier) -> bool:
+    """Tell whether a tier's trivial bound counts from what runs today."""
+    return isinstance(tier, (Retained, GpuTimeLost))
+
+
+def optional_tiers(spec: Spec) -> tuple[Tier, ...]:
+    """Return the tiers that a plan has or has not, as today's state demands."""
+    found: list[Tier] = []
+    if any(policy.enforcement.kind == "hard" and policy.rule.grandfathered for policy in spec.policies):
+        found.append(Mend())
+    preemptible = {spec.band_of(workload) for workload in spec.workloads if workload.preemptible}
+    found += [Retained(band) for band in spec.bands if band in preemptible]
+    found += [MEASURES[measure]() for measure in spec.objective.disruption]
+    kinds = {"retained": "admitted"}
+    return tuple(tier for tier in found if kinds.get(tier.kind, tier.kind) in spec.objective.tiers)
+
+
+def told_tiers(context: Context, plan: Plan) -> tuple[Tier, ...]:
+    """Return the tiers that a plan should tell: those that any state gives, and of the optional ones those told."""
+    told = {tier.name for tier in plan.tiers}
+    optional = [tier for tier in optional_tiers(context.spec) if tier.name in told]
+    if any(tier.kind == "disruption" for tier in optional):  # all measures of it, or none
+        optional = [tier for tier in optional_tiers(context.spec) if tier.kind == "disruption" or tier in optional]
+    return tuple(tier for name in context.spec.objective.tiers for tier in _family(name, context, optional))
+
+
+def _family(name: str, context: Context, optional: list[Tier]) -> list[Tier]:
+    if name in ("mend", "disruption"):
+        return [tier for tier in optional if tier.kind == name]
+    retained = {tier.name: tier for tier in optional if isinstance(tier, Retained)}
+    found: list[Tier] = []
+    if name != "admitted":
+        return list(FAMILIES[name](context))
+    sure = list(FAMILIES[name](context))
+    for band in context.spec.bands:
+        found += [tier for key, tier in retained.items() if key == f"retained[{band}]"]
+        found += [tier for tier in sure if tier.name in (f"admitted[{band}]", f"admitted-cpu[{band}]")]
+    return found

@@ -1,0 +1,247 @@
+"""A plan verifies without the state it started from, as far as that can be, and says what was not checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from tests.support.plans import greedy_plan, plan_for
+from tests.support.random_specs import specs
+from tests.support.specs import make_spec, node, place, places, policy, workload
+from tests.verify.mutators import MUTATIONS, Mutation, base
+
+from dovetail.plan import Plan, digest, outside_digest
+from dovetail.rules.admission import Admission
+from dovetail.rules.move import Move
+from dovetail.rules.quota import Quota
+from dovetail.spec import Current, Spec, Taint
+from dovetail.verify import STATE, Verification, lines, to_document, verify
+
+
+def outside(spec: Spec) -> Spec:
+    """Return a Spec whose state no document tells."""
+    return replace(spec, current=replace(spec.current, from_outside=True))
+
+
+def documents(spec: Spec) -> Spec:
+    """Return what the documents alone say."""
+    return replace(spec, current=Current())
+
+
+def moved_outside(spec: Spec, plan: Plan) -> tuple[Spec, Plan]:
+    """Return the same as if the state had come from outside; an odd digest of the plan stays odd."""
+    there = outside(spec)
+    inputs = digest(there) if plan.inputs == digest(spec) else plan.inputs
+    return there, replace(plan, inputs=inputs, current=outside_digest(there))
+
+
+def failed(verification: Verification) -> set[str]:
+    return {check.name for check in verification.checks if not check.ok}
+
+
+def unchecked(verification: Verification) -> dict[str, tuple[str, ...]]:
+    return {check.name: check.unchecked for check in verification.without_state}
+
+
+@settings(max_examples=150)
+@given(spec=specs())
+def test_any_plan_verifies_with_its_state_and_without(spec: Spec) -> None:
+    there = outside(spec)
+    plan = greedy_plan(there)
+    whole = verify(there, plan)
+    assert whole.ok
+    assert whole.complete
+    part = verify(documents(spec), plan)
+    assert part.ok, "\n".join(lines(part))
+    assert not part.stale
+    assert not part.complete
+    assert {"protected", "fixed", "retained"} <= unchecked(part).keys()
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
+def test_a_broken_check_is_named_or_told_as_not_checked(mutation: Mutation) -> None:
+    spec, plan = moved_outside(*mutation.make())
+    whole, part = verify(spec, plan), verify(documents(spec), plan)
+    assert failed(whole) == {mutation.check} | mutation.also
+    assert failed(part) <= failed(whole)
+    assert failed(whole) - failed(part) <= unchecked(part).keys()
+
+
+def test_what_needs_the_state_is_little() -> None:
+    missed = set()
+    for mutation in MUTATIONS:
+        spec, plan = moved_outside(*mutation.make())
+        if not failed(verify(documents(spec), plan)):
+            missed.add(str(mutation))
+    figures = {"evictedWorkloads", "evictedReplicas", "moves", "restarts", "gpuHoursLost"}
+    assert missed == {
+        "protected",
+        "fixed",
+        "retained",
+        "cordons",
+        "cordons-shuffled",
+        "taints",  # NoSchedule: it may run there already
+        *(f"summary-{key}" for key in figures),
+    }
+
+
+def test_everything_left_open_is_named() -> None:
+    spec, plan = moved_outside(*base())
+    assert unchecked(verify(documents(spec), plan)) == {
+        "digest": ("current",),
+        "cordons": ("y/run#0",),
+        "protected": (),
+        "fixed": (),
+        "retained": (),
+        "hard-policies": ("budget",),
+        "policy-results": ("budget",),
+        "tier-names": ("mend", "retained[0]", "disruption.evicted", "disruption.gpuTimeLost", "disruption.moves"),
+        "tier-values": ("retained[0]", "disruption.evicted", "disruption.gpuTimeLost", "disruption.moves"),
+        "tier-proofs": ("retained[0]", "disruption.gpuTimeLost"),
+        "summary": ("evictedWorkloads", "evictedReplicas", "moves", "restarts", "gpuHoursLost"),
+    }
+
+
+def test_text_and_document_tell_it() -> None:
+    spec, plan = moved_outside(*base())
+    verification = verify(documents(spec), plan)
+    said = list(lines(verification))
+    assert said[0] == "ok: plan test passes 31 checks"
+    assert said[1] == f"  not checked: needs {STATE}"
+    assert "    protected" in said
+    assert "    cordons: y/run#0" in said
+    found = to_document(verification)["spec"]
+    assert (found["ok"], found["stale"], found["complete"]) == (True, False, False)
+    assert found["current"] == {"plan": plan.current, "given": None}
+    checks = {check["name"]: check for check in found["checks"]}
+    assert checks["protected"] == {
+        "name": "protected",
+        "ok": None,
+        "code": "DT3501",
+        "ran": False,
+        "needs": STATE,
+    }
+    assert checks["cordons"]["ok"] is True
+    assert checks["cordons"]["unchecked"] == ["y/run#0"]
+    tiers = {tier["name"]: tier for tier in found["tiers"]}
+    assert tiers["disruption.moves"]["ok"] is None
+    assert tiers["disruption.moves"]["recomputed"] is None
+    assert tiers["admitted[100]"] == {**tiers["admitted[100]"], "ok": True}
+
+
+def test_a_state_in_a_document_is_no_part_of_a_plan_that_started_elsewhere() -> None:
+    spec, plan = moved_outside(*base())
+    elsewhere = replace(spec, current=Current(spec.current.replicas[:1]))
+    assert verify(elsewhere, plan).ok
+    assert "protected" in unchecked(verify(elsewhere, plan))
+
+
+def stale_words(spec: Spec, plan: Plan) -> str:
+    verification = verify(spec, plan)
+    assert verification.stale
+    assert not verification.broken
+    return "\n".join(lines(verification))
+
+
+def test_another_state_makes_a_plan_stale_and_is_named() -> None:
+    spec, plan = moved_outside(*base())
+    other = replace(spec, current=replace(spec.current, replicas=spec.current.replicas[1:]))
+    said = stale_words(other, plan)
+    assert "started from another state than the one that --base or --current gives" in said
+    assert "other documents" not in said
+    assert str(plan.current) in said
+    assert str(outside_digest(other)) in said
+    changed = replace(other, workloads=other.workloads[1:])
+    said = stale_words(changed, plan)
+    assert "started from another state" in said
+    assert "was made for other documents" in said
+
+
+def test_a_state_for_a_plan_that_had_none_makes_it_stale() -> None:
+    spec, plan = base()
+    assert "started without the one that --base or --current gives" in stale_words(outside(spec), plan)
+
+
+def test_other_documents_make_a_plan_stale_with_the_state_and_without() -> None:
+    spec, plan = moved_outside(*base())
+    changed = replace(spec, workloads=spec.workloads[1:])
+    for other in (changed, documents(changed)):
+        assert "was made for other documents" in stale_words(other, plan)
+        assert "another state" not in stale_words(other, plan)
+
+
+def test_a_plan_that_tells_another_state_than_its_own_is_stale() -> None:
+    spec, plan = moved_outside(*base())
+    forged = replace(plan, current="sha256:" + 64 * "0")
+    assert verify(documents(spec), forged).stale
+
+
+def excused(told: int, *, admitted: int = 2) -> Verification:
+    """Return what is found, without the state, of a plan that keeps to a quota but for what today excuses."""
+    spec = outside(
+        make_spec(
+            [node("n", 4)],
+            [workload("w", 4, gpus=1)],
+            [policy("q", Quota((("gpus", 1000),)))],
+            running={"w#0": place("n", 0), "w#1": place("n", 1)},
+        )
+    )
+    plan = plan_for(spec, places({f"w#{i}": place("n", i) for i in range(admitted)}))
+    result = replace(plan.policies["q"], excused=told)
+    return verify(documents(spec), replace(plan, policies={"q": result}))
+
+
+def test_what_a_plan_calls_excused_is_accepted_with_the_note_and_nothing_beyond() -> None:
+    fine = excused(1000)
+    assert fine.ok
+    assert unchecked(fine)["hard-policies"] == unchecked(fine)["policy-results"] == ("q",)
+    assert failed(excused(1000, admitted=3)) == {"hard-policies"}
+    assert failed(excused(999)) == {"hard-policies", "policy-results"}
+    assert failed(excused(1001)) == {"policy-results"}
+
+
+def test_a_rule_that_excuses_nothing_is_judged_as_ever() -> None:
+    spec = outside(
+        make_spec(
+            [node("n", 1)],
+            [workload("w", 2, gpus=1)],
+            [policy("all", Admission())],
+            running={"w#0": place("n", 0)},
+        )
+    )
+    plan = plan_for(spec, places({"w#0": place("n", 0)}))
+    plan = replace(plan, policies={"all": replace(plan.policies["all"], excused=1, result="pass")})
+    assert failed(verify(documents(spec), plan)) == {"hard-policies", "policy-results"}
+
+
+def test_moves_that_a_plan_itself_tells_beyond_its_budget_are_broken() -> None:
+    spec = outside(
+        make_spec(
+            [node("n", 2)],
+            [workload("w", 1, gpus=1)],
+            [policy("none", Move(max_moves=0))],
+            running={"w#0": place("n", 0)},
+        )
+    )
+    plan = plan_for(spec, places({"w#0": place("n", 1)}))
+    assert failed(verify(documents(spec), plan)) == {"hard-policies"}
+
+
+@pytest.mark.parametrize(("effect", "broken"), [("NoSchedule", False), ("NoExecute", True)])
+def test_a_taint_that_drives_nobody_away_is_left_open(effect: Any, broken: bool) -> None:
+    spec = outside(make_spec([node("n", 1, taints=(Taint("t", "", effect),))], [workload("w", 1, gpus=1)]))
+    verification = verify(documents(spec), plan_for(spec, places({"w#0": place("n", 0)})))
+    assert failed(verification) == ({"taints"} if broken else set())
+    assert ("taints" in unchecked(verification)) is not broken
+
+
+def test_tiers_that_no_state_could_give_are_broken() -> None:
+    spec, plan = moved_outside(*base())
+    bogus = replace(plan.tiers[0], name="retained[100]")  # nothing of that priority is preemptible
+    assert "tier-names" in failed(verify(documents(spec), replace(plan, tiers=(bogus, *plan.tiers))))
+    part = tuple(tier for tier in plan.tiers if tier.name != "disruption.moves")
+    assert failed(verify(documents(spec), replace(plan, tiers=part))) == {"tier-names", "given"}
+    turned = (*plan.tiers[:-2], plan.tiers[-1], replace(plan.tiers[-2], given={}))
+    assert "tier-names" in failed(verify(documents(spec), replace(plan, tiers=turned)))
