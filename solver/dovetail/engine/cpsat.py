@@ -115,6 +115,7 @@ def _solver(effort: Effort) -> cp_model.CpSolver:
     parameters.random_seed = effort.seed
     parameters.max_deterministic_time = effort.work
     parameters.catch_sigint_signal = False
+    parameters.linearization_level = 2  # finds solutions of counting models several times sooner (measured)
     if effort.seconds is not None:
         parameters.max_time_in_seconds = max(0.01, effort.seconds)
     return solver
