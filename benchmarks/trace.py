@@ -1,0 +1,178 @@
+"""Plans of the Alibaba GPU trace beside the schedulers of `baselines`, all measured in one run.
+
+    python -m benchmarks.trace [--data DIR] [--seconds 60 300] [--arrived default ...]
+
+writes docs/benchmarks.md, a plot beside it and the raw figures to build/bench/. DIR (or DOVETAIL_DATA) holds
+openb/nodes.csv and openb/arrived/*.csv. With 60 and 300 seconds it takes about 35 minutes, on a machine that should
+have nothing else to do: a load at the start is noted in the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import baselines
+from benchmarks.measure import dovetail
+from benchmarks.page import page
+from benchmarks.plot import Panel, svg
+
+from dovetail.plan import read
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRATCH = ROOT / "build" / "bench"
+PAGE, PLOT = "benchmarks.md", "benchmarks-gap.svg"
+ARRIVED = ("default", "cpu100", "gpushare40", "gpuspec10", "multigpu20")
+BASELINES: dict[str, Callable[[Sequence[baselines.Node], Sequence[baselines.Pod]], baselines.Fleet]] = {
+    "first fit decreasing, offline": baselines.first_fit_decreasing,
+    "best fit, online": baselines.best_fit,
+    "FGD, online": baselines.fgd,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One planner on one list; GPUs in milli-GPU, memory in bytes. `history` pairs seconds with value and bound."""
+
+    planner: str
+    milli: int
+    cpu_only: int
+    seconds: float
+    bound: int | None = None
+    stopped_by: str | None = None
+    peak: int | None = None
+    verify_seconds: float | None = None
+    history: list[tuple[float, int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """All planners on one list of arrived pods."""
+
+    arrived: str
+    pods: int
+    cpu_only: int
+    demand: int
+    rows: list[Row]
+
+    @property
+    def bound(self) -> int:
+        """The least bound that any run proved."""
+        return min(row.bound for row in self.rows if row.bound is not None)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, then write page, plot and raw figures."""
+    given = _options(arguments)
+    if given.data is None:
+        print("benchmarks: name the directory of the traces with --data or DOVETAIL_DATA", file=sys.stderr)
+        return 64
+    load = os.getloadavg()[0]
+    found = [measure(given.data, arrived, given.seconds) for arrived in given.arrived]
+    given.out.mkdir(parents=True, exist_ok=True)
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    raw = json.dumps([asdict(each) for each in found], indent=1)
+    (SCRATCH / "results.json").write_text(raw + "\n", encoding="utf-8")
+    (given.out / PLOT).write_text(plot(found), encoding="utf-8")
+    (given.out / PAGE).write_text(page(found, load, PLOT), encoding="utf-8")
+    print(f"wrote {given.out / PAGE} and {PLOT}")
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> Any:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.trace", description=__doc__)
+    data = os.environ.get("DOVETAIL_DATA")
+    parser.add_argument("--data", type=Path, default=Path(data) if data else None, help="directory of the traces")
+    parser.add_argument("--seconds", type=int, nargs="+", default=[60, 300], help="time limits of dovetail")
+    parser.add_argument("--arrived", nargs="+", choices=ARRIVED, default=ARRIVED, help="lists of arrived pods")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where page and plot go")
+    return parser.parse_args(arguments)
+
+
+def measure(data: Path, arrived: str, limits: Sequence[int]) -> Measured:
+    """Run every planner on one list of arrived pods."""
+    nodes_file, pods_file = data / "openb/nodes.csv", data / f"openb/arrived/{arrived}.csv"
+    nodes, pods = baselines.read_nodes(nodes_file), baselines.read_pods(pods_file)
+    rows = [_tell(arrived, _baseline(name, nodes, pods)) for name in BASELINES]
+    scratch = SCRATCH / arrived
+    shutil.rmtree(scratch, ignore_errors=True)
+    imported = dovetail("import", "openb", "--nodes", nodes_file, "--pods", pods_file, "--out", scratch / "project")
+    if imported.code:
+        raise SystemExit(imported.err)
+    rows += [_tell(arrived, _plan(scratch, seconds)) for seconds in limits]
+    cpu_only = sum(not pod.gpus for pod in pods)
+    return Measured(arrived, len(pods), cpu_only, sum(pod.total for pod in pods), rows)
+
+
+def _baseline(name: str, nodes: Sequence[baselines.Node], pods: Sequence[baselines.Pod]) -> Row:
+    start = time.monotonic()
+    fleet = BASELINES[name](nodes, pods)
+    seconds = time.monotonic() - start
+    fleet.check(nodes)
+    outcome = fleet.outcome()
+    return Row(name, outcome.milli, outcome.cpu_only, seconds)
+
+
+def _plan(scratch: Path, seconds: int) -> Row:
+    """Plan and verify; as much work as seconds are allowed, so that either may end the search."""
+    project, file = scratch / "project", scratch / f"plan-{seconds}.yaml"
+    limits = ("--time-limit", f"{seconds}s", "--work", str(seconds))
+    run = dovetail("plan", project, *limits, "--out", file)
+    if run.code:
+        raise SystemExit(run.err)
+    verified = dovetail("verify", file, project)
+    if verified.code:
+        raise SystemExit(verified.out + verified.err)
+    plan = read(file.read_text(encoding="utf-8"), file.name)
+    log = json.loads(file.with_suffix(".run.json").read_text(encoding="utf-8"))
+    tier = plan.tiers[0]
+    history = [
+        (float(entry["at"]), entry["value"], entry["bound"])
+        for entry in log["history"]
+        if entry["tier"] == tier.name and entry["value"] is not None and entry["bound"] is not None
+    ]
+    return Row(
+        f"dovetail, {seconds} s",
+        tier.value,
+        int(plan.summary["cpuOnlyReplicas"]),
+        run.seconds,
+        tier.bound,
+        plan.outcome.stopped_by or plan.outcome.status,
+        run.peak,
+        verified.seconds,
+        history,
+    )
+
+
+def _tell(arrived: str, row: Row) -> Row:
+    print(f"{arrived}: {row.planner}: {row.milli / 1000:,.1f} GPUs in {row.seconds:,.1f} s", file=sys.stderr)
+    return row
+
+
+def plot(found: Sequence[Measured]) -> str:
+    """Plot the gap of the longest run of each list against time, with the baselines as levels."""
+    panels = []
+    longest = 1.0
+    for each in found:
+        run = each.rows[-1]
+        longest = max(longest, run.seconds)
+        points = [(at, 100 * (bound - value) / bound) for at, value, bound in run.history]
+        levels = {
+            row.planner.split(",")[0]: 100 * (each.bound - row.milli) / each.bound
+            for row in each.rows
+            if row.bound is None
+        }
+        panels.append(Panel(each.arrived, points, levels))
+    return svg(panels, (1.0, max(10.0, longest)), (0.01, 10.0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
