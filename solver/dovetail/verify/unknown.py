@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from dovetail.objectives import FAMILIES, MEASURES, Tier
-from dovetail.objectives.admitted import Retained
+from dovetail.objectives.admitted import Admitted, Retained
 from dovetail.objectives.disruption import GpuTimeLost
 from dovetail.objectives.violations import Mend
 from dovetail.plan import Plan
@@ -14,6 +15,7 @@ from dovetail.spec import Policy, Spec
 
 _RULES: Final = frozenset({"move"})
 _KINDS: Final = frozenset({"mend", "retained", "disruption"})
+_FAMILY: Final = {"retained": "admitted"}  # the word for it in `Objective.tiers`, where it is another one
 
 
 def judges_changes(policy: Policy) -> bool:
@@ -40,8 +42,7 @@ def optional_tiers(spec: Spec) -> tuple[Tier, ...]:
     preemptible = {spec.band_of(workload) for workload in spec.workloads if workload.preemptible}
     found += [Retained(band) for band in spec.bands if band in preemptible]
     found += [MEASURES[measure]() for measure in spec.objective.disruption]
-    kinds = {"retained": "admitted"}
-    return tuple(tier for tier in found if kinds.get(tier.kind, tier.kind) in spec.objective.tiers)
+    return tuple(tier for tier in found if _FAMILY.get(tier.kind, tier.kind) in spec.objective.tiers)
 
 
 def told_tiers(context: Context, plan: Plan) -> tuple[Tier, ...]:
@@ -53,15 +54,13 @@ def told_tiers(context: Context, plan: Plan) -> tuple[Tier, ...]:
     return tuple(tier for name in context.spec.objective.tiers for tier in _family(name, context, optional))
 
 
-def _family(name: str, context: Context, optional: list[Tier]) -> list[Tier]:
+def _family(name: str, context: Context, optional: list[Tier]) -> Sequence[Tier]:
     if name in ("mend", "disruption"):
         return [tier for tier in optional if tier.kind == name]
-    retained = {tier.name: tier for tier in optional if isinstance(tier, Retained)}
-    found: list[Tier] = []
-    if name != "admitted":
-        return list(FAMILIES[name](context))
     sure = list(FAMILIES[name](context))
-    for band in context.spec.bands:
-        found += [tier for key, tier in retained.items() if key == f"retained[{band}]"]
-        found += [tier for tier in sure if tier.name in (f"admitted[{band}]", f"admitted-cpu[{band}]")]
-    return found
+    if name != "admitted":
+        return sure
+    retained = [tier for tier in optional if isinstance(tier, Retained)]
+    both: list[Retained | Admitted] = [*retained, *(tier for tier in sure if isinstance(tier, Admitted))]
+    # Sorting keeps what is retained of a band before what is admitted of it.
+    return sorted(both, key=lambda tier: -tier.band)
