@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.engine.answer import Verdict
@@ -67,8 +67,14 @@ def climb(
     for position, expression in enumerate(expressions):
         sense = tiers[position].sense if tiers else "max"
         sign = 1 if sense == "max" else -1
+        limit = tiers[position].limit(part.context) if tiers else None
         if level is not None and tiers:
             _hold(part, expression, sense, sign * level[position])
+        known = _known(expression, sign, position, level, hint)
+        if known is not None and known == limit:
+            answers.append(TierAnswer(tiers[position], known, known, True))
+            _hold(part, expression, sense, known)
+            continue
         share = 1.0 / (len(expressions) - position)
         answer = engine.solve(expression, sense, budget.effort(max(share, 0.5), workers), hint, stop)
         spent += answer.work
@@ -87,6 +93,15 @@ def climb(
         if stop or budget.out_of_time():
             break
     return Climb(_overall(answers, tiers), best or State(), tuple(answers), spent)
+
+
+def _known(
+    expression: Linear, sign: int, position: int, level: Sequence[int] | None, values: Mapping[int, int] | None
+) -> int | None:
+    """Return a tier's value in the best solution at hand, None where that is not known."""
+    if level is not None:
+        return sign * level[position] if position < len(level) else None
+    return None if values is None else expression.value(values)
 
 
 def _hold(part: PartModel, expression: Linear, sense: str, value: int) -> None:

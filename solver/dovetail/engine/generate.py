@@ -168,7 +168,7 @@ class Pricer:
         self.problem = problem
         self.node = node_class.nodes[0]
         relaxed = frozenset(p.name for p in problem.spec.policies if p.rule.kind in _BEYOND)
-        self._part = PartModel(problem, [self.node], State(), relaxed)
+        self._part = PartModel(problem, [self.node], State(), relaxed, demands=False)
         self._engine = CpSat(self._part.model)
 
     def price(self, prices: Mapping[int, float], budget: Budget, stop: Stop) -> tuple[float, list[Pattern]]:

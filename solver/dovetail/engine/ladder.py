@@ -9,7 +9,7 @@ from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
-from dovetail.engine.exact import Climb, TierAnswer, climb
+from dovetail.engine.exact import TierAnswer, climb
 from dovetail.engine.expand import expand
 from dovetail.engine.generate import Generation
 from dovetail.engine.legal import legalise
@@ -26,7 +26,9 @@ from dovetail.rules import context_of
 from dovetail.spec import Spec
 
 DEFAULT_WORK = 60.0
-EXACT_VARIABLES = 20_000
+EXACT_VARIABLES = 20_000  # the largest model of the whole that is tried
+EXACT_FIRST = 3_000  # up to here it is tried before anything else
+_FIRST_SHARE = 0.6
 _PART_WORK = 1.0
 _GENERATE_SHARE = 0.15
 _CONFIRM_SECONDS = 120.0
@@ -84,17 +86,13 @@ class _Search:
         """Climb the ladder as far as the limits allow."""
         self.reporter.phase("construct")
         self._start(hint)
-        if _size(self.problem) <= EXACT_VARIABLES:
-            self.reporter.phase("exact")
-            found = self._exact()
-            if found.verdict is Verdict.INFEASIBLE:
+        steps = (self._exact, self._parts) if _size(self.problem) <= EXACT_FIRST else (self._parts, self._exact)
+        for step, share in zip(steps, (_FIRST_SHARE, 1.0), strict=True):
+            verdict = step(Budget(self.budget.work * share, self.budget.deadline))
+            if verdict is Verdict.INFEASIBLE:
                 return self._without_plan()
-            if found.verdict is Verdict.OPTIMAL:
-                return self._finished()
-        if not self.stop and not self.budget.spent():
-            self._generate()
-            self.reporter.phase("improve")
-            self._improve()
+            if verdict is Verdict.OPTIMAL or self.stop or self.budget.spent():
+                break
         return self._finished()
 
     def _start(self, hint: Places | None) -> None:
@@ -105,21 +103,35 @@ class _Search:
         hard = [policy.name for policy in problem.spec.policies if policy.enforcement.kind == "hard"]
         self.unpaid = frozenset(name for name in hard if debt(problem, view, frozenset([name])))
 
-    def _exact(self) -> Climb:
+    def _exact(self, budget: Budget) -> Verdict:
+        """Climb the tiers on the exact model of the whole, where that is small enough."""
+        if _size(self.problem) > EXACT_VARIABLES:
+            return Verdict.UNKNOWN
+        self.reporter.phase("exact")
         workers = _FAST_WORKERS if self.limits.fast else 1
         part = PartModel(self.problem, range(len(self.problem.nodes)), State())
         start = None if self.unpaid else self.state
         reached = None if start is None else score(self.problem, start)[1:]
-        found = climb(part, self.problem.tiers, start, reached, self.budget, self.stop, workers)
+        found = climb(part, self.problem.tiers, start, reached, budget, self.stop, workers)
+        self.budget.work -= found.work
         if found.verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE):
             self.state, self.answers, self.unpaid = found.state, found.tiers, frozenset()
-        return found
+        return found.verdict
 
-    def _generate(self) -> None:
-        """Re-plan all that is free at once, with part of what is left of the work."""
+    def _parts(self, budget: Budget) -> Verdict:
+        """Re-plan everything free at once, then part after part."""
+        given = budget.work
         self.reporter.phase("generate")
         self._report()
-        given = Budget(self.budget.work * _GENERATE_SHARE, self.budget.deadline)
+        self._generate(budget)
+        self.reporter.phase("improve")
+        verdict = self._improve(budget)
+        self.budget.work -= given - budget.work
+        return verdict
+
+    def _generate(self, budget: Budget) -> None:
+        """Mix node patterns, with a part of the work."""
+        given = Budget(budget.work * _GENERATE_SHARE, budget.deadline)
         before = given.work
         for candidate in Generation(self.problem, self.state, self.stop).run(given):
             if self._better(candidate):
@@ -127,7 +139,7 @@ class _Search:
                 self._report()
             if self._close_enough():
                 break
-        self.budget.work -= before - given.work
+        budget.work -= before - given.work
 
     def _better(self, candidate: State) -> bool:
         """Tell whether a state is better than the one at hand and breaks no hard rule that it keeps."""
@@ -137,21 +149,23 @@ class _Search:
             return False
         return score(self.problem, candidate, self.unpaid) > score(self.problem, self.state, self.unpaid)
 
-    def _improve(self) -> None:
+    def _improve(self, budget: Budget) -> Verdict:
         """Re-plan part after part until work or time runs out, or the gap asked for is reached."""
         parts = Neighbourhoods(self.problem)
         workers = 2 if self.limits.fast else 1
-        while not self.stop and not self.budget.spent() and not self._close_enough():
-            effort = Effort(min(_PART_WORK, self.budget.work), self.budget.seconds(), workers)
+        tiers = self.problem.tiers
+        while not self.stop and not budget.spent() and not self._close_enough():
+            effort = Effort(min(_PART_WORK, budget.work), budget.seconds(), workers)
             nodes = parts.draw(self.state)
-            step = improve_part(self.problem, self.state, nodes, self.problem.tiers, effort, self.stop, self.unpaid)
+            step = improve_part(self.problem, self.state, nodes, tiers, effort, self.stop, self.unpaid)
             parts.learn(step.closed)
-            self.budget.work -= max(step.work, 0.01)
+            budget.work -= max(step.work, 0.01)
             if step.state is not self.state:
                 self.state = step.state
                 self._report()
             if step.closed and len(nodes) == len(self.problem.nodes):
-                return
+                break
+        return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
     def _tiers(self, places: Places) -> tuple[TierResult, ...]:
         view = self.problem.context.view(places)
@@ -203,9 +217,9 @@ class _Search:
     def _stopped_by(self) -> str:
         if self.stop:
             return "interrupt"
-        if not self.budget.spent() and self.limits.gap:
-            return "gap"
-        return "time" if self.budget.out_of_time() else "work"
+        if self.budget.out_of_time():
+            return "time"
+        return "gap" if self.limits.gap and self.now and self._close_enough() else "work"
 
 
 def _size(problem: Problem) -> int:

@@ -28,10 +28,17 @@ class PartModel(TierPart):
     nodes : indices of the free nodes.
     state : a solution of the whole; what it holds outside `nodes` is fixed.
     relaxed : hard policies that may be broken; `debt` adds up their violations.
+    demands : whether what is asked for and what is protected binds; off for a node that stands for its class.
     """
 
     def __init__(
-        self, problem: Problem, nodes: Iterable[int], state: State, relaxed: frozenset[str] = frozenset()
+        self,
+        problem: Problem,
+        nodes: Iterable[int],
+        state: State,
+        relaxed: frozenset[str] = frozenset(),
+        *,
+        demands: bool = True,
     ) -> None:
         self.problem = problem
         self.spec: Spec = problem.spec
@@ -45,7 +52,8 @@ class PartModel(TierPart):
         self.variables = Variables(problem, self.model, self._taken())
         for node in self.free:
             self.variables.add_node(node, state)
-        add_demands(self)
+        if demands:
+            add_demands(self)
         self._add_symmetry()
         self.debt = Linear()
         self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies(relaxed)
