@@ -112,7 +112,7 @@ class _Search:
         part = PartModel(self.problem, range(len(self.problem.nodes)), State())
         start = None if self.unpaid else self.state
         reached = None if start is None else score(self.problem, start)[1:]
-        found = climb(part, self.problem.tiers, start, reached, budget, self.stop, workers)
+        found = climb(part, self.problem.search_tiers, start, reached, budget, self.stop, workers)
         self.budget.work -= found.work
         if found.verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE):
             self.state, self.answers, self.unpaid = found.state, found.tiers, frozenset()
@@ -153,7 +153,7 @@ class _Search:
         """Re-plan part after part until work or time runs out, or the gap asked for is reached."""
         parts = Neighbourhoods(self.problem)
         workers = 2 if self.limits.fast else 1
-        tiers = self.problem.tiers
+        tiers = self.problem.search_tiers
         while not self.stop and not budget.spent() and not self._close_enough():
             effort = Effort(min(_PART_WORK, budget.work), budget.seconds(), workers)
             nodes = parts.draw(self.state)

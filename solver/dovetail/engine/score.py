@@ -28,5 +28,5 @@ def debt(problem: Problem, view: View, relaxed: frozenset[str]) -> int:
 def score(problem: Problem, state: State, relaxed: frozenset[str] = frozenset()) -> tuple[int, ...]:
     """Return numbers that compare as plans do, greater is better: less debt first, then the tiers in order."""
     view = view_of(problem, state)
-    tiers = (tier.measure(view, problem.context) * (1 if tier.sense == "max" else -1) for tier in problem.tiers)
+    tiers = (tier.measure(view, problem.context) * (1 if tier.sense == "max" else -1) for tier in problem.search_tiers)
     return (-debt(problem, view, relaxed), *tiers)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dovetail.objectives import Tier, tiers_of
+from dovetail.objectives.disruption import Moves
 from dovetail.placement import obstacle
 from dovetail.problem.classes import NodeClass, classes_of
 from dovetail.problem.shapes import Shape, shapes_of
@@ -49,6 +50,12 @@ class Problem:
     def tiers(self) -> tuple[Tier, ...]:
         """The tiers of the objective, most important first."""
         return tiers_of(self.context)
+
+    @cached_property
+    def search_tiers(self) -> tuple[Tier, ...]:
+        """The tiers a search follows: the objective's, then moves, so that nothing moves for nothing (S5.3)."""
+        quiet = [tier for tier in (Moves(),) if self.context.today.places and tier not in self.tiers]
+        return (*self.tiers, *quiet)
 
     @cached_property
     def node_index(self) -> Mapping[str, int]:
