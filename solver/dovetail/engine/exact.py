@@ -82,10 +82,11 @@ def climb(
         if answer.values is None:
             verdict = answer.verdict if best is None or position == 0 else Verdict.UNKNOWN
             return Climb(verdict, best or State(), tuple(answers), spent)
-        best = (start or State()).with_fills(part.variables.fills(answer.values))
-        hint = dict(enumerate(answer.values))
         value = expression.value(answer.values)
-        if level is not None and tiers and sign * value > level[position]:
+        if level is None or not tiers or sign * value > level[position]:
+            # Otherwise the start is as good here, and it alone is known to reach the later tiers' levels.
+            best = (start or State()).with_fills(part.variables.fills(answer.values))
+            hint = dict(enumerate(answer.values))
             level = None
         if tiers:
             answers.append(TierAnswer(tiers[position], value, answer.bound, answer.verdict is Verdict.OPTIMAL))
