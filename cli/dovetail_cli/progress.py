@@ -91,9 +91,17 @@ class Timeline(Reporter):
     def status(self) -> str:
         """Return what goes on now, in one line."""
         parts = [f"{self.elapsed():.0f} s", self.name + (f" ({self.detail})" if self.detail else "")]
-        if self.points:
-            parts.append(_point(self.points[-1]))
+        current = self._in_question()
+        if current is not None:
+            parts.append(_point(current))
         return printable("  ".join(part for part in parts if part))
+
+    def _in_question(self) -> Point | None:
+        """Return the latest word on the first tier that is still open, or on the last tier where none is."""
+        with self._lock:
+            latest = {point.tier: point for point in self.points}
+        still_open = (point for point in latest.values() if point.value is None or point.value != point.bound)
+        return next(still_open, next(reversed(latest.values()), None))
 
     def to_document(self) -> dict[str, Any]:
         """Return phases and the tiers' history as plain data, without anything that names a machine."""
