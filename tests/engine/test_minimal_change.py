@@ -1,0 +1,86 @@
+"""A plan from today's state touches no more rows than it must, counted against brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+
+import pytest
+from tests.oracle.brute import TooLarge, brute
+from tests.support.specs import make_spec, node, workload
+from tests.support.tiny_specs import tiny
+
+from dovetail.engine import solve
+from dovetail.placement import Place, Places
+from dovetail.plan import current_of
+from dovetail.spec import ReplicaId, Spec, Workload
+
+LEAST = 60
+
+
+def touched(before: Places, after: Places) -> int:
+    """Return how many rows appear, disappear or change."""
+    return sum(before.get(replica) != after.get(replica) for replica in before.keys() | after.keys())
+
+
+def edited(rng: Random, spec: Spec, running: Mapping[ReplicaId, Place]) -> Spec:
+    """Return a Spec one edit away: a workload scaled, gone, more important, or asking for more CPU."""
+    chosen = rng.choice(spec.workloads)
+    first = chosen.roles[0]
+    options: list[Workload | None] = [
+        replace(chosen, roles=(replace(first, replicas=first.replicas + 1), *chosen.roles[1:])),
+        replace(chosen, roles=(replace(first, request=replace(first.request, cpu=1500)), *chosen.roles[1:])),
+        replace(chosen, priority=2000),
+    ]
+    if len(spec.workloads) > 1:
+        options.append(None)
+    if first.replicas > 1:
+        options.append(replace(chosen, roles=(replace(first, replicas=first.replicas - 1), *chosen.roles[1:])))
+    new = rng.choice(options)
+    if new is not None and new.atomic:
+        new = replace(new, min_replicas=new.replicas)
+    kept = tuple(w for w in (new if w.id == chosen.id else w for w in spec.workloads) if w is not None)
+    return replace(spec, workloads=kept)
+
+
+def _cases(first: int, count: int) -> list[tuple[int, int, int]]:
+    """Return seed, rows the engine touches, and the fewest that any optimum touches."""
+    found = []
+    for seed in range(first, first + count):
+        spec = replace(tiny(seed), current=make_spec([], []).current)
+        if "disruption" not in spec.objective.tiers:
+            continue  # then nothing asks for rows to stay where tiers tie
+        plan = solve(spec)
+        if plan.outcome.status != "optimal" or not plan.placements:
+            continue
+        after = edited(Random(seed), replace(spec, current=current_of(plan)), plan.placements)
+        try:
+            optimum = brute(after)
+        except TooLarge:
+            continue
+        if optimum is not None:
+            fewest = min(touched(plan.placements, places) for places in optimum.ties)
+            found.append((seed, touched(plan.placements, solve(after).placements), fewest))
+    return found
+
+
+def test_a_plan_touches_the_fewest_rows_of_any_optimum() -> None:
+    found = _cases(3000, 90)
+    assert len(found) >= LEAST
+    assert sum(fewest > 0 for _, _, fewest in found) >= LEAST // 3
+    assert [case for case in found if case[1] > case[2]] == []
+
+
+@pytest.mark.campaign
+def test_a_plan_touches_the_fewest_rows_of_any_optimum_at_length() -> None:
+    assert [case for case in _cases(20_000, 1500) if case[1] > case[2]] == []
+
+
+def test_scaling_one_workload_by_one_touches_one_row() -> None:
+    nodes = [node("a", 4), node("b", 4)]
+    work = [workload("one", 3, gpus=1), workload("two", 2, gpus=2)]
+    plan = solve(make_spec(nodes, work))
+    more = make_spec(nodes, [workload("one", 4, gpus=1), workload("two", 2, gpus=2)])
+    again = solve(replace(more, current=current_of(plan)))
+    assert touched(plan.placements, again.placements) == 1

@@ -1,0 +1,376 @@
+"""Brute force: every legal placement of a tiny Spec, hence its true optimum.
+
+Straight code that shares nothing with the engine: legality of places is judged here from the Spec, hard policies by
+`check` of their rules, tiers by `measure`. Only symmetry that is safe by inspection is left out:
+
+- waiting replicas of one role are alike, so their places ascend and those not admitted come last;
+- on a node that holds nothing today the GPUs are alike, so fresh ones are taken in the order of their index.
+
+Replicas that run today are told apart. A role's replicas claim their places in the order of S6.5: those whose place
+stands, those whose place is gone, those that wait; a waiting one is not admitted while a running one is left out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+from dovetail.objectives import Tier, tiers_of
+from dovetail.objectives.admitted import Admitted, Retained
+from dovetail.placement import Place, Places, View
+from dovetail.rules import Context, context_of
+from dovetail.spec import Node, ReplicaId, Role, Spec, Workload
+
+LEAVES = 12_000
+EVALUATIONS = 2_000
+
+
+class TooLarge(Exception):
+    """The Spec has more placements than brute force is willing to look at."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The tiers' values at the lexicographic optimum, in order, and all placements that have them."""
+
+    tiers: tuple[Tier, ...]
+    values: tuple[int, ...]
+    ties: tuple[Places, ...]
+
+    @property
+    def places(self) -> Places:
+        """One of the best placements."""
+        return self.ties[0]
+
+    @property
+    def by_name(self) -> dict[str, int]:
+        """Values by the tiers' names."""
+        return {tier.name: value for tier, value in zip(self.tiers, self.values, strict=True)}
+
+
+def brute(spec: Spec, *, leaves: int = LEAVES, evaluations: int = EVALUATIONS) -> Optimum | None:
+    """Return the optimum of a Spec, None where no placement keeps every hard rule.
+
+    Raises
+    ------
+    TooLarge
+        If there are more placements, or more of them that need full evaluation, than allowed.
+    """
+    context = context_of(spec)
+    tiers = tiers_of(context)
+    cheap = _cheap_prefix(tiers)
+    groups: dict[tuple[int, ...], list[Places]] = defaultdict(list)
+    worth_of = _worths(context, tiers[:cheap])
+    count = 0
+
+    def collect(places: Places) -> None:
+        nonlocal count
+        count += 1
+        if count > leaves:
+            raise TooLarge(f"more than {leaves} placements")
+        worth = tuple(map(sum, zip(*(worth_of[replica] for replica in places), strict=True)))
+        groups[worth or (0,) * cheap].append(dict(places))
+
+    _Search(context, collect).run()
+    budget = evaluations
+    for worth in sorted(groups, reverse=True):
+        found = _best_of(context, tiers, groups[worth], budget)
+        if found is not None:
+            assert tuple(found.values[:cheap]) == worth, "the oracle's own sums disagree with the tiers"
+            return found
+        budget -= len(groups[worth])
+    return None
+
+
+def keeps_hard(context: Context, view: View) -> bool:
+    """Tell whether a placement keeps every hard policy, beyond what today excuses (S4.5)."""
+    for policy in context.spec.policies:
+        if policy.enforcement.kind == "hard":
+            excused = context.tolerated[policy.name]
+            found = policy.rule.check(view, context.scopes[policy.name])
+            if any(count > excused.get(subject, 0) for subject, count in found.items()):
+                return False
+    return True
+
+
+def ascending(tiers: Sequence[Tier], values: Sequence[int]) -> tuple[int, ...]:
+    """Return values that compare as plans do: greater is better."""
+    return tuple(v if tier.sense == "max" else -v for tier, v in zip(tiers, values, strict=True))
+
+
+def _cheap_prefix(tiers: Sequence[Tier]) -> int:
+    """Return how many leading tiers are sums over admitted replicas."""
+    return next((i for i, tier in enumerate(tiers) if not isinstance(tier, (Admitted, Retained))), len(tiers))
+
+
+def _worths(context: Context, tiers: Sequence[Tier]) -> dict[ReplicaId, tuple[int, ...]]:
+    """Return what each replica, where admitted, adds to leading admitted and retained tiers, judged here."""
+    return {
+        replica: tuple(_worth(context, tier, workload, replica) for tier in tiers)
+        for workload in context.spec.workloads
+        for replica in workload.replica_ids()
+    }
+
+
+def _worth(context: Context, tier: Tier, workload: Workload, replica: ReplicaId) -> int:
+    role = workload.by_role[replica.role]
+    if context.spec.band_of(workload) != tier.band:  # type: ignore[attr-defined]
+        return 0
+    if isinstance(tier, Retained):
+        stays = workload.preemptible and replica in context.today.places and goes_on(context, workload)
+        return max(1, role.value) if stays else 0
+    uses_gpu = bool(role.request.gpus or role.request.share)
+    return role.value if tier.gpu == uses_gpu else 0  # type: ignore[attr-defined]
+
+
+def goes_on(context: Context, workload: Workload) -> bool:
+    """Tell whether what runs of a workload is legal by itself (S5.3)."""
+    cards: defaultdict[str, set[str | None]] = defaultdict(set)
+    running = [(r, place) for r, place in context.today.places.items() if r.workload == workload.id]
+    for replica, place in running:
+        if place.gpus:
+            card = context.spec.cluster.by_name[place.node].accelerator
+            cards["" if workload.mix == "none" else replica.role].add(card)
+    if len(running) < max(1, workload.min_replicas):
+        return False
+    return not workload.atomic or workload.mix == "any" or all(len(kinds) == 1 for kinds in cards.values())
+
+
+def _best_of(context: Context, tiers: Sequence[Tier], options: list[Places], budget: int) -> Optimum | None:
+    best: tuple[int, ...] | None = None
+    ties: list[Places] = []
+    for count, places in enumerate(options):
+        if count >= budget:
+            raise TooLarge("too many placements to evaluate")
+        view = context.view(places)
+        if not keeps_hard(context, view):
+            continue
+        values = ascending(tiers, [tier.measure(view, context) for tier in tiers])
+        if best is None or values > best:
+            best, ties = values, []
+        if values == best:
+            ties.append(places)
+    if best is None:
+        return None
+    return Optimum(tuple(tiers), ascending(tiers, best), tuple(ties))
+
+
+# ---------------------------------------------------------------------- legal placements
+
+
+@dataclass
+class Stock:
+    """What is left of one node while replicas are placed and taken off again; `card` is one GPU's memory in MiB."""
+
+    node: Node
+    card: int
+    cpu: int = 0
+    memory: int = 0
+    resources: dict[str, int] = field(default_factory=dict)
+    compute: dict[int, int] = field(default_factory=dict)
+    vram: dict[int, int] = field(default_factory=dict)
+    holders: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        node = self.node
+        self.cpu, self.memory, self.resources = node.cpu, node.memory, dict(node.resources)
+        sound = [] if node.down else [g for g in range(node.gpus) if g not in node.failed_gpus]
+        self.compute = dict.fromkeys(sound, 1000)
+        self.vram = dict.fromkeys(sound, 1000 * self.card)
+        self.holders = dict.fromkeys(sound, 0)
+
+    def fits(self, role: Role, gpus: tuple[int, ...]) -> bool:
+        asked = role.request
+        if asked.cpu > self.cpu or asked.memory > self.memory:
+            return False
+        for name, amount in asked.resources.items():
+            if amount > self.resources.get(name, 0):
+                return False
+        for gpu in gpus:
+            if gpu not in self.compute or (asked.share is None and self.holders[gpu]):
+                return False
+        if asked.share is None:
+            return True
+        return self.compute[gpus[0]] >= asked.share.compute and self.vram[gpus[0]] >= self._vram_of(role)
+
+    def _vram_of(self, role: Role) -> int:
+        share = role.request.share
+        if share is None:
+            return 1000 * self.card
+        return share.compute * self.card if share.memory is None else 1000 * share.memory
+
+    def change(self, role: Role, gpus: tuple[int, ...], sign: int) -> None:
+        asked = role.request
+        self.cpu -= sign * asked.cpu
+        self.memory -= sign * asked.memory
+        for name, amount in asked.resources.items():
+            self.resources[name] = self.resources.get(name, 0) - sign * amount
+        for gpu in gpus:
+            self.compute[gpu] -= sign * (asked.share.compute if asked.share else 1000)
+            self.vram[gpu] -= sign * self._vram_of(role)
+            self.holders[gpu] += sign
+
+
+def stock_of(spec: Spec) -> dict[str, Stock]:
+    """Return what the empty nodes of a Spec have, by name."""
+    cards = {name: card.memory for name, card in spec.accelerators.items()}
+    return {n.name: Stock(n, cards[n.accelerator] if n.accelerator else 0) for n in spec.cluster.nodes}
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One replica to decide on; `alike` where the replica before it differs from it in nothing."""
+
+    replica: ReplicaId
+    workload: Workload
+    role: Role
+    standing: int  # 0: its place stands today, 1: its place is gone, 2: it waits
+    alike: bool
+    last: bool  # of its workload
+
+
+class _Search:
+    """Goes through the legal placements of a Spec, policies aside, up to the symmetry that the module tells."""
+
+    def __init__(self, context: Context, found: Callable[[Places], None]) -> None:
+        self.context = context
+        self.found = found
+        spec = context.spec
+        self.stock = stock_of(spec)
+        self.order = {node.name: index for index, node in enumerate(spec.cluster.nodes)}
+        self.held = {place.node for place in context.today.places.values()}
+        self.places: dict[ReplicaId, Place] = {}
+        self.steps = [step for workload in spec.workloads for step in self._steps_of(workload)]
+
+    def _steps_of(self, workload: Workload) -> list[_Step]:
+        found = []
+        for role in workload.roles:
+            own = [ReplicaId(workload.id, role.name, i) for i in range(role.replicas)]
+            ranked = sorted(own, key=lambda r: (self._standing(r), r.ordinal))
+            before = None
+            for replica in ranked:
+                standing = self._standing(replica)
+                found.append((replica, workload, role, standing, standing > 0 and standing == before))
+                before = standing
+        return [_Step(*parts, last=index == len(found) - 1) for index, parts in enumerate(found)]
+
+    def _standing(self, replica: ReplicaId) -> int:
+        today = self.context.today
+        return 0 if replica in today.places else 1 if replica in today.lost else 2
+
+    def run(self) -> None:
+        """Call `found` with each placement; it is changed afterwards."""
+        self._decide(0, None)
+
+    def _decide(self, index: int, before: Place | None) -> None:
+        """Try every option of a replica; `before` is where the replica before it went, None if nowhere."""
+        if index == len(self.steps):
+            self.found(self.places)
+            return
+        step = self.steps[index]
+        for place in self._options(step, before):
+            if place is not None:
+                stock = self.stock[place.node]
+                if not stock.fits(step.role, place.gpus):
+                    continue
+                stock.change(step.role, place.gpus, 1)
+                self.places[step.replica] = place
+            if not step.last or self._whole(step.workload):
+                self._decide(index + 1, place)
+            if place is not None:
+                stock.change(step.role, place.gpus, -1)
+                del self.places[step.replica]
+
+    def _options(self, step: _Step, before: Place | None) -> Iterator[Place | None]:
+        today = self.context.today
+        here = today.places.get(step.replica)
+        if here is not None:
+            yield here
+        if (step.alike and before is None) or not self._turn(step):
+            yield None
+            return
+        if here is None or step.workload.movable:
+            for place in self._new_places(step):
+                if place != here and not (step.alike and before and self._key(place) < self._key(before)):
+                    yield place
+        if step.replica not in today.protected:
+            yield None
+
+    def _turn(self, step: _Step) -> bool:
+        """Tell whether all replicas of the role that claim places before this one are admitted."""
+        return step.standing == 0 or all(
+            other.replica in self.places
+            for other in self.steps
+            if (other.workload.id, other.role.name) == (step.workload.id, step.role.name)
+            and other.standing < step.standing
+        )
+
+    def _key(self, place: Place) -> tuple[int, tuple[int, ...]]:
+        return self.order[place.node], place.gpus
+
+    def _new_places(self, step: _Step) -> Iterator[Place]:
+        for name, gpus in self._hosts[step.workload.id, step.role.name]:
+            if name in self.held:
+                choices: Iterator[tuple[int, ...]] = combinations(gpus, step.role.request.gpu_count)
+            else:
+                choices = self._canonical(step.role, name, gpus)
+            yield from (Place(name, chosen) for chosen in choices)
+
+    def _canonical(self, role: Role, name: str, gpus: list[int]) -> Iterator[tuple[int, ...]]:
+        """Yield GPUs of a node that holds nothing today: those in use, and fresh ones in order."""
+        count = role.request.gpu_count
+        holders = self.stock[name].holders
+        fresh = [gpu for gpu in gpus if not holders[gpu]]
+        if role.request.share is not None:
+            yield from ((gpu,) for gpu in gpus if holders[gpu])
+        if len(fresh) >= count:
+            yield tuple(fresh[:count])
+
+    @cached_property
+    def _hosts(self) -> dict[tuple[str, str], list[tuple[str, list[int]]]]:
+        """Per role, the nodes that may newly take it, each with its healthy GPUs."""
+        spec = self.context.spec
+        return {
+            (workload.id, role.name): [
+                (node.name, list(self.stock[node.name].compute))
+                for node in spec.cluster.nodes
+                if welcomes(workload, role, node)
+            ]
+            for workload in spec.workloads
+            for role in workload.roles
+        }
+
+    def _whole(self, workload: Workload) -> bool:
+        """Tell whether as many replicas of a workload are admitted as may be, on accelerators that may mix."""
+        own = [r for r in self.places if r.workload == workload.id]
+        if workload.atomic and len(own) not in (0, workload.replicas):
+            return False
+        if own and len(own) < workload.min_replicas:
+            return False
+        return not workload.atomic or not self._mixed(workload, own)
+
+    def _mixed(self, workload: Workload, own: list[ReplicaId]) -> bool:
+        cards: defaultdict[str, set[str | None]] = defaultdict(set)
+        for replica in own:
+            if self.places[replica].gpus:
+                card = self.stock[self.places[replica].node].node.accelerator
+                cards["" if workload.mix == "none" else replica.role].add(card)
+        return workload.mix != "any" and any(len(kinds) > 1 for kinds in cards.values())
+
+
+def welcomes(workload: Workload, role: Role, node: Node) -> bool:
+    """Tell whether a node may newly take a replica of a role, room aside."""
+    if node.down or node.cordoned:
+        return False
+    for taint in node.taints:
+        if taint.effect != "PreferNoSchedule" and not any(t.tolerates(taint) for t in workload.tolerations):
+            return False
+    asked = role.request
+    if not (asked.gpus or asked.share):
+        return True
+    if role.accelerators and node.accelerator not in role.accelerators:
+        return False
+    return asked.share is None or node.mechanism == "fraction"

@@ -1,0 +1,55 @@
+"""The fixed slice of tiny random Specs that tests share: each solved once by brute force and once by the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from tests.oracle.brute import Optimum, TooLarge, brute
+from tests.support.tiny_specs import tiny
+
+from dovetail.engine import solve
+from dovetail.plan import Plan
+from dovetail.spec import Spec
+
+SLICE = 432
+
+
+@dataclass(frozen=True)
+class Case:
+    """A Spec with its seed, what brute force says of it, and what the engine says."""
+
+    seed: int
+    spec: Spec
+    optimum: Optimum | None
+    plan: Plan
+
+    def difference(self) -> str | None:
+        """Tell how the engine and brute force disagree, None where they agree in every tier."""
+        status = self.plan.outcome.status
+        if self.optimum is None:
+            return None if status == "infeasible" else f"seed {self.seed}: {status}, and there is no plan"
+        if status != "optimal":
+            return f"seed {self.seed}: {status}, and there is an optimum"
+        told = {tier.name: tier.value for tier in self.plan.tiers}
+        if list(told.items()) == list(self.optimum.by_name.items()):
+            return None
+        return f"seed {self.seed}: engine {told}, brute force {self.optimum.by_name}"
+
+
+def cases(first: int, count: int) -> Iterator[Case]:
+    """Yield cases of consecutive seeds; Specs too large for brute force are left out."""
+    for seed in range(first, first + count):
+        spec = tiny(seed)
+        try:
+            optimum = brute(spec)
+        except TooLarge:
+            continue
+        yield Case(seed, spec, optimum, solve(spec))
+
+
+@cache
+def shared() -> tuple[Case, ...]:
+    """Return the slice."""
+    return tuple(cases(0, SLICE))
