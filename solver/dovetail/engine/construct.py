@@ -11,124 +11,14 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from dovetail.engine.fragmentation import Floats, Gradient, Ints
-from dovetail.engine.state import NO_GPU, Fill, Slot, State
+from dovetail.engine.field import Field
+from dovetail.engine.fragmentation import Gradient
+from dovetail.engine.outlook import Outlook
+from dovetail.engine.state import State
 from dovetail.placement import Place, Places
-from dovetail.placement.room import share_memory
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
-from dovetail.rules import Guard
-from dovetail.spec import Node, ReplicaId, Workload
-from dovetail.spec.workload import MILLI
-
-BUCKET = 40.0  # milli-GPU; the gradient is compared in steps of this size, ties go to the first node
-
-
-class Field:
-    """Free capacity of all nodes as arrays, and the contents so far.
-
-    `gpus` and `vram` have one column per GPU index; a GPU that does not exist or has failed shows -1.
-    """
-
-    def __init__(self, problem: Problem, state: State) -> None:
-        self.problem = problem
-        nodes = problem.nodes
-        width = max([node.gpus for node in nodes], default=0)
-        self.cpu = np.array([node.cpu for node in nodes], dtype=np.int64)
-        self.memory = np.array([node.memory for node in nodes], dtype=np.int64)
-        names = sorted({name for shape in problem.shapes for name in shape.request.resources})
-        self.resources = {n: np.array([node.resources.get(n, 0) for node in nodes], dtype=np.int64) for n in names}
-        self.gpus = np.full((len(nodes), width), -1, dtype=np.int64)
-        self.vram = np.full((len(nodes), width), -1, dtype=np.int64)
-        self.card = np.array([_card(problem, node) for node in nodes], dtype=np.int64)
-        for index, node in enumerate(nodes):
-            healthy = list(node.healthy_gpus())
-            self.gpus[index, healthy] = MILLI
-            self.vram[index, healthy] = MILLI * self.card[index]
-        self.hosts = np.zeros((len(problem.shapes), len(nodes)), dtype=bool)
-        for node_class in problem.classes:
-            self.hosts[np.ix_(problem.hosted[node_class.index], node_class.nodes)] = True
-        self.fills: dict[int, Fill] = {}
-        self.admitted: Counter[int] = Counter()
-        self.guards = _guards(problem)
-        for index, fill in state.fills.items():
-            self._adopt(index, fill)
-
-    def _adopt(self, index: int, fill: Fill) -> None:
-        """Take over what a state holds on a node; whole-GPU replicas that stay keep their GPU indices."""
-        self.fills[index] = Fill(kept=Counter(fill.kept))
-        kept: Counter[int] = Counter()
-        for place, count in fill.kept.items():
-            if self.problem.shapes[place.shape].request.gpus:
-                kept[place.shape] += count
-                for _ in range(count):
-                    self._put(index, place.shape, place.gpus)
-        for slot, count in sorted(fill.slots.items(), key=lambda item: (item[0].gpu == NO_GPU, item[0])):
-            for _ in range(count - kept[slot.shape] * (slot.gpu == NO_GPU)):
-                self._put(index, slot.shape, self._gpus_for(index, slot))
-
-    def _gpus_for(self, index: int, slot: Slot) -> tuple[int, ...]:
-        if slot.gpu != NO_GPU:
-            return (slot.gpu,)
-        wanted = self.problem.shapes[slot.shape].request.gpus
-        return tuple(int(gpu) for gpu in np.flatnonzero(self.gpus[index] == MILLI)[:wanted])
-
-    def _put(self, index: int, shape: int, gpus: tuple[int, ...], count: int = 1) -> None:
-        request = self.problem.shapes[shape].request
-        self.cpu[index] -= count * request.cpu
-        self.memory[index] -= count * request.memory
-        for name, amount in request.resources.items():
-            self.resources[name][index] -= count * amount
-        for gpu in gpus:
-            self.gpus[index, gpu] -= count * (request.gpu_milli if request.share else MILLI)
-            vram = share_memory(request, int(self.card[index])) if request.share else MILLI * int(self.card[index])
-            self.vram[index, gpu] -= count * vram
-        gpu = gpus[0] if request.share else NO_GPU
-        fill = self.fills.setdefault(index, Fill())
-        fill.slots[Slot(shape, gpu)] += count
-        self.admitted[shape] += count
-        member = self.problem.shapes[shape].members[0]
-        for guard in self.guards:
-            seen = None if gpu == NO_GPU else gpu
-            guard.add(member.workload, member.role, self.problem.nodes[index], seen, count)
-
-    def put(self, index: int, shape: int, gpus: tuple[int, ...]) -> None:
-        """Add a replica on given GPUs."""
-        self._put(index, shape, gpus)
-
-    def undo(self, index: int, shape: int, gpus: tuple[int, ...]) -> None:
-        """Take a replica off again."""
-        self._put(index, shape, gpus, -1)
-
-    def blocked(self, index: int, shape: int, gpu: int | None) -> bool:
-        """Tell whether a hard rule keeps a replica off a place."""
-        member = self.problem.shapes[shape].members[0]
-        node = self.problem.nodes[index]
-        return any(guard.blocks(member.workload, member.role, node, gpu) for guard in self.guards)
-
-    def fitting(self, shape: Shape) -> Ints:
-        """Return the indices of the nodes with room for a replica, rules aside."""
-        request = shape.request
-        mask = self.hosts[shape.index] & (self.cpu >= request.cpu) & (self.memory >= request.memory)
-        for name, amount in request.resources.items():
-            mask &= self.resources[name] >= amount
-        if request.gpus:
-            mask &= (self.gpus == MILLI).sum(axis=1) >= request.gpus
-        return np.flatnonzero(mask)
-
-    def room_on(self, index: int, shape: Shape, gpus: tuple[int, ...]) -> bool:
-        """Tell whether given GPUs of a node have room for a replica."""
-        if len(gpus) != shape.request.gpu_count or any(gpu >= self.gpus.shape[1] for gpu in gpus):
-            return False
-        if shape.request.share is None:
-            return all(self.gpus[index, gpu] == MILLI for gpu in gpus)
-        vram = int(share_memory_of(self, shape, np.array([index]))[0])
-        return bool(self.gpus[index, gpus[0]] >= shape.request.gpu_milli and self.vram[index, gpus[0]] >= vram)
-
-    def state(self) -> State:
-        """Return the contents so far."""
-        fills = {index: Fill(+fill.slots, +fill.kept) for index, fill in self.fills.items()}
-        return State({index: fill for index, fill in sorted(fills.items()) if fill.slots})
+from dovetail.spec import ReplicaId, Workload
 
 
 def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = None) -> State:
@@ -141,13 +31,13 @@ def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = 
     field = Field(problem, start)
     for replica, place in sorted((hint or {}).items()):
         _follow(field, replica, place)
-    gradient = Gradient(problem)
+    outlooks = Outlooks(field)
     for band in problem.spec.bands:
         waiting = [s for s in problem.shapes if problem.spec.band_of(s.workload) == band]
         for batch in _batches(problem, waiting, field.admitted):
             if stop:
                 return field.state()
-            _place_batch(field, gradient, batch)
+            _place_batch(outlooks, batch)
     return field.state()
 
 
@@ -162,11 +52,7 @@ def _follow(field: Field, replica: ReplicaId, place: Place) -> None:
     if form.workload.atomic or form.workload.min_replicas > 1 or field.admitted[shape] >= form.demand:
         return
     gpu = place.gpus[0] if form.request.share and place.gpus else None
-    if (
-        index in field.fitting(form)
-        and field.room_on(index, form, place.gpus)
-        and not field.blocked(index, shape, gpu)
-    ):
+    if field.room_on(index, form, place.gpus) and not field.blocked(index, shape, gpu):
         field.put(index, shape, place.gpus)
 
 
@@ -197,15 +83,16 @@ def _mixture(shapes: list[Shape], admitted: Counter[int]) -> Iterable[int]:
     return [index for _, index in sorted(keys)]
 
 
-def _place_batch(field: Field, gradient: Gradient, batch: list[int]) -> None:
+def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
     """Place replicas; where they need each other and too few fit, take them all off again."""
+    field = outlooks.field
     done: list[tuple[int, int, tuple[int, ...]]] = []
     if not batch:
         return
     workload = field.problem.shapes[batch[0]].workload
     for models in _accelerator_choices(field, workload):
         for shape in batch:
-            found = _best_place(field, gradient, field.problem.shapes[shape], models)
+            found = outlooks.best(shape, models)
             if found is not None:
                 field.put(found[0], shape, found[1])
                 done.append((found[0], shape, found[1]))
@@ -240,89 +127,23 @@ def _accelerator_choices(field: Field, workload: Workload) -> list[frozenset[str
     return [frozenset([model]) for model in models]
 
 
-def _best_place(
-    field: Field, gradient: Gradient, shape: Shape, models: frozenset[str] | None
-) -> tuple[int, tuple[int, ...]] | None:
-    nodes = field.fitting(shape)
-    if models is not None and shape.request.gpu_count:
-        nodes = np.array([n for n in nodes if field.problem.nodes[n].accelerator in models], dtype=np.int64)
-    if not len(nodes):
+class Outlooks:
+    """The outlook of every shape that was asked for, over one field."""
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+        self._gradient = Gradient(field.problem)
+        self._models = np.array([node.accelerator or "" for node in field.problem.nodes])
+        self._of: dict[int, Outlook] = {}
+
+    def best(self, shape: int, models: frozenset[str] | None) -> tuple[int, tuple[int, ...]] | None:
+        """Return node and GPUs where a replica spoils least and no hard rule bars it, None if there are none."""
+        form = self.field.problem.shapes[shape]
+        if shape not in self._of:
+            self._of[shape] = Outlook(self.field, self._gradient, form)
+        limited = models is not None and form.request.gpu_count
+        accepted = np.isin(self._models, sorted(models)) if limited and models else None
+        for index, gpus in self._of[shape].places(accepted):
+            if not self.field.blocked(index, shape, gpus[0] if form.request.share else None):
+                return index, gpus
         return None
-    if shape.request.share:
-        return _best_gpu(field, gradient, shape, nodes)
-    after = _after_whole(field, nodes, shape.request.gpus)
-    score = _increase(field, gradient, nodes, shape.request.cpu, after)
-    for position in np.argsort(score, kind="stable"):
-        index = int(nodes[position])
-        if not field.blocked(index, shape.index, None):
-            free = np.flatnonzero(field.gpus[index] == MILLI)[: shape.request.gpus]
-            return index, tuple(int(gpu) for gpu in free)
-    return None
-
-
-def _after_whole(field: Field, nodes: Ints, wanted: int) -> Ints:
-    after = field.gpus[nodes].copy()
-    if wanted:
-        untouched = after == MILLI
-        after[untouched & (np.cumsum(untouched, axis=1) <= wanted)] = 0
-    return after
-
-
-def _best_gpu(field: Field, gradient: Gradient, shape: Shape, nodes: Ints) -> tuple[int, tuple[int, ...]] | None:
-    milli = shape.request.gpu_milli
-    vram = share_memory_of(field, shape, nodes)
-    rows, gpus = np.nonzero((field.gpus[nodes] >= milli) & (field.vram[nodes] >= vram[:, None]))
-    if not len(rows):
-        return None
-    rows, gpus = _distinct_gpus(field, nodes, rows, gpus)
-    after = field.gpus[nodes[rows]].copy()
-    after[np.arange(len(rows)), gpus] -= milli
-    score = _increase(field, gradient, nodes[rows], shape.request.cpu, after)
-    left = after[np.arange(len(rows)), gpus]
-    for position in np.lexsort((rows, left, score)):
-        index, gpu = int(nodes[rows[position]]), int(gpus[position])
-        if not field.blocked(index, shape.index, gpu):
-            return index, (gpu,)
-    return None
-
-
-def _distinct_gpus(field: Field, nodes: Ints, rows: Ints, gpus: Ints) -> tuple[Ints, Ints]:
-    """Keep one of a node's equally free GPUs, unless rules could tell them apart."""
-    if field.guards:
-        return rows, gpus
-    free = field.gpus[nodes[rows], gpus]
-    key = rows * (MILLI + 1) + free
-    _, first = np.unique(key, return_index=True)
-    first.sort()
-    return rows[first], gpus[first]
-
-
-def share_memory_of(field: Field, shape: Shape, nodes: Ints) -> Ints:
-    """Return the GPU memory that a share takes on each of some nodes, in thousandths of a MiB."""
-    share = shape.request.share
-    if share is None or share.memory is not None:
-        return np.full(len(nodes), share_memory(shape.request, 0))
-    return np.asarray(share.compute * field.card[nodes])
-
-
-def _increase(field: Field, gradient: Gradient, nodes: Ints, cpu: int, after: Ints) -> Floats:
-    """Return, in buckets, by how much placements raise the fragmentation of their nodes."""
-    if not after.shape[1]:
-        return np.zeros(len(nodes))
-    models = gradient.model_of[nodes]
-    before = gradient.amount(models, field.cpu[nodes], field.gpus[nodes])
-    return np.asarray(np.floor((gradient.amount(models, field.cpu[nodes] - cpu, after) - before) / BUCKET))
-
-
-def _card(problem: Problem, node: Node) -> int:
-    return problem.spec.accelerators[node.accelerator].memory if node.accelerator else 0
-
-
-def _guards(problem: Problem) -> list[Guard]:
-    found = []
-    for policy in problem.spec.policies:
-        if policy.enforcement.kind == "hard":
-            guard = policy.rule.guard(problem.context.scopes[policy.name])
-            if guard is not None:
-                found.append(guard)
-    return found

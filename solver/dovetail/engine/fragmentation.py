@@ -20,6 +20,7 @@ from dovetail.spec.workload import MILLI
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 class Gradient:

@@ -154,7 +154,9 @@ class Generation:
             served = model.integer(0, left[shape])
             model.require(Linear.of(served).minus(amount), upper=0)
             objective.add_term(served, round(_SCALE * self.master.worth[shape]))
-        answer = CpSat(model).solve(objective, "max", Effort(_MASTER_WORK, budget.seconds()), None, self.stop)
+        answer = CpSat(model).solve(
+            objective, "max", Effort(max(0.05, min(_MASTER_WORK, budget.work)), budget.seconds()), None, self.stop
+        )
         budget.work -= answer.work
         if answer.values is None:
             return []

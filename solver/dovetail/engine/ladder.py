@@ -10,7 +10,6 @@ from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.exact import TierAnswer, climb
-from dovetail.engine.expand import expand
 from dovetail.engine.generate import Generation
 from dovetail.engine.legal import legalise
 from dovetail.engine.lns import Neighbourhoods, improve_part
@@ -167,14 +166,14 @@ class _Search:
                 break
         return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
-    def _tiers(self, places: Places) -> tuple[TierResult, ...]:
-        view = self.problem.context.view(places)
+    def _tiers(self) -> tuple[TierResult, ...]:
+        view = view_of(self.problem, self.state)
         values = [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
         return self.bounds.results(values, self.answers)
 
     def _report(self) -> None:
         """Tell values, bounds and gaps as they stand."""
-        self.now = self._tiers(expand(self.problem, self.state))
+        self.now = self._tiers()
         for tier in self.now:
             self.reporter.tier(tier.name, tier.unit, tier.value, tier.bound)
 
@@ -203,16 +202,15 @@ class _Search:
 
     def _finished(self) -> Plan:
         problem = self.problem
-        places = expand(problem, self.state)
-        view = problem.context.view(places)
+        view = view_of(problem, self.state)
         if self.unpaid and debt(problem, view, self.unpaid):
             return finish(problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))
         self.reporter.phase("bound")
-        tiers = self._tiers(places)
+        tiers = self._tiers()
         proved = all(tier.proved for tier in tiers)
         stopped = None if proved else self._stopped_by()
         outcome = Outcome("optimal" if proved else "feasible", stopped, self.limits.fast)
-        return finish(problem.context, places, tiers, outcome)
+        return finish(problem.context, view.places, tiers, outcome)
 
     def _stopped_by(self) -> str:
         if self.stop:

@@ -20,6 +20,8 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.spec.workload import MILLI
 
+_SMALLEST, _LARGEST = 3, 24  # nodes of a part
+_PATIENCE = 4  # parts solved to proof in a row before larger ones are tried
 _WIDEST = 1 << 48  # beyond this a combined objective loses exactness inside LP relaxations
 
 
@@ -93,6 +95,7 @@ class Neighbourhoods:
         self.size = size
         self._random = random.Random(seed)
         self._wide = False
+        self._streak = 0
 
     def draw(self, state: State) -> list[int]:
         """Return node indices, all of them where there are no more than the size."""
@@ -107,8 +110,12 @@ class Neighbourhoods:
         return sorted(sorted(range(count), key=lambda node: -keys[node])[: self.size])
 
     def learn(self, closed: bool) -> None:
-        """Try larger parts after one that was solved to proof, smaller ones after one that was not."""
-        self.size = min(self.size + 1, 24) if closed else max(self.size - 1, 3)
+        """Try larger parts after several in a row that were solved to proof, smaller ones after one that was not."""
+        self._streak = self._streak + 1 if closed else 0
+        if not closed:
+            self.size = max(self.size - 1, _SMALLEST)
+        elif self._streak >= _PATIENCE:
+            self.size, self._streak = min(self.size + 1, _LARGEST), 0
 
 
 def idle_milli(problem: Problem, state: State, node: int) -> int:

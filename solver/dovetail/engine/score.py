@@ -9,8 +9,11 @@ from dovetail.problem import Problem
 
 
 def view_of(problem: Problem, state: State) -> View:
-    """Return the placement that a state expands to."""
-    return problem.context.view(expand(problem, state))
+    """Return the placement that a state expands to, worked out once per state."""
+    known = state.known.get("view")
+    if not isinstance(known, View):
+        known = state.known["view"] = problem.context.view(expand(problem, state))
+    return known
 
 
 def debt(problem: Problem, view: View, relaxed: frozenset[str]) -> int:
@@ -28,5 +31,7 @@ def debt(problem: Problem, view: View, relaxed: frozenset[str]) -> int:
 def score(problem: Problem, state: State, relaxed: frozenset[str] = frozenset()) -> tuple[int, ...]:
     """Return numbers that compare as plans do, greater is better: less debt first, then the tiers in order."""
     view = view_of(problem, state)
-    tiers = (tier.measure(view, problem.context) * (1 if tier.sense == "max" else -1) for tier in problem.search_tiers)
+    tiers = (
+        tier.measure(view, problem.context) * (1 if tier.sense == "max" else -1) for tier in problem.search_tiers
+    )
     return (-debt(problem, view, relaxed), *tiers)

@@ -39,9 +39,10 @@ class Fill:
 
 @dataclass(slots=True)
 class State:
-    """What every node holds, by node index."""
+    """What every node holds, by node index; never changed once made, so `known` may keep what follows from it."""
 
     fills: dict[int, Fill] = field(default_factory=dict)
+    known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     def fill(self, node: int) -> Fill:
         """Return what a node holds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from dovetail.rules import Context
 from dovetail.spec import Request, Role, Workload
@@ -17,7 +18,7 @@ class Member:
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shape:
     """Interchangeable replicas: `demand` of them, over the members in canonical order."""
 
@@ -25,17 +26,17 @@ class Shape:
     members: tuple[Member, ...]
     demand: int
 
-    @property
+    @cached_property
     def workload(self) -> Workload:
         """A workload that stands for all members."""
         return self.members[0].workload
 
-    @property
+    @cached_property
     def role(self) -> Role:
         """A role that stands for all members."""
         return self.members[0].role
 
-    @property
+    @cached_property
     def request(self) -> Request:
         """What each replica asks for."""
         return self.role.request
