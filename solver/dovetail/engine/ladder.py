@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dovetail.engine.answer import Effort, Verdict
@@ -16,13 +17,13 @@ from dovetail.engine.lns import Neighbourhoods, improve_part
 from dovetail.engine.part import PartModel
 from dovetail.engine.score import debt, score, view_of
 from dovetail.engine.state import State, today_state
-from dovetail.placement import Places
+from dovetail.placement import Place, Places, Today, View
 from dovetail.plan import finish
 from dovetail.plan.model import Outcome, Plan, Status, TierResult
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
-from dovetail.spec import Spec
+from dovetail.spec import ReplicaId, Spec
 
 DEFAULT_WORK = 60.0
 EXACT_VARIABLES = 20_000  # the largest model of the whole that is tried
@@ -125,6 +126,7 @@ class _Search:
         self._generate(budget)
         self.reporter.phase("improve")
         verdict = self._improve(budget)
+        self._offer(construct(self.problem, self.state, self.stop))
         self.budget.work -= given - budget.work
         return verdict
 
@@ -133,18 +135,22 @@ class _Search:
         given = Budget(budget.work * _GENERATE_SHARE, budget.deadline)
         before = given.work
         for candidate in Generation(self.problem, self.state, self.stop).run(given):
-            if self._better(candidate):
-                self.state = candidate
-                self._report()
+            self._offer(candidate)
             if self._close_enough():
                 break
         budget.work -= before - given.work
+
+    def _offer(self, candidate: State) -> None:
+        """Take a state if it is better than the one at hand."""
+        if self._better(candidate):
+            self.state = candidate
+            self._report()
 
     def _better(self, candidate: State) -> bool:
         """Tell whether a state is better than the one at hand and breaks no hard rule that it keeps."""
         view = view_of(self.problem, candidate)
         kept = frozenset(p.name for p in self.problem.spec.policies if p.enforcement.kind == "hard") - self.unpaid
-        if debt(self.problem, view, kept):
+        if not _sound(self.problem, view) or debt(self.problem, view, kept):
             return False
         return score(self.problem, candidate, self.unpaid) > score(self.problem, self.state, self.unpaid)
 
@@ -218,6 +224,17 @@ class _Search:
         if self.budget.out_of_time():
             return "time"
         return "gap" if self.limits.gap and self.now and self._close_enough() else "work"
+
+
+def _sound(problem: Problem, view: View) -> bool:
+    """Tell whether a placement keeps what runs today as it must be kept (S5.3)."""
+    today = problem.context.today
+    stays = all(view.places.get(replica, place) == place for replica, place in _places_of(today, today.fixed))
+    return stays and today.protected <= view.places.keys()
+
+
+def _places_of(today: Today, replicas: Iterable[ReplicaId]) -> list[tuple[ReplicaId, Place]]:
+    return [(replica, today.places[replica]) for replica in replicas]
 
 
 def _size(problem: Problem) -> int:

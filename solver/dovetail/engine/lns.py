@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.cpsat import CpSat
@@ -45,43 +45,48 @@ def improve_part(
 ) -> Step:
     """Re-plan some nodes exactly, what they hold now as the incumbent: the result is never worse."""
     part = PartModel(problem, nodes, state, relaxed)
-    objective, whole = lexicographic(part, tiers)
-    answer = CpSat(part.model).solve(objective, "max", effort, part.variables.hint(state), stop)
-    closed = answer.verdict is Verdict.OPTIMAL
-    if answer.values is None:
-        return Step(state, closed, answer.work)
-    found = state.with_fills(part.variables.fills(answer.values))
-    if not (closed and whole) and score(problem, found, relaxed) < score(problem, state, relaxed):
-        return Step(state, closed, answer.work)
-    return Step(found, closed, answer.work)
+    engine = CpSat(part.model)
+    hint = part.variables.hint(state)
+    values, closed, work = None, True, 0.0
+    for objective in windows(part, tiers):
+        answer = engine.solve(objective, "max", replace(effort, work=max(effort.work - work, 0.05)), hint, stop)
+        work += answer.work
+        closed = closed and answer.verdict is Verdict.OPTIMAL
+        if answer.values is None:
+            break
+        values, hint = answer.values, dict(enumerate(answer.values))
+        part.model.require(objective, lower=objective.value(values))
+    if values is None:
+        return Step(state, closed, work)
+    found = state.with_fills(part.variables.fills(values))
+    if not closed and score(problem, found, relaxed) < score(problem, state, relaxed):
+        return Step(state, closed, work)
+    return Step(found, closed, work)
 
 
-def lexicographic(part: PartModel, tiers: Sequence[Tier]) -> tuple[Linear, bool]:
-    """Return one expression to maximise that ranks a part's solutions as the tiers do, and whether it tells all.
+def windows(part: PartModel, tiers: Sequence[Tier]) -> list[Linear]:
+    """Return expressions to maximise one after the other, which together rank a part's solutions as the tiers do.
 
-    Later tiers are left out where their weights would no longer fit; then it does not tell all.
+    Each joins as many tiers as fit exact arithmetic, an earlier one weighed beyond all that follow.
     """
-    expressions = [part.debt.scaled(-1), *(_ascending(part, tier) for tier in tiers)]
-    spans = [high - low for low, high in (part.model.range_of(e) for e in expressions)]
-    kept = len(spans)
-    while kept > 1 and _product(spans[:kept]) > _WIDEST:
-        kept -= 1
-    total = Linear()
-    for expression, span in zip(expressions[:kept], spans[:kept], strict=True):
-        total = total.scaled(span + 1).add(expression)
-    return total, kept == len(spans)
+    found: list[Linear] = []
+    width = _WIDEST + 1
+    for expression in [part.debt.scaled(-1), *(_ascending(part, tier) for tier in tiers)]:
+        low, high = part.model.range_of(expression)
+        if low == high:
+            continue
+        if width * (high - low + 1) > _WIDEST:
+            found.append(expression)
+            width = high - low + 1
+        else:
+            found[-1] = found[-1].scaled(high - low + 1).add(expression)
+            width *= high - low + 1
+    return found or [Linear()]
 
 
 def _ascending(part: PartModel, tier: Tier) -> Linear:
     expression = tier.encode(part)
     return expression if tier.sense == "max" else expression.scaled(-1)
-
-
-def _product(spans: Sequence[int]) -> int:
-    total = 1
-    for span in spans:
-        total *= span + 1
-    return total
 
 
 class Neighbourhoods:

@@ -115,7 +115,7 @@ def _hosts(spec: Spec, workload: Workload) -> frozenset[str]:
     return frozenset(
         node.name
         for node in spec.cluster.nodes
-        if any(obstacle(workload, role, node) is None for role in workload.roles)
+        if any(role.replicas and obstacle(workload, role, node) is None for role in workload.roles)
     )
 
 
