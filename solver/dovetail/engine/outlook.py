@@ -94,7 +94,7 @@ class Outlook:
         if wanted:
             untouched = after == MILLI
             rank = np.cumsum(untouched, axis=1)
-            enough = rank[:, -1] >= wanted
+            enough = untouched.sum(axis=1) >= wanted  # there may be no GPU column at all
             after[untouched & (rank <= wanted)] = 0
             rows, nodes, after = rows[enough], nodes[enough], after[enough]
         self._score[rows] = self._increase(nodes, after)
