@@ -173,3 +173,27 @@ def test_a_replaced_file_keeps_its_permissions_and_links(tmp_path: Path) -> None
     files.write(str(link), "new")
     assert link.is_symlink()
     assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+PLACEMENT = """\
+apiVersion: dovetail/v1alpha1
+kind: Placement
+metadata: {name: today}
+spec:
+  placements:
+    research/train#0: {node: h100-002, gpus: [0, 1, 2, 3]}
+    search/web#0: {node: h100-007, gpus: [0]}
+    search/old#0: {node: h100-000, gpus: [3]}
+"""
+
+
+@pytest.mark.parametrize("how", ["document", "option"])
+def test_what_runs_today_is_a_base(dovetail: Shell, project: Path, engine: Engine, how: str) -> None:
+    (project / ("today.yaml" if how == "document" else "today.yml")).write_text(PLACEMENT, encoding="utf-8")
+    line = [] if how == "document" else ["--current", "today.yml"]
+    assert dovetail("plan", *line, "--exit-code") == 2
+    lines = [" ".join(line.split()) for line in dovetail.out.splitlines()]
+    assert "today -> " in lines[0]
+    assert "moves 0 (0.5 GPU-h lost) restarts 1 evicted 0 workloads" in lines
+    assert "- search/old 1x H100-80GB h100-000 no longer declared" in lines
+    assert [line for line in lines if line.endswith("1 replica moved: its place is gone")]

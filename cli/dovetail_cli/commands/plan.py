@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail.diff import diff
+from dovetail.diff import diff, since_today
 from dovetail.faults import Refused
 from dovetail.plan import Plan
 from dovetail.progress import Limits
@@ -64,7 +64,8 @@ def run(
 ) -> ExitCode:
     """Solve.
 
-    The plan goes to --out and nowhere else; stdout shows the difference to the base, or the plan with -o json|yaml.
+    The plan goes to --out and nowhere else; stdout shows the difference to the base (without one: to what runs
+    today), or the plan with -o json|yaml.
     Formats: table, json, yaml, md, github. --max-moves and --pin are limits of this plan, which tells them.
     """
     shown = options.output(output, formats.PLAN)
@@ -99,9 +100,13 @@ def _positive(work: float | None) -> float | None:
 
 
 def _review(plan: Plan, before: Plan | None, base: str, found: project.Project, *, detail: bool) -> Review:
-    """Return what a reviewer is told; no difference without a base, nor where there is no plan."""
-    with_plan = plan.outcome.status in ("optimal", "feasible")
-    change = diff(before, plan, found.spec) if before is not None and with_plan else None
+    """Return what a reviewer is told: the difference to the base, else to what runs today, else no difference."""
+    change = None
+    if plan.outcome.status in ("optimal", "feasible"):
+        if before is not None:
+            change = diff(before, plan, found.spec)
+        elif found.spec.current.replicas:
+            change = since_today(plan, found.spec)
     return Review(plan, change, base, found.spec, project.Places(found.documents), detail)
 
 

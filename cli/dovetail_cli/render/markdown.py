@@ -25,9 +25,11 @@ SHEDDING = ("replicas", "waiting", "changes", "failures", "proof")
 _WORDS: dict[ChangeKind, str] = {
     "add": "admitted",
     "move": "moved",
+    "elsewhere": "placed elsewhere",
     "resize": "resized",
     "remove": "removed",
     "evict": "evicted",
+    "out": "not admitted (admitted before)",
     "gone": "lost",
     "wait": "not admitted",
 }

@@ -23,7 +23,17 @@ from dovetail_cli.render.words import (
     signed,
 )
 
-MARKS = {"add": "+", "move": "~", "resize": "~", "remove": "-", "evict": "!", "gone": "!", "wait": "!"}
+MARKS = {
+    "add": "+",
+    "move": "~",
+    "elsewhere": "~",
+    "resize": "~",
+    "remove": "-",
+    "evict": "!",
+    "out": "!",
+    "gone": "!",
+    "wait": "!",
+}
 _ORDER = list(MARKS)
 _MOST_SUBJECTS = 5
 
@@ -86,10 +96,12 @@ def _widest(plan: Plan) -> str:
 
 
 def versions(review: Review) -> str:
-    """Return which inputs the two plans were made for: `base plan.yaml@3f9c1e -> 9a41d0`."""
+    """Return which inputs the two plans were made for: `base plan.yaml@3f9c1e -> 9a41d0`, or `today -> 9a41d0`."""
     after = short_digest(review.plan.inputs)
     if review.diff is None:
         return f"inputs {after}"
+    if not review.diff.base.inputs:
+        return f"today -> {after}"
     return f"base {review.base or review.diff.base.name}@{short_digest(review.diff.base.inputs)} -> {after}"
 
 
@@ -193,21 +205,25 @@ def ordered(changes: tuple[Change, ...]) -> list[Change]:
 def where(change: Change) -> str:
     """Return the nodes of a change: from, to, or both."""
     before, after = nodes(change.nodes_before()), nodes(change.nodes_after())
-    if change.kind == "move":
+    if change.kind in ("move", "elsewhere"):
         return f"{before} -> {after}" if before != after else f"{after}, other GPUs"
     return after or before
 
 
 def words(change: Change) -> str:
-    """Return what happens to a workload."""
+    """Return what happens to a workload, or how two plans differ about it where nothing happens."""
+    why = f": {change.why}" if change.why else ""
+    many = f"{plural(change.replicas, 'replica')} " if change.after or change.kind == "elsewhere" else ""
     said = {
         "add": f"admitted ({change.why})" if change.why else "admitted",
         "remove": "no longer declared",
-        "move": f"{plural(change.replicas, 'replica')} moved" + (f": {change.why}" if change.why else ""),
+        "move": f"{plural(change.replicas, 'replica')} moved" + why,
+        "elsewhere": f"{many}placed elsewhere",
         "resize": change.why,
-        "evict": f"{plural(change.replicas, 'replica')} evicted" + (f": {change.why}" if change.why else ""),
+        "out": f"{many}not admitted ({'were' if change.replicas > 1 and many else 'was'} admitted)" + why,
+        "evict": f"{plural(change.replicas, 'replica')} evicted" + why,
         "gone": f"{plural(change.replicas, 'replica')} lost: {change.why}",
-        "wait": f"not admitted: {change.why}" if change.why else "not admitted",
+        "wait": "not admitted" + why,
     }
     return said[change.kind]
 

@@ -2,5 +2,6 @@
 
 from dovetail.diff.compare import diff
 from dovetail.diff.model import Change, ChangeKind, Cost, PlanDiff, PolicyChange, Row, TierChange
+from dovetail.diff.today import since_today
 
-__all__ = ["Change", "ChangeKind", "Cost", "PlanDiff", "PolicyChange", "Row", "TierChange", "diff"]
+__all__ = ["Change", "ChangeKind", "Cost", "PlanDiff", "PolicyChange", "Row", "TierChange", "diff", "since_today"]

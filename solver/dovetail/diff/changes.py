@@ -15,13 +15,18 @@ from dovetail.spec import ReplicaId, Spec
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the changes of one workload follow from; `lost` are replicas of the base whose place is gone."""
+    """What the changes of one workload follow from.
+
+    `lost` are replicas of the base whose place is gone. `happens` tells whether the target starts from the base: only
+    then do replicas move and stop, else two plans merely have them in other places.
+    """
 
     workload: str
     base: Side
     target: Side
     spec: Spec | None
     lost: Places
+    happens: bool = True
 
 
 def changes_of(question: Question) -> Iterator[Change]:
@@ -64,7 +69,8 @@ def _changed(question: Question) -> Iterator[Change]:
     declared = {r for r in stopped if still_declared(r, question.spec, question.target, question.base)}
     if moved:
         why = "its place is gone" if all(replica in question.lost for replica in moved) else ""
-        yield _change(question, "move", {r: base[r] for r in moved}, {r: target[r] for r in moved}, why=why)
+        kind: ChangeKind = "move" if question.happens else "elsewhere"
+        yield _change(question, kind, {r: base[r] for r in moved}, {r: target[r] for r in moved}, why=why)
     yield from _stops(question, {replica: stopped[replica] for replica in declared})
     undeclared = {replica: place for replica, place in stopped.items() if replica not in declared}
     if started or undeclared:
@@ -87,7 +93,8 @@ def _stops(question: Question, stopped: PlacesById) -> Iterator[Change]:
     gone = {replica: place for replica, place in stopped.items() if replica in question.lost}
     evicted = {replica: place for replica, place in stopped.items() if replica not in question.lost}
     if evicted:
-        yield _change(question, "evict", evicted, why=_titles(reasons), reasons=reasons)
+        kind: ChangeKind = "evict" if question.happens else "out"
+        yield _change(question, kind, evicted, why=_titles(reasons), reasons=reasons)
     if gone:
         yield _change(question, "gone", gone, why="its place no longer exists", reasons=reasons)
 

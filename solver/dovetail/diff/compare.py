@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from dovetail.diff.changes import Question, changes_of
-from dovetail.diff.cost import context_from, cost_of
-from dovetail.diff.model import Change, PlanDiff, PolicyChange, TierChange
-from dovetail.diff.sides import NOTHING, Side, sides
+from dovetail.diff.cost import context_from, cost_of, cost_of_start
+from dovetail.diff.model import PlanDiff, PolicyChange, TierChange
+from dovetail.diff.sides import NOTHING, sides
+from dovetail.diff.start import starts_from
 from dovetail.placement import Places
 from dovetail.plan.model import Figure, Plan, TierResult
 from dovetail.plan.options import as_planned
@@ -19,6 +21,9 @@ _STRICTNESS = ("hard", "soft", "audit")
 def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
     """Return what changes from one plan to another.
 
+    Where the target starts from another state than the base, nothing of the difference happens to what runs: two
+    plans differ, and the cost is that of the target from where it starts.
+
     Parameters
     ----------
     spec
@@ -27,10 +32,13 @@ def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
     """
     if spec is not None:
         spec = as_planned(spec, target)
-    context = context_from(base, spec) if spec is not None else None
+    happens = starts_from(base, target, spec)
+    context = context_from(base, spec) if spec is not None and happens else None
     lost: Places = context.today.lost if context is not None else {}
     before, after = sides(base), sides(target)
-    changes = tuple(_changes(before, after, spec, lost))
+    names = sorted(before.keys() | after.keys())
+    asked = (Question(n, before.get(n, NOTHING), after.get(n, NOTHING), spec, lost, happens) for n in names)
+    changes = tuple(chain.from_iterable(changes_of(each) for each in asked if each.base != each.target))
     touched = {change.workload for change in changes}
     return PlanDiff(
         base=base,
@@ -40,16 +48,10 @@ def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
         changes=changes,
         policies=tuple(_policies(base, target)),
         failures=failures_of(target),
-        cost=cost_of(changes, target, context),
+        cost=cost_of(changes, target, context) if happens else cost_of_start(target, spec),
         unchanged=sum(workload not in touched for workload in after),
+        starts_from_base=happens,
     )
-
-
-def _changes(before: dict[str, Side], after: dict[str, Side], spec: Spec | None, lost: Places) -> Iterator[Change]:
-    for workload in sorted(before.keys() | after.keys()):
-        base, target = before.get(workload, NOTHING), after.get(workload, NOTHING)
-        if base != target:
-            yield from changes_of(Question(workload, base, target, spec, lost))
 
 
 def _delta(base: Plan, target: Plan) -> dict[str, Figure]:

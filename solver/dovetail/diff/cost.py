@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dovetail.diff.model import Change, Cost
+from dovetail.diff.start import tells_start
 from dovetail.objectives.disruption import GpuTimeLost
 from dovetail.placement import View
 from dovetail.plan.model import Plan
 from dovetail.rules import Context, context_of
 from dovetail.spec import Current, PresentReplica, Spec
+
+_EVICTED = ("evictedWorkloads", "evictedReplicas")
 
 
 def context_from(base: Plan, spec: Spec) -> Context:
@@ -22,6 +25,21 @@ def context_from(base: Plan, spec: Spec) -> Context:
 def cost_of(changes: Iterable[Change], target: Plan, context: Context | None) -> Cost:
     """Return the cost; with the documents, by the same measures as the disruption tiers."""
     return _counted(changes) if context is None else _measured(context, target)
+
+
+def cost_of_start(target: Plan, spec: Spec | None) -> Cost:
+    """Return what it costs to go to a plan from where it starts itself, as the documents or the plan tell it."""
+    if spec is not None and tells_start(spec, target):
+        return _measured(context_of(spec), target)
+    told = {key: int(target.summary.get(key, 0)) for key in ("moves", "restarts", *_EVICTED)}
+    lost = next((tier.value for tier in target.tiers if tier.name == GpuTimeLost().name), None)
+    return Cost(
+        moves=told["moves"],
+        restarts=told["moves"] + told["restarts"],
+        evicted_workloads=told["evictedWorkloads"],
+        evicted_replicas=told["evictedReplicas"],
+        gpu_time_lost=lost,
+    )
 
 
 def _counted(changes: Iterable[Change]) -> Cost:

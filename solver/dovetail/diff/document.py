@@ -23,6 +23,7 @@ def document(diff: PlanDiff) -> dict[str, Any]:
         "spec": {
             "base": side(diff.base),
             "target": side(diff.target),
+            "startsFromBase": diff.starts_from_base,
             "delta": {key: _number(value) for key, value in diff.delta.items()},
             "tiers": [
                 {"name": t.name, "unit": t.unit, "sense": t.sense, "before": t.before, "after": t.after}
@@ -38,9 +39,9 @@ def document(diff: PlanDiff) -> dict[str, Any]:
 
 
 def side(plan: Plan) -> dict[str, Any]:
-    """Return what a difference repeats of a plan: everything but its rows."""
+    """Return what a difference repeats of a plan: everything but its rows; what runs today has no digest."""
     spec = to_document(plan)["spec"]
-    return {"name": plan.name, **{key: spec[key] for key in _SIDE}}
+    return {"name": plan.name, **{key: spec[key] for key in _SIDE if spec[key] != ""}}
 
 
 def cost_row(cost: Cost) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from dovetail.placement import Place
 from dovetail.plan.model import Figure, Plan, PolicyOutcome
 
-ChangeKind = Literal["add", "remove", "move", "resize", "evict", "gone", "wait"]
+ChangeKind = Literal["add", "remove", "move", "elsewhere", "resize", "evict", "out", "gone", "wait"]
 Sense = Literal["max", "min"]
 
 
@@ -47,11 +47,12 @@ class Change:
     kind
         `add`: a workload without running replicas gets some; `remove`: it is no longer declared; `move`: replicas
         change their place; `resize`: more or fewer replicas; `evict`: replicas stop that are still declared;
-        `gone`: their place no longer exists; `wait`: declared, and newly or otherwise not admitted.
+        `gone`: their place no longer exists; `wait`: declared, and newly or otherwise not admitted. Where the target
+        does not start from the base, `elsewhere` stands for `move` and `out` for `evict`.
     replicas
         How many replicas the change is about.
     gpus
-        Different GPUs they are on (for `remove`, `evict` and `gone`: were on).
+        Different GPUs they are on (for `remove`, `evict`, `out` and `gone`: were on).
     shape
         The same for people, `16x H100-80GB`; with the accelerator where the documents are known.
     before, after
@@ -106,7 +107,7 @@ class PolicyChange:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What it costs to go from the base to the target.
+    """What it costs to go from the base to the target, or from where the target starts instead.
 
     Parameters
     ----------
@@ -153,6 +154,8 @@ class PlanDiff:
         Names of policies that fail in the target, hard ones first.
     unchanged
         Workloads of the target that nothing changes for.
+    starts_from_base
+        Whether the base is what runs when the target is carried out, so that what differs is what happens.
     """
 
     base: Plan
@@ -164,6 +167,7 @@ class PlanDiff:
     failures: tuple[str, ...]
     cost: Cost
     unchanged: int
+    starts_from_base: bool = True
 
     def __bool__(self) -> bool:
         """Tell whether anything differs: a change, a figure, a policy's outcome, or the value of a tier of both."""

@@ -2,7 +2,7 @@
 
 from dovetail.plan.canonical import write
 from dovetail.plan.current import current_of
-from dovetail.plan.digest import combined, digest, documents_digest, outside_digest
+from dovetail.plan.digest import combined, digest, documents_digest, outside_digest, state_digest
 from dovetail.plan.finish import finish
 from dovetail.plan.model import (
     AdmissionResult,
@@ -50,6 +50,7 @@ __all__ = [
     "outside_digest",
     "plan_of",
     "read",
+    "state_digest",
     "to_document",
     "told_twice",
     "write",

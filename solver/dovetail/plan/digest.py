@@ -32,8 +32,12 @@ def combined(documents: str, current: str | None) -> str:
 
 def outside_digest(spec: Spec) -> str | None:
     """Return the digest of what runs today where that came from outside the documents, else None."""
-    current = spec.current
-    return _sha256(_canonical(replace(current, from_outside=False))) if current.from_outside else None
+    return state_digest(spec.current) if spec.current.from_outside else None
+
+
+def state_digest(current: Current) -> str:
+    """Return the digest of what runs today, wherever that is known from."""
+    return _sha256(_canonical(replace(current, from_outside=False)))
 
 
 def documents_digest(spec: Spec) -> str:

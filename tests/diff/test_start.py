@@ -1,0 +1,101 @@
+"""What differs happens only where a plan starts from its base; today is such a base as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from tests.support.plans import plan_for
+from tests.support.specs import current, make_spec, node, place, places, workload
+
+from dovetail.diff import PlanDiff, diff, since_today
+from dovetail.placement import Place
+from dovetail.plan import Plan, current_of
+from dovetail.spec import Spec
+
+TODAY = {"run#0": place("a", 0), "run#1": place("b", 0)}
+MOVED = {"run#0": place("b", 1), "run#1": place("b", 0), "wide#0": place("a", 0, 1)}
+OTHER = {"run#0": place("a", 1), "run#1": place("b", 0)}
+KEPT = {"run#0": place("a", 0), "run#1": place("b", 0)}
+
+
+def spec(*, outside: bool = False, elapsed: int = 0) -> Spec:
+    """Return a Spec whose wide job needs a move."""
+    work = [workload("run", 2, gpus=1, restart=3_600_000), workload("wide", 1, gpus=2)]
+    found = make_spec([node("a", 2), node("b", 2)], work, running=TODAY, elapsed={"run": elapsed})
+    return replace(found, current=replace(found.current, from_outside=outside))
+
+
+def planned(rows: Mapping[str, Place]) -> Plan:
+    return plan_for(spec(), places(rows))
+
+
+def kinds(found: PlanDiff) -> list[tuple[str, str]]:
+    return [(change.workload, change.kind) for change in found.changes]
+
+
+@pytest.mark.parametrize("documents", [True, False])
+def test_two_plans_from_the_same_day_differ_and_nothing_happens(documents: bool) -> None:
+    found = diff(planned(MOVED), planned(KEPT), spec() if documents else None)
+    assert kinds(found) == [("run", "elsewhere"), ("wide", "out")]
+    assert not found.starts_from_base
+    assert (found.cost.moves, found.cost.evicted_workloads, found.cost.gpu_time_lost) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("documents", [True, False])
+def test_the_cost_is_that_of_the_target_from_where_it_starts(documents: bool) -> None:
+    found = diff(planned(OTHER), planned(MOVED), spec() if documents else None)
+    assert kinds(found) == [("run", "elsewhere"), ("wide", "add")]
+    assert (found.cost.moves, found.cost.restarts, found.cost.gpu_time_lost) == (1, 1, 3_600_000)
+
+
+def test_a_plan_that_changes_nothing_is_what_runs() -> None:
+    assert kinds(diff(planned(KEPT), planned(MOVED), spec())) == [("run", "move"), ("wide", "add")]
+    assert kinds(diff(planned(KEPT), planned(MOVED))) == [("run", "elsewhere"), ("wide", "add")]
+
+
+@pytest.mark.parametrize("documents", [True, False])
+def test_a_plan_that_starts_from_its_base_moves_and_evicts(documents: bool) -> None:
+    base = planned(MOVED)
+    follows = replace(spec(), current=current_of(base))
+    target = plan_for(follows, places(KEPT))
+    found = diff(base, target, follows if documents else None)
+    assert kinds(found) == [("run", "move"), ("wide", "evict")]
+    assert found.starts_from_base
+
+
+def test_today_is_a_base() -> None:
+    found = since_today(planned(MOVED), spec())
+    assert kinds(found) == [("run", "move"), ("wide", "add")]
+    assert (found.cost.moves, found.cost.gpu_time_lost) == (1, 3_600_000)
+    assert {tier.name: tier.before for tier in found.tiers}["admitted[0]"] == 2000
+    assert found.delta["admittedFull"] == 1
+    assert "inputs" not in found.to_document()["spec"]["base"]
+
+
+def test_today_is_a_base_where_only_the_command_line_tells_it() -> None:
+    asked = spec(outside=True, elapsed=60_000)
+    found = since_today(plan_for(asked, places(MOVED)), asked)
+    assert kinds(found) == [("run", "move"), ("wide", "add")]
+
+
+def test_what_goes_on_and_what_waits_on_is_no_change() -> None:
+    found = since_today(planned(KEPT), spec())
+    assert not found.changes
+    assert found.unchanged == 2
+
+
+def test_what_runs_and_is_not_declared_is_removed() -> None:
+    work = [workload("run", 1, gpus=1)]
+    today = make_spec([node("a", 2)], work, running={"run#0": place("a", 0), "old#0": place("a", 1)})
+    assert kinds(since_today(plan_for(today, places({"run#0": place("a", 0)})), today)) == [("old", "remove")]
+
+
+def test_what_lost_its_place_is_gone_or_starts_elsewhere() -> None:
+    work = [workload("run", 2, gpus=1)]
+    today = make_spec([node("a", 2, down=True), node("b", 1)], work)
+    today = replace(today, current=current({"run#0": place("a", 0), "run#1": place("a", 1)}))
+    found = since_today(plan_for(today, places({"run#0": place("b", 0)})), today)
+    assert kinds(found) == [("run", "move"), ("run", "gone")]
+    assert (found.cost.moves, found.cost.restarts, found.cost.evicted_replicas) == (0, 1, 1)
