@@ -69,11 +69,11 @@ def climb(
         sign = 1 if sense == "max" else -1
         limit = tiers[position].limit(part.context) if tiers else None
         if level is not None and tiers:
-            _hold(part, expression, sense, sign * level[position])
+            _hold(part, expression, sense, sign * level[position], None)
         known = _known(expression, sign, position, level, hint)
         if known is not None and known == limit:
             answers.append(TierAnswer(tiers[position], known, known, True))
-            _hold(part, expression, sense, known)
+            _hold(part, expression, sense, known, known)
             continue
         share = 1.0 / (len(expressions) - position)
         answer = engine.solve(expression, sense, budget.effort(max(share, 0.5), workers), hint, stop)
@@ -90,7 +90,7 @@ def climb(
             level = None
         if tiers:
             answers.append(TierAnswer(tiers[position], value, answer.bound, answer.verdict is Verdict.OPTIMAL))
-        _hold(part, expression, sense, value)
+        _hold(part, expression, sense, value, answer.bound)
         if stop or budget.out_of_time():
             break
     return Climb(_overall(answers, tiers), best or State(), tuple(answers), spent)
@@ -105,12 +105,13 @@ def _known(
     return None if values is None else expression.value(values)
 
 
-def _hold(part: PartModel, expression: Linear, sense: str, value: int) -> None:
-    """Keep a tier at least as good as found while later ones are optimised."""
-    if sense == "max":
-        part.model.require(expression, lower=value)
-    else:
-        part.model.require(expression, upper=value)
+def _hold(part: PartModel, expression: Linear, sense: str, value: int, bound: int | None) -> None:
+    """Keep a tier at least as good as found while later ones are optimised, and tell them what is proved of it.
+
+    Without the bound as a row of its own the solver would prove it again in every later tier.
+    """
+    lower, upper = (value, bound) if sense == "max" else (bound, value)
+    part.model.require(expression, lower, upper)
 
 
 def _overall(answers: Sequence[TierAnswer], tiers: Sequence[Tier]) -> Verdict:

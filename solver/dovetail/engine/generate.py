@@ -28,7 +28,6 @@ _PRICING_WORK = 0.1
 _MASTER_WORK = 1.0
 _CLOSE = 5e-4
 _LIGHT = 0.02  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
-_BEYOND = frozenset({"admission", "spread", "quota", "move"})  # rules that one node alone cannot be judged by
 
 
 @dataclass(slots=True)
@@ -120,7 +119,8 @@ class Generation:
             fills[node] = self._fill(node, self.master.patterns[node_class][position], left)
         for nodes in free.values():
             fills.update({node: Fill() for node in nodes})
-        return construct(self.problem, self.state.with_fills(fills), self.stop)
+        rounded = self.state.with_fills(fills)
+        return rounded if budget.out_of_time() else construct(self.problem, rounded, self.stop)
 
     def _fill(self, node: int, pattern: Pattern, left: dict[int, int]) -> Fill:
         """Return a node's contents after a pattern, without what nobody asks for any more; take it off `left`."""
@@ -169,7 +169,7 @@ class Pricer:
     def __init__(self, problem: Problem, node_class: NodeClass) -> None:
         self.problem = problem
         self.node = node_class.nodes[0]
-        relaxed = frozenset(p.name for p in problem.spec.policies if p.rule.kind in _BEYOND)
+        relaxed = frozenset(p.name for p in problem.spec.policies if not p.rule.judges_node_alone)
         self._part = PartModel(problem, [self.node], State(), relaxed, demands=False)
         self._engine = CpSat(self._part.model)
 

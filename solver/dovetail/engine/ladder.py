@@ -57,9 +57,9 @@ def solve(
     """
     limits = limits or Limits()
     reporter = reporter or Reporter()
+    deadline = None if limits.time is None else time.monotonic() + limits.time
     reporter.phase("compile")
     problem = compile_problem(context_of(spec))
-    deadline = None if limits.time is None else time.monotonic() + limits.time
     budget = Budget(limits.work or DEFAULT_WORK, deadline)
     return _Search(problem, limits, budget, reporter, Stop() if stop is None else stop).run(hint)
 
@@ -85,7 +85,9 @@ class _Search:
     def run(self, hint: Places | None) -> Plan:
         """Climb the ladder as far as the limits allow."""
         self.reporter.phase("construct")
+        began = time.monotonic()
         self._start(hint)
+        self._reserve(time.monotonic() - began)
         steps = (self._exact, self._parts) if _size(self.problem) <= EXACT_FIRST else (self._parts, self._exact)
         for step, share in zip(steps, (_FIRST_SHARE, 1.0), strict=True):
             verdict = step(Budget(self.budget.work * share, self.budget.deadline))
@@ -94,6 +96,11 @@ class _Search:
             if verdict is Verdict.OPTIMAL or self.stop or self.budget.spent():
                 break
         return self._finished()
+
+    def _reserve(self, construction: float) -> None:
+        """Keep time for what follows the search: names, figures and reasons take about half of a construction."""
+        if self.budget.deadline is not None and self.limits.time is not None:
+            self.budget.deadline -= min(0.5 * construction, 0.2 * self.limits.time)
 
     def _start(self, hint: Places | None) -> None:
         """Find a legal state: today's, filled up; hard policies that it breaks remain unpaid."""
@@ -126,7 +133,8 @@ class _Search:
         self._generate(budget)
         self.reporter.phase("improve")
         verdict = self._improve(budget)
-        self._offer(construct(self.problem, self.state, self.stop))
+        if not budget.out_of_time():
+            self._offer(construct(self.problem, self.state, self.stop))
         self.budget.work -= given - budget.work
         return verdict
 
