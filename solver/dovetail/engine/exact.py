@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dovetail.engine.answer import Verdict
+from dovetail.engine.answer import Answer, Verdict
 from dovetail.engine.budget import Budget
 from dovetail.engine.cpsat import CpSat
 from dovetail.engine.part import PartModel
@@ -27,12 +27,16 @@ class TierAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """What came of climbing the tiers: the best state, an answer per tier reached, and the work it took."""
+    """What came of climbing the tiers: the best state, an answer per tier reached, and the work it took.
+
+    `contradiction` tells where the solver denied what a solution at hand shows; nothing it proved is used then.
+    """
 
     verdict: Verdict
     state: State
     tiers: tuple[TierAnswer, ...]
     work: float
+    contradiction: str | None = None
 
 
 def climb(
@@ -54,55 +58,101 @@ def climb(
     Returns
     -------
     Climb
-        `verdict` is infeasible only for the first tier's model; a tier without proof lets later ones go on from the
-        best value found, as S5.2 says.
+        `verdict` is infeasible only where nothing is known to fit; a tier without proof lets later ones go on from
+        the best value found, as S5.2 says, and what was found and proved stays where a later tier finds nothing.
     """
-    engine = CpSat(part.model)
-    expressions = [tier.encode(part) for tier in tiers] or [Linear()]
-    best = start
-    hint = part.variables.hint(start) if start is not None else None
-    answers: list[TierAnswer] = []
-    level = reached
-    spent = 0.0
-    for position, expression in enumerate(expressions):
-        sense = tiers[position].sense if tiers else "max"
-        sign = 1 if sense == "max" else -1
-        limit = tiers[position].limit(part.context) if tiers else None
-        if level is not None and tiers:
-            _hold(part, expression, sense, sign * level[position], None)
-        known = _known(expression, sign, position, level, hint)
-        if known is not None and known == limit:
-            answers.append(TierAnswer(tiers[position], known, known, True))
-            _hold(part, expression, sense, known, known)
-            continue
-        share = 1.0 / (len(expressions) - position)
-        answer = engine.solve(expression, sense, budget.effort(max(share, 0.5), workers), hint, stop)
-        spent += answer.work
-        budget.work -= answer.work
+    return _Climber(part, tiers, start, reached, budget, stop, workers).run()
+
+
+class _Climber:
+    """The best solution at hand, and what is proved so far."""
+
+    def __init__(
+        self,
+        part: PartModel,
+        tiers: Sequence[Tier],
+        start: State | None,
+        reached: Sequence[int] | None,
+        budget: Budget,
+        stop: Stop,
+        workers: int,
+    ) -> None:
+        self._part, self._tiers, self._budget, self._stop, self._workers = part, tiers, budget, stop, workers
+        self._engine = CpSat(part.model)
+        self._start = start
+        self._best = start
+        self._level = None if start is None else reached
+        self._hint: Mapping[int, int] | None = None if start is None else part.variables.hint(start)
+        self._answers: list[TierAnswer] = []
+        self._work = 0.0
+
+    def run(self) -> Climb:
+        """Climb until a tier yields nothing or the limits end it."""
+        if not self._tiers:
+            return self._feasibility()
+        expressions = [tier.encode(self._part) for tier in self._tiers]
+        for position, (tier, expression) in enumerate(zip(self._tiers, expressions, strict=True)):
+            if self._at_limit(position, tier, expression):
+                continue
+            answer = self._solve(expression, tier.sense, len(expressions) - position)
+            if answer.values is None:
+                return self._nothing(answer, position)
+            self._take(position, tier, expression, answer, answer.values)
+            if self._stop or self._budget.out_of_time():
+                break
+        return Climb(_overall(self._answers, self._tiers), self._best or State(), tuple(self._answers), self._work)
+
+    def _feasibility(self) -> Climb:
+        """Look for any solution where there is nothing to optimise."""
+        answer = self._solve(Linear(), "max", 1)
         if answer.values is None:
-            verdict = answer.verdict if best is None or position == 0 else Verdict.UNKNOWN
-            return Climb(verdict, best or State(), tuple(answers), spent)
-        value = expression.value(answer.values)
-        if level is None or not tiers or sign * value > level[position]:
+            return self._nothing(answer, 0)
+        found = (self._start or State()).with_fills(self._part.variables.fills(answer.values))
+        return Climb(Verdict.OPTIMAL, self._best or found, (), self._work)
+
+    def _at_limit(self, position: int, tier: Tier, expression: Linear) -> bool:
+        """Tell whether the solution at hand already has all that arithmetic allows; if so, note and keep it."""
+        sign = 1 if tier.sense == "max" else -1
+        limit = tier.limit(self._part.context)
+        if self._level is not None:
+            _hold(self._part, expression, tier.sense, sign * self._level[position], None)
+            known = sign * self._level[position]
+        elif self._hint is not None and self._best is not None:
+            known = expression.value(self._hint)
+        else:
+            return False
+        if known != limit:
+            return False
+        self._answers.append(TierAnswer(tier, known, known, True))
+        _hold(self._part, expression, tier.sense, known, known)
+        return True
+
+    def _solve(self, expression: Linear, sense: str, left: int) -> Answer:
+        effort = self._budget.effort(max(1.0 / left, 0.5), self._workers)
+        answer = self._engine.solve(expression, sense, effort, self._hint, self._stop)
+        self._work += answer.work
+        self._budget.work -= answer.work
+        return answer
+
+    def _take(self, position: int, tier: Tier, expression: Linear, answer: Answer, values: list[int]) -> None:
+        value = expression.value(values)
+        sign = 1 if tier.sense == "max" else -1
+        if self._level is None or sign * value > self._level[position]:
             # Otherwise the start is as good here, and it alone is known to reach the later tiers' levels.
-            best = (start or State()).with_fills(part.variables.fills(answer.values))
-            hint = dict(enumerate(answer.values))
-            level = None
-        if tiers:
-            answers.append(TierAnswer(tiers[position], value, answer.bound, answer.verdict is Verdict.OPTIMAL))
-        _hold(part, expression, sense, value, answer.bound)
-        if stop or budget.out_of_time():
-            break
-    return Climb(_overall(answers, tiers), best or State(), tuple(answers), spent)
+            self._best = (self._start or State()).with_fills(self._part.variables.fills(values))
+            self._hint = dict(enumerate(values))
+            self._level = None
+        self._answers.append(TierAnswer(tier, value, answer.bound, answer.verdict is Verdict.OPTIMAL))
+        _hold(self._part, expression, tier.sense, value, answer.bound)
 
-
-def _known(
-    expression: Linear, sign: int, position: int, level: Sequence[int] | None, values: Mapping[int, int] | None
-) -> int | None:
-    """Return a tier's value in the best solution at hand, None where that is not known."""
-    if level is not None:
-        return sign * level[position] if position < len(level) else None
-    return None if values is None else expression.value(values)
+    def _nothing(self, answer: Answer, position: int) -> Climb:
+        """End where a tier yielded no solution: with what is at hand, else with the solver's word."""
+        if self._best is None:
+            return Climb(answer.verdict, State(), (), self._work)
+        if answer.verdict is Verdict.INFEASIBLE:
+            denied = f"the solver denies that a solution at hand is one, at tier {position + 1}"
+            return Climb(Verdict.FEASIBLE, self._best, (), self._work, denied)
+        return Climb(Verdict.FEASIBLE, self._best, tuple(self._answers), self._work)
 
 
 def _hold(part: PartModel, expression: Linear, sense: str, value: int, bound: int | None) -> None:
@@ -117,6 +167,3 @@ def _hold(part: PartModel, expression: Linear, sense: str, value: int, bound: in
 def _overall(answers: Sequence[TierAnswer], tiers: Sequence[Tier]) -> Verdict:
     proved = len(answers) == len(tiers) and all(answer.proved for answer in answers)
     return Verdict.OPTIMAL if proved else Verdict.FEASIBLE
-
-
-__all__ = ["Budget", "Climb", "TierAnswer", "climb"]

@@ -105,10 +105,16 @@ class _Search:
     def _start(self, hint: Places | None) -> None:
         """Find a legal state: today's, filled up; hard policies that it breaks remain unpaid."""
         problem = self.problem
-        self.state = legalise(problem, construct(problem, today_state(problem), self.stop, hint))
-        view = view_of(problem, self.state)
-        hard = [policy.name for policy in problem.spec.policies if policy.enforcement.kind == "hard"]
-        self.unpaid = frozenset(name for name in hard if debt(problem, view, frozenset([name])))
+        first = construct(problem, today_state(problem), self.stop, hint)
+        self.state = legalise(problem, first)
+        if self.state is not first:  # what cannot stand alone has gone and left room
+            self.state = construct(problem, self.state, self.stop, hint)
+        self.unpaid = self._owed(hard_policies(problem))
+
+    def _owed(self, policies: frozenset[str]) -> frozenset[str]:
+        """Return those of some hard policies that the state at hand breaks."""
+        view = view_of(self.problem, self.state)
+        return frozenset(name for name in policies if debt(self.problem, view, frozenset([name])))
 
     def _exact(self, budget: Budget) -> Verdict:
         """Climb the tiers on the exact model of the whole, where that is small enough."""
@@ -121,6 +127,8 @@ class _Search:
         reached = None if start is None else score(self.problem, start)[1:]
         found = climb(part, self.problem.search_tiers, start, reached, budget, self.stop, workers)
         self.budget.work -= found.work
+        if found.contradiction:
+            self.reporter.warning(found.contradiction)
         if found.verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE):
             self.state, self.answers, self.unpaid = found.state, found.tiers, frozenset()
         return found.verdict
@@ -157,7 +165,7 @@ class _Search:
     def _better(self, candidate: State) -> bool:
         """Tell whether a state is better than the one at hand and breaks no hard rule that it keeps."""
         view = view_of(self.problem, candidate)
-        kept = frozenset(p.name for p in self.problem.spec.policies if p.enforcement.kind == "hard") - self.unpaid
+        kept = hard_policies(self.problem) - self.unpaid
         if not _sound(self.problem, view) or debt(self.problem, view, kept):
             return False
         return score(self.problem, candidate, self.unpaid) > score(self.problem, self.state, self.unpaid)
@@ -175,6 +183,7 @@ class _Search:
             budget.work -= max(step.work, 0.01)
             if step.state is not self.state:
                 self.state = step.state
+                self.unpaid = self._owed(self.unpaid)
                 self._report()
             if step.closed and len(nodes) == len(self.problem.nodes):
                 break
@@ -232,6 +241,11 @@ class _Search:
         if self.budget.out_of_time():
             return "time"
         return "gap" if self.limits.gap and self.now and self._close_enough() else "work"
+
+
+def hard_policies(problem: Problem) -> frozenset[str]:
+    """Return the names of the hard policies."""
+    return frozenset(policy.name for policy in problem.spec.policies if policy.enforcement.kind == "hard")
 
 
 def _sound(problem: Problem, view: View) -> bool:

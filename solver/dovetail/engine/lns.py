@@ -56,10 +56,11 @@ def improve_part(
             break
         values, hint = answer.values, dict(enumerate(answer.values))
         part.model.require(objective, lower=objective.value(values))
-    if values is None:
+    fills = None if values is None else part.variables.fills(values)
+    if fills is None or all(fill == state.fill(node) for node, fill in fills.items()):
         return Step(state, closed, work)
-    found = state.with_fills(part.variables.fills(values))
-    if not closed and score(problem, found, relaxed) < score(problem, state, relaxed):
+    found = state.with_fills(fills)
+    if (relaxed or not closed) and score(problem, found, relaxed) < score(problem, state, relaxed):
         return Step(state, closed, work)
     return Step(found, closed, work)
 
