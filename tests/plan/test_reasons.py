@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, places, policy, request, role, workload
 
+from dovetail.placement import Place
 from dovetail.plan import Status
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
-from dovetail.spec import Node, NodeSelector, Policy, Taint, Workload
+from dovetail.spec import Node, NodeSelector, Objective, Policy, Taint, Workload, WorkloadSelector
 
 
 def reasons(
@@ -23,10 +26,16 @@ def reasons(
     rows: Mapping[str, tuple[str, tuple[int, ...]]] | None = None,
     policies: list[Policy] | None = None,
     status: Status = "optimal",
+    running: Mapping[str, Place] | None = None,
+    objective: Objective | None = None,
 ) -> dict[str, tuple[str, ...]]:
-    spec = make_spec(nodes, work, policies or [])
+    spec = make_spec(nodes, work, policies or [], running=running, objective=objective)
     plan = plan_for(spec, places({key: place(name, *gpus) for key, (name, gpus) in (rows or {}).items()}), status)
     return {name: result.reasons for name, result in plan.admitted.items()}
+
+
+def closed_to_w(policies: list[Policy]) -> list[Policy]:
+    return [replace(each, workloads=WorkloadSelector(names=("w",))) for each in policies]
 
 
 W = workload("w", 1, gpus=2)
@@ -79,7 +88,7 @@ def test_free_gpus_on_no_single_node() -> None:
 
 def test_a_share_that_fits_no_single_gpu() -> None:
     work = [workload("s", 3, share=600)]
-    assert reasons([node("n", 2)], work, {"s#0": ("n", (0,)), "s#1": ("n", (1,))}) == {"s": ("DT4102",)}
+    assert reasons([node("n", 2)], work, {"s#0": ("n", (0,)), "s#1": ("n", (1,))}) == {"s": ("DT4111",)}
 
 
 def test_cpu_and_memory_taken() -> None:
@@ -115,6 +124,10 @@ def test_a_gang_that_fits_only_over_two_accelerators() -> None:
 def test_policies_that_close_every_node() -> None:
     only = [policy("p", Require(), nodes=NodeSelector(names=("other",)))]
     assert reasons([node("n", 4), node("other", 0)], [W], policies=only) == {"w": ("DT4106",)}
+    free = [node("n", 4), node("other", 2)]
+    assert reasons(free, [W, PEER], {"peer#0": ("other", (0, 1)), "peer#1": ("n", (0, 1))}, closed_to_w(only)) == {
+        "w": ("DT4106",)
+    }
     never = [policy("p", Forbid(), nodes=NodeSelector(names=("n",)))]
     assert reasons([node("n", 4)], [W], policies=never) == {"w": ("DT4106",)}
 
@@ -145,3 +158,44 @@ def test_spread_forbids_a_second_replica_on_a_node() -> None:
 def test_roles_are_told_apart() -> None:
     gang = workload("g", type="gang", roles=[role("gpu", 1, request(1)), role("rdma", 1, request(rdma=1))])
     assert reasons([node("n", 2)], [gang]) == {"g": ("DT4104",)}
+
+
+RUN = workload("run", 2, gpus=1, priority=9)
+APART = {"run#0": place("n", 0), "run#1": place("m", 0)}
+TWO = [node("n", 2), node("m", 2)]
+LIMITS = [policy("limit", Move(max_moves=0))]
+
+
+def left_out(policies: list[Policy], run: Workload = RUN, **more: Any) -> tuple[str, ...]:
+    rows = {key: (where.node, where.gpus) for key, where in APART.items()}
+    return reasons(TWO, [W, run], rows, policies, running=APART, **more)["w"]
+
+
+@pytest.mark.parametrize("rule", [Move(max_moves=0), Move(never=True)])
+def test_a_limit_on_moves_is_named_where_a_move_would_do(rule: Move) -> None:
+    assert left_out([policy("limit", rule)]) == ("DT4110", "DT4102")
+    assert left_out([policy("limit", rule)], status="feasible") == ("DT4100", "DT4110", "DT4102")
+
+
+def test_a_limit_on_moves_is_not_named_where_it_leaves_moves() -> None:
+    assert left_out([policy("limit", Move(max_moves=1))]) == ("DT4102", "DT4107")
+    assert left_out([policy("limit", Move(max_moves=0), enforcement="audit")]) == ("DT4102", "DT4107")
+
+
+def test_a_limit_on_moves_is_not_named_where_moves_do_not_help() -> None:
+    assert left_out(LIMITS, replace(RUN, movable=False)) == ("DT4102", "DT4107")
+    apart = policy("apart", Spread("node", max_per_domain=1), workloads=WorkloadSelector(names=("run",)))
+    assert left_out([*LIMITS, apart]) == ("DT4102", "DT4107")
+
+
+def test_a_limit_on_moves_is_not_named_where_the_objective_puts_something_first() -> None:
+    first = Objective(tiers=("mend", "disruption", "admitted", "policies", "cost"))
+    assert left_out(LIMITS, objective=first) == ("DT4102", "DT4107")
+
+
+def test_a_gang_that_moves_would_admit() -> None:
+    gang = workload("g", 2, gpus=2, type="gang")
+    nodes = [*TWO, node("o", 2)]
+    rows = {key: (where.node, where.gpus) for key, where in APART.items()}
+    assert reasons(nodes, [gang, RUN], rows, LIMITS, running=APART) == {"g": ("DT4110", "DT4108")}
+    assert reasons(TWO, [gang, RUN], rows, LIMITS, running=APART) == {"g": ("DT4102", "DT4107")}

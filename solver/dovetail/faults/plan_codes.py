@@ -37,7 +37,7 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT4102": CodeInfo(
         "no single node has the GPUs free",
-        "Enough GPUs are free in total, but on no one node; for a share, on no one GPU.",
+        "Enough GPUs are free in total, but on no one node.",
     ),
     "DT4103": CodeInfo(
         "not enough cpu where GPUs are free", "No node that has the GPUs this work asks for has the cpu free as well."
@@ -52,7 +52,7 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT4106": CodeInfo(
         "a policy forbids it",
-        "There is room, but a hard policy forbids every place, or the amount as such (a quota).",
+        "There is room, but a hard policy forbids every place that has it, or the amount as such (a quota).",
     ),
     "DT4107": CodeInfo(
         "outranked by higher priority",
@@ -66,5 +66,14 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     "DT4109": CodeInfo(
         "no node can hold a share",
         "The nodes of an acceptable kind have a sharing mechanism that cannot hold a share.",
+    ),
+    "DT4110": CodeInfo(
+        "it would take more moves than allowed",
+        "All that the plan admits could stay admitted and this work join it, if more running replicas moved. A hard "
+        "policy of the rule `move`, `--max-moves` or `--pin` does not allow so many moves, or these ones.",
+    ),
+    "DT4111": CodeInfo(
+        "no GPU has that much free",
+        "GPUs have enough free in total for this share, but no single GPU has.",
     ),
 }

@@ -26,6 +26,7 @@ class Admitted:
     """The value of the admitted replicas of a priority band, of those with GPUs or of those without."""
 
     kind: ClassVar[str] = "admitted"
+    limit_needs_current: ClassVar[bool] = False
 
     band: int
     gpu: bool = True
@@ -59,6 +60,10 @@ class Admitted:
         """Return the value of everything that asks."""
         return sum(r.value * r.replicas for _, r in _roles(context.spec, self.band, gpu=self.gpu))
 
+    def needs_current(self, spec: Spec) -> bool:
+        """Count from the finished placement alone."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class Retained:
@@ -69,6 +74,7 @@ class Retained:
     """
 
     kind: ClassVar[str] = "retained"
+    limit_needs_current: ClassVar[bool] = True
 
     band: int
     sense: Sense = "max"
@@ -101,3 +107,7 @@ class Retained:
     def limit(self, context: Context) -> int:
         """Return the value of everything preemptible that runs."""
         return self.measure(context.view(context.today.places), context)
+
+    def needs_current(self, spec: Spec) -> bool:
+        """Count from what runs today."""
+        return True

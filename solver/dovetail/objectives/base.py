@@ -9,7 +9,7 @@ from dovetail.linear import Linear
 from dovetail.linear import Literal as Flag
 from dovetail.placement import View
 from dovetail.rules import Context, Part
-from dovetail.spec import Node, Role, Workload
+from dovetail.spec import Node, Role, Spec, Workload
 
 Sense = Literal["max", "min"]
 
@@ -43,9 +43,13 @@ class TierPart(Part, Protocol):
 
 
 class Tier(Protocol):
-    """One tier of the objective; `kind` is its family, `name` tells it apart (`admitted[900]`)."""
+    """One tier of the objective; `kind` is its family, `name` tells it apart (`admitted[900]`).
+
+    `limit_needs_current` tells whether its `limit` counts from what runs today.
+    """
 
     kind: ClassVar[str]
+    limit_needs_current: ClassVar[bool]
 
     @property
     def name(self) -> str:
@@ -67,3 +71,6 @@ class Tier(Protocol):
 
     def limit(self, context: Context) -> int:
         """Return a bound from arithmetic on the documents alone."""
+
+    def needs_current(self, spec: Spec) -> bool:
+        """Tell whether the tier's value counts from what runs today, and not from the finished placement alone."""

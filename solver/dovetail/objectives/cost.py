@@ -9,6 +9,7 @@ from dovetail.linear import Linear
 from dovetail.objectives.base import Sense, TierPart
 from dovetail.placement import View
 from dovetail.rules import Context
+from dovetail.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Cost:
     """Millionths of money per hour: a node's price where it hosts anything, a GPU's where it is in use."""
 
     kind: ClassVar[str] = "cost"
+    limit_needs_current: ClassVar[bool] = False
 
     name: str = "cost"
     sense: Sense = "min"
@@ -42,3 +44,7 @@ class Cost:
     def limit(self, context: Context) -> int:
         """Nothing costs less than nothing."""
         return 0
+
+    def needs_current(self, spec: Spec) -> bool:
+        """Count from the finished placement alone."""
+        return False

@@ -18,6 +18,7 @@ class Evicted:
     """Workloads that lose at least one running replica altogether."""
 
     kind: ClassVar[str] = "disruption"
+    limit_needs_current: ClassVar[bool] = False
 
     name: str = "disruption.evicted"
     sense: Sense = "min"
@@ -40,6 +41,10 @@ class Evicted:
         """Nobody need go."""
         return 0
 
+    def needs_current(self, spec: Spec) -> bool:
+        """Count from what runs today."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class GpuTimeLost:
@@ -51,6 +56,7 @@ class GpuTimeLost:
     """
 
     kind: ClassVar[str] = "disruption"
+    limit_needs_current: ClassVar[bool] = True
 
     name: str = "disruption.gpuTimeLost"
     sense: Sense = "min"
@@ -81,12 +87,17 @@ class GpuTimeLost:
                 gone[workload] += _gpu_milli(spec.by_id[workload], running)
         return sum(gpu * lost_seconds(spec, spec.by_id[workload], moved=False) for workload, gpu in gone.items())
 
+    def needs_current(self, spec: Spec) -> bool:
+        """Count from what runs today."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Moves:
     """Running replicas that are admitted on another place than today's."""
 
     kind: ClassVar[str] = "disruption"
+    limit_needs_current: ClassVar[bool] = False
 
     name: str = "disruption.moves"
     sense: Sense = "min"
@@ -103,6 +114,10 @@ class Moves:
     def limit(self, context: Context) -> int:
         """Nobody need move."""
         return 0
+
+    def needs_current(self, spec: Spec) -> bool:
+        """Count from what runs today."""
+        return True
 
 
 def lost_seconds(spec: Spec, workload: Workload, *, moved: bool) -> int:

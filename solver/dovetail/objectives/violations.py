@@ -9,6 +9,7 @@ from dovetail.linear import Linear
 from dovetail.objectives.base import Sense, TierPart
 from dovetail.placement import View
 from dovetail.rules import Context
+from dovetail.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Mend:
     """The violations of hard policies that today's state excuses, added up over their subjects."""
 
     kind: ClassVar[str] = "mend"
+    limit_needs_current: ClassVar[bool] = False
 
     name: str = "mend"
     sense: Sense = "min"
@@ -42,6 +44,10 @@ class Mend:
         """Nothing is broken less than not at all."""
         return 0
 
+    def needs_current(self, spec: Spec) -> bool:
+        """Count from what runs today."""
+        return True
+
     def applies(self, context: Context) -> bool:
         """Tell whether today breaks any hard policy."""
         return any(context.tolerated.values())
@@ -52,6 +58,7 @@ class Policies:
     """The weighted violations of soft policies."""
 
     kind: ClassVar[str] = "policies"
+    limit_needs_current: ClassVar[bool] = False
 
     name: str = "policies"
     sense: Sense = "min"
@@ -77,3 +84,7 @@ class Policies:
     def limit(self, context: Context) -> int:
         """Nothing is broken less than not at all."""
         return 0
+
+    def needs_current(self, spec: Spec) -> bool:
+        """Count from what runs today where a soft policy does."""
+        return any(p.rule.needs_current for p in spec.policies if p.enforcement.kind == "soft")

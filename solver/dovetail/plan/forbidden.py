@@ -10,25 +10,19 @@ from typing import Final, cast
 from dovetail.placement import Place, Places, View
 from dovetail.plan.space import Space, Wanting
 from dovetail.rules import Context, Violations
-from dovetail.rules.quota import Quota
-from dovetail.rules.require import Forbid, Require
 from dovetail.spec import Policy, ReplicaId, Role, Workload
 
 MOST_TRIALS: Final = 256
 """Trial placements per plan; after them nothing more is claimed about policies."""
 
 
-def wrong_nodes(context: Context, workload: Workload) -> frozenset[str]:
-    """Return the nodes that hard `require` and `forbid` policies close to a workload."""
+def closed_nodes(context: Context, workload: Workload) -> frozenset[str]:
+    """Return the nodes that hard policies close to a workload, whatever else runs."""
     found: frozenset[str] = frozenset()
     for policy in context.spec.policies:
         scope = context.scopes[policy.name]
-        if (
-            policy.enforcement.kind == "hard"
-            and isinstance(policy.rule, (Require, Forbid))
-            and workload in scope.workloads
-        ):
-            found |= policy.rule.wrong_nodes(scope)
+        if policy.enforcement.kind == "hard" and workload.id in scope.ids:
+            found |= policy.rule.closed_nodes(scope)
     return found
 
 
@@ -41,13 +35,13 @@ class Trials:
         self.left = MOST_TRIALS
         self.hard = [p for p in context.spec.policies if p.enforcement.kind == "hard"]
         self._before: dict[str, Violations] = {}
-        self.amounts = [p for p in self.hard if isinstance(p.rule, Quota)]
+        self.amounts = [p for p in self.hard if not p.rule.judges_places]
 
     def all_forbidden(self, workload: Workload, missing: Sequence[Wanting], needed: int, space: Space) -> bool:
         """Tell whether it is certain that hard policies forbid `needed` more replicas of a workload.
 
-        One more replica is tried on every place there is room for. Several together are only held against quotas,
-        which judge amounts and not places.
+        One more replica is tried on every place there is room for. Several together are only held against rules
+        that do not judge places, such as quotas.
         """
         if not self.hard:
             return False

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from dovetail.placement import View
 from dovetail.placement.compat import Obstacle, obstacle
-from dovetail.plan.forbidden import Trials, wrong_nodes
+from dovetail.plan.forbidden import Trials, closed_nodes
 from dovetail.plan.model import AdmissionResult, TierResult
+from dovetail.plan.moving import Moving
 from dovetail.plan.space import Space, Wanting
 from dovetail.plan.summary import state_of
 from dovetail.rules import Context
@@ -28,6 +29,8 @@ FORBIDDEN = "DT4106"
 OUTRANKED = "DT4107"
 TOO_FEW_FIT = "DT4108"
 MECHANISM = "DT4109"
+MOVES = "DT4110"
+NO_GPU_FREE = "DT4111"
 
 
 def admitted_of(view: View, context: Context, tiers: Sequence[TierResult]) -> Mapping[str, AdmissionResult]:
@@ -50,6 +53,7 @@ class _Judge:
         self.context = context
         self.space = Space(view)
         self.trials = Trials(view, context)
+        self.moving = Moving(view, context, self.space)
         self.open_bands = _open_bands(context, tiers)
 
     def reasons(self, workload: Workload) -> tuple[str, ...]:
@@ -64,9 +68,9 @@ class _Judge:
 
     def _missing(self, workload: Workload) -> list[Wanting]:
         held = Counter(replica.role for replica in self.view.admitted(workload))
-        wrong = wrong_nodes(self.context, workload)
+        closed = closed_nodes(self.context, workload)
         return [
-            Wanting(role, role.replicas - held[role.name], self.space.usable(workload, role, wrong))
+            Wanting(role, role.replicas - held[role.name], self.space.usable(workload, role, closed))
             for role in workload.roles
             if role.replicas > held[role.name]
         ]
@@ -79,15 +83,24 @@ class _Judge:
 
     def _facts(self, workload: Workload, missing: Sequence[Wanting]) -> list[str]:
         blocked = [wanting for wanting in missing if not self.space.has_room(wanting)]
+        needed = max(1, workload.min_replicas - len(self.view.admitted(workload)))
         if blocked:
+            short = [self._shortage(wanting) for wanting in blocked if not self._room_is_closed(workload, wanting)]
+            if len(short) < len(blocked):
+                return [FORBIDDEN, *short]
+            if self.moving.only_limits_forbid(workload, missing, needed):
+                return [MOVES, *short]
             outranked = any(self._outranked(workload, wanting.nodes) for wanting in blocked)
-            return [*(self._shortage(wanting) for wanting in blocked), *([OUTRANKED] if outranked else [])]
-        needed = workload.min_replicas - len(self.view.admitted(workload))
+            return [*short, *([OUTRANKED] if outranked else [])]
         if needed > 1 and self.space.too_few_fit(workload, missing, needed):
-            return [TOO_FEW_FIT]
-        if self.trials.all_forbidden(workload, missing, max(1, needed), self.space):
-            return [FORBIDDEN]
-        return []
+            limited = self.moving.only_limits_forbid(workload, missing, needed)
+            return [*([MOVES] if limited else []), TOO_FEW_FIT]
+        return [FORBIDDEN] if self.trials.all_forbidden(workload, missing, needed, self.space) else []
+
+    def _room_is_closed(self, workload: Workload, wanting: Wanting) -> bool:
+        """Tell whether a role that finds no room would find some on nodes that hard policies close to it."""
+        everywhere = self.space.usable(workload, wanting.role, frozenset())
+        return self.space.has_room(wanting._replace(nodes=everywhere))
 
     def _shortage(self, wanting: Wanting) -> str:
         """Return what runs short first on the nodes a role may use: GPUs in all, on one node, cpu, the rest."""
@@ -97,7 +110,7 @@ class _Judge:
                 return TOO_FEW_GPUS
             nodes = [node for node in nodes if self.space.gpus_fit(node, request)]
             if not nodes:
-                return SCATTERED
+                return SCATTERED if request.share is None else NO_GPU_FREE
         return RESOURCES if any(request.cpu <= self.space.room(node).cpu for node in nodes) else CPU
 
     def _outranked(self, workload: Workload, nodes: Sequence[Node]) -> bool:

@@ -47,10 +47,10 @@ class Space:
         """Return the highest priority of what a node hosts, minus infinity for an empty one."""
         return self._top.get(node.name, float("-inf"))
 
-    def usable(self, workload: Workload, role: Role, wrong: frozenset[str]) -> list[Node]:
-        """Return the nodes that may host a role, `wrong` ones left out, whatever room they have."""
+    def usable(self, workload: Workload, role: Role, closed: frozenset[str]) -> list[Node]:
+        """Return the nodes that may host a role, `closed` ones left out, whatever room they have."""
         alike = (nodes for nodes in self._makes if obstacle(workload, role, nodes[0]) is None)
-        return [node for nodes in alike for node in nodes if node.name not in wrong]
+        return [node for nodes in alike for node in nodes if node.name not in closed]
 
     def free_milli(self, nodes: Sequence[Node]) -> int:
         """Return the idle milli-GPU of some nodes."""
@@ -66,16 +66,8 @@ class Space:
 
     def options(self, wanting: Wanting) -> Iterator[Place]:
         """Yield where one more replica fits; of a node's untouched GPUs one choice stands for all."""
-        request = wanting.role.request
         for node in wanting.nodes:
-            room = self.room(node)
-            if not host_fits(room, request):
-                continue
-            fitting = gpus_that_fit(room, request) if request.gpu_count else []
-            if request.share is not None:
-                yield from (Place(node.name, (index,)) for index in fitting)
-            elif len(fitting) >= request.gpu_count:
-                yield Place(node.name, tuple(fitting[: request.gpus]))
+            yield from places_in(self.room(node), wanting.role.request)
 
     def too_few_fit(self, workload: Workload, missing: Sequence[Wanting], needed: int) -> bool:
         """Tell whether it is certain that fewer than `needed` more replicas fit, for want of room alone."""
@@ -93,6 +85,17 @@ class Space:
         bound = kind is not None and request.gpu_count
         nodes = [n for n in wanting.nodes if n.accelerator == kind] if bound else wanting.nodes
         return sum(_copies(self.room(node), request) for node in nodes)
+
+
+def places_in(room: Room, request: Request) -> Iterator[Place]:
+    """Yield where one replica fits on a node; of its untouched GPUs one choice stands for all."""
+    if not host_fits(room, request):
+        return
+    fitting = gpus_that_fit(room, request) if request.gpu_count else []
+    if request.share is not None:
+        yield from (Place(room.node.name, (index,)) for index in fitting)
+    elif len(fitting) >= request.gpu_count:
+        yield Place(room.node.name, tuple(fitting[: request.gpus]))
 
 
 def _copies(room: Room, request: Request) -> int:

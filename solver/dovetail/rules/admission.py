@@ -23,6 +23,9 @@ class Admission:
     kind: ClassVar[str] = "admission"
     unit: ClassVar[str] = "replicas not admitted"
     grandfathered: ClassVar[bool] = False
+    needs_current: ClassVar[bool] = False
+    judges_places: ClassVar[bool] = False
+    judges_node_alone: ClassVar[bool] = False
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return each matched workload's replicas that are not admitted."""
@@ -36,6 +39,10 @@ class Admission:
     def guard(self, scope: Scope) -> Guard | None:
         """Return none: adding a replica never breaks this rule."""
         return None
+
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
+        """Close no nodes."""
+        return frozenset()
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is a subject of its own."""

@@ -89,13 +89,30 @@ class Guard(Protocol):
 class Rule(Protocol):
     """One kind of policy rule; implementations are frozen dataclasses holding the rule's parameters.
 
-    `unit` names what one violation is. A rule that is `grandfathered` tolerates, per subject, as much violation
-    as today's state already has (S4.5); one that is not binds fully whatever runs today.
+    All that anybody must know of a rule is declared here, so that no other module asks which rule it has.
+
+    Parameters
+    ----------
+    unit
+        What violations count, in the plural; the first word that ends in `s` is the noun.
+    grandfathered
+        Whether the rule tolerates, per subject, as much violation as today's state already has (S4.5); one that does
+        not binds fully whatever runs today.
+    needs_current
+        Whether violations count from what runs today, and not from the finished placement alone.
+    judges_places
+        Whether it matters where replicas are, and not only which are admitted.
+    judges_node_alone
+        Whether what one node holds can break the rule whatever the others hold, so that a model of one empty node is
+        right to keep it.
     """
 
     kind: ClassVar[str]
     unit: ClassVar[str]
     grandfathered: ClassVar[bool]
+    needs_current: ClassVar[bool]
+    judges_places: ClassVar[bool]
+    judges_node_alone: ClassVar[bool]
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return per subject an expression that is at least its violation and can equal it."""
@@ -105,6 +122,9 @@ class Rule(Protocol):
 
     def guard(self, scope: Scope) -> Guard | None:
         """Return an empty account for constructions, None where adding a replica never breaks the rule."""
+
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
+        """Return the nodes that matched workloads may not run on, whatever else runs anywhere."""
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Return what this rule distinguishes about a matched workload (S4.6); equal keys are interchangeable."""

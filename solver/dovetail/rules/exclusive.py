@@ -23,6 +23,9 @@ class Exclusive:
     kind: ClassVar[str] = "exclusive"
     unit: ClassVar[str] = "foreign replicas"
     grandfathered: ClassVar[bool] = True
+    needs_current: ClassVar[bool] = False
+    judges_places: ClassVar[bool] = True
+    judges_node_alone: ClassVar[bool] = True
 
     at: str
 
@@ -47,6 +50,10 @@ class Exclusive:
         """Keep matched and unmatched replicas apart."""
         matched = scope.ids
         return ApartGuard(scope, self.at, lambda w: w.id in matched, lambda one, other: one != other)
+
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
+        """Close no nodes."""
+        return frozenset()
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish matched workloads from others, which the engine does for every rule."""

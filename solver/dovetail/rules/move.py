@@ -23,6 +23,9 @@ class Move:
     kind: ClassVar[str] = "move"
     unit: ClassVar[str] = "moves"
     grandfathered: ClassVar[bool] = True
+    needs_current: ClassVar[bool] = True
+    judges_places: ClassVar[bool] = True
+    judges_node_alone: ClassVar[bool] = False
 
     max_moves: int | None = None
     never: bool = False
@@ -46,6 +49,10 @@ class Move:
     def guard(self, scope: Scope) -> Guard | None:
         """Return none: adding a replica never breaks this rule."""
         return None
+
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
+        """Close no nodes."""
+        return frozenset()
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: its moves are its own."""

@@ -24,6 +24,9 @@ class Quota:
     kind: ClassVar[str] = "quota"
     unit: ClassVar[str] = "amount above the limit"
     grandfathered: ClassVar[bool] = True
+    needs_current: ClassVar[bool] = False
+    judges_places: ClassVar[bool] = False
+    judges_node_alone: ClassVar[bool] = False
 
     limits: tuple[tuple[str, int], ...]
     per: str = "all"
@@ -60,6 +63,10 @@ class Quota:
 
         limits = dict(self.limits)
         return CapGuard(amounts, lambda key: limits[key[1]] if isinstance(key, tuple) else 0)
+
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
+        """Close no nodes."""
+        return frozenset()
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish workloads by their quota group."""

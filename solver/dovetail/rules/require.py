@@ -20,25 +20,28 @@ class _NodeChoice:
     kind: ClassVar[str] = ""
     unit: ClassVar[str] = "misplaced replicas"
     grandfathered: ClassVar[bool] = True
+    needs_current: ClassVar[bool] = False
+    judges_places: ClassVar[bool] = True
+    judges_node_alone: ClassVar[bool] = True
 
-    def wrong_nodes(self, scope: Scope) -> frozenset[str]:
-        """Return the nodes that matched workloads must not run on."""
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
+        """Return the nodes that matched workloads may not run on."""
         raise NotImplementedError
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
-        """Return the replicas of each matched workload on wrong nodes."""
-        wrong = self.wrong_nodes(scope)
-        return {workload.id: part.misplaced(workload, wrong) for workload in scope.workloads}
+        """Return the replicas of each matched workload on closed nodes."""
+        closed = self.closed_nodes(scope)
+        return {workload.id: part.misplaced(workload, closed) for workload in scope.workloads}
 
     def check(self, view: View, scope: Scope) -> Violations:
-        """Count the replicas of each matched workload on wrong nodes."""
-        wrong = self.wrong_nodes(scope)
-        counts = {w.id: sum(view.places[r].node in wrong for r in view.admitted(w)) for w in scope.workloads}
+        """Count the replicas of each matched workload on closed nodes."""
+        closed = self.closed_nodes(scope)
+        counts = {w.id: sum(view.places[r].node in closed for r in view.admitted(w)) for w in scope.workloads}
         return {workload: count for workload, count in counts.items() if count}
 
     def guard(self, scope: Scope) -> Guard | None:
-        """Block the wrong nodes."""
-        return NodeGuard(scope.ids, self.wrong_nodes(scope))
+        """Block the closed nodes."""
+        return NodeGuard(scope.ids, self.closed_nodes(scope))
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is a subject of its own."""
@@ -59,7 +62,7 @@ class Require(_NodeChoice):
 
     kind: ClassVar[str] = "require"
 
-    def wrong_nodes(self, scope: Scope) -> frozenset[str]:
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
         """Return all nodes but the matched ones."""
         matched = scope.nodes or frozenset()
         return frozenset(scope.spec.cluster.by_name) - matched
@@ -71,6 +74,6 @@ class Forbid(_NodeChoice):
 
     kind: ClassVar[str] = "forbid"
 
-    def wrong_nodes(self, scope: Scope) -> frozenset[str]:
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
         """Return the matched nodes."""
         return scope.nodes or frozenset()

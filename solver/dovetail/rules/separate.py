@@ -24,6 +24,9 @@ class Separate:
     kind: ClassVar[str] = "separate"
     unit: ClassVar[str] = "extra values in a domain"
     grandfathered: ClassVar[bool] = True
+    needs_current: ClassVar[bool] = False
+    judges_places: ClassVar[bool] = True
+    judges_node_alone: ClassVar[bool] = True
 
     by: str
     at: str
@@ -55,6 +58,10 @@ class Separate:
         """Keep other values out of a domain that has one."""
         value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
         return ApartGuard(scope, self.at, lambda w: value.get(w.id), lambda one, other: one != other)
+
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
+        """Close no nodes."""
+        return frozenset()
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish workloads by the value kept apart."""

@@ -24,6 +24,9 @@ class Spread:
     kind: ClassVar[str] = "spread"
     unit: ClassVar[str] = "replicas too many"
     grandfathered: ClassVar[bool] = True
+    needs_current: ClassVar[bool] = False
+    judges_places: ClassVar[bool] = True
+    judges_node_alone: ClassVar[bool] = False
 
     over: str
     max_per_domain: int | None = None
@@ -94,6 +97,10 @@ class Spread:
             paths = {by_name[name].domain(self.over) for name in nodes}
             eligible[workload.id] = tuple(sorted(path for path in paths if path is not None))
         return SkewGuard(scope, self.over, self.max_skew or 0, eligible)
+
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
+        """Close no nodes."""
+        return frozenset()
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is spread by itself."""

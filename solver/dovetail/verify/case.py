@@ -13,7 +13,7 @@ from dovetail.placement import Place, View
 from dovetail.plan import Plan
 from dovetail.rules import Context, context_of
 from dovetail.spec import Node, ReplicaId, Request, Role, Spec, Workload
-from dovetail.verify.unknown import told_tiers, value_needs_state
+from dovetail.verify.unknown import told_tiers
 
 
 class Row(NamedTuple):
@@ -106,7 +106,7 @@ class Case:
         """Names of the tiers whose value needs a state that is unknown."""
         if self.known:
             return frozenset()
-        return frozenset(tier.name for tier in self.tiers if value_needs_state(self.spec, tier))
+        return frozenset(tier.name for tier in self.tiers if tier.needs_current(self.spec))
 
     @cached_property
     def values(self) -> Mapping[str, int]:

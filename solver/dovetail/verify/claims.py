@@ -8,11 +8,11 @@ from typing import Any
 
 from dovetail.objectives import Tier
 from dovetail.plan import AdmissionResult, contradiction, told_twice
-from dovetail.plan.reasons import FORBIDDEN, UNPROVED, admitted_of
+from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of
 from dovetail.plan.summary import OF_TODAY, summary_of
 from dovetail.verify.case import Case
 from dovetail.verify.model import Finding, Found, Open
-from dovetail.verify.unknown import limit_needs_state, optional_tiers
+from dovetail.verify.unknown import optional_tiers
 
 
 def outcome(case: Case) -> Iterator[Finding]:
@@ -84,7 +84,7 @@ def tier_proofs(case: Case) -> Iterator[Found]:
 
 
 def _trivial(case: Case, tier: Tier, bound: int | None) -> Iterator[Found]:
-    if not case.known and limit_needs_state(tier):
+    if not case.known and tier.limit_needs_current:
         yield Open(tier.name)
         return
     limit = tier.limit(case.context)
@@ -140,9 +140,12 @@ def admitted(case: Case) -> Iterator[Found]:
 
 
 def _alike_but_for_today(told: AdmissionResult | None, found: AdmissionResult | None) -> bool:
-    """Tell whether two results differ only in whether policies forbid more, which depends on what they excuse."""
+    """Tell whether two results differ only in what today decides: what policies excuse, and who would move."""
     if told is None or found is None or replace(told, reasons=found.reasons) != found:
         return False
+    if MOVES in told.reasons:  # who outranks it is then not told
+        rest = [[code for code in each.reasons if code not in (MOVES, OUTRANKED)] for each in (told, found)]
+        return rest[0] == rest[1]
     return {*told.reasons, *found.reasons} <= {UNPROVED, FORBIDDEN}
 
 

@@ -10,7 +10,6 @@ from dovetail.rules import Violations
 from dovetail.spec import Policy
 from dovetail.verify.case import Case
 from dovetail.verify.model import Finding, Found, Open
-from dovetail.verify.unknown import judges_changes
 
 
 def hard_policies(case: Case) -> Iterator[Found]:
@@ -36,7 +35,7 @@ def _judged_by_word(case: Case, policy: Policy, violations: Violations) -> Itera
     """Judge a policy where today is unknown: what the plan calls excused may be so, anything beyond is broken."""
     told = case.plan.policies.get(policy.name)
     excused = told.excused if told is not None and policy.rule.grandfathered else 0
-    if judges_changes(policy):
+    if policy.rule.needs_current:
         violations = {} if told is None else told.subjects
     if sum(violations.values()) > excused:
         words = f"; in all, the plan calls {excused} excused" if excused else ""
@@ -45,7 +44,7 @@ def _judged_by_word(case: Case, policy: Policy, violations: Violations) -> Itera
             for subject, count in sorted(violations.items())
             if count
         )
-    elif excused or judges_changes(policy):
+    elif excused or policy.rule.needs_current:
         yield Open(policy.name)
 
 
@@ -60,7 +59,7 @@ def policy_results(case: Case) -> Iterator[Found]:
             continue
         if not case.known:
             found = _consistent(case, by_name[name], told, found)
-            if found.excused or judges_changes(by_name[name]):
+            if found.excused or by_name[name].rule.needs_current:
                 yield Open(name)
         if told != found:
             yield Finding(
@@ -70,7 +69,7 @@ def policy_results(case: Case) -> Iterator[Found]:
 
 def _consistent(case: Case, policy: Policy, told: PolicyResult, found: PolicyResult) -> PolicyResult:
     """Return what a plan should tell of a policy where today is unknown: what depends on today is as told."""
-    subjects = told.subjects if judges_changes(policy) else found.subjects
+    subjects = told.subjects if policy.rule.needs_current else found.subjects
     violation = sum(subjects.values())
     may_excuse = policy.enforcement.kind == "hard" and policy.rule.grandfathered
     excused = min(told.excused, violation) if may_excuse else 0

@@ -7,31 +7,12 @@ from typing import Final
 
 from dovetail.objectives import FAMILIES, MEASURES, Tier
 from dovetail.objectives.admitted import Admitted, Retained
-from dovetail.objectives.disruption import GpuTimeLost
 from dovetail.objectives.violations import Mend
 from dovetail.plan import Plan
 from dovetail.rules import Context
-from dovetail.spec import Policy, Spec
+from dovetail.spec import Spec
 
-_RULES: Final = frozenset({"move"})
-_KINDS: Final = frozenset({"mend", "retained", "disruption"})
 _FAMILY: Final = {"retained": "admitted"}  # the word for it in `Objective.tiers`, where it is another one
-
-
-def judges_changes(policy: Policy) -> bool:
-    """Tell whether a policy's violations count from what runs today, and not from places alone."""
-    return policy.rule.kind in _RULES
-
-
-def value_needs_state(spec: Spec, tier: Tier) -> bool:
-    """Tell whether a tier's value counts from what runs today."""
-    weighs_changes = any(judges_changes(policy) for policy in spec.policies if policy.enforcement.kind == "soft")
-    return tier.kind in _KINDS or (tier.kind == "policies" and weighs_changes)
-
-
-def limit_needs_state(tier: Tier) -> bool:
-    """Tell whether a tier's trivial bound counts from what runs today."""
-    return isinstance(tier, (Retained, GpuTimeLost))
 
 
 def optional_tiers(spec: Spec) -> tuple[Tier, ...]:
