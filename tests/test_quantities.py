@@ -25,6 +25,26 @@ def down(value: object) -> int:
     return q.parse_memory(value, "down")
 
 
+@pytest.mark.parametrize(
+    ("unit", "one"),
+    [
+        ("replicas too many", "1 replica too many"),
+        ("extra values in a domain", "1 extra value in a domain"),
+        ("replicas not admitted", "1 replica not admitted"),
+        ("amount above the limit", "1 amount above the limit"),
+    ],
+)
+def test_one_of_a_unit_is_singular(unit: str, one: str) -> None:
+    assert q.counted(1, unit) == one
+    assert q.counted(1200, unit) == f"1,200 {unit}"
+
+
+def test_figures_are_rounded_in_one_way() -> None:
+    assert [str(q.rounded(amount, 3_600_000)) for amount in (1799, 1800, 5400, 3_600_000)] == [
+        "0.000", "0.001", "0.002", "1.000"
+    ]  # fmt: skip
+
+
 PARSERS: list[Callable[[Any], Any]] = [
     up,
     down,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import Final, Literal
 
@@ -21,6 +21,7 @@ _MIB: Final = 2**20
 _BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL: Final = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
 _MEMORY: Final = {"": 1, **_BINARY, **_DECIMAL}
+_PLURAL: Final = re.compile(r"(?<=[a-z])s(?![a-z])")
 _DURATION: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -169,6 +170,16 @@ def format_duration(milliseconds: int) -> str:
         amount, rest = divmod(rest, size)
         text += f"{amount}{unit}" if amount else ""
     return text or "0s"
+
+
+def rounded(amount: int, scale: int) -> Decimal:
+    """Return `amount / scale` to three digits, half rounded up; figures for people are rounded here alone."""
+    return (Decimal(amount) / scale).quantize(Decimal("0.001"), ROUND_HALF_UP)
+
+
+def counted(count: int, unit: str) -> str:
+    """Write a count with its unit, given in the plural: of one, the first word that ends in `s` loses it."""
+    return f"{count:,} {_PLURAL.sub('', unit, count=1) if count == 1 else unit}"
 
 
 def _format_scaled(amount: int, digits: int) -> str:

@@ -15,7 +15,7 @@ from dovetail.spec import ReplicaId
 from dovetail_cli.render import github, markdown, text
 from dovetail_cli.render.columns import Screen, layout
 from dovetail_cli.render.review import Review
-from dovetail_cli.render.words import amount, nodes, percent, printable, signed
+from dovetail_cli.render.words import amount, human_change, human_value, nodes, percent, printable, signed
 
 EVIL = "x\x1b[31m\r\n| <script>alert(1)</script> ` @team #1 **b** \u202e ]("
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
@@ -85,6 +85,25 @@ def test_text_shows_control_characters_as_text() -> None:
     assert not CONTROL.search(found)
     assert "\\x1b[31m" in found
     assert "\\u202e" in found
+
+
+def test_what_today_excuses_is_shown() -> None:
+    found = PolicyResult("hard", "pass", 1, "extra values in a domain", {"h100-000": 1}, excused=1)
+    review = Review(replace(plan(1), policies={"apart": found}))
+    said = "1 extra value in a domain, as today: h100-000 (1)"
+    assert f"  ?  policy apart  hard, excused    {said}\n" in text.rendered(review)
+    assert (
+        "**Policies that are broken as today, and excused**\n\n- :warning: `apart`, hard: 1 extra"
+        in markdown.rendered(review)
+    )
+    assert f"::notice title=policy apart::hard policy apart is excused: {said}\n" in github.of_review(review)
+
+
+def test_differences_are_those_of_the_figures_beside_them() -> None:
+    before, after = 48_000 - 1, 4_200_000
+    assert [human_value(before, "milli-GPU s"), human_value(after, "milli-GPU s")] == ["0.013", "1.167"]
+    assert human_change(before, after, "milli-GPU s") == "+1.154"
+    assert [human_change(3, 1, "replicas"), human_change(0, 0, "milli-GPU")] == ["-2", "+0"]
 
 
 def test_plain_text_is_left_alone() -> None:

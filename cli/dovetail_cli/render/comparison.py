@@ -9,7 +9,7 @@ from dovetail.diff import TierChange
 from dovetail.plan import Figure
 from dovetail.whatif import Check, WhatIfResult
 from dovetail_cli.render.review import Places, Review
-from dovetail_cli.render.words import amount, human_unit, human_value, short_digest, signed
+from dovetail_cli.render.words import amount, human_change, human_unit, human_value, short_digest, signed
 
 _ALWAYS = {
     "workloads": "workloads",
@@ -86,8 +86,7 @@ def _tier(tier: TierChange) -> tuple[str, ...]:
     values = [human_value(value, tier.unit) for value in (tier.before, tier.after)]
     delta = "-"
     if tier.before is not None and tier.after is not None:
-        change = human_value(abs(tier.after - tier.before), tier.unit)
-        delta = f"{'-' if tier.after < tier.before else '+'}{change}"
+        delta = human_change(tier.before, tier.after, tier.unit)
     return (tier.name, *values, delta, human_unit(tier.unit))
 
 

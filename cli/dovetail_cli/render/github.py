@@ -49,6 +49,9 @@ def _failures(review: Review) -> Iterator[Annotation]:
         level = _OF_ENFORCEMENT[failure.result.enforcement]
         message = f"{failure.result.enforcement} policy {failure.name} fails: {failure.words()}"
         yield Annotation(level, f"policy {failure.name}", message, failure.position)
+    for failure in facts.excused(review):
+        message = f"{failure.result.enforcement} policy {failure.name} is excused: {failure.words()}"
+        yield Annotation("notice", f"policy {failure.name}", message, failure.position)
 
 
 def _left_out(review: Review) -> Iterator[Annotation]:

@@ -70,6 +70,7 @@ def rendered(review: Review, command: str = "plan") -> str:
     sections = [
         Section("opening", opening),
         failure_section(review),
+        excused_section(review),
         _figures(review),
         change_section(review),
         waiting_section(review),
@@ -129,12 +130,22 @@ def summary(review: Review) -> str:
 
 def failure_section(review: Review) -> Section:
     """Return the policies that fail."""
-    lines = []
-    for failure in facts.failures(review):
-        place = f" ({code(f'{failure.position.file}:{failure.position.line}')})" if failure.position else ""
-        mark = ":x:" if failure.result.enforcement == "hard" else ":warning:"
-        lines.append(f"- {mark} {code(failure.name)}{place}, {failure.result.enforcement}: {text(failure.words())}")
+    lines = [
+        _failure(":x:" if failure.result.enforcement == "hard" else ":warning:", failure)
+        for failure in facts.failures(review)
+    ]
     return Section("failures", tuple(lines), head=("**Policies that fail**", ""))
+
+
+def excused_section(review: Review) -> Section:
+    """Return the policies that only today excuses."""
+    lines = [_failure(":warning:", failure) for failure in facts.excused(review)]
+    return Section("failures", tuple(lines), head=("**Policies that are broken as today, and excused**", ""))
+
+
+def _failure(mark: str, failure: facts.Failure) -> str:
+    place = f" ({code(f'{failure.position.file}:{failure.position.line}')})" if failure.position else ""
+    return f"- {mark} {code(failure.name)}{place}, {failure.result.enforcement}: {text(failure.words())}"
 
 
 def _figures(review: Review) -> Section:

@@ -10,6 +10,7 @@ from typing import Protocol
 from dovetail.diff import Change, PlanDiff, Row
 from dovetail.faults import CODES, Position
 from dovetail.plan import Plan, PolicyResult, SecondOpinion, TierResult, better, contradiction
+from dovetail.quantities import counted
 from dovetail.spec import Options, Spec
 from dovetail_cli.render.words import (
     amount,
@@ -263,7 +264,7 @@ def meaning(reasons: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A policy that fails on the plan."""
+    """A policy that fails on the plan, or would if today did not excuse what it breaks."""
 
     name: str
     result: PolicyResult
@@ -274,18 +275,32 @@ class Failure:
         found = sorted(self.result.subjects.items(), key=lambda item: (-item[1], item[0]))
         listed = ", ".join(f"{name} ({amount(count)})" for name, count in found[:_MOST_SUBJECTS])
         rest = f" and {len(found) - _MOST_SUBJECTS:,} more" if len(found) > _MOST_SUBJECTS else ""
-        excused = f", {amount(self.result.excused)} of it as today" if self.result.excused else ""
-        return f"{amount(self.result.violation)} {self.result.unit}{excused}" + (
+        return f"{counted(self.result.violation, self.result.unit)}{self._as_today()}" + (
             f": {listed}{rest}" if listed else ""
         )
+
+    def _as_today(self) -> str:
+        if self.result.excused in (0, self.result.violation):
+            return ", as today" if self.result.excused else ""
+        return f", {amount(self.result.excused)} of it as today"
 
 
 def failures(review: Review) -> list[Failure]:
     """Return the policies that fail, hard ones first."""
     from dovetail.diff.compare import failures_of
 
-    where_is = review.places.policy if review.places else lambda name: None
-    return [Failure(name, review.plan.policies[name], where_is(name)) for name in failures_of(review.plan)]
+    return [_failure(review, name) for name in failures_of(review.plan)]
+
+
+def excused(review: Review) -> list[Failure]:
+    """Return the hard policies that are broken no more than today already (S4.5), so that they do not fail."""
+    found = review.plan.policies.items()
+    return [_failure(review, name) for name, result in sorted(found) if result.excused and result.result != "fail"]
+
+
+def _failure(review: Review, name: str) -> Failure:
+    position = review.places.policy(name) if review.places else None
+    return Failure(name, review.plan.policies[name], position)
 
 
 def allocation(review: Review) -> list[tuple[str, ...]]:

@@ -44,13 +44,14 @@ def _figures(review: Review, screen: Screen) -> Iterator[str]:
 
 
 def failure_lines(review: Review, screen: Screen) -> list[str]:
-    """Return the policies that fail, a line each."""
-    rows = []
-    for failure in facts.failures(review):
-        mark = "!" if failure.result.enforcement == "hard" else "?"
-        where = f"{failure.position.file}:{failure.position.line}" if failure.position else ""
-        rows.append((mark, f"policy {failure.name}", f"{failure.result.enforcement}, fails", where, failure.words()))
-    return layout(rows, screen)
+    """Return the policies that fail, and those that only today excuses, a line each."""
+    rows = [_failure("!" if f.result.enforcement == "hard" else "?", "fails", f) for f in facts.failures(review)]
+    return layout([*rows, *(_failure("?", "excused", found) for found in facts.excused(review))], screen)
+
+
+def _failure(mark: str, how: str, failure: facts.Failure) -> tuple[str, ...]:
+    where = f"{failure.position.file}:{failure.position.line}" if failure.position else ""
+    return mark, f"policy {failure.name}", f"{failure.result.enforcement}, {how}", where, failure.words()
 
 
 def tier_lines(review: Review, screen: Screen) -> list[str]:

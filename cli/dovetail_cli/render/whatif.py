@@ -51,6 +51,7 @@ def _markdown(comparison: Comparison) -> str:
         _opening(comparison),
         _expectations(comparison),
         markdown.failure_section(review),
+        markdown.excused_section(review),
         _folded("figures", "Both sides", facts.HEAD, facts.measures(result), opened=True),
         _folded("tiers", "Tiers of both sides", facts.TIER_HEAD, facts.tiers(result)),
         markdown.change_section(review),

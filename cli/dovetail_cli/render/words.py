@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from dovetail import hostlist
+from dovetail.quantities import rounded
 
 Number = int | float | Decimal
 
@@ -70,7 +71,13 @@ def human_value(value: int | None, unit: str) -> str:
     if value is None:
         return "-"
     scale = _HUMAN[unit][0] if unit in _HUMAN else 1
-    return amount(value) if scale == 1 else amount(Decimal(value) / scale)
+    return amount(value) if scale == 1 else amount(rounded(value, scale))
+
+
+def human_change(before: int, after: int, unit: str) -> str:
+    """Write the difference of two values of a tier, of the figures that people read beside it."""
+    scale = _HUMAN[unit][0] if unit in _HUMAN else 1
+    return signed(after - before if scale == 1 else rounded(after, scale) - rounded(before, scale))
 
 
 def plural(count: int, noun: str, nouns: str | None = None) -> str:

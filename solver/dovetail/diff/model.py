@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from dovetail.placement import Place
 from dovetail.plan.model import Figure, Plan, PolicyOutcome
+from dovetail.quantities import rounded
 
 ChangeKind = Literal["add", "remove", "move", "elsewhere", "resize", "evict", "out", "gone", "wait"]
 Sense = Literal["max", "min"]
@@ -133,7 +134,7 @@ class Cost:
         """GPU hours of work lost, to three digits."""
         if self.gpu_time_lost is None:
             return None
-        return (Decimal(self.gpu_time_lost) / 3_600_000).quantize(Decimal("0.001"))
+        return rounded(self.gpu_time_lost, 3_600_000)
 
 
 @dataclass(frozen=True)

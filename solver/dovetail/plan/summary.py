@@ -10,6 +10,7 @@ from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
 from dovetail.placement import View
 from dovetail.plan.model import AdmissionState, Figure
 from dovetail.plan.stranded import stranded
+from dovetail.quantities import rounded
 from dovetail.rules import Context
 from dovetail.spec import Workload
 from dovetail.spec.workload import MILLI
@@ -75,12 +76,11 @@ def _gpus(view: View) -> dict[str, Figure]:
 
 
 def _disruption(view: View, context: Context) -> dict[str, Figure]:
-    lost = GpuTimeLost().measure(view, context)
-    thousandths = (2 * lost + _SECONDS_PER_HOUR) // (2 * _SECONDS_PER_HOUR)  # of a GPU hour, half rounded up
+    lost = rounded(GpuTimeLost().measure(view, context), MILLI * _SECONDS_PER_HOUR)
     return {
         "evictedWorkloads": Evicted().measure(view, context),
         "evictedReplicas": sum(len(view.evicted(workload)) for workload in view.spec.workloads),
         "moves": Moves().measure(view, context),
         "restarts": sum(replica in view.places for replica in view.today.lost),
-        "gpuHoursLost": figure(thousandths, MILLI),
+        "gpuHoursLost": figure(int(lost * MILLI), MILLI),
     }

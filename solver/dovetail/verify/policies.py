@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dovetail.plan import PolicyResult
 from dovetail.plan.policies import outcome_of, policies_of
+from dovetail.quantities import counted
 from dovetail.rules import Violations
 from dovetail.spec import Policy
 from dovetail.verify.case import Case
@@ -28,7 +29,7 @@ def _judged(case: Case, policy: Policy, violations: Violations) -> Iterator[Find
     for subject, count in sorted(violations.items()):
         if count > excused.get(subject, 0):
             told = f", of which today excuses {excused[subject]}" if excused.get(subject) else ""
-            yield Finding(policy.name, f"{subject}: {count} {policy.rule.unit}{told}")
+            yield Finding(policy.name, f"{subject}: {counted(count, policy.rule.unit)}{told}")
 
 
 def _judged_by_word(case: Case, policy: Policy, violations: Violations) -> Iterator[Found]:
@@ -40,7 +41,7 @@ def _judged_by_word(case: Case, policy: Policy, violations: Violations) -> Itera
     if sum(violations.values()) > excused:
         words = f"; in all, the plan calls {excused} excused" if excused else ""
         yield from (
-            Finding(policy.name, f"{subject}: {count} {policy.rule.unit}{words}")
+            Finding(policy.name, f"{subject}: {counted(count, policy.rule.unit)}{words}")
             for subject, count in sorted(violations.items())
             if count
         )
