@@ -108,7 +108,8 @@ class _Search:
         first = construct(problem, today_state(problem), self.stop, hint)
         self.state = legalise(problem, first)
         if self.state is not first:  # what cannot stand alone has gone and left room
-            self.state = construct(problem, self.state, self.stop, hint)
+            again = construct(problem, self.state, self.stop, hint)
+            self.state = again if _sound(problem, view_of(problem, again)) else self.state
         self.unpaid = self._owed(hard_policies(problem))
 
     def _owed(self, policies: frozenset[str]) -> frozenset[str]:
