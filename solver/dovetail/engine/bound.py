@@ -32,6 +32,7 @@ from dovetail.spec.workload import MILLI
 _SCALE = 10**6
 _ROUNDS = 80
 _CLOSE = 2e-6
+_PENALTY = 1e4  # per unit that an earlier tier falls short of its value, while patterns are too few to reach it
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +88,17 @@ class _Relaxation:
                     found[tuple(single)] = None
 
     def solve(self, stop: Stop) -> int:
+        """Alternate between prices and patterns until they meet; return the best bound that any prices proved."""
         best = sum(weight * self.problem.shapes[s].demand for s, weight in self.weights.items())
+        master = _Master(self)
         for _ in range(_ROUNDS):
-            value, prices = _Master(self).solve()
+            value, prices = master.solve()
             best = min(best, self.lagrangian(prices))
-            if stop or value >= best * (1 - _CLOSE) or not self._extend(prices):
+            if stop or value >= best * (1 - _CLOSE) or not self._extend(master, prices):
                 break
         return best
 
-    def _extend(self, prices: Prices) -> bool:
+    def _extend(self, master: _Master, prices: Prices) -> bool:
         """Add each kind's dearest pattern; tell whether any is new."""
         grown = False
         for index, found in enumerate(self.patterns):
@@ -103,6 +106,7 @@ class _Relaxation:
                 _, pattern = dearest(self.millis, prices.milli[index])
                 if pattern not in found:
                     found[pattern] = None
+                    master.add_pattern(index, pattern)
                     grown = True
         return grown
 
@@ -141,7 +145,6 @@ class _Master:
 
     def __init__(self, relaxation: _Relaxation) -> None:
         self.r = relaxation
-        self._lp = highspy.HighsLp()
         self._rows: list[tuple[float, float]] = []
         self._columns: list[tuple[float, float, list[int], list[float]]] = []
         shapes = sorted({shape for kind in relaxation.kinds for shape in kind.shapes})
@@ -156,7 +159,14 @@ class _Master:
             for shape in kind.shapes:
                 self._add_shape(index, shape)
             for pattern in relaxation.patterns[index]:
-                self._add_pattern(index, pattern)
+                self.add_pattern(index, pattern)
+        for row in self._floor:
+            self._columns.append((-_PENALTY, np.inf, [row], [1.0]))
+        self._highs = highspy.Highs()
+        self._highs.setOptionValue("output_flag", False)
+        self._highs.setOptionValue("threads", 1)
+        self._highs.passModel(self._model())
+        self._columns.clear()
 
     def _row(self, low: float, high: float) -> int:
         self._rows.append((low, high))
@@ -179,16 +189,16 @@ class _Master:
             (cost, float(self.r.problem.shapes[shape].demand), list(entries), list(entries.values()))
         )
 
-    def _add_pattern(self, kind: int, pattern: tuple[int, ...]) -> None:
+    def add_pattern(self, kind: int, pattern: tuple[int, ...]) -> None:
+        """Add a pattern of one GPU of a kind of node."""
         entries = {self._resource[kind]["gpus"]: 1.0}
         for milli, count in zip(self.r.millis, pattern, strict=True):
             if count:
                 entries[self._milli[kind][milli]] = -float(count)
         self._columns.append((0.0, np.inf, list(entries), list(entries.values())))
 
-    def solve(self) -> tuple[float, Prices]:
-        """Return the LP's value over the known patterns, and its prices rounded to non-negative integers."""
-        lp = self._lp
+    def _model(self) -> highspy.HighsLp:
+        lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = len(self._columns), len(self._rows)
         lp.sense_ = highspy.ObjSense.kMaximize
         lp.col_cost_ = np.array([column[0] for column in self._columns])
@@ -200,13 +210,16 @@ class _Master:
         lp.a_matrix_.start_ = np.cumsum([0] + [len(column[2]) for column in self._columns]).astype(np.int32)
         lp.a_matrix_.index_ = np.array([row for column in self._columns for row in column[2]], dtype=np.int32)
         lp.a_matrix_.value_ = np.array([value for column in self._columns for value in column[3]])
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("threads", 1)
-        highs.passModel(lp)
-        highs.run()
-        dual = highs.getSolution().row_dual
-        return highs.getInfo().objective_function_value, self._prices(dual)
+        return lp
+
+    def solve(self) -> tuple[float, Prices]:
+        """Return the LP's value over the known patterns, and its prices rounded to non-negative integers."""
+        for cost, upper, rows, values in self._columns:
+            self._highs.addCol(cost, 0.0, upper, len(rows), np.array(rows, dtype=np.int32), np.array(values))
+        self._columns.clear()
+        self._highs.run()
+        dual = list(self._highs.getSolution().row_dual)
+        return self._highs.getInfo().objective_function_value, self._prices(dual)
 
     def _prices(self, dual: Sequence[float]) -> Prices:
         def price(row: int, sign: int = 1) -> int:
