@@ -6,20 +6,22 @@ from collections import Counter
 
 from dovetail.engine.expand import expand
 from dovetail.engine.state import Fill, State
-from dovetail.placement import mix_holds
+from dovetail.placement import by_workload, mix_holds
 from dovetail.problem import Problem
 
 
 def legalise(problem: Problem, state: State) -> State:
     """Return a state without the replicas of workloads that miss their threshold or mix accelerators (S2.1, S2.4)."""
     admitted = state.admitted()
-    places = expand(problem, state)
+    places = by_workload(expand(problem, state))
     refused: set[int] = set()
     for workload in problem.spec.workloads:
         shapes = problem.shapes_of_workload.get(workload.id, ())
         joint = workload.atomic or workload.min_replicas > 1
         count = sum(admitted[shape] for shape in shapes) if joint else 0
-        if count and (count < workload.min_replicas or not mix_holds(problem.spec, workload, places)):
+        if not count:
+            continue
+        if count < workload.min_replicas or not mix_holds(problem.spec, workload, places[workload.id]):
             refused |= set(shapes)
     return _without(state, refused) if refused else state
 

@@ -59,7 +59,10 @@ def _hardware_obstacle(role: Role, node: Node) -> Obstacle | None:
 
 
 def mix_holds(spec: Spec, workload: Workload, places: Places) -> bool:
-    """Tell whether an atomic workload's accelerators agree as its `mix` demands (S2.4): all, per role, or freely."""
+    """Tell whether an atomic workload's accelerators agree as its `mix` demands (S2.4): all, per role, or freely.
+
+    Places of other workloads do not matter; who asks about many workloads sorts places by workload first.
+    """
     if not workload.atomic or workload.mix == "any":
         return True
     found: dict[str, set[str | None]] = {}

@@ -16,3 +16,11 @@ class Place(NamedTuple):
 
 
 Places = Mapping[ReplicaId, Place]
+
+
+def by_workload(places: Places) -> dict[str, dict[ReplicaId, Place]]:
+    """Return places by workload id, in their order."""
+    found: dict[str, dict[ReplicaId, Place]] = {}
+    for replica, place in places.items():
+        found.setdefault(replica.workload, {})[replica] = place
+    return found

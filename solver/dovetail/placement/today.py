@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dovetail.placement.compat import mix_holds, obstacle
-from dovetail.placement.place import Place, Places
+from dovetail.placement.place import Place, Places, by_workload
 from dovetail.placement.room import Room
 from dovetail.spec import PresentReplica, ReplicaId, Role, Spec, Workload
 
@@ -47,7 +47,8 @@ def judge(spec: Spec) -> Today:
         place = Place(present.node, tuple(sorted(present.gpus)))
         stands = _take(spec, workload, role, place, rooms)
         (places if stands else lost)[present.replica] = place
-    sound = {workload.id: workload for workload in spec.workloads if _sound(spec, workload, places)}
+    running = by_workload(places)
+    sound = {w.id: w for w in spec.workloads if _sound(spec, w, running.get(w.id, {}))}
     standing = [replica for replica in places if replica.workload in sound]
     return Today(
         places=places,
@@ -84,7 +85,6 @@ def _take(spec: Spec, workload: Workload, role: Role, place: Place, rooms: dict[
     return True
 
 
-def _sound(spec: Spec, workload: Workload, places: Places) -> bool:
+def _sound(spec: Spec, workload: Workload, running: Places) -> bool:
     """Tell whether what runs of a workload could go on as it is: enough of it, on accelerators that may mix (S2)."""
-    running = [place for replica, place in places.items() if replica.workload == workload.id]
-    return len(running) >= max(1, workload.min_replicas) and mix_holds(spec, workload, places)
+    return len(running) >= max(1, workload.min_replicas) and mix_holds(spec, workload, running)
