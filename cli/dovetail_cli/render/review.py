@@ -109,10 +109,10 @@ def versions(review: Review) -> str:
 def figures(review: Review) -> Iterator[tuple[str, str]]:
     """Yield label and text of the figures that a reviewer reads first; with a base, with their change."""
     summary = review.plan.summary
-    delta = review.diff.delta if review.diff else {}
+    delta = review.diff.delta if review.diff is not None else {}
 
     def changed(key: str) -> str:
-        return f" ({signed(delta.get(key, 0))})" if review.diff else ""
+        return f" ({signed(delta.get(key, 0))})" if review.diff is not None else ""
 
     if "admittedFull" in summary:
         yield "admitted", f"{amount(summary['admittedFull'])}/{amount(summary['workloads'])}{changed('admittedFull')}"
