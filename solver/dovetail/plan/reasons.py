@@ -100,7 +100,7 @@ class _Judge:
     def _room_is_closed(self, workload: Workload, wanting: Wanting) -> bool:
         """Tell whether a role that finds no room would find some on nodes that hard policies close to it."""
         everywhere = self.space.usable(workload, wanting.role, frozenset())
-        return self.space.has_room(wanting._replace(nodes=everywhere))
+        return len(everywhere) > len(wanting.nodes) and self.space.has_room(wanting._replace(nodes=everywhere))
 
     def _shortage(self, wanting: Wanting) -> str:
         """Return what runs short first on the nodes a role may use: GPUs in all, on one node, cpu, the rest."""
