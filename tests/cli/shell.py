@@ -106,7 +106,7 @@ def _greedy(context: Context) -> Places:
     for workload in spec.workloads:
         for replica in workload.replica_ids():
             role = workload.by_role[replica.role]
-            fitting = [n for n in spec.cluster.nodes if not obstacle(workload, role, n)]
+            fitting = [n for n in spec.cluster.nodes if not obstacle(workload, role, n, spec.accelerators)]
             found = next(filter(None, (_fit(rooms[n.name], role, n) for n in fitting)), None)
             if replica not in places and found:
                 rooms[found.node].take(role.request, found.gpus)

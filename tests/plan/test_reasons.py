@@ -59,6 +59,8 @@ PEER = workload("peer", 2, gpus=2)
         ([node("n", 2, taints=(Taint("keep"),)), node("m", 1)], W, ("DT4105",)),
         ([node("n", 1, cordoned=True)], W, ("DT4101",)),
         ([node("n", 2, mechanism="devicePlugin")], workload("w", share=100), ("DT4109",)),
+        ([node("n", 2, accelerator="L4")], workload("w", share=(100, 23_041)), ("DT4111",)),
+        ([node("n", 2, cordoned=True)], workload("w", share=(100, 23_041)), ("DT4105",)),
         ([node("n", 0, cpu=500)], workload("w"), ("DT4103",)),
         ([node("n", 0, memory=500)], workload("w"), ("DT4104",)),
     ],

@@ -84,7 +84,7 @@ def _options(
             return
     rooms = _rooms(spec, places)
     for node in spec.cluster.nodes:
-        if obstacle(workload, role, node) is None:
+        if obstacle(workload, role, node, spec.accelerators) is None:
             yield from _fitting(rooms[node.name], role.request)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from tests.support.specs import TYPE_DEFAULTS, make_spec, node, policy, request, role, workload
+from tests.support.specs import CARDS, TYPE_DEFAULTS, make_spec, node, policy, request, role, workload
 
 from dovetail.placement import Place, obstacle
 from dovetail.rules import Rule
@@ -128,7 +128,7 @@ def running(draw: st.DrawFn, drawn: list[Node], work: list[Workload]) -> dict[st
     for w in work:
         for replica in w.replica_ids():
             role_ = w.by_role[replica.role]
-            fitting = [n.name for n in drawn if obstacle(w, role_, n, running=True) is None]
+            fitting = [n.name for n in drawn if obstacle(w, role_, n, CARDS, running=True) is None]
             name = draw(st.sampled_from(fitting)) if fitting else "n0"
             count = role_.request.gpu_count
             if len(free.get(name, [])) < count or draw(_rarely(10)):

@@ -129,7 +129,7 @@ def _ways(spec: Spec) -> float:
         for r in w.roles:
             options = 1
             for n in spec.cluster.nodes:
-                if obstacle(w, r, n) is None:
+                if obstacle(w, r, n, spec.accelerators) is None:
                     options += 1 if not r.request.share else min(len(n.healthy_gpus()), 2)
             ways = 1.0
             for index in range(r.replicas):
@@ -309,7 +309,7 @@ def _free_place(
 ) -> Place | None:
     own = w.by_role[replica.role]
     for n in rng.sample(nodes, len(nodes)):
-        if obstacle(w, own, n) is not None:
+        if obstacle(w, own, n, _cards()) is not None:
             continue
         healthy = list(n.healthy_gpus())
         for _ in range(4):

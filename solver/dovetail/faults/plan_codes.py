@@ -74,6 +74,7 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT4111": CodeInfo(
         "no GPU has that much free",
-        "GPUs have enough free in total for this share, but no single GPU has.",
+        "GPUs have enough free in total for this share, but no single GPU has; where the share names its memory, "
+        "perhaps no card is that large.",
     ),
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from dovetail.placement.place import Places
-from dovetail.spec import Node, Role, Spec, Workload
+from dovetail.placement.room import share_memory
+from dovetail.spec import Accelerator, Node, Role, Spec, Workload
+from dovetail.spec.workload import MILLI
 
 
 class Obstacle(StrEnum):
@@ -17,10 +20,13 @@ class Obstacle(StrEnum):
     NO_GPU = "the node has too few healthy GPUs"
     ACCELERATOR = "the node's accelerator is not among those the workload accepts"
     MECHANISM = "the node's sharing mechanism cannot hold a share"
+    GPU_MEMORY = "the node's GPUs have less memory than the share asks for"
     HOST = "the node is too small in cpu, memory or resources"
 
 
-def obstacle(workload: Workload, role: Role, node: Node, *, running: bool = False) -> Obstacle | None:
+def obstacle(
+    workload: Workload, role: Role, node: Node, accelerators: Mapping[str, Accelerator], *, running: bool = False
+) -> Obstacle | None:
     """Return why a role may not be on a node, None where it may.
 
     A replica that is already running there (`running`) is not driven away by a cordon or by a `NoSchedule` taint.
@@ -31,7 +37,7 @@ def obstacle(workload: Workload, role: Role, node: Node, *, running: bool = Fals
         return Obstacle.CORDONED
     if _repelled(workload, node, running):
         return Obstacle.TAINT
-    return _hardware_obstacle(role, node)
+    return hardware_obstacle(role, node, accelerators)
 
 
 def _repelled(workload: Workload, node: Node, running: bool) -> bool:
@@ -41,7 +47,8 @@ def _repelled(workload: Workload, node: Node, running: bool) -> bool:
     )
 
 
-def _hardware_obstacle(role: Role, node: Node) -> Obstacle | None:
+def hardware_obstacle(role: Role, node: Node, accelerators: Mapping[str, Accelerator]) -> Obstacle | None:
+    """Return why the healthy hardware of a node could not host a role even if it were empty, None where it could."""
     request = role.request
     if request.gpu_count:
         if role.accelerators and node.accelerator not in role.accelerators:
@@ -50,6 +57,9 @@ def _hardware_obstacle(role: Role, node: Node) -> Obstacle | None:
             return Obstacle.NO_GPU
         if request.share and node.mechanism != "fraction":
             return Obstacle.MECHANISM
+        card = accelerators[node.accelerator].memory if node.accelerator else 0
+        if share_memory(request, card) > MILLI * card:
+            return Obstacle.GPU_MEMORY
     too_small = (
         request.cpu > node.cpu
         or request.memory > node.memory

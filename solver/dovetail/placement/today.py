@@ -76,7 +76,7 @@ def _precedence(item: tuple[PresentReplica, Workload, Role]) -> tuple[int, Repli
 
 def _take(spec: Spec, workload: Workload, role: Role, place: Place, rooms: dict[str, Room]) -> bool:
     node = spec.cluster.by_name.get(place.node)
-    if node is None or obstacle(workload, role, node, running=True):
+    if node is None or obstacle(workload, role, node, spec.accelerators, running=True):
         return False
     room = rooms.setdefault(node.name, Room(node, spec.accelerators))
     if room.lacks(role.request, place.gpus):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from dovetail.placement import View
-from dovetail.placement.compat import Obstacle, obstacle
+from dovetail.placement import Obstacle, View, hardware_obstacle, obstacle
 from dovetail.plan.forbidden import Trials, closed_nodes
 from dovetail.plan.model import AdmissionResult, TierResult
 from dovetail.plan.moving import Moving
@@ -78,8 +78,18 @@ class _Judge:
     def _hopeless(self, workload: Workload, role: Role) -> str:
         """Return why no node could take a role even if the cluster were empty."""
         nodes = self.view.spec.cluster.nodes
-        walls = [obstacle(workload, role, node) for node in nodes]
-        return FORBIDDEN if None in walls else _first_wall(role, walls, nodes)
+        walls = [obstacle(workload, role, node, self.view.spec.accelerators) for node in nodes]
+        if None in walls:
+            return FORBIDDEN
+        kept_away = [node for node, wall in zip(nodes, walls, strict=True) if wall in _KEEPING_AWAY]
+        return (
+            KEPT_AWAY if any(self._could_hold(role, node) for node in kept_away) else _first_wall(role, walls, nodes)
+        )
+
+    def _could_hold(self, role: Role, node: Node) -> bool:
+        """Tell whether a node's make would do for a role, cordon, taints and failures aside."""
+        whole = replace(node, down=False, failed_gpus=frozenset())
+        return hardware_obstacle(role, whole, self.view.spec.accelerators) is None
 
     def _facts(self, workload: Workload, missing: Sequence[Wanting]) -> list[str]:
         blocked = [wanting for wanting in missing if not self.space.has_room(wanting)]
@@ -118,14 +128,12 @@ class _Judge:
 
 
 def _first_wall(role: Role, met: Sequence[Obstacle | None], nodes: Sequence[Node]) -> str:
-    """Return the reason for a role that every node is an obstacle to: the last wall that the best node puts up."""
-    if any(wall in (Obstacle.DOWN, Obstacle.CORDONED, Obstacle.TAINT) for wall in met):
-        kept_away = [n for n, wall in zip(nodes, met, strict=True) if wall in _KEEPING_AWAY and _could_hold(role, n)]
-        if kept_away:
-            return KEPT_AWAY
+    """Return the reason for a role that no make of node can host: the last wall that the best node puts up."""
     if Obstacle.HOST in met:
         able = [n for n, wall in zip(nodes, met, strict=True) if wall is Obstacle.HOST]
         return RESOURCES if any(role.request.cpu <= node.cpu for node in able) else CPU
+    if Obstacle.GPU_MEMORY in met:
+        return NO_GPU_FREE
     if Obstacle.MECHANISM in met:
         return MECHANISM
     if (
@@ -138,22 +146,6 @@ def _first_wall(role: Role, met: Sequence[Obstacle | None], nodes: Sequence[Node
 
 
 _KEEPING_AWAY = frozenset({Obstacle.DOWN, Obstacle.CORDONED, Obstacle.TAINT})
-
-
-def _could_hold(role: Role, node: Node) -> bool:
-    """Tell whether a node's make would do for a role, cordon, taints and failures aside."""
-    request = role.request
-    if request.gpu_count and (
-        (role.accelerators and node.accelerator not in role.accelerators)
-        or node.gpus < request.gpu_count
-        or (request.share is not None and node.mechanism != "fraction")
-    ):
-        return False
-    return (
-        request.cpu <= node.cpu
-        and request.memory <= node.memory
-        and all(amount <= node.resources.get(name, 0) for name, amount in request.resources.items())
-    )
 
 
 def _open_bands(context: Context, tiers: Sequence[TierResult]) -> frozenset[int]:

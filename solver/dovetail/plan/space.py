@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from dovetail.placement import Place, Room, View, obstacle
+from dovetail.placement import Makes, Place, Room, View
 from dovetail.placement.room import share_memory
-from dovetail.plan.stranded import gpus_that_fit, host_fits, make_of, rooms_of
+from dovetail.plan.stranded import gpus_that_fit, host_fits, rooms_of
 from dovetail.spec import Node, Request, Role, Workload
 from dovetail.spec.workload import MILLI
 
@@ -28,10 +28,7 @@ class Space:
     def __init__(self, view: View) -> None:
         self.view = view
         self._rooms = dict(rooms_of(view))
-        makes: dict[object, list[Node]] = {}
-        for node in view.spec.cluster.nodes:
-            makes.setdefault(make_of(node), []).append(node)
-        self._makes = tuple(makes.values())
+        self._makes = Makes(view.spec.cluster.nodes, view.spec.accelerators)
         self._top: dict[str, int] = {}
         for replica, place in view.places.items():
             priority = view.spec.by_id[replica.workload].priority
@@ -49,8 +46,8 @@ class Space:
 
     def usable(self, workload: Workload, role: Role, closed: frozenset[str]) -> list[Node]:
         """Return the nodes that may host a role, `closed` ones left out, whatever room they have."""
-        alike = (nodes for nodes in self._makes if obstacle(workload, role, nodes[0]) is None)
-        return [node for nodes in alike for node in nodes if node.name not in closed]
+        makes = sorted(self._makes.hosting(workload, role))
+        return [node for make in makes for node in self._makes.members[make] if node.name not in closed]
 
     def free_milli(self, nodes: Sequence[Node]) -> int:
         """Return the idle milli-GPU of some nodes."""

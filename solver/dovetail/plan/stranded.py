@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from dovetail.placement import Room, View, obstacle
+from dovetail.placement import Makes, Room, View, ask_of
 from dovetail.placement.room import share_memory
-from dovetail.spec import Node, Request, Role, Spec, Toleration, Workload
+from dovetail.spec import Request, Role, Spec, Workload
 from dovetail.spec.workload import MILLI
 
 
@@ -29,15 +29,15 @@ def stranded(view: View) -> int:
     spec = view.spec
     rooms = rooms_of(view)
     classes = request_classes(spec)
-    usable: dict[object, list[Request]] = {}
+    makes = Makes(spec.cluster.nodes, spec.accelerators)
+    usable: list[list[Request]] = [[] for _ in makes.members]
+    for one in classes:
+        for make in makes.hosting(one.workload, one.role):
+            usable[make].append(one.role.request)
     total = 0
-    for node in spec.cluster.nodes:
-        if node.down or node.cordoned:
-            continue
-        key = make_of(node)
-        if key not in usable:
-            usable[key] = [c.role.request for c in classes if obstacle(c.workload, c.role, node) is None]
-        total += _stranded_on(rooms.get(node.name) or Room(node, spec.accelerators), usable[key])
+    for node, make in zip(spec.cluster.nodes, makes.of, strict=True):
+        if not node.down and not node.cordoned:
+            total += _stranded_on(rooms.get(node.name) or Room(node, spec.accelerators), usable[make])
     return total
 
 
@@ -58,21 +58,8 @@ def request_classes(spec: Spec) -> tuple[RequestClass, ...]:
     for workload in spec.workloads:
         for role in workload.roles:
             if role.request.gpu_count:
-                found.setdefault(_class_key(role, workload.tolerations), RequestClass(workload, role))
+                found.setdefault(ask_of(workload, role), RequestClass(workload, role))
     return tuple(sorted(found.values(), key=lambda c: (c.role.request.gpu_milli, c.role.request.cpu)))
-
-
-def _class_key(role: Role, tolerations: Iterable[Toleration]) -> object:
-    asked = role.request
-    amounts = (asked.cpu, asked.memory, asked.gpus, asked.share, tuple(sorted(asked.resources.items())))
-    return amounts, frozenset(role.accelerators), frozenset(tolerations)
-
-
-def make_of(node: Node) -> object:
-    """Return what decides which roles a node could host; nodes of one make are alike while they are empty."""
-    resources = tuple(sorted(node.resources.items()))
-    hardware = (node.cpu, node.memory, resources, len(node.healthy_gpus()), node.accelerator, node.mechanism)
-    return hardware, node.taints, node.cordoned, node.down
 
 
 def _stranded_on(room: Room, requests: Iterable[Request]) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dovetail.objectives import Tier, tiers_of
 from dovetail.objectives.disruption import Moves
-from dovetail.placement import obstacle
+from dovetail.placement import Makes
 from dovetail.problem.classes import NodeClass, classes_of
 from dovetail.problem.shapes import Shape, shapes_of
 from dovetail.rules import Context, Domain
@@ -73,15 +73,23 @@ class Problem:
 
     @cached_property
     def hosted(self) -> tuple[tuple[int, ...], ...]:
-        """Per class, the shapes that a node of it may newly take."""
-        return tuple(
-            tuple(
-                shape.index
-                for shape in self.shapes
-                if obstacle(shape.workload, shape.role, self.nodes[node_class.nodes[0]]) is None
-            )
-            for node_class in self.classes
-        )
+        """Per class, the shapes that a node of it may newly take; classes of one make share them."""
+        of = self.makes.of
+        return tuple(self.hosted_by_make[of[node_class.nodes[0]]] for node_class in self.classes)
+
+    @cached_property
+    def hosted_by_make(self) -> tuple[tuple[int, ...], ...]:
+        """Per make of node, the shapes that a node of it may newly take, ascending."""
+        found: list[list[int]] = [[] for _ in self.makes.members]
+        for shape in self.shapes:
+            for make in self.makes.hosting(shape.workload, shape.role):
+                found[make].append(shape.index)
+        return tuple(tuple(shapes) for shapes in found)
+
+    @cached_property
+    def makes(self) -> Makes:
+        """The nodes by make."""
+        return Makes(self.nodes, self.spec.accelerators)
 
     @cached_property
     def shapes_of_role(self) -> Mapping[tuple[str, str], int]:

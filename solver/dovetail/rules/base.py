@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 from dovetail.linear import Linear, Model
-from dovetail.placement import View
+from dovetail.placement import Makes, View
 from dovetail.spec import Node, Role, Spec, Workload
 
 Violations = Mapping[str, int]
@@ -31,6 +31,16 @@ class Scope:
     def ids(self) -> frozenset[str]:
         """Ids of the matched workloads."""
         return frozenset(workload.id for workload in self.workloads)
+
+    @cached_property
+    def makes(self) -> Makes:
+        """The cluster's nodes by make."""
+        return Makes(self.spec.cluster.nodes, self.spec.accelerators)
+
+    def hosts(self, workload: Workload) -> frozenset[str]:
+        """Return the matched nodes that may newly take a replica of a workload, whatever room they have left."""
+        hosts = self.makes.nodes_for(workload)
+        return hosts if self.nodes is None else hosts & self.nodes
 
 
 class Domain(NamedTuple):

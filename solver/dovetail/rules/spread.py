@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dovetail.linear import Linear
-from dovetail.placement import View, obstacle
+from dovetail.placement import View
 from dovetail.rules.base import Guard, Part, Scope, Violations, level_problem
 from dovetail.rules.guards import CapGuard, SkewGuard, domain_of
 from dovetail.spec import Node, Role, Spec, Workload
@@ -71,7 +71,7 @@ class Spread:
         counts = {path: who.total() for path, who in domains.items()}
         if self.max_per_domain is not None:
             return sum(max(0, count - self.max_per_domain) for count in counts.values())
-        eligible = _eligible(_hosts(view.spec, workload), scope)
+        eligible = scope.hosts(workload)
         paths = {view.spec.cluster.by_name[name].domain(self.over) for name in eligible} - {None}
         reached = [counts.get(path, 0) for path in paths if path is not None]
         return max(0, max(reached, default=0) - min(reached, default=0) - (self.max_skew or 0))
@@ -93,7 +93,7 @@ class Spread:
         by_name = scope.spec.cluster.by_name
         eligible = {}
         for workload in scope.workloads:
-            nodes = _eligible(_hosts(scope.spec, workload), scope)
+            nodes = scope.hosts(workload)
             paths = {by_name[name].domain(self.over) for name in nodes}
             eligible[workload.id] = tuple(sorted(path for path in paths if path is not None))
         return SkewGuard(scope, self.over, self.max_skew or 0, eligible)
@@ -116,14 +116,6 @@ class Spread:
         if (self.max_per_domain is None) == (self.max_skew is None):
             return "give exactly one of 'maxPerDomain' and 'maxSkew'"
         return level_problem(spec, self.over, gpu=False)
-
-
-def _hosts(spec: Spec, workload: Workload) -> frozenset[str]:
-    return frozenset(
-        node.name
-        for node in spec.cluster.nodes
-        if any(role.replicas and obstacle(workload, role, node) is None for role in workload.roles)
-    )
 
 
 def _eligible(hosts: frozenset[str], scope: Scope) -> frozenset[str]:
