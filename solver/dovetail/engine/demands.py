@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from dovetail.linear import Linear
@@ -13,21 +12,21 @@ if TYPE_CHECKING:
 
 
 def add_demands(part: PartModel) -> None:
-    """Add the rows of every shape and workload to a part."""
-    for shape in part.problem.shapes:
-        expression = part.admitted_shape(shape.index)
-        if part.model.range_of(expression)[1] > shape.demand:
-            part.model.require(expression, upper=shape.demand)
-    protected = Counter((r.workload, r.role) for r in part.context.today.protected)
-    for workload in part.spec.workloads:
+    """Add the rows of every shape and workload that a part can change."""
+    for shape in part.shapes:
+        expression = part.admitted_shape(shape)
+        if part.model.range_of(expression)[1] > part.problem.shapes[shape].demand:
+            part.model.require(expression, upper=part.problem.shapes[shape].demand)
+    for workload in part.changing(part.spec.workloads):
         if workload.id in part.problem.shapes_of_workload:
-            _add_workload(part, workload, protected)
+            _add_workload(part, workload)
 
 
-def _add_workload(part: PartModel, workload: Workload, protected: Counter[tuple[str, str]]) -> None:
+def _add_workload(part: PartModel, workload: Workload) -> None:
     for role in workload.roles:
-        if least := protected[workload.id, role.name]:
-            part.model.require(part.admitted_shape(part.problem.shapes_of_role[workload.id, role.name]), lower=least)
+        shape = part.problem.shapes_of_role.get((workload.id, role.name), -1)
+        if least := part.problem.protected[shape]:
+            part.model.require(part.admitted_shape(shape), lower=least)
         if not workload.movable:
             part.model.require(part.moved_role(workload, role), upper=0)
     if workload.atomic or workload.min_replicas > 1:
@@ -60,10 +59,8 @@ def _by_accelerator(part: PartModel, workload: Workload, roles: list[Role]) -> d
     shapes = {problem.shapes_of_role[workload.id, role.name] for role in roles}
     counts: dict[str, Linear] = {}
     for shape in sorted(shapes):
-        for node, variable in part.variables.of_shape[shape]:
+        for node, variable in part.variables.of_shape.get(shape, ()):
             counts.setdefault(problem.nodes[node].accelerator or "", Linear()).add_term(variable)
-    for node, fill in part.outside():
-        held = sum(count for slot, count in fill.slots.items() if slot.shape in shapes)
-        if held:
+        for node, held in part.held_outside(shape):
             counts.setdefault(problem.nodes[node].accelerator or "", Linear()).constant += held
     return counts

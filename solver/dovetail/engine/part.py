@@ -1,16 +1,18 @@
 """The exact model of a part of the cluster, everything outside it fixed (E3).
 
-With every node in the part it is the exact model of the whole Problem.
+With every node in the part it is the exact model of the whole Problem. Rows are made for what the part can change
+only, and what is outside enters as totals of the state, so a part costs what it holds and not what the cluster holds.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 from dovetail.engine.demands import add_demands
-from dovetail.engine.state import Fill, State
+from dovetail.engine.state import State
 from dovetail.engine.variables import Variables
 from dovetail.linear import Linear, Literal, Model
 from dovetail.objectives import TierPart
@@ -18,6 +20,8 @@ from dovetail.problem import Problem
 from dovetail.rules import Domain
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Node, Role, Spec, Workload
+
+_Contents = tuple[tuple[int, ...], Counter[int]]
 
 
 class PartModel(TierPart):
@@ -47,36 +51,44 @@ class PartModel(TierPart):
         self.free = tuple(sorted(nodes))
         self._free_set = frozenset(self.free)
         self._state = state
+        self._totals = state.totals()
         self._retained: dict[int, Linear] = {}
         self._moved: dict[int, Linear] = {}
+        self._sets: dict[int, tuple[Collection[Workload], frozenset[int]]] = {}
+        self._contents: dict[tuple[Domain, frozenset[str] | None], _Contents] = {}
         self.variables = Variables(problem, self.model, self._taken())
         for node in self.free:
             self.variables.add_node(node, state)
+        self._keeps = self._keeps_by_shape()
         if demands:
             add_demands(self)
         self._add_symmetry()
         self.debt = Linear()
         self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies(relaxed)
 
-    def outside(self) -> Iterator[tuple[int, Fill]]:
-        """Yield the nodes outside the part with what they hold."""
-        return ((node, fill) for node, fill in self._state.fills.items() if node not in self._free_set)
-
     def _taken(self) -> Counter[int]:
-        total: Counter[int] = Counter()
-        for _, fill in self.outside():
-            total.update(fill.counts())
+        total = Counter(self._totals.admitted)
+        for node in self.free:
+            total.subtract(self._state.fill(node).counts())
         return total
+
+    def _keeps_by_shape(self) -> Mapping[int, Linear]:
+        """Return, per shape that runs on the part's nodes, how many replicas stay on today's place anywhere."""
+        found: dict[int, Linear] = {}
+        for node, keeps in self.variables.keeps.items():
+            for place, variable in keeps.items():
+                kept = found.setdefault(place.shape, Linear(constant=self._totals.kept[place.shape]))
+                kept.add_term(variable)
+                kept.constant -= self._state.fill(node).kept[place]
+        return found
 
     def _add_symmetry(self) -> None:
         """Order the shared GPUs of a node, and the interchangeable nodes of the part, by load."""
         for index, flags in self.variables.shared.items():
             if not self.variables.present(index):
                 self._descending([self.variables.gpu_load(index, gpu) for gpu in sorted(flags)])
-        for node_class in self.problem.classes:
-            members = [node for node in node_class.nodes if node in self._free_set]
-            if node_class.empty:
-                self._descending([self.variables.node_load(node) for node in members])
+        for members in self.variables.twins():
+            self._descending([self.variables.node_load(node) for node in members])
 
     def _descending(self, loads: list[Linear]) -> None:
         for heavy, light in pairwise(loads):
@@ -97,38 +109,70 @@ class PartModel(TierPart):
                     self.model.require(violation, upper=excused.get(subject, 0))
         return found
 
+    # What the part can change.
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether nothing is outside."""
+        return len(self.free) == len(self.problem.nodes)
+
+    @cached_property
+    def shapes(self) -> Sequence[int]:
+        """The shapes whose replicas the part can change, ascending; all of them where it is the whole."""
+        return range(len(self.problem.shapes)) if self.whole else sorted(self.variables.of_shape)
+
+    @cached_property
+    def _changing(self) -> frozenset[str]:
+        shapes = self.problem.shapes
+        return frozenset(member.workload.id for shape in self.shapes for member in shapes[shape].members)
+
+    def changing(self, workloads: Iterable[Workload]) -> Iterable[Workload]:
+        """Return those workloads of which the part can change anything; all of them where it is the whole."""
+        return workloads if self.whole else [w for w in workloads if w.id in self._changing]
+
+    def held_outside(self, shape: int) -> Iterator[tuple[int, int]]:
+        """Yield the nodes outside the part that hold a shape, and how many replicas of it."""
+        where = self._totals.where.get(shape, {})
+        return ((node, count) for node, count in where.items() if node not in self._free_set)
+
     # What rules see.
 
     def domains(self, level: str) -> Iterable[Domain]:
         """Return the domains of a level that hold a node of this part."""
-        names = {self.problem.nodes[index].name for index in self.free}
-        return [domain for domain in self.problem.domains(level) if not names.isdisjoint(domain.nodes)]
+        return self.problem.domains_of(level, [self.problem.nodes[index].name for index in self.free])
 
-    def all_domains(self, level: str) -> Iterable[Domain]:
-        """Return every domain of a level."""
-        return self.problem.domains(level)
-
-    def count(self, workloads: Iterable[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
+    def count(self, workloads: Collection[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
         """Return how many replicas of some workloads are in a domain, on `nodes` only where given."""
         shapes = self._shapes_in(workloads)
-        total = Linear()
-        for name in domain.nodes:
-            if nodes is None or name in nodes:
-                self._count_node(total, self.problem.node_index[name], shapes, domain.gpu)
+        inside, outside = self._contents_of(domain, nodes)
+        total = Linear(constant=sum(count for shape, count in outside.items() if shape in shapes))
+        for index in inside:
+            for slot, variable in self.variables.slots[index].items():
+                if slot.shape in shapes and domain.gpu in (None, slot.gpu):
+                    total.add_term(variable)
         return total
 
-    def _count_node(self, total: Linear, index: int, shapes: frozenset[int], gpu: int | None) -> None:
-        if index in self._free_set:
-            for slot, variable in self.variables.slots[index].items():
-                if slot.shape in shapes and gpu in (None, slot.gpu):
-                    total.add_term(variable)
-        elif index in self._state.fills:
-            for slot, count in self._state.fills[index].slots.items():
-                if slot.shape in shapes and gpu in (None, slot.gpu):
-                    total.constant += count
+    def _contents_of(self, domain: Domain, nodes: frozenset[str] | None) -> _Contents:
+        """Return the part's nodes in a domain, and the replicas per shape on its other nodes."""
+        if (domain, nodes) not in self._contents:
+            indices = [self.problem.node_index[name] for name in domain.nodes if nodes is None or name in nodes]
+            outside: Counter[int] = Counter()
+            for index in indices:
+                if index not in self._free_set and index in self._state.fills:
+                    for slot, count in self._state.fills[index].slots.items():
+                        outside[slot.shape] += count if domain.gpu in (None, slot.gpu) else 0
+            self._contents[domain, nodes] = tuple(i for i in indices if i in self._free_set), outside
+        return self._contents[domain, nodes]
 
-    def _shapes_in(self, workloads: Iterable[Workload]) -> frozenset[int]:
-        """Return the shapes that workloads make up; a rule that splits a shape has not told what it distinguishes."""
+    def _shapes_in(self, workloads: Collection[Workload]) -> frozenset[int]:
+        """Return the shapes that workloads make up, worked out once per collection, as rules ask for each domain."""
+        known = self._sets.get(id(workloads))
+        if known is None:  # the collection is kept too, so that its id stays its own
+            known = self._sets[id(workloads)] = workloads, self._made_up(workloads)
+        return known[1]
+
+    def _made_up(self, workloads: Iterable[Workload]) -> frozenset[int]:
+        """Return the shapes of workloads; a rule that splits a shape has not told what it distinguishes."""
         ids = {workload.id for workload in workloads}
         shapes = {shape for i in ids for shape in self.problem.shapes_of_workload.get(i, ())}
         for shape in shapes:
@@ -136,16 +180,33 @@ class PartModel(TierPart):
                 raise AssertionError("a rule tells workloads apart that its workload_key does not distinguish")
         return frozenset(shapes)
 
+    def _placed(self, workload: Workload) -> Iterator[tuple[Node, Linear]]:
+        """Yield how many replicas of one workload are on nodes, in the part and outside; a node may come again."""
+        for shape in sorted(self._made_up([workload])):
+            for index, variable in self.variables.of_shape.get(shape, ()):
+                yield self.problem.nodes[index], Linear.of(variable)
+            for index, count in self.held_outside(shape):
+                yield self.problem.nodes[index], Linear(constant=count)
+
+    def counts(self, workload: Workload, level: str, nodes: frozenset[str] | None = None) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload are in each domain of a level, none where there is no entry."""
+        found = {domain.path: Linear() for domain in self.domains(level)}
+        for node, count in self._placed(workload):
+            path = node.domain(level)
+            if path is not None and (nodes is None or node.name in nodes):
+                found.setdefault(path, Linear()).add(count)
+        return found
+
     def admitted_shape(self, shape: int) -> Linear:
         """Return how many replicas of a shape are admitted, in the part and outside."""
-        terms = {variable: 1 for _, variable in self.variables.of_shape[shape]}
+        terms = {variable: 1 for _, variable in self.variables.of_shape.get(shape, ())}
         return Linear(terms, self.variables.taken[shape])
 
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
-        return Linear.total(self.admitted_shape(shape) for shape in sorted(self._shapes_in([workload])))
+        return Linear.total(self.admitted_shape(shape) for shape in sorted(self._made_up([workload])))
 
-    def requested(self, workloads: Iterable[Workload], resource: str) -> Linear:
+    def requested(self, workloads: Collection[Workload], resource: str) -> Linear:
         """Return how much of a resource the admitted replicas request."""
         total = Linear()
         for shape in sorted(self._shapes_in(workloads)):
@@ -156,13 +217,7 @@ class PartModel(TierPart):
 
     def misplaced(self, workload: Workload, nodes: frozenset[str]) -> Linear:
         """Return how many replicas of a workload are on `nodes`."""
-        return self.count([workload], Domain("", tuple(n for n in sorted(nodes) if n in self.problem.node_index)))
-
-    def candidates(self, workload: Workload) -> frozenset[str]:
-        """Return the nodes of the whole cluster that may newly host a replica of a workload."""
-        shapes = set(self.problem.shapes_of_workload.get(workload.id, ()))
-        classes = [c for c in self.problem.classes if not shapes.isdisjoint(self.problem.hosted[c.index])]
-        return frozenset(self.problem.nodes[n].name for c in classes for n in c.nodes)
+        return Linear.total(count for node, count in self._placed(workload) if node.name in nodes)
 
     def moved(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload move."""
@@ -189,8 +244,8 @@ class PartModel(TierPart):
         return self._retained[shape]
 
     def _least_of(self, running: int, admitted: Linear) -> Linear:
-        if self.model.range_of(admitted)[0] >= running:
-            return Linear(constant=running)
+        if admitted.is_constant or self.model.range_of(admitted)[0] >= running:
+            return Linear(constant=min(running, admitted.constant) if admitted.is_constant else running)
         variable = Linear.of(self.model.integer(0, running))
         all_stay = Literal(self.model.boolean())
         self.model.require(variable.minus(admitted), upper=0)
@@ -217,14 +272,7 @@ class PartModel(TierPart):
         return self._moved[shape]
 
     def _kept(self, shape: int) -> Linear:
-        total = Linear()
-        for _, fill in self.outside():
-            total.constant += sum(count for place, count in fill.kept.items() if place.shape == shape)
-        for keeps in self.variables.keeps.values():
-            for place, variable in keeps.items():
-                if place.shape == shape:
-                    total.add_term(variable)
-        return total
+        return self._keeps.get(shape) or Linear(constant=self._totals.kept[shape])
 
     def free_nodes(self) -> tuple[Node, ...]:
         """Return the nodes of the part."""

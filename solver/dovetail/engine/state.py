@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,6 +38,45 @@ class Fill:
         return total
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a state holds in all: replicas per shape, those that stay in place, and where each shape is."""
+
+    admitted: Counter[int] = field(default_factory=Counter)
+    kept: Counter[int] = field(default_factory=Counter)
+    where: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    def replaced(self, before: Mapping[int, Fill], after: Mapping[int, Fill]) -> Totals:
+        """Return the totals once some nodes hold something else, at the cost of what these nodes hold."""
+        found = Totals(Counter(self.admitted), Counter(self.kept), dict(self.where))
+        own: set[int] = set()
+        for node, fill in after.items():
+            found._put(node, before.get(node, _NOTHING), fill, own)
+        return found
+
+    def _put(self, node: int, old: Fill, new: Fill, own: set[int]) -> None:
+        """Replace what a node holds; `own` are the shapes whose nodes are no longer shared with other totals."""
+        counts = new.counts()
+        change = Counter(counts)
+        change.subtract(old.counts())
+        for shape, difference in change.items():
+            if difference:
+                self.admitted[shape] += difference
+                if shape not in own:
+                    own.add(shape)
+                    self.where[shape] = dict(self.where.get(shape, {}))
+                self.where[shape][node] = counts[shape]
+                if not counts[shape]:
+                    del self.where[shape][node]
+        for place, count in new.kept.items():
+            self.kept[place.shape] += count
+        for place, count in old.kept.items():
+            self.kept[place.shape] -= count
+
+
+_NOTHING = Fill()
+
+
 @dataclass(slots=True)
 class State:
     """What every node holds, by node index; never changed once made, so `known` may keep what follows from it."""
@@ -48,24 +88,24 @@ class State:
         """Return what a node holds."""
         return self.fills.get(node) or Fill()
 
+    def totals(self) -> Totals:
+        """Return what the state holds in all, not to be changed."""
+        found = self.known.get("totals")
+        if not isinstance(found, Totals):
+            found = self.known["totals"] = Totals().replaced({}, self.fills)
+        return found
+
     def admitted(self) -> Counter[int]:
         """Return the admitted replicas per shape."""
-        total: Counter[int] = Counter()
-        for fill in self.fills.values():
-            total.update(fill.counts())
-        return total
+        return +self.totals().admitted
 
     def kept(self) -> Counter[int]:
         """Return the replicas per shape that stay on today's place."""
-        total: Counter[int] = Counter()
-        for fill in self.fills.values():
-            for place, count in fill.kept.items():
-                total[place.shape] += count
-        return total
+        return +self.totals().kept
 
     def with_fills(self, fills: dict[int, Fill]) -> State:
         """Return a state with some nodes' contents replaced."""
-        return State({**self.fills, **fills})
+        return State({**self.fills, **fills}, {"totals": self.totals().replaced(self.fills, fills)})
 
 
 def slot_of(problem: Problem, place: Present) -> Slot:

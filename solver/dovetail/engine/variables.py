@@ -6,7 +6,7 @@ a keep how many of those running at a place stay exactly there.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -36,7 +36,7 @@ class Variables:
     slots: dict[int, dict[Slot, int]] = field(default_factory=dict)
     keeps: dict[int, dict[Present, int]] = field(default_factory=dict)
     shared: dict[int, dict[int, int]] = field(default_factory=dict)
-    of_shape: defaultdict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    of_shape: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
     def request(self, slot: Slot) -> Request:
         """Return what each replica in a slot asks for."""
@@ -77,7 +77,7 @@ class Variables:
             return
         variable = self.model.integer(0, max(0, most), f"x:{node.name}:{slot.shape}:{slot.gpu}")
         self.slots[index][slot] = variable
-        self.of_shape[slot.shape].append((index, variable))
+        self.of_shape.setdefault(slot.shape, []).append((index, variable))
         if here:
             stay = Linear(dict.fromkeys((self.keeps[index][place] for place in here), 1))
             self.model.require(stay.minus(Linear.of(variable)), lower=None if may_take else 0, upper=0)
@@ -127,6 +127,14 @@ class Variables:
         if self.problem.nodes[index].gpus:
             return Linear({v: self.request(slot).gpu_milli for slot, v in slots})
         return Linear({v: self.request(slot).cpu for slot, v in slots})
+
+    def twins(self) -> list[list[int]]:
+        """Return the interchangeable empty nodes among the free ones, ascending, class by class."""
+        found: dict[int, list[int]] = {}
+        for index in self.slots:
+            if self.problem.classes[self.problem.class_of[index]].empty:
+                found.setdefault(self.problem.class_of[index], []).append(index)
+        return [found[position] for position in sorted(found)]
 
     def fills(self, values: list[int]) -> dict[int, Fill]:
         """Return what the free nodes hold in a solution."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,8 +13,8 @@ from dovetail.rules import Context
 from dovetail.spec import Role, Spec, Workload
 
 
-def _roles(spec: Spec, band: int, *, gpu: bool) -> Iterator[tuple[Workload, Role]]:
-    for workload in spec.workloads:
+def _roles(spec: Spec, workloads: Iterable[Workload], band: int, *, gpu: bool) -> Iterator[tuple[Workload, Role]]:
+    for workload in workloads:
         if spec.band_of(workload) == band:
             for role in workload.roles:
                 if bool(role.request.gpu_count) == gpu:
@@ -44,7 +44,7 @@ class Admitted:
 
     def encode(self, part: TierPart) -> Linear:
         """Return the sum of value times admitted replicas."""
-        return part.worth(_roles(part.spec, self.band, gpu=self.gpu))
+        return part.worth(_roles(part.spec, part.changing(part.spec.workloads), self.band, gpu=self.gpu))
 
     def measure(self, view: View, context: Context) -> int:
         """Add up the values of the admitted replicas."""
@@ -58,7 +58,9 @@ class Admitted:
 
     def limit(self, context: Context) -> int:
         """Return the value of everything that asks."""
-        return sum(r.value * r.replicas for _, r in _roles(context.spec, self.band, gpu=self.gpu))
+        return sum(
+            r.value * r.replicas for _, r in _roles(context.spec, context.spec.workloads, self.band, gpu=self.gpu)
+        )
 
     def needs_current(self, spec: Spec) -> bool:
         """Count from the finished placement alone."""
@@ -89,7 +91,7 @@ class Retained:
         """Return the sum of value times running replicas that stay."""
         running = {replica.workload for replica in part.context.today.preemptible}
         total = Linear()
-        for workload in part.spec.workloads:
+        for workload in part.changing(part.spec.workloads):
             if workload.id in running and part.spec.band_of(workload) == self.band:
                 for role in workload.roles:
                     total.add(part.retained(workload, role), max(1, role.value))

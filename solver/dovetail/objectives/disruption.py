@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,7 +27,7 @@ class Evicted:
     def encode(self, part: TierPart) -> Linear:
         """Return the number of workloads with an evicted replica."""
         total = Linear()
-        for workload in part.spec.workloads:
+        for workload in part.changing(part.spec.workloads):
             gone = Linear.total(part.evicted(workload, role) for role in workload.roles)
             if part.model.range_of(gone)[1] > 0:
                 total.add_term(part.model.at_least_one(gone).variable)
@@ -65,14 +65,16 @@ class GpuTimeLost:
     def encode(self, part: TierPart) -> Linear:
         """Return the milli-GPU seconds lost."""
         total = Linear(constant=self.limit(part.context))
-        for workload, running in _at_stake(part.context):
+        for workload, running in _at_stake(part.context, part.changing(part.spec.workloads)):
             encode = _atomic_loss if workload.atomic else _replica_loss
             total.add(encode(part, workload, running))
         return total
 
     def measure(self, view: View, context: Context) -> int:
         """Add up the milli-GPU seconds lost."""
-        by_plan = sum(_measured_loss(view, workload, running) for workload, running in _at_stake(context))
+        by_plan = sum(
+            _measured_loss(view, workload, running) for workload, running in _at_stake(context, view.spec.workloads)
+        )
         return self.limit(context) + by_plan
 
     def limit(self, context: Context) -> int:
@@ -82,7 +84,7 @@ class GpuTimeLost:
         for replica in context.today.lost:
             role = spec.by_id[replica.workload].by_role[replica.role]
             gone[replica.workload] = gone.get(replica.workload, 0) + role.request.gpu_milli
-        for workload, running in _running(context).items():
+        for workload, running in context.running.items():
             if workload in gone and spec.by_id[workload].atomic:
                 gone[workload] += _gpu_milli(spec.by_id[workload], running)
         return sum(gpu * lost_seconds(spec, spec.by_id[workload], moved=False) for workload, gpu in gone.items())
@@ -105,7 +107,7 @@ class Moves:
 
     def encode(self, part: TierPart) -> Linear:
         """Return the number of moves."""
-        return Linear.total(part.moved(workload) for workload in part.spec.workloads)
+        return Linear.total(part.moved(workload) for workload in part.changing(part.spec.workloads))
 
     def measure(self, view: View, context: Context) -> int:
         """Count the moves."""
@@ -129,32 +131,22 @@ def lost_seconds(spec: Spec, workload: Workload, *, moved: bool) -> int:
     return -(-(lost + (workload.restart if moved else 0)) // 1000)
 
 
-def _running(context: Context) -> dict[str, dict[str, int]]:
-    """Return, per workload and role, how many replicas have a place that stands today."""
-    found: dict[str, dict[str, int]] = {}
-    for replica in context.today.places:
-        roles = found.setdefault(replica.workload, {})
-        roles[replica.role] = roles.get(replica.role, 0) + 1
-    return found
-
-
-def _at_stake(context: Context) -> Iterator[tuple[Workload, dict[str, int]]]:
-    """Yield the running workloads whose work a plan can still lose, with their running replicas by role.
+def _at_stake(context: Context, workloads: Iterable[Workload]) -> Iterator[tuple[Workload, Mapping[str, int]]]:
+    """Yield those workloads whose running work a plan can still lose, with their running replicas by role.
 
     An atomic workload that lost a place has lost its work already, whatever becomes of the rest.
     """
     hit = {replica.workload for replica in context.today.lost}
-    for workload_id, running in _running(context).items():
-        workload = context.spec.by_id[workload_id]
-        if not (workload.atomic and workload_id in hit):
-            yield workload, running
+    for workload in workloads:
+        if workload.id in context.running and not (workload.atomic and workload.id in hit):
+            yield workload, context.running[workload.id]
 
 
-def _gpu_milli(workload: Workload, running: dict[str, int]) -> int:
+def _gpu_milli(workload: Workload, running: Mapping[str, int]) -> int:
     return sum(role.request.gpu_milli * running.get(role.name, 0) for role in workload.roles)
 
 
-def _replica_loss(part: TierPart, workload: Workload, running: dict[str, int]) -> Linear:
+def _replica_loss(part: TierPart, workload: Workload, running: Mapping[str, int]) -> Linear:
     by_move = lost_seconds(part.spec, workload, moved=True)
     by_eviction = lost_seconds(part.spec, workload, moved=False)
     total = Linear()
@@ -165,7 +157,7 @@ def _replica_loss(part: TierPart, workload: Workload, running: dict[str, int]) -
     return total
 
 
-def _atomic_loss(part: TierPart, workload: Workload, running: dict[str, int]) -> Linear:
+def _atomic_loss(part: TierPart, workload: Workload, running: Mapping[str, int]) -> Linear:
     gpu = _gpu_milli(workload, running)
     here = sum(running.values())
     gone = Linear(constant=here).minus(Linear.total(part.retained(workload, role) for role in workload.roles))
@@ -177,7 +169,7 @@ def _atomic_loss(part: TierPart, workload: Workload, running: dict[str, int]) ->
     return total
 
 
-def _measured_loss(view: View, workload: Workload, running: dict[str, int]) -> int:
+def _measured_loss(view: View, workload: Workload, running: Mapping[str, int]) -> int:
     moved = view.moved(workload)
     gone = [replica for replica in view.evicted(workload) if replica in view.today.places]
     if workload.atomic:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -119,6 +119,11 @@ class Problem:
         return Counter(self.shapes_of_role[r.workload, r.role] for r in self.context.today.lost)
 
     @cached_property
+    def protected(self) -> Counter[int]:
+        """Per shape, how many replicas must stay admitted (S5.3)."""
+        return Counter(self.shapes_of_role[r.workload, r.role] for r in self.context.today.protected)
+
+    @cached_property
     def _domains(self) -> dict[str, tuple[Domain, ...]]:
         return {}
 
@@ -127,6 +132,22 @@ class Problem:
         if level not in self._domains:
             self._domains[level] = tuple(self._gpu_domains() if level == GPU_LEVEL else self._node_domains(level))
         return self._domains[level]
+
+    @cached_property
+    def _positions(self) -> dict[str, Mapping[str, Sequence[int]]]:
+        return {}
+
+    def domains_of(self, level: str, nodes: Iterable[str]) -> list[Domain]:
+        """Return the domains of a level that hold any of some nodes, in the order of `domains`."""
+        domains = self.domains(level)
+        if level not in self._positions:
+            found: dict[str, list[int]] = {}
+            for position, domain in enumerate(domains):
+                for name in domain.nodes:
+                    found.setdefault(name, []).append(position)
+            self._positions[level] = found
+        table = self._positions[level]
+        return [domains[i] for i in sorted({i for name in nodes for i in table.get(name, ())})]
 
     def _gpu_domains(self) -> list[Domain]:
         return [Domain(f"{n.name}/{gpu}", (n.name,), gpu) for n in self.nodes for gpu in n.healthy_gpus()]

@@ -29,7 +29,7 @@ class Admission:
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return each matched workload's replicas that are not admitted."""
-        return {w.id: Linear(constant=w.replicas).minus(part.admitted(w)) for w in scope.workloads}
+        return {w.id: Linear(constant=w.replicas).minus(part.admitted(w)) for w in part.changing(scope.workloads)}
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Count each matched workload's replicas that are not admitted."""

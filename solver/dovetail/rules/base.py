@@ -6,7 +6,7 @@ Both halves speak of the same *subjects* (domains, workloads, quota groups) and 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
@@ -42,6 +42,19 @@ class Scope:
         hosts = self.makes.nodes_for(workload)
         return hosts if self.nodes is None else hosts & self.nodes
 
+    @cached_property
+    def _reached(self) -> dict[tuple[frozenset[str], str], tuple[str, ...]]:
+        return {}
+
+    def reach(self, workload: Workload, level: str) -> tuple[str, ...]:
+        """Return the paths of the domains of a level that hold any of a workload's `hosts`, sorted."""
+        key = self.makes.nodes_for(workload), level
+        if key not in self._reached:
+            by_name = self.spec.cluster.by_name
+            paths = {by_name[name].domain(level) for name in self.hosts(workload)}
+            self._reached[key] = tuple(sorted(path for path in paths if path is not None))
+        return self._reached[key]
+
 
 class Domain(NamedTuple):
     """A domain as a model sees it: its subject name, its nodes, and the GPU index for the level `gpu`."""
@@ -61,19 +74,31 @@ class Part(Protocol):
     spec: Spec
     model: Model
 
+    def changing(self, workloads: Iterable[Workload]) -> Iterable[Workload]:
+        """Return those workloads of which the part can change anything; all of them where it is the whole.
+
+        The expressions of the others are constants, which a violation of their own need not tell.
+        """
+
     def domains(self, level: str) -> Iterable[Domain]:
         """Return the domains of a level (`gpu` included) that hold a node of this part."""
 
-    def all_domains(self, level: str) -> Iterable[Domain]:
-        """Return every domain of a level, those outside the part included (their counts are constants)."""
+    def count(self, workloads: Collection[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
+        """Return how many replicas of some workloads are in a domain, on `nodes` only where given.
 
-    def count(self, workloads: Iterable[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
-        """Return how many replicas of some workloads are in a domain, on `nodes` only where given."""
+        What a collection makes up is worked out once: ask for every domain with the same one, left as it is.
+        """
+
+    def counts(self, workload: Workload, level: str, nodes: frozenset[str] | None = None) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload are in each domain of a level, on `nodes` only where given.
+
+        A domain outside the part that holds none has no entry.
+        """
 
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
 
-    def requested(self, workloads: Iterable[Workload], resource: str) -> Linear:
+    def requested(self, workloads: Collection[Workload], resource: str) -> Linear:
         """Return how much of a resource the admitted replicas request: `gpus` (milli), `cpu`, `memory` or a name."""
 
     def moved(self, workload: Workload) -> Linear:
@@ -81,9 +106,6 @@ class Part(Protocol):
 
     def misplaced(self, workload: Workload, nodes: frozenset[str]) -> Linear:
         """Return how many replicas of a workload are on `nodes`."""
-
-    def candidates(self, workload: Workload) -> frozenset[str]:
-        """Return the nodes of the whole cluster that may host a replica of a workload."""
 
 
 class Guard(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from dovetail.placement import Places, Today, View, judge
 from dovetail.rules.base import Scope, Violations
@@ -19,6 +20,15 @@ class Context:
     today: Today
     scopes: Mapping[str, Scope]
     tolerated: Mapping[str, Violations]
+
+    @cached_property
+    def running(self) -> Mapping[str, Mapping[str, int]]:
+        """Per workload and role, how many replicas have a place that stands today."""
+        found: dict[str, dict[str, int]] = {}
+        for replica in self.today.places:
+            roles = found.setdefault(replica.workload, {})
+            roles[replica.role] = roles.get(replica.role, 0) + 1
+        return found
 
     def view(self, places: Places) -> View:
         """Return the view of a finished placement."""

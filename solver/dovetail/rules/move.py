@@ -32,10 +32,9 @@ class Move:
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the moves above the budget, or each workload's moves."""
-        moved = {workload.id: part.moved(workload) for workload in scope.workloads}
         if self.never:
-            return moved
-        above = Linear.total(moved.values()).plus(-(self.max_moves or 0))
+            return {workload.id: part.moved(workload) for workload in part.changing(scope.workloads)}
+        above = Linear.total(part.moved(workload) for workload in scope.workloads).plus(-(self.max_moves or 0))
         return {scope.policy: part.model.positive_part(above)}
 
     def check(self, view: View, scope: Scope) -> Violations:

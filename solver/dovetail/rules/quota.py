@@ -37,6 +37,7 @@ class Quota:
         return {
             f"{group}/{resource}": part.model.positive_part(part.requested(members, resource).plus(-limit))
             for group, members in grouped(scope.workloads, self.per, self.label).items()
+            if any(True for _ in part.changing(members))
             for resource, limit in self.limits
         }
 

@@ -31,7 +31,7 @@ class _NodeChoice:
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the replicas of each matched workload on closed nodes."""
         closed = self.closed_nodes(scope)
-        return {workload.id: part.misplaced(workload, closed) for workload in scope.workloads}
+        return {workload.id: part.misplaced(workload, closed) for workload in part.changing(scope.workloads)}
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Count the replicas of each matched workload on closed nodes."""

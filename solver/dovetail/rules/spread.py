@@ -35,24 +35,27 @@ class Spread:
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the excess of each matched workload, as far as the part's domains tell it."""
         encode = self._encode_skew if self.max_skew is not None else self._encode_excess
-        return {workload.id: encode(part, workload, scope) for workload in scope.workloads}
+        return {workload.id: encode(part, workload, scope) for workload in part.changing(scope.workloads)}
 
     def _encode_excess(self, part: Part, workload: Workload, scope: Scope) -> Linear:
         limit = self.max_per_domain or 0
-        return Linear.total(
-            part.model.positive_part(part.count([workload], domain, scope.nodes).plus(-limit))
-            for domain in part.all_domains(self.over)
-        )
+        counts = part.counts(workload, self.over, scope.nodes)
+        return Linear.total(part.model.positive_part(count.plus(-limit)) for count in counts.values())
 
     def _encode_skew(self, part: Part, workload: Workload, scope: Scope) -> Linear:
-        eligible = _eligible(part.candidates(workload), scope)
-        counts = [
-            part.count([workload], domain, scope.nodes)
-            for domain in part.all_domains(self.over)
-            if not eligible.isdisjoint(domain.nodes)
-        ]
-        if len(counts) < 2:
+        eligible = scope.reach(workload, self.over)
+        if len(eligible) < 2:
             return Linear()
+        found = part.counts(workload, self.over, scope.nodes)
+        counts = [found[path] for path in eligible if path in found]
+        # Of what is fixed only the fullest and the emptiest domain matter; those without entry are empty.
+        fixed = {count.constant for count in counts if count.is_constant}
+        fixed |= {0} if len(counts) < len(eligible) else set()
+        counts = [count for count in counts if not count.is_constant]
+        counts += [Linear(constant=end) for end in sorted({min(fixed), max(fixed)})] if fixed else []
+        return self._skew_of(part, counts)
+
+    def _skew_of(self, part: Part, counts: list[Linear]) -> Linear:
         ends = [part.model.range_of(count) for count in counts]
         low = part.model.integer(min(e[0] for e in ends), max(e[1] for e in ends))
         high = part.model.integer(min(e[0] for e in ends), max(e[1] for e in ends))
@@ -71,9 +74,7 @@ class Spread:
         counts = {path: who.total() for path, who in domains.items()}
         if self.max_per_domain is not None:
             return sum(max(0, count - self.max_per_domain) for count in counts.values())
-        eligible = scope.hosts(workload)
-        paths = {view.spec.cluster.by_name[name].domain(self.over) for name in eligible} - {None}
-        reached = [counts.get(path, 0) for path in paths if path is not None]
+        reached = [counts.get(path, 0) for path in scope.reach(workload, self.over)]
         return max(0, max(reached, default=0) - min(reached, default=0) - (self.max_skew or 0))
 
     def guard(self, scope: Scope) -> Guard | None:
@@ -90,12 +91,7 @@ class Spread:
         return CapGuard(amounts, lambda key: limit)
 
     def _skew_guard(self, scope: Scope) -> Guard:
-        by_name = scope.spec.cluster.by_name
-        eligible = {}
-        for workload in scope.workloads:
-            nodes = scope.hosts(workload)
-            paths = {by_name[name].domain(self.over) for name in nodes}
-            eligible[workload.id] = tuple(sorted(path for path in paths if path is not None))
+        eligible = {workload.id: scope.reach(workload, self.over) for workload in scope.workloads}
         return SkewGuard(scope, self.over, self.max_skew or 0, eligible)
 
     def closed_nodes(self, scope: Scope) -> frozenset[str]:
@@ -116,7 +112,3 @@ class Spread:
         if (self.max_per_domain is None) == (self.max_skew is None):
             return "give exactly one of 'maxPerDomain' and 'maxSkew'"
         return level_problem(spec, self.over, gpu=False)
-
-
-def _eligible(hosts: frozenset[str], scope: Scope) -> frozenset[str]:
-    return hosts if scope.nodes is None else hosts & scope.nodes
