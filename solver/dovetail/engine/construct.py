@@ -6,7 +6,7 @@ mixture of shapes (a mixture leaves fewer odd remainders than any sorted order),
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -19,6 +19,9 @@ from dovetail.placement import Place, Places
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.spec import ReplicaId, Workload
+
+Put = tuple[int, int, tuple[int, ...]]  # node, shape, GPUs
+Choices = list[frozenset[str] | None]  # accelerators that may be used together, one set after the other; None: all
 
 
 def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = None) -> State:
@@ -34,7 +37,7 @@ def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = 
     outlooks = Outlooks(field)
     for band in problem.spec.bands:
         waiting = [s for s in problem.shapes if problem.spec.band_of(s.workload) == band]
-        for batch in _batches(problem, waiting, field.admitted):
+        for batch in _batches(field, waiting):
             if stop:
                 return field.state()
             _place_batch(outlooks, batch)
@@ -49,60 +52,67 @@ def _follow(field: Field, replica: ReplicaId, place: Place) -> None:
     if shape is None or index is None or replica in problem.context.today.places:
         return
     form = problem.shapes[shape]
-    if form.workload.atomic or form.workload.min_replicas > 1 or field.admitted[shape] >= form.demand:
+    if form.workload.atomic or form.workload.min_replicas > 1 or field.wanted(shape) <= 0:
         return
     gpu = place.gpus[0] if form.request.share and place.gpus else None
     if field.room_on(index, form, place.gpus) and not field.blocked(index, shape, gpu):
         field.put(index, shape, place.gpus)
 
 
-def _batches(problem: Problem, shapes: list[Shape], admitted: Counter[int]) -> Iterator[list[int]]:
+def _batches(field: Field, shapes: list[Shape]) -> Iterator[list[int]]:
     """Yield lists of shape indices, one per replica, that stand or fall together."""
     joint: dict[str, list[int]] = defaultdict(list)
     single: list[Shape] = []
     for shape in shapes:
-        least = max(shape.workload.min_replicas, shape.workload.replicas if shape.workload.atomic else 0)
-        if least > 1:
-            joint[shape.workload.id] += [shape.index] * (shape.demand - admitted[shape.index])
+        if max(shape.workload.min_replicas, shape.workload.replicas if shape.workload.atomic else 0) > 1:
+            joint[shape.workload.id] += [shape.index] * field.wanted(shape.index)
         else:
             single.append(shape)
-    weight = {w: sum(problem.shapes[s].request.gpu_milli for s in batch) for w, batch in joint.items()}
+    weight = {w: sum(field.problem.shapes[s].request.gpu_milli for s in batch) for w, batch in joint.items()}
     for workload in sorted(joint, key=lambda w: (-weight[w], w)):
         yield joint[workload]
     for gpu in (True, False):
-        part = [s for s in single if bool(s.request.gpu_count) == gpu]
-        yield from ([index] for index in _mixture(part, admitted))
+        yield from ([index] for index in _mixture(field, [s for s in single if bool(s.request.gpu_count) == gpu]))
 
 
-def _mixture(shapes: list[Shape], admitted: Counter[int]) -> Iterable[int]:
+def _mixture(field: Field, shapes: list[Shape]) -> Iterable[int]:
     """Return shape indices, one per waiting replica, each shape spread evenly over the sequence."""
     keys = []
     for shape in shapes:
-        waiting = shape.demand - admitted[shape.index]
+        waiting = field.wanted(shape.index)
         keys += [((position + 0.5) / waiting, shape.index) for position in range(waiting)]
     return [index for _, index in sorted(keys)]
 
 
 def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
     """Place replicas; where they need each other and too few fit, take them all off again."""
-    field = outlooks.field
-    done: list[tuple[int, int, tuple[int, ...]]] = []
     if not batch:
         return
+    field = outlooks.field
     workload = field.problem.shapes[batch[0]].workload
-    for models in _accelerator_choices(field, workload):
-        for shape in batch:
+    done: list[Put] = []
+    for part, models in _parts(field, workload, batch):
+        done += _place_part(outlooks, part, models, whole=workload.atomic)
+    if not _enough(field, workload):
+        outlooks.undo(batch, done)
+
+
+def _place_part(outlooks: Outlooks, part: list[int], choices: Choices, *, whole: bool) -> list[Put]:
+    """Place what fits of some replicas; where only the `whole` will do, with the first models that do for all."""
+    put: list[Put] = []
+    for models in choices:
+        for shape in part:
             found = outlooks.best(shape, models)
             if found is not None:
-                field.put(found[0], shape, found[1])
-                done.append((found[0], shape, found[1]))
-            elif workload.atomic:
+                outlooks.field.put(found[0], shape, found[1])
+                put.append((found[0], shape, found[1]))
+            elif whole:
                 break
-        if _enough(field, workload):
-            return
-        for index, shape, gpus in reversed(done):
-            field.undo(index, shape, gpus)
-        done.clear()
+        if not whole or len(put) == len(part):
+            break
+        outlooks.undo(part, put)
+        put = []
+    return put
 
 
 def _enough(field: Field, workload: Workload) -> bool:
@@ -113,18 +123,36 @@ def _enough(field: Field, workload: Workload) -> bool:
     return admitted >= (workload.replicas if workload.atomic else workload.min_replicas)
 
 
-def _accelerator_choices(field: Field, workload: Workload) -> list[frozenset[str] | None]:
-    """Return the accelerator sets to try; one at a time for a gang that must not mix them (S2.4)."""
-    if not workload.atomic or workload.mix == "any" or not any(r.request.gpu_count for r in workload.roles):
+def _parts(field: Field, workload: Workload, batch: list[int]) -> list[tuple[list[int], Choices]]:
+    """Return a batch cut up into what may not mix accelerators (S2.4), each part with the models to try.
+
+    The roles with least choice come first, so that the others do not take their places.
+    """
+    if not workload.atomic or workload.mix == "any":
+        return [(batch, [None])]
+    if workload.mix == "none":
+        return [(batch, _choices(field, field.problem.shapes_of_workload[workload.id]))]
+    roles = [([shape] * batch.count(shape), _choices(field, (shape,))) for shape in dict.fromkeys(batch)]
+    return sorted(roles, key=lambda role: len(role[1]))
+
+
+def _choices(field: Field, shapes: tuple[int, ...]) -> Choices:
+    """Return the models to try for shapes that may not mix: the one they have, or each that might do."""
+    problem = field.problem
+    users = {shape for shape in shapes if problem.shapes[shape].request.gpu_count}
+    if not users:
         return [None]
-    held = {
-        field.problem.nodes[index].accelerator or ""
-        for index, fill in field.fills.items()
-        for slot, count in fill.slots.items()
-        if count and field.problem.shapes[slot.shape].workload.id == workload.id
-    }
-    models = sorted(held or {node.accelerator for node in field.problem.nodes if node.accelerator})
-    return [frozenset([model]) for model in models]
+    if any(field.admitted[shape] for shape in users):
+        nodes = [
+            problem.nodes[index]
+            for index, fill in field.fills.items()
+            if any(count and slot.shape in users for slot, count in fill.slots.items())
+        ]
+    else:
+        forms = [problem.shapes[shape] for shape in users]
+        makes = frozenset[int]().union(*(problem.makes.hosting(form.workload, form.role) for form in forms))
+        nodes = [problem.makes.members[make][0] for make in makes]
+    return [frozenset([model]) for model in sorted({node.accelerator for node in nodes if node.accelerator})]
 
 
 class Outlooks:
@@ -142,8 +170,11 @@ class Outlooks:
         if shape not in self._of:
             self._of[shape] = Outlook(self.field, self._gradient, form)
         limited = models is not None and form.request.gpu_count
-        accepted = np.isin(self._models, sorted(models)) if limited and models else None
-        for index, gpus in self._of[shape].places(accepted):
-            if not self.field.blocked(index, shape, gpus[0] if form.request.share else None):
-                return index, gpus
-        return None
+        return self._of[shape].best(np.isin(self._models, sorted(models)) if limited and models else None)
+
+    def undo(self, asked: list[int], puts: list[Put]) -> None:
+        """Take off what was put last; what shapes that were not asked since then remember is as true as before."""
+        for index, shape, gpus in reversed(puts):
+            self.field.undo(index, shape, gpus)
+        for shape in set(asked) & self._of.keys():
+            self._of[shape].reopen()

@@ -38,14 +38,35 @@ class Field:
             self.gpus[index, healthy] = MILLI
             self.vram[index, healthy] = MILLI * self.card[index]
         self.hosts = np.zeros((len(problem.shapes), len(nodes)), dtype=bool)
-        for node_class in problem.classes:
-            self.hosts[np.ix_(problem.hosted[node_class.index], node_class.nodes)] = True
+        makes = np.array(problem.makes.of, dtype=np.int64)
+        for make, shapes in enumerate(problem.hosted_by_make):
+            self.hosts[np.ix_(np.array(shapes, dtype=np.int64), np.flatnonzero(makes == make))] = True
+        self._close_nodes()
         self.fills: dict[int, Fill] = {}
         self.admitted: Counter[int] = Counter()
         self.guards = _guards(problem)
+        self.by_gpu = any(guard.by_gpu for guard in self.guards)
+        self._settled = _settled(problem, state)
         self.touched: list[int] = []
         for index, fill in state.fills.items():
             self._adopt(index, fill)
+
+    def _close_nodes(self) -> None:
+        """Take the nodes that hard policies close to workloads off their hosts."""
+        index = self.problem.node_index
+        for policy in self.problem.spec.policies:
+            scope = self.problem.context.scopes[policy.name]
+            if policy.enforcement.kind == "hard" and (closed := policy.rule.closed_nodes(scope)):
+                nodes = [index[name] for name in closed if name in index]
+                shapes = [s.index for s in self.problem.shapes if s.workload.id in scope.ids]
+                self.hosts[np.ix_(shapes, nodes)] = False
+
+    def wanted(self, shape: int) -> int:
+        """Return how many more replicas of a shape may join.
+
+        Where some that may not move were evicted, none may: nothing tells who would come back, and where.
+        """
+        return 0 if shape in self._settled else self.problem.shapes[shape].demand - self.admitted[shape]
 
     def _adopt(self, index: int, fill: Fill) -> None:
         """Take over what a state holds on a node; whole-GPU replicas that stay keep their GPU indices."""
@@ -100,6 +121,16 @@ class Field:
         node = self.problem.nodes[index]
         return any(guard.blocks(member.workload, member.role, node, gpu) for guard in self.guards)
 
+    def barred(self, shape: int) -> bool:
+        """Tell whether a hard rule keeps a replica off every place."""
+        member = self.problem.shapes[shape].members[0]
+        return any(guard.bars(member.workload, member.role) for guard in self.guards)
+
+    def opened(self, shape: int) -> int:
+        """Return a number that changes whenever places that were blocked may have opened, undoing aside."""
+        workload = self.problem.shapes[shape].members[0].workload
+        return sum(guard.opened(workload) for guard in self.guards)
+
     def fits_host(self, shape: Shape, nodes: Ints) -> Bools:
         """Tell for some nodes whether CPU, memory and resources are left for a replica."""
         request = shape.request
@@ -118,7 +149,8 @@ class Field:
     def room_on(self, index: int, shape: Shape, gpus: tuple[int, ...]) -> bool:
         """Tell whether a node, on given GPUs, has room for a replica."""
         fits = self.hosts[shape.index, index] and self.fits_host(shape, np.array([index]))[0]
-        if not fits or len(gpus) != shape.request.gpu_count or any(gpu >= self.gpus.shape[1] for gpu in gpus):
+        sound = len(set(gpus)) == len(gpus) == shape.request.gpu_count
+        if not fits or not sound or not all(0 <= gpu < self.gpus.shape[1] for gpu in gpus):
             return False
         if shape.request.share is None:
             return all(self.gpus[index, gpu] == MILLI for gpu in gpus)
@@ -133,6 +165,16 @@ class Field:
 
 def _card(problem: Problem, node: Node) -> int:
     return problem.spec.accelerators[node.accelerator].memory if node.accelerator else 0
+
+
+def _settled(problem: Problem, state: State) -> frozenset[int]:
+    """Return the shapes that may not move and of which some running replicas do not stay."""
+    kept = state.kept()
+    return frozenset(
+        shape.index
+        for shape in problem.shapes
+        if not shape.workload.movable and kept[shape.index] < problem.running[shape.index]
+    )
 
 
 def _guards(problem: Problem) -> list[Guard]:

@@ -33,39 +33,68 @@ class Outlook:
         self._score = np.full(len(self._nodes), np.inf)
         self._left = np.zeros(len(self._nodes), dtype=np.int64)
         self._gpu = np.full(len(self._nodes), -1, dtype=np.int64)
+        self._closed = np.zeros(len(self._nodes), dtype=bool)
+        self._spent = False
+        self._opened = field.opened(shape.index)
         self._seen = len(field.touched)
         self._rescore(np.arange(len(self._nodes)))
 
-    def places(self, accepted: Bools | None) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Yield node and GPUs for one replica, best first; `accepted` limits the nodes, by index."""
+    def best(self, accepted: Bools | None) -> tuple[int, tuple[int, ...]] | None:
+        """Return node and GPUs where a replica spoils least and no hard rule bars it, None if there are none.
+
+        `accepted` limits the nodes, by index. Nodes that rules block are remembered, and so is that there was no
+        place at all: capacity only shrinks, until something is undone or a rule opens places again.
+        """
+        index = self._shape.index
+        if self._field.barred(index):
+            return None
+        if (opened := self._field.opened(index)) != self._opened:
+            self._opened = opened
+            self.reopen()
+        if self._spent:
+            return None
         self._refresh()
-        score = self._score if accepted is None else np.where(accepted[self._nodes], self._score, np.inf)
-        if not self._field.guards:
-            found = self._first(score)
-            if found is not None:
-                yield found
+        score = np.where(self._closed, np.inf, self._score) if self._field.guards else self._score
+        if accepted is not None:
+            score = np.where(accepted[self._nodes], score, np.inf)
+        for position in self._ranked(score):
+            gpus = self._open_gpus(position)
+            if gpus is not None:
+                return int(self._nodes[position]), gpus
+            self._closed[position] = True
+        self._spent = accepted is None
+        return None
+
+    def reopen(self) -> None:
+        """Forget which places were blocked: something was undone."""
+        self._closed[:] = False
+        self._spent = False
+
+    def _ranked(self, score: Floats) -> Iterator[int]:
+        """Yield positions by score; the whole order is worked out only where the first one will not do."""
+        if not len(score) or np.isinf(least := score.min()):
             return
-        for position in np.lexsort((self._left, score)):
+        ties = np.flatnonzero(score == least)
+        yield int(ties[np.argmin(self._left[ties])])
+        for position in np.lexsort((self._left, score))[1:]:
             if np.isinf(score[position]):
                 return
-            yield from self._places_on(int(self._nodes[position]))
+            yield int(position)
 
-    def _first(self, score: Floats) -> tuple[int, tuple[int, ...]] | None:
-        if not len(score) or np.isinf(least := score.min()):
-            return None
-        ties = np.flatnonzero(score == least)
-        position = ties[np.argmin(self._left[ties])]
-        node = int(self._nodes[position])
-        return node, (int(self._gpu[position]),) if self._shape.request.share else self._whole(node)
-
-    def _places_on(self, node: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Yield the places of one node, best first; rules may bar some of its GPUs."""
+    def _open_gpus(self, position: int) -> tuple[int, ...] | None:
+        """Return the best GPUs of a node that no hard rule bars, None where it bars all."""
+        node, index = int(self._nodes[position]), self._shape.index
         if not self._shape.request.share:
-            yield node, self._whole(node)
-            return
-        _, gpus, score, left = self._share_scores(np.array([node]))
-        for position in np.lexsort((gpus, left, score)):
-            yield node, (int(gpus[position]),)
+            return None if self._field.blocked(node, index, None) else self._whole(node)
+        best = int(self._gpu[position])
+        if not self._field.blocked(node, index, best):
+            return (best,)
+        if self._field.by_gpu:
+            _, gpus, score, left = self._share_scores(np.array([node]))
+            for other in gpus[np.lexsort((gpus, left, score))]:
+                if not self._field.blocked(node, index, int(other)):
+                    return (int(other),)
+        return None
 
     def _whole(self, node: int) -> tuple[int, ...]:
         free = np.flatnonzero(self._field.gpus[node] == MILLI)[: self._shape.request.gpus]

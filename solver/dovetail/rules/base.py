@@ -109,7 +109,20 @@ class Part(Protocol):
 
 
 class Guard(Protocol):
-    """A running account by which a construction tells whether one more replica would raise a rule's violation."""
+    """A running account by which a construction tells whether one more replica would raise a rule's violation.
+
+    What is blocked for a workload stays blocked until replicas are counted out, or `opened` changes.
+    """
+
+    @property
+    def by_gpu(self) -> bool:
+        """Whether one GPU of a node may be blocked and another not."""
+
+    def bars(self, workload: Workload, role: Role) -> bool:
+        """Tell whether a replica would be blocked wherever it went, as far as that is plain without a place."""
+
+    def opened(self, workload: Workload) -> int:
+        """Return a number that changes whenever places that were blocked for a workload may have opened."""
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Tell whether adding a replica (a share: on GPU `gpu`) would raise the violation of any subject."""
@@ -153,7 +166,7 @@ class Rule(Protocol):
         """Return per subject the violation of a finished placement; subjects without violation may be left out."""
 
     def guard(self, scope: Scope) -> Guard | None:
-        """Return an empty account for constructions, None where adding a replica never breaks the rule."""
+        """Return an empty account for constructions, None where adding a replica breaks it on closed nodes only."""
 
     def closed_nodes(self, scope: Scope) -> frozenset[str]:
         """Return the nodes that matched workloads may not run on, whatever else runs anywhere."""

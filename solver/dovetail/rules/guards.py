@@ -20,23 +20,27 @@ def domain_of(level: str, scope: Scope, node: Node, gpu: int | None) -> str | No
     return node.domain(level)
 
 
+class _Plain:
+    """What most guards have in common: GPUs of a node do not differ, and what is blocked stays so as nodes fill."""
+
+    __slots__ = ()
+
+    @property
+    def by_gpu(self) -> bool:
+        """Whether the GPUs of a node may differ."""
+        return False
+
+    def bars(self, workload: Workload, role: Role) -> bool:
+        """Leave it to the place."""
+        return False
+
+    def opened(self, workload: Workload) -> int:
+        """Return how often places opened: never."""
+        return 0
+
+
 @dataclass(slots=True)
-class NodeGuard:
-    """Blocks nodes for matched workloads."""
-
-    workloads: frozenset[str]
-    nodes: frozenset[str]
-
-    def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
-        """Block matched workloads on the named nodes."""
-        return node.name in self.nodes and workload.id in self.workloads
-
-    def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
-        """Nothing to count."""
-
-
-@dataclass(slots=True)
-class ApartGuard:
+class ApartGuard(_Plain):
     """Blocks a domain for a key that is not there while another key is, where the two may not meet.
 
     `key` gives a workload's key in a domain, None for no subject; `conflict` tells whether two keys may not meet.
@@ -47,6 +51,11 @@ class ApartGuard:
     key: Callable[[Workload], Hashable | None]
     conflict: Callable[[Hashable, Hashable], bool]
     held: defaultdict[str, Counter[Hashable]] = field(default_factory=lambda: defaultdict(Counter))
+
+    @property
+    def by_gpu(self) -> bool:
+        """Whether the GPUs of a node may differ."""
+        return self.level == GPU_LEVEL
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Block where a conflicting key is present."""
@@ -63,7 +72,7 @@ class ApartGuard:
 
 
 @dataclass(slots=True)
-class CapGuard:
+class CapGuard(_Plain):
     """Blocks what would take an amount above its limit.
 
     `amounts` gives, for one replica on a node, the subjects it counts towards and by how much.
@@ -85,26 +94,86 @@ class CapGuard:
 
 
 @dataclass(slots=True)
-class SkewGuard:
+class TotalGuard(_Plain):
+    """Blocks what would take an amount above its limit, wherever it goes.
+
+    `amounts` gives the subjects that one replica counts towards and by how much.
+    """
+
+    amounts: Callable[[Workload, Role], Mapping[Hashable, int]]
+    limit: Callable[[Hashable], int]
+    used: Counter[Hashable] = field(default_factory=Counter)
+
+    def bars(self, workload: Workload, role: Role) -> bool:
+        """Bar what would take any subject above its limit."""
+        amounts = self.amounts(workload, role)
+        return any(amount and self.used[key] + amount > self.limit(key) for key, amount in amounts.items())
+
+    def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
+        """Block every place alike."""
+        return self.bars(workload, role)
+
+    def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
+        """Count amounts in."""
+        for key, amount in self.amounts(workload, role).items():
+            self.used[key] += count * amount
+
+
+@dataclass(slots=True)
+class _Tally:
+    """A workload's replicas per domain; `sizes` tells how many of its `domains` hold how many, `least` the fewest."""
+
+    domains: frozenset[str]
+    held: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[int] = field(default_factory=Counter)
+    least: int = 0
+    risen: int = 0
+
+    def add(self, path: str, count: int) -> None:
+        """Count replicas in."""
+        before = self.held[path]
+        self.held[path] = now = before + count
+        if path not in self.domains:
+            return
+        self.sizes[before] -= 1
+        self.sizes[now] += 1
+        lowest = self.least
+        self.least = min(lowest, now)
+        while not self.sizes[self.least]:
+            self.least += 1
+        self.risen += self.least > lowest
+
+
+@dataclass(slots=True)
+class SkewGuard(_Plain):
     """Blocks a workload's domain that is already `skew` fuller than its emptiest eligible one."""
 
     scope: Scope
     level: str
     skew: int
     eligible: Mapping[str, tuple[str, ...]]
-    held: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tallies: dict[str, _Tally] = field(default_factory=dict)
+    sets: dict[tuple[str, ...], frozenset[str]] = field(default_factory=dict)
+
+    def opened(self, workload: Workload) -> int:
+        """Return how often the emptiest domain of a workload became fuller."""
+        tally = self._tally(workload)
+        return tally.risen if tally else 0
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Block where one more would widen the difference beyond the limit."""
-        path = domain_of(self.level, self.scope, node, None)
-        domains = self.eligible.get(workload.id)
-        if path is None or not domains:
-            return False
-        least = min(self.held[workload.id, domain] for domain in domains)
-        return self.held[workload.id, path] + 1 - least > self.skew
+        path, tally = domain_of(self.level, self.scope, node, None), self._tally(workload)
+        return path is not None and tally is not None and tally.held[path] + 1 - tally.least > self.skew
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas by workload and domain."""
-        path = domain_of(self.level, self.scope, node, None)
-        if path is not None and workload.id in self.eligible:
-            self.held[workload.id, path] += count
+        path, tally = domain_of(self.level, self.scope, node, None), self._tally(workload)
+        if path is not None and tally is not None:
+            tally.add(path, count)
+
+    def _tally(self, workload: Workload) -> _Tally | None:
+        """Return the tally of a workload, None for one that is not matched or has no domain to use."""
+        if workload.id not in self.tallies and (paths := self.eligible.get(workload.id)):
+            domains = self.sets.setdefault(paths, frozenset(paths))
+            self.tallies[workload.id] = _Tally(domains, sizes=Counter({0: len(domains)}))
+        return self.tallies.get(workload.id)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Guard, Part, Scope, Violations, group_of, grouped
-from dovetail.rules.guards import CapGuard
+from dovetail.rules.guards import TotalGuard
 from dovetail.spec import Node, Request, Role, Spec, Workload
 
 
@@ -56,14 +56,14 @@ class Quota:
         """Keep each group's requested amounts within the limits."""
         group = {w.id: group_of(w, self.per, self.label) for w in scope.workloads}
 
-        def amounts(workload: Workload, role: Role, node: Node) -> Mapping[Hashable, int]:
+        def amounts(workload: Workload, role: Role) -> Mapping[Hashable, int]:
             value = group.get(workload.id)
             if value is None:
                 return {}
             return {(value, name): requested_of(role.request, name) for name, _ in self.limits}
 
         limits = dict(self.limits)
-        return CapGuard(amounts, lambda key: limits[key[1]] if isinstance(key, tuple) else 0)
+        return TotalGuard(amounts, lambda key: limits[key[1]] if isinstance(key, tuple) else 0)
 
     def closed_nodes(self, scope: Scope) -> frozenset[str]:
         """Close no nodes."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Guard, Part, Scope, Violations
-from dovetail.rules.guards import NodeGuard
 from dovetail.spec import Node, Spec, Workload
 
 
@@ -40,8 +39,8 @@ class _NodeChoice:
         return {workload: count for workload, count in counts.items() if count}
 
     def guard(self, scope: Scope) -> Guard | None:
-        """Block the closed nodes."""
-        return NodeGuard(scope.ids, self.closed_nodes(scope))
+        """Return none: the closed nodes say it all."""
+        return None
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is a subject of its own."""

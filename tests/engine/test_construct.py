@@ -1,0 +1,259 @@
+"""Construction: hard rules cost little and change nothing else, gangs find their accelerators, hints are checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import pytest
+from tests.support.specs import CARD, make_spec, node, place, places, policy, replica, request, role, workload
+from tests.support.tiny_specs import tiny
+
+from dovetail.engine import construct as module
+from dovetail.engine.expand import expand
+from dovetail.engine.field import Field
+from dovetail.engine.outlook import Outlook
+from dovetail.engine.state import State, today_state
+from dovetail.placement import Place, Places
+from dovetail.problem import Problem, compile_problem
+from dovetail.progress import Stop
+from dovetail.rules import context_of
+from dovetail.rules.guards import SkewGuard
+from dovetail.rules.quota import Quota
+from dovetail.rules.require import Forbid, Require
+from dovetail.rules.spread import Spread
+from dovetail.spec import Enforcement, NodeSelector, ReplicaId, Spec, WorkloadSelector
+
+
+def constructed(problem: Problem, start: State | None = None, hint: Places | None = None) -> dict[ReplicaId, Place]:
+    return dict(expand(problem, module.construct(problem, start or today_state(problem), Stop(), hint)))
+
+
+def compiled(spec: Spec) -> Problem:
+    return compile_problem(context_of(spec))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count how often places are held against the guards, and how often outlooks are brought up to date."""
+    counts: Counter[str] = Counter()
+    blocked, refresh = Field.blocked, Outlook._refresh
+
+    def counted_blocked(self: Field, index: int, shape: int, gpu: int | None) -> bool:
+        counts["blocked"] += 1
+        return blocked(self, index, shape, gpu)
+
+    def counted_refresh(self: Outlook) -> None:
+        counts["refresh"] += 1
+        refresh(self)
+
+    monkeypatch.setattr(Field, "blocked", counted_blocked)
+    monkeypatch.setattr(Outlook, "_refresh", counted_refresh)
+    return counts
+
+
+# ---------------------------------------------------------------------- hard rules
+
+
+def test_a_full_quota_is_asked_without_any_node(asked: Counter[str]) -> None:
+    spec = make_spec(
+        [node(f"n{i}", 4) for i in range(20)],
+        [workload("w", 50, gpus=1)],
+        [policy("few", Quota(limits=(("gpus", 3000),)))],
+    )
+    assert len(constructed(compiled(spec))) == 3
+    assert asked == {"blocked": 3, "refresh": 3}
+
+
+@pytest.mark.parametrize(("rule", "allowed"), [(Require(), {"n3", "n7"}), (Forbid(), {"n0", "n1", "n2", "n4"})])
+def test_closed_nodes_are_no_hosts(rule: Require | Forbid, allowed: set[str], asked: Counter[str]) -> None:
+    named = NodeSelector(names=("n3", "n7") if isinstance(rule, Require) else ("n3", "n5", "n6", "n7"))
+    spec = make_spec(
+        [node(f"n{i}", 1) for i in range(8)],
+        [workload("w", 8, gpus=1), workload("x", 8, cpu=100)],
+        [policy("here", rule, workloads=WorkloadSelector(names=("w",)), nodes=named)],
+    )
+    problem = compiled(spec)
+    found = constructed(problem)
+    assert {place.node for name, place in found.items() if name.workload == "w"} == allowed
+    assert len(found) == 8 + len(allowed)
+    assert asked["blocked"] == len(found)
+
+
+def test_a_shape_without_a_place_is_not_asked_again(asked: Counter[str]) -> None:
+    spec = make_spec([node("n", 2)], [workload("w", 30, gpus=1), workload("wide", 30, gpus=4)])
+    assert len(constructed(compiled(spec))) == 2
+    assert asked["refresh"] == 4  # two are placed, and each shape finds no place once
+
+
+def test_blocked_nodes_are_remembered(asked: Counter[str]) -> None:
+    spec = make_spec(
+        [node(f"n{i}", 8) for i in range(12)],
+        [workload("w", 40, gpus=1)],
+        [policy("thin", Spread(over="node", max_per_domain=2))],
+    )
+    assert len(constructed(compiled(spec))) == 24
+    assert asked["blocked"] == 24 + 12
+
+
+def test_a_skew_opens_what_it_blocked() -> None:
+    spec = make_spec(
+        [node(f"n{i}", 4) for i in range(5)],
+        [workload("w", 17, share=250)],
+        [policy("even", Spread(over="node", max_skew=1))],
+    )
+    counts = Counter(place.node for place in constructed(compiled(spec)).values())
+    assert sorted(counts.values()) == [3, 3, 3, 4, 4]
+
+
+def test_a_failed_gang_leaves_no_memory_of_what_blocked_it() -> None:
+    gang = workload("a-gang", type="gang", roles=[role("x", 2, request(gpus=1)), role("y", 1, request(gpus=4))])
+    spec = make_spec(
+        [node("n0", 2), node("n1", 2)],
+        [gang, workload("b", 4, gpus=1)],
+        [policy("thin", Spread(over="node", max_per_domain=2))],
+    )
+    assert Counter(r.workload for r in constructed(compiled(spec))) == {"b": 4}
+
+
+def test_memory_changes_no_placement(monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = [compiled(_all_hard(tiny(seed), Random(seed))) for seed in range(250)]
+    with_memory = [constructed(problem) for problem in problems]
+    best = Outlook.best
+
+    def forgetful(self: Outlook, accepted: object) -> object:
+        self.reopen()
+        return best(self, accepted)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Outlook, "best", forgetful)
+    assert [constructed(problem) for problem in problems] == with_memory
+
+
+def _all_hard(spec: Spec, rng: Random) -> Spec:
+    policies = []
+    for one in spec.policies:
+        rule = one.rule
+        if isinstance(rule, Spread) and rng.random() < 0.5:
+            rule = replace(rule, max_per_domain=None, max_skew=rng.choice((0, 1)))
+        policies.append(replace(one, rule=rule, enforcement=Enforcement("hard")))
+    return replace(spec, policies=tuple(policies))
+
+
+def test_the_skew_guard_knows_the_emptiest_domain() -> None:
+    spec = make_spec(
+        [node(f"n{i}", 4) for i in range(4)],
+        [workload("w", 9, gpus=1), workload("x", 1)],
+        [policy("even", Spread(over="node", max_skew=1), workloads=WorkloadSelector(names=("w",)))],
+    )
+    guard = spec.policies[0].rule.guard(context_of(spec).scopes["even"])
+    assert isinstance(guard, SkewGuard)
+    work, other = spec.by_id["w"], spec.by_id["x"]
+    held: Counter[str] = Counter()
+    rng, opened, least = Random(1), guard.opened(work), 0
+    for _ in range(400):
+        there = rng.choice(spec.cluster.nodes)
+        count = rng.choice((1, 2, -1)) if held[there.name] else rng.choice((1, 2))
+        held[there.name] += count
+        guard.add(work, work.roles[0], there, None, count)
+        guard.add(other, other.roles[0], there, None, 1)
+        now = min(held[n.name] for n in spec.cluster.nodes)
+        assert (guard.opened(work) > opened) == (now > least)
+        opened, least = guard.opened(work), now
+        for n in spec.cluster.nodes:
+            assert guard.blocks(work, work.roles[0], n, None) == (held[n.name] + 1 - least > 1)
+            assert not guard.blocks(other, other.roles[0], n, None)
+
+
+# ---------------------------------------------------------------------- gangs
+
+
+def test_each_role_of_a_gang_finds_its_own_accelerator() -> None:
+    gang = workload(
+        "g",
+        type="gang",
+        mix="perRole",
+        roles=[
+            role("x", 2, request(gpus=1), accelerators=(CARD,)),
+            role("y", 2, request(gpus=1), accelerators=("L4",)),
+            role("z", 1, request()),
+        ],
+    )
+    found = constructed(compiled(make_spec([node("a", 2), node("b", 2, accelerator="L4")], [gang])))
+    assert {str(r): p.node for r, p in found.items() if r.role != "z"} == {
+        "g.x#0": "a", "g.x#1": "a", "g.y#0": "b", "g.y#1": "b",
+    }  # fmt: skip
+    assert len(found) == 5
+
+
+def test_the_role_with_least_choice_goes_first() -> None:
+    gang = workload(
+        "g",
+        type="gang",
+        mix="perRole",
+        roles=[role("any", 2, request(gpus=1)), role("picky", 2, request(gpus=1), accelerators=("A100-40GB",))],
+    )
+    spec = make_spec([node("a", 2, accelerator="A100-40GB"), node("h", 2)], [gang])
+    found = constructed(compiled(spec))
+    assert Counter((r.role, p.node) for r, p in found.items()) == {("any", "h"): 2, ("picky", "a"): 2}
+
+
+def test_a_gang_that_is_only_half_placed_leaves_nothing() -> None:
+    gang = workload(
+        "g",
+        type="gang",
+        mix="perRole",
+        roles=[role("x", 2, request(gpus=1), accelerators=(CARD,)), role("y", 3, request(gpus=1))],
+    )
+    spec = make_spec([node("a", 4), node("b", 2, accelerator="L4")], [gang, workload("w", 9, gpus=1)])
+    assert Counter(r.workload for r in constructed(compiled(spec))) == {"w": 6}
+
+
+def test_a_role_that_lost_replicas_stays_on_its_accelerator() -> None:
+    gang = workload("g", type="gang", mix="perRole", movable=True, roles=[role("x", 2, request(gpus=1))])
+    spec = make_spec(
+        [node("a", 4, accelerator="A100-40GB"), node("b", 4, accelerator="L4")],
+        [gang],
+        running={"g.x#0": place("b", 0)},
+    )
+    assert {p.node for p in constructed(compiled(spec)).values()} == {"b"}
+
+
+def test_a_role_without_gpu_says_nothing_of_the_accelerator() -> None:
+    gang = workload(
+        "g", type="gang", movable=True, roles=[role("cpu", 1, request()), role("gpu", 2, request(gpus=1))]
+    )
+    spec = make_spec([node("a", 4), node("b", 1, accelerator="L4")], [gang], running={"g.cpu#0": place("b")})
+    assert {str(r): p.node for r, p in constructed(compiled(spec)).items()} == {
+        "g.cpu#0": "b", "g.gpu#0": "a", "g.gpu#1": "a",
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------------- hints, immovable work
+
+
+@pytest.mark.parametrize("gpus", [(-1, 0), (0, 2), (0, 9), (1, 1), (0,), (0, 1, 2), ()])
+def test_a_hint_with_gpus_that_are_not_there_is_ignored(gpus: tuple[int, ...]) -> None:
+    problem = compiled(make_spec([node("a", 2), node("b", 4)], [workload("w", 1, gpus=2)]))
+    field = Field(problem, State())
+    module._follow(field, replica("w#0"), place("a", *gpus))
+    assert not field.fills
+
+
+def test_a_sound_hint_is_followed() -> None:
+    problem = compiled(make_spec([node("a", 2), node("b", 2)], [workload("w", 1, share=500)]))
+    for gpus in ((-1,), (5,)):
+        assert constructed(problem, hint=places({"w#0": place("b", *gpus)})) == places({"w#0": place("a", 0)})
+    assert constructed(problem, hint=places({"w#0": place("b", 1)})) == places({"w#0": place("b", 0)})
+
+
+def test_evicted_work_that_may_not_move_is_not_restarted_elsewhere() -> None:
+    spec = make_spec(
+        [node("a", 1), node("b", 2)],
+        [workload("low", 2, gpus=1, preemptible=True, movable=False)],
+        running={"low#0": place("a", 0)},
+    )
+    problem = compiled(spec)
+    assert constructed(problem, State()) == {}
+    assert constructed(problem, State(), places({"low#1": place("b", 0)})) == {}
+    assert constructed(problem) == places({"low#0": place("a", 0), "low#1": place("b", 0)})
