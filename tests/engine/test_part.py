@@ -95,3 +95,20 @@ def test_totals_kept_along_are_those_counted_afresh() -> None:
             assert one.admitted() == fresh.admitted()
             assert one.kept() == fresh.kept()
             assert {s: w for s, w in one.totals().where.items() if w} == fresh.totals().where
+
+
+def test_a_hint_is_what_the_state_holds_in_an_order_that_every_row_allows() -> None:
+    for seed in range(150):
+        start = start_of(seed)
+        if start is None:
+            continue
+        problem, state = start
+        part = PartModel(problem, range(len(problem.nodes)), state)
+        hint = part.variables.hint(state)
+        for row in part.model.rows:
+            if row.when is None and all(variable in hint for variable in row.variables):
+                value = sum(c * hint[v] for v, c in zip(row.variables, row.coefficients, strict=True))
+                assert row.lower is None or value >= row.lower, f"seed {seed}"
+                assert row.upper is None or value <= row.upper, f"seed {seed}"
+        values = [hint.get(variable, 0) for variable in range(len(part.model.lower))]
+        assert score(problem, State(part.variables.fills(values))) == score(problem, state), f"seed {seed}"

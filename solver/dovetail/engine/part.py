@@ -268,7 +268,8 @@ class PartModel(TierPart):
             return Linear()
         if shape not in self._moved:
             self._moved[shape] = self.retained(workload, role).minus(self._kept(shape))
-            self.model.require(self._moved[shape], lower=0)
+            if not self._moved[shape].is_constant:
+                self.model.require(self._moved[shape], lower=0)
         return self._moved[shape]
 
     def _kept(self, shape: int) -> Linear:

@@ -147,13 +147,44 @@ class Variables:
         }
 
     def hint(self, state: State) -> dict[int, int]:
-        """Return the values of counts and keeps in a state, to start a solver from."""
+        """Return the values of counts, keeps and flags in a state, to start a solver from.
+
+        Nodes and GPUs that may swap what they hold do so, into the order by load that the model asks for.
+        """
         values = {}
-        for index, slots in self.slots.items():
-            fill = state.fill(index)
-            values.update({v: fill.slots[slot] for slot, v in slots.items()})
+        for index, fill in self._by_load(state).items():
+            values.update({v: fill.slots[slot] for slot, v in self.slots[index].items()})
             values.update({v: fill.kept[place] for place, v in self.keeps[index].items()})
+            used = {slot.gpu for slot, count in fill.slots.items() if count}
+            values.update({flag: int(gpu in used) for gpu, flag in self.shared.get(index, {}).items()})
         return values
+
+    def _by_load(self, state: State) -> dict[int, Fill]:
+        """Return what the free nodes hold, the fuller first among interchangeable nodes and among a node's GPUs."""
+        found = {index: self._gpus_by_load(index, state.fill(index)) for index in self.slots}
+        for members in self.twins():
+            fills = [found[index] for index in members]
+            fills.sort(key=lambda fill: -self._load(members[0], fill.slots))
+            found.update(zip(members, fills, strict=True))
+        return found
+
+    def _gpus_by_load(self, index: int, fill: Fill) -> Fill:
+        if index not in self.shared or self.present(index):
+            return fill
+        loads = {
+            gpu: sum(count * self.request(slot).gpu_milli for slot, count in fill.slots.items() if slot.gpu == gpu)
+            for gpu in self.shared[index]
+        }
+        order = sorted(loads, key=lambda gpu: (-loads[gpu], gpu))
+        rename = dict(zip(order, sorted(loads), strict=True))
+        slots = {slot._replace(gpu=rename.get(slot.gpu, slot.gpu)): count for slot, count in fill.slots.items()}
+        return Fill(Counter(slots), fill.kept)
+
+    def _load(self, index: int, slots: Mapping[Slot, int]) -> int:
+        """Return the load of a node that `node_load` is the expression of."""
+        gpus = self.problem.nodes[index].gpus
+        requests = ((self.request(slot), count) for slot, count in slots.items())
+        return sum(count * (request.gpu_milli if gpus else request.cpu) for request, count in requests)
 
 
 def capacity(shape: Shape, node: Node) -> int:
