@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from dovetail.engine.answer import Effort, Verdict
@@ -28,7 +28,6 @@ from dovetail.spec import ReplicaId, Spec
 DEFAULT_WORK = 60.0
 EXACT_VARIABLES = 20_000  # the largest model of the whole that is tried
 EXACT_FIRST = 3_000  # up to here it is tried before anything else
-_FIRST_SHARE = 0.6
 _PART_WORK = 1.0
 _GENERATE_SHARE = 0.15
 _CONFIRM_SECONDS = 120.0
@@ -88,14 +87,30 @@ class _Search:
         began = time.monotonic()
         self._start(hint)
         self._reserve(time.monotonic() - began)
-        steps = (self._exact, self._parts) if _size(self.problem) <= EXACT_FIRST else (self._parts, self._exact)
-        for step, share in zip(steps, (_FIRST_SHARE, 1.0), strict=True):
+        for step, share in self._steps():
             verdict = step(Budget(self.budget.work * share, self.budget.deadline))
             if verdict is Verdict.INFEASIBLE:
                 return self._without_plan()
             if verdict is Verdict.OPTIMAL or self.stop or self.budget.spent():
                 break
         return self._finished()
+
+    def _steps(self) -> list[tuple[Callable[[Budget], Verdict], float]]:
+        """Return what to try in turn, each with its share of the work that is left.
+
+        A small model is given a first chance to close; what does not close is found better part by part, and the
+        exact model then starts from there.
+        """
+        rest: list[tuple[Callable[[Budget], Verdict], float]] = [(self._parts, 0.5), (self._exact, 1.0)]
+        return [(self._close, 0.2), *rest] if _size(self.problem) <= EXACT_FIRST else rest
+
+    def _close(self, budget: Budget) -> Verdict:
+        """Try the exact model of the whole, and take what it finds only if that ends the search."""
+        before = self.state, self.answers, self.unpaid
+        verdict = self._exact(budget)
+        if verdict is Verdict.FEASIBLE and not before[2]:
+            self.state, self.answers, self.unpaid = before
+        return verdict
 
     def _reserve(self, construction: float) -> None:
         """Keep time for what follows the search: names, figures and reasons take about half of a construction."""
