@@ -113,9 +113,9 @@ class _Search:
         return verdict
 
     def _reserve(self, construction: float) -> None:
-        """Keep time for what follows the search: names, figures and reasons take about half of a construction."""
+        """Keep time for what follows the search: filling up, names, figures and reasons take about a construction."""
         if self.budget.deadline is not None and self.limits.time is not None:
-            self.budget.deadline -= min(0.5 * construction, 0.2 * self.limits.time)
+            self.budget.deadline -= min(construction, 0.2 * self.limits.time)
 
     def _start(self, hint: Places | None) -> None:
         """Find a legal state: today's, filled up; hard policies that it breaks remain unpaid."""
@@ -157,8 +157,7 @@ class _Search:
         self._generate(budget)
         self.reporter.phase("improve")
         verdict = self._improve(budget)
-        if not budget.out_of_time():
-            self._offer(construct(self.problem, self.state, self.stop))
+        self._offer(construct(self.problem, self.state, self.stop))
         self.budget.work -= given - budget.work
         return verdict
 
