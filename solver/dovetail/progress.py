@@ -13,7 +13,7 @@ class Limits:
     Parameters
     ----------
     time : a ceiling in seconds of wall clock, None for none; results that it cut off may differ from run to run.
-    work : units of deterministic work for the whole search (about a second of one core each), None for the default.
+    work : units of deterministic work for the whole search (a second or two of one core each), None for the default.
     gap : relative gap of the admitted tiers at which the search may stop improving them.
     fast : search in parallel; quicker, but not reproducible.
     """

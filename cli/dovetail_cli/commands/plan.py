@@ -34,7 +34,7 @@ _TimeLimit = Annotated[
     typer.Option("--time-limit", metavar="60s", help="A ceiling; what it cuts off may differ between runs."),
 ]
 _Work = Annotated[
-    float | None, typer.Option("--work", metavar="UNITS", help="Deterministic work, about a second of a core each.")
+    float | None, typer.Option("--work", metavar="UNITS", help="Deterministic work, 1-2 s of a core each.")
 ]
 _Gap = Annotated[
     list[str] | None,

@@ -54,7 +54,7 @@ _TimeLimit = Annotated[
 ]
 _Work = Annotated[
     float | None,
-    typer.Option("--work", metavar="UNITS", help="Deterministic work for each side, about a second of a core each."),
+    typer.Option("--work", metavar="UNITS", help="Deterministic work for each side, 1-2 s of a core each."),
 ]
 
 
