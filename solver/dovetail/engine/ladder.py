@@ -102,7 +102,7 @@ class _Search:
         exact model then starts from there.
         """
         rest: list[tuple[Callable[[Budget], Verdict], float]] = [(self._parts, 0.5), (self._exact, 1.0)]
-        return [(self._close, 0.2), *rest] if _size(self.problem) <= EXACT_FIRST else rest
+        return [(self._close, 0.2), *rest] if self.problem.counts <= EXACT_FIRST else rest
 
     def _close(self, budget: Budget) -> Verdict:
         """Try the exact model of the whole, and take what it finds only if that ends the search."""
@@ -134,7 +134,7 @@ class _Search:
 
     def _exact(self, budget: Budget) -> Verdict:
         """Climb the tiers on the exact model of the whole, where that is small enough."""
-        if _size(self.problem) > EXACT_VARIABLES:
+        if self.problem.counts > EXACT_VARIABLES:
             return Verdict.UNKNOWN
         self.reporter.phase("exact")
         workers = _FAST_WORKERS if self.limits.fast else 1
@@ -272,14 +272,3 @@ def _sound(problem: Problem, view: View) -> bool:
 
 def _places_of(today: Today, replicas: Iterable[ReplicaId]) -> list[tuple[ReplicaId, Place]]:
     return [(replica, today.places[replica]) for replica in replicas]
-
-
-def _size(problem: Problem) -> int:
-    """Return how many counts the exact model of the whole would have, roughly."""
-    total = 0
-    for node_class in problem.classes:
-        node = problem.nodes[node_class.nodes[0]]
-        shapes = [problem.shapes[s] for s in problem.hosted[node_class.index]]
-        here = sum(len(node.healthy_gpus()) if shape.request.share else 1 for shape in shapes)
-        total += here * len(node_class.nodes)
-    return total

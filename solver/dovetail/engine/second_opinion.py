@@ -161,24 +161,13 @@ def confirm_infeasible(
 
 def _whole(problem: Problem, largest: int) -> PartModel:
     """Return the exact model of the whole problem, where it is small enough."""
-    least = _least_variables(problem)
+    least = problem.counts
     if least > largest:
         raise BackendTooLarge(least, largest)
     part = PartModel(problem, range(len(problem.nodes)), today_state(problem))
     if len(part.model.lower) > largest:
         raise BackendTooLarge(len(part.model.lower), largest)
     return part
-
-
-def _least_variables(problem: Problem) -> int:
-    """Return how many counts the exact model has at the least, before it is built."""
-    total = 0
-    for node_class in problem.classes:
-        shapes = [problem.shapes[shape] for shape in problem.hosted[node_class.index]]
-        for index in node_class.nodes:
-            gpus = len(problem.nodes[index].healthy_gpus())
-            total += sum(gpus if shape.request.share else 1 for shape in shapes)
-    return total
 
 
 def _engine() -> str:

@@ -92,6 +92,16 @@ class Problem:
         return Makes(self.nodes, self.spec.accelerators)
 
     @cached_property
+    def counts(self) -> int:
+        """How many counts the exact model of the whole has at the least: per node and shape, for shares per GPU."""
+        total = 0
+        for node_class in self.classes:
+            gpus = len(self.nodes[node_class.nodes[0]].healthy_gpus())
+            shapes = [self.shapes[shape] for shape in self.hosted[node_class.index]]
+            total += len(node_class.nodes) * sum(gpus if shape.request.share else 1 for shape in shapes)
+        return total
+
+    @cached_property
     def shapes_of_role(self) -> Mapping[tuple[str, str], int]:
         """Shape index by workload id and role name."""
         return {(m.workload.id, m.role.name): shape.index for shape in self.shapes for m in shape.members}
