@@ -11,10 +11,10 @@ from tests.support.specs import CARD, make_spec, node, place, places, policy, re
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import construct as module
-from dovetail.engine.expand import expand
 from dovetail.engine.field import Field
 from dovetail.engine.outlook import Outlook
-from dovetail.engine.state import State, today_state
+from dovetail.model.expand import expand
+from dovetail.model.state import State, today_state
 from dovetail.placement import Place, Places
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop

@@ -9,12 +9,12 @@ from tests.support.tiny_specs import tiny
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.construct import construct
 from dovetail.engine.cpsat import CpSat
-from dovetail.engine.legal import legalise
 from dovetail.engine.lns import windows
-from dovetail.engine.part import PartModel
-from dovetail.engine.score import debt, score, view_of
-from dovetail.engine.state import Fill, State, today_state
 from dovetail.linear import Linear
+from dovetail.model.legal import legalise
+from dovetail.model.part import PartModel
+from dovetail.model.score import debt, score, view_of
+from dovetail.model.state import Fill, State, today_state
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
 from dovetail.rules import context_of

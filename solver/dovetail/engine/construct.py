@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.engine.field import Field
 from dovetail.engine.fragmentation import Gradient
 from dovetail.engine.outlook import Outlook
-from dovetail.engine.state import State
+from dovetail.model.state import State
 from dovetail.placement import Place, Places
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop

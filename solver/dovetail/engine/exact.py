@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from dovetail.engine.answer import Answer, Verdict
 from dovetail.engine.budget import Budget
 from dovetail.engine.cpsat import CpSat
-from dovetail.engine.part import PartModel
-from dovetail.engine.state import State
 from dovetail.linear import Linear
+from dovetail.model.part import PartModel
+from dovetail.model.state import State
 from dovetail.objectives import Tier
 from dovetail.progress import Stop
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from dovetail.engine.fragmentation import Bools, Ints
-from dovetail.engine.state import NO_GPU, Fill, Slot, State
+from dovetail.model.state import NO_GPU, Fill, Slot, State
 from dovetail.placement.room import share_memory
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Guard

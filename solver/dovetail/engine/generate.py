@@ -15,10 +15,10 @@ from dovetail.engine.answer import Effort
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.cpsat import CpSat
-from dovetail.engine.part import PartModel
 from dovetail.engine.patterns import Master, Mixture, Pattern, counts_of, pattern_of
-from dovetail.engine.state import Fill, Slot, State
 from dovetail.linear import Linear, Model
+from dovetail.model.part import PartModel
+from dovetail.model.state import Fill, Slot, State
 from dovetail.problem import NodeClass, Problem
 from dovetail.progress import Stop
 

@@ -12,11 +12,11 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.exact import TierAnswer, climb
 from dovetail.engine.generate import Generation
-from dovetail.engine.legal import legalise
 from dovetail.engine.lns import Neighbourhoods, improve_part
-from dovetail.engine.part import PartModel
-from dovetail.engine.score import debt, score, view_of
-from dovetail.engine.state import State, today_state
+from dovetail.model.legal import legalise
+from dovetail.model.part import PartModel
+from dovetail.model.score import debt, score, view_of
+from dovetail.model.state import State, today_state
 from dovetail.placement import Place, Places, Today, View
 from dovetail.plan import finish
 from dovetail.plan.model import Outcome, Plan, Status, TierResult

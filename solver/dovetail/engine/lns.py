@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.cpsat import CpSat
-from dovetail.engine.part import PartModel
-from dovetail.engine.score import score
-from dovetail.engine.state import State
 from dovetail.linear import Linear
+from dovetail.model.part import PartModel
+from dovetail.model.score import score
+from dovetail.model.state import State
 from dovetail.objectives import Tier
 from dovetail.problem import Problem
 from dovetail.progress import Stop

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import highspy
 import numpy as np
 
-from dovetail.engine.state import Fill, Slot
+from dovetail.model.state import Fill, Slot
 from dovetail.problem import Problem
 
 Pattern = tuple[tuple[Slot, int], ...]

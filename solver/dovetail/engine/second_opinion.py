@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from dovetail.engine.answer import Answer, Verdict
-from dovetail.engine.part import PartModel
 from dovetail.engine.pyomo_backend import NODES, solve_pyomo
-from dovetail.engine.state import today_state
 from dovetail.linear import Linear
+from dovetail.model.part import PartModel
+from dovetail.model.state import today_state
 from dovetail.objectives import Tier
 from dovetail.plan.model import Plan, SecondOpinion, TierResult
 from dovetail.plan.opinion import confirmed, opinion_of

@@ -8,7 +8,7 @@ from dovetail.linear import Linear
 from dovetail.spec import Role, Workload
 
 if TYPE_CHECKING:
-    from dovetail.engine.part import PartModel
+    from dovetail.model.part import PartModel
 
 
 def add_demands(part: PartModel) -> None:

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dovetail.engine.state import NO_GPU, Fill, Slot, State, slot_of
 from dovetail.linear import Linear, Model
+from dovetail.model.state import NO_GPU, Fill, Slot, State, slot_of
 from dovetail.placement.room import share_memory
 from dovetail.problem import Present, Problem, Shape
 from dovetail.rules.quota import requested_of

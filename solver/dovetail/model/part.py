@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from dovetail.engine.demands import add_demands
-from dovetail.engine.state import State
-from dovetail.engine.variables import Variables
 from dovetail.linear import Linear, Literal, Model
+from dovetail.model.demands import add_demands
+from dovetail.model.state import State
+from dovetail.model.variables import Variables
 from dovetail.objectives import TierPart
 from dovetail.problem import Problem
 from dovetail.rules import Domain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from dovetail.engine.state import Fill, Slot, State, slot_of
+from dovetail.model.state import Fill, Slot, State, slot_of
 from dovetail.placement import Place, Places
 from dovetail.problem import Present, Problem
 from dovetail.spec import Node, ReplicaId

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dovetail.engine.expand import expand
-from dovetail.engine.state import State
+from dovetail.model.expand import expand
+from dovetail.model.state import State
 from dovetail.placement import View
 from dovetail.problem import Problem
 

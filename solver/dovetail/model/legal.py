@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dovetail.engine.expand import expand
-from dovetail.engine.state import Fill, State
+from dovetail.model.expand import expand
+from dovetail.model.state import Fill, State
 from dovetail.placement import by_workload, mix_holds
 from dovetail.problem import Problem
 
