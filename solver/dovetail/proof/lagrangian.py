@@ -1,0 +1,94 @@
+"""Bounds from multipliers, in integers: what an LP's dual solution proves once it is rounded (E4, E8).
+
+For max c x over rows A x <= b and boxes l <= x <= u, any multipliers y >= 0 over a denominator D prove
+
+    D * max c x  <=  sum_r y_r b_r + sum_i max(q_i l_i, q_i u_i),      q = D c - A' y
+
+and, where some variables form a *block* whose joint contents are known to cost no more than `limit(q)`, that limit
+in place of their boxes. Nothing here rests on how the multipliers were found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from dovetail.linear import Linear, Model, Row
+
+
+class PlainRow(NamedTuple):
+    """`sum(coefficients * variables) <= upper`, without condition."""
+
+    variables: tuple[int, ...]
+    coefficients: tuple[int, ...]
+    upper: int
+
+
+class Block(Protocol):
+    """Variables that are bounded together, better than one by one."""
+
+    @property
+    def variables(self) -> Iterable[int]:
+        """The variables of the block; no variable is in two blocks."""
+
+    def limit(self, costs: Mapping[int, int]) -> int:
+        """Return a value that `sum(costs[i] * x_i)` over the block exceeds in no solution."""
+
+
+def plain_rows(model: Model) -> list[PlainRow]:
+    """Return a model's rows as plain ones, in order: the upper side of each before its lower side.
+
+    A row under a literal is relaxed by as much as variable bounds let it be missed, where the literal is false.
+    """
+    return [plain for row in model.rows for plain in _sides(model, row)]
+
+
+def _sides(model: Model, row: Row) -> Iterator[PlainRow]:
+    if row.upper is not None:
+        yield _plain(model, row, 1, row.upper)
+    if row.lower is not None:
+        yield _plain(model, row, -1, -row.lower)
+
+
+def _plain(model: Model, row: Row, sign: int, upper: int) -> PlainRow:
+    coefficients = tuple(sign * c for c in row.coefficients)
+    if row.when is None:
+        return PlainRow(row.variables, coefficients, upper)
+    terms = dict(zip(row.variables, coefficients, strict=True))
+    slack = max(0, model.range_of(Linear(terms))[1] - upper)
+    flag, positive = row.when
+    terms[flag] = terms.get(flag, 0) + (slack if positive else -slack)
+    return PlainRow(tuple(terms), tuple(terms.values()), upper + (slack if positive else 0))
+
+
+def leaf_bound(
+    objective: Linear,
+    rows: Sequence[PlainRow],
+    multipliers: Mapping[int, int],
+    denominator: int,
+    lower: Sequence[int],
+    upper: Sequence[int],
+    blocks: Iterable[Block] = (),
+) -> int:
+    """Return a value that `objective` exceeds nowhere within a box, as some multipliers prove it.
+
+    Parameters
+    ----------
+    objective : what is maximised.
+    multipliers : per position in `rows`, an integer; a negative one proves nothing and is taken as 0.
+    denominator : what the multipliers are to be divided by, positive.
+    lower, upper : the box, per variable.
+    blocks : variables bounded together.
+    """
+    costs = {variable: denominator * c for variable, c in objective.terms.items()}
+    total = denominator * objective.constant
+    for position, multiplier in multipliers.items():
+        if multiplier > 0:
+            row = rows[position]
+            total += multiplier * row.upper
+            for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
+                costs[variable] = costs.get(variable, 0) - multiplier * coefficient
+    for block in blocks:
+        total += block.limit({variable: costs.pop(variable, 0) for variable in block.variables})
+    total += sum(q * (upper[v] if q > 0 else lower[v]) for v, q in costs.items())
+    return total // denominator
