@@ -11,20 +11,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from dovetail.linear import Linear, Literal, Model
+from dovetail.linear import Linear
+from dovetail.model.counting import Counting
 from dovetail.model.demands import add_demands
 from dovetail.model.state import State
 from dovetail.model.variables import Variables
-from dovetail.objectives import TierPart
 from dovetail.problem import Problem
 from dovetail.rules import Domain
-from dovetail.rules.quota import requested_of
-from dovetail.spec import Node, Role, Spec, Workload
+from dovetail.spec import Node, Workload
 
 _Contents = tuple[tuple[int, ...], Counter[int]]
 
 
-class PartModel(TierPart):
+class PartModel(Counting):
     """Variables and rows of a part; rules and tiers see it through `TierPart`.
 
     Parameters
@@ -44,17 +43,11 @@ class PartModel(TierPart):
         *,
         demands: bool = True,
     ) -> None:
-        self.problem = problem
-        self.spec: Spec = problem.spec
-        self.context = problem.context
-        self.model = Model()
+        super().__init__(problem)
         self.free = tuple(sorted(nodes))
         self._free_set = frozenset(self.free)
         self._state = state
         self._totals = state.totals()
-        self._retained: dict[int, Linear] = {}
-        self._moved: dict[int, Linear] = {}
-        self._sets: dict[int, tuple[Collection[Workload], frozenset[int]]] = {}
         self._contents: dict[tuple[Domain, frozenset[str] | None], _Contents] = {}
         self.variables = Variables(problem, self.model, self._taken())
         for node in self.free:
@@ -164,22 +157,6 @@ class PartModel(TierPart):
             self._contents[domain, nodes] = tuple(i for i in indices if i in self._free_set), outside
         return self._contents[domain, nodes]
 
-    def _shapes_in(self, workloads: Collection[Workload]) -> frozenset[int]:
-        """Return the shapes that workloads make up, worked out once per collection, as rules ask for each domain."""
-        known = self._sets.get(id(workloads))
-        if known is None:  # the collection is kept too, so that its id stays its own
-            known = self._sets[id(workloads)] = workloads, self._made_up(workloads)
-        return known[1]
-
-    def _made_up(self, workloads: Iterable[Workload]) -> frozenset[int]:
-        """Return the shapes of workloads; a rule that splits a shape has not told what it distinguishes."""
-        ids = {workload.id for workload in workloads}
-        shapes = {shape for i in ids for shape in self.problem.shapes_of_workload.get(i, ())}
-        for shape in shapes:
-            if any(member.workload.id not in ids for member in self.problem.shapes[shape].members):
-                raise AssertionError("a rule tells workloads apart that its workload_key does not distinguish")
-        return frozenset(shapes)
-
     def _placed(self, workload: Workload) -> Iterator[tuple[Node, Linear]]:
         """Yield how many replicas of one workload are on nodes, in the part and outside; a node may come again."""
         for shape in sorted(self._made_up([workload])):
@@ -202,75 +179,9 @@ class PartModel(TierPart):
         terms = {variable: 1 for _, variable in self.variables.of_shape.get(shape, ())}
         return Linear(terms, self.variables.taken[shape])
 
-    def admitted(self, workload: Workload) -> Linear:
-        """Return how many replicas of a workload are admitted, in the part and outside."""
-        return Linear.total(self.admitted_shape(shape) for shape in sorted(self._made_up([workload])))
-
-    def requested(self, workloads: Collection[Workload], resource: str) -> Linear:
-        """Return how much of a resource the admitted replicas request."""
-        total = Linear()
-        for shape in sorted(self._shapes_in(workloads)):
-            amount = requested_of(self.problem.shapes[shape].request, resource)
-            if amount:
-                total.add(self.admitted_shape(shape), amount)
-        return total
-
     def misplaced(self, workload: Workload, nodes: frozenset[str]) -> Linear:
         """Return how many replicas of a workload are on `nodes`."""
         return Linear.total(count for node, count in self._placed(workload) if node.name in nodes)
-
-    def moved(self, workload: Workload) -> Linear:
-        """Return how many replicas of a workload move."""
-        return Linear.total(self.moved_role(workload, role) for role in workload.roles)
-
-    # What tiers see beyond that.
-
-    def worth(self, roles: Iterable[tuple[Workload, Role]]) -> Linear:
-        """Return the value of the admitted replicas of some roles."""
-        shapes = {self.problem.shapes_of_role[w.id, r.name] for w, r in roles if r.replicas}
-        total = Linear()
-        for shape in sorted(shapes):
-            total.add(self.admitted_shape(shape), self.problem.shapes[shape].role.value)
-        return total
-
-    def retained(self, workload: Workload, role: Role) -> Linear:
-        """Return how many replicas of a role whose place stands today stay admitted: min(running, admitted)."""
-        shape = self.problem.shapes_of_role.get((workload.id, role.name), -1)
-        running = self.problem.running.get(shape, 0)
-        if not running:
-            return Linear()
-        if shape not in self._retained:
-            self._retained[shape] = self._least_of(running, self.admitted_shape(shape))
-        return self._retained[shape]
-
-    def _least_of(self, running: int, admitted: Linear) -> Linear:
-        if admitted.is_constant or self.model.range_of(admitted)[0] >= running:
-            return Linear(constant=min(running, admitted.constant) if admitted.is_constant else running)
-        variable = Linear.of(self.model.integer(0, running))
-        all_stay = Literal(self.model.boolean())
-        self.model.require(variable.minus(admitted), upper=0)
-        self.model.require(variable, lower=running, when=all_stay)
-        self.model.require(variable.minus(admitted), lower=0, when=~all_stay)
-        return variable
-
-    def evicted(self, workload: Workload, role: Role) -> Linear:
-        """Return how many replicas of a role that run, or ran until their place went, are not admitted."""
-        shape = self.problem.shapes_of_role.get((workload.id, role.name), -1)
-        ran = self.problem.running.get(shape, 0) + self.problem.lost.get(shape, 0)
-        if not ran:
-            return Linear()
-        return self.model.positive_part(Linear(constant=ran).minus(self.admitted_shape(shape)))
-
-    def moved_role(self, workload: Workload, role: Role) -> Linear:
-        """Return how many replicas of a role whose place stands today are admitted on another one."""
-        shape = self.problem.shapes_of_role.get((workload.id, role.name), -1)
-        if not self.problem.running.get(shape, 0):
-            return Linear()
-        if shape not in self._moved:
-            self._moved[shape] = self.retained(workload, role).minus(self._kept(shape))
-            if not self._moved[shape].is_constant:
-                self.model.require(self._moved[shape], lower=0)
-        return self._moved[shape]
 
     def _kept(self, shape: int) -> Linear:
         return self._keeps.get(shape) or Linear(constant=self._totals.kept[shape])
@@ -279,10 +190,14 @@ class PartModel(TierPart):
         """Return the nodes of the part."""
         return tuple(self.problem.nodes[index] for index in self.free)
 
-    def used(self, node: str) -> Literal | None:
-        """Return a literal that is true where a node of the part hosts anything; None where it cannot."""
+    def used(self, node: str) -> Linear:
+        """Return 1 where a node of the part hosts anything, else 0; a plain 0 where it cannot."""
         slots = self.variables.slots[self.problem.node_index[node]]
-        return self.model.at_least_one(Linear(dict.fromkeys(slots.values(), 1))) if slots else None
+        return (
+            Linear.of(self.model.at_least_one(Linear(dict.fromkeys(slots.values(), 1))).variable)
+            if slots
+            else Linear()
+        )
 
     def gpus_used(self, node: str) -> Linear:
         """Return how many GPUs of a node of the part are in use."""

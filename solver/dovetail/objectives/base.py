@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, Literal, Protocol
 
 from dovetail.linear import Linear
-from dovetail.linear import Literal as Flag
 from dovetail.placement import View
 from dovetail.rules import Context, Part
 from dovetail.spec import Node, Role, Spec, Workload
@@ -33,13 +32,13 @@ class TierPart(Part, Protocol):
         """Return how many replicas of a role whose place stands today are admitted on another one."""
 
     def free_nodes(self) -> tuple[Node, ...]:
-        """Return the nodes of the part."""
+        """Return the nodes of the part; where it counts alike nodes together, one that stands for each kind."""
 
-    def used(self, node: str) -> Flag | None:
-        """Return a literal that is true where a node of the part hosts anything; None where it cannot."""
+    def used(self, node: str) -> Linear:
+        """Return how many of the nodes that a node of the part stands for host anything."""
 
     def gpus_used(self, node: str) -> Linear:
-        """Return how many GPUs of a node of the part are in use."""
+        """Return how many GPUs of the nodes that a node of the part stands for are in use."""
 
 
 class Tier(Protocol):

@@ -27,9 +27,8 @@ class Cost:
         """Return the price of the part's nodes and GPUs in use."""
         total = Linear()
         for node in part.free_nodes():
-            used = part.used(node.name) if node.price else None
-            if used is not None:
-                total.add_term(used.variable, node.price)
+            if node.price:
+                total.add(part.used(node.name), node.price)
             if node.gpu_price:
                 total.add(part.gpus_used(node.name), node.gpu_price)
         return total

@@ -1,0 +1,121 @@
+"""What every model that counts replicas by shape can tell of workloads, roles and tiers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable
+
+from dovetail.linear import Linear, Literal, Model
+from dovetail.objectives import TierPart
+from dovetail.problem import Problem
+from dovetail.rules import Context
+from dovetail.rules.quota import requested_of
+from dovetail.spec import Role, Spec, Workload
+
+
+class Counting(TierPart, ABC):
+    """Expressions on workloads and roles, made up of those on shapes.
+
+    Parameters
+    ----------
+    problem : what is counted.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.spec: Spec = problem.spec
+        self.context: Context = problem.context
+        self.model = Model()
+        self._retained: dict[int, Linear] = {}
+        self._moved: dict[int, Linear] = {}
+        self._sets: dict[int, tuple[Collection[Workload], frozenset[int]]] = {}
+
+    @abstractmethod
+    def admitted_shape(self, shape: int) -> Linear:
+        """Return how many replicas of a shape are admitted."""
+
+    @abstractmethod
+    def _kept(self, shape: int) -> Linear:
+        """Return how many replicas of a shape stay on today's place."""
+
+    def _shapes_in(self, workloads: Collection[Workload]) -> frozenset[int]:
+        """Return the shapes that workloads make up, worked out once per collection, as rules ask for each domain."""
+        known = self._sets.get(id(workloads))
+        if known is None:  # the collection is kept too, so that its id stays its own
+            known = self._sets[id(workloads)] = workloads, self._made_up(workloads)
+        return known[1]
+
+    def _made_up(self, workloads: Iterable[Workload]) -> frozenset[int]:
+        """Return the shapes of workloads; a rule that splits a shape has not told what it distinguishes."""
+        ids = {workload.id for workload in workloads}
+        shapes = {shape for i in ids for shape in self.problem.shapes_of_workload.get(i, ())}
+        for shape in shapes:
+            if any(member.workload.id not in ids for member in self.problem.shapes[shape].members):
+                raise AssertionError("a rule tells workloads apart that its workload_key does not distinguish")
+        return frozenset(shapes)
+
+    def admitted(self, workload: Workload) -> Linear:
+        """Return how many replicas of a workload are admitted, in the part and outside."""
+        return Linear.total(self.admitted_shape(shape) for shape in sorted(self._made_up([workload])))
+
+    def requested(self, workloads: Collection[Workload], resource: str) -> Linear:
+        """Return how much of a resource the admitted replicas request."""
+        total = Linear()
+        for shape in sorted(self._shapes_in(workloads)):
+            amount = requested_of(self.problem.shapes[shape].request, resource)
+            if amount:
+                total.add(self.admitted_shape(shape), amount)
+        return total
+
+    def moved(self, workload: Workload) -> Linear:
+        """Return how many replicas of a workload move."""
+        return Linear.total(self.moved_role(workload, role) for role in workload.roles)
+
+    # What tiers see beyond that.
+
+    def worth(self, roles: Iterable[tuple[Workload, Role]]) -> Linear:
+        """Return the value of the admitted replicas of some roles."""
+        shapes = {self.problem.shapes_of_role[w.id, r.name] for w, r in roles if r.replicas}
+        total = Linear()
+        for shape in sorted(shapes):
+            total.add(self.admitted_shape(shape), self.problem.shapes[shape].role.value)
+        return total
+
+    def retained(self, workload: Workload, role: Role) -> Linear:
+        """Return how many replicas of a role whose place stands today stay admitted: min(running, admitted)."""
+        shape = self.problem.shapes_of_role.get((workload.id, role.name), -1)
+        running = self.problem.running.get(shape, 0)
+        if not running:
+            return Linear()
+        if shape not in self._retained:
+            self._retained[shape] = self._least_of(running, self.admitted_shape(shape))
+        return self._retained[shape]
+
+    def _least_of(self, running: int, admitted: Linear) -> Linear:
+        if admitted.is_constant or self.model.range_of(admitted)[0] >= running:
+            return Linear(constant=min(running, admitted.constant) if admitted.is_constant else running)
+        variable = Linear.of(self.model.integer(0, running))
+        all_stay = Literal(self.model.boolean())
+        self.model.require(variable.minus(admitted), upper=0)
+        self.model.require(variable, lower=running, when=all_stay)
+        self.model.require(variable.minus(admitted), lower=0, when=~all_stay)
+        return variable
+
+    def evicted(self, workload: Workload, role: Role) -> Linear:
+        """Return how many replicas of a role that run, or ran until their place went, are not admitted."""
+        shape = self.problem.shapes_of_role.get((workload.id, role.name), -1)
+        ran = self.problem.running.get(shape, 0) + self.problem.lost.get(shape, 0)
+        if not ran:
+            return Linear()
+        return self.model.positive_part(Linear(constant=ran).minus(self.admitted_shape(shape)))
+
+    def moved_role(self, workload: Workload, role: Role) -> Linear:
+        """Return how many replicas of a role whose place stands today are admitted on another one."""
+        shape = self.problem.shapes_of_role.get((workload.id, role.name), -1)
+        if not self.problem.running.get(shape, 0):
+            return Linear()
+        if shape not in self._moved:
+            self._moved[shape] = self.retained(workload, role).minus(self._kept(shape))
+            if not self._moved[shape].is_constant:
+                self.model.require(self._moved[shape], lower=0)
+        return self._moved[shape]
