@@ -32,7 +32,7 @@ KNOW_RULES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Few:
+class Few(RuleDefaults):
     """Admit at most `most` replicas on each matched node; the violation of a node is what is above."""
 
     kind: ClassVar[str] = "few"

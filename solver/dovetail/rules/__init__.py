@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dovetail.rules.admission import Admission
-from dovetail.rules.base import Domain, Guard, Part, Rule, Scope, Violations
+from dovetail.rules.base import Domain, Guard, NodeTerms, Part, Rule, Scope, Violations
 from dovetail.rules.context import Context, context_of
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.move import Move
@@ -32,6 +32,7 @@ __all__ = [
     "Context",
     "Domain",
     "Guard",
+    "NodeTerms",
     "Part",
     "Rule",
     "Scope",

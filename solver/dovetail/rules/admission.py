@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, Scope, Violations
-from dovetail.spec import Node, Spec, Workload
+from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.spec import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(RuleDefaults):
     """Admit every replica of the matched workloads.
 
     The violation of a workload is its number of replicas not admitted. Work that merely waits today is no excuse,
@@ -36,22 +36,6 @@ class Admission:
         counts = {w.id: w.replicas - len(view.admitted(w)) for w in scope.workloads}
         return {workload: count for workload, count in counts.items() if count}
 
-    def guard(self, scope: Scope) -> Guard | None:
-        """Return none: adding a replica never breaks this rule."""
-        return None
-
-    def closed_nodes(self, scope: Scope) -> frozenset[str]:
-        """Close no nodes."""
-        return frozenset()
-
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is a subject of its own."""
         return workload.id
-
-    def node_key(self, node: Node, scope: Scope) -> Hashable:
-        """Distinguish no nodes."""
-        return None
-
-    def unsound(self, spec: Spec) -> str | None:
-        """Accept all: the rule has no parameters."""
-        return None

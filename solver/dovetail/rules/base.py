@@ -7,7 +7,7 @@ Both halves speak of the same *subjects* (domains, workloads, quota groups) and 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -108,6 +108,22 @@ class Part(Protocol):
         """Return how many replicas of a workload are on `nodes`."""
 
 
+@dataclass(frozen=True, slots=True)
+class NodeTerms:
+    """What a rule that binds demands of each single node, whatever the others hold.
+
+    Parameters
+    ----------
+    apart : per workload id, its side; workloads of different sides never share a node of `nodes`, or one GPU of it
+        where `by_gpu` is set. Workloads without a side join any.
+    most : per workload id, how many replicas of it one node of `nodes` may hold.
+    """
+
+    apart: Mapping[str, Hashable] = field(default_factory=dict)
+    by_gpu: bool = False
+    most: Mapping[str, int] = field(default_factory=dict)
+
+
 class Guard(Protocol):
     """A running account by which a construction tells whether one more replica would raise a rule's violation.
 
@@ -177,8 +193,37 @@ class Rule(Protocol):
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Return what this rule distinguishes about a node (S4.6); equal keys are interchangeable."""
 
+    def node_terms(self, scope: Scope) -> NodeTerms:
+        """Return what the rule demands of each single matched node; any part of the truth will do (S5.2)."""
+
     def unsound(self, spec: Spec) -> str | None:
         """Return why the parameters make no sense for a Spec (an unknown level, a missing part), None if fine."""
+
+
+class RuleDefaults:
+    """What most rules have to say where they have nothing to say."""
+
+    __slots__ = ()
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Return none: adding a replica breaks the rule on closed nodes only, or never."""
+        return None
+
+    def closed_nodes(self, scope: Scope) -> frozenset[str]:
+        """Close no nodes."""
+        return frozenset()
+
+    def node_key(self, node: Node, scope: Scope) -> Hashable:
+        """Distinguish no nodes."""
+        return None
+
+    def node_terms(self, scope: Scope) -> NodeTerms:
+        """Demand nothing of a single node."""
+        return NodeTerms()
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Accept all parameters."""
+        return None
 
 
 def level_problem(spec: Spec, level: str, *, gpu: bool) -> str | None:

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, Scope, Violations, level_problem
+from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations, level_problem
 from dovetail.rules.guards import ApartGuard
 from dovetail.spec import Node, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Exclusive:
+class Exclusive(RuleDefaults):
     """Keep everybody else out of the domains that matched replicas use.
 
     The violation of a domain with at least one matched replica is the number of unmatched replicas in it.
@@ -51,10 +51,6 @@ class Exclusive:
         matched = scope.ids
         return ApartGuard(scope, self.at, lambda w: w.id in matched, lambda one, other: one != other)
 
-    def closed_nodes(self, scope: Scope) -> frozenset[str]:
-        """Close no nodes."""
-        return frozenset()
-
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish matched workloads from others, which the engine does for every rule."""
         return None
@@ -63,6 +59,11 @@ class Exclusive:
         """Distinguish nodes by the domain, where it is wider than a node."""
         domain = None if self.at in ("gpu", "node") else node.domain(self.at)
         return domain, scope.nodes is None or node.name in scope.nodes
+
+    def node_terms(self, scope: Scope) -> NodeTerms:
+        """Keep matched and unmatched replicas apart on a node, or on one GPU of it."""
+        sides = {workload.id: workload.id in scope.ids for workload in scope.spec.workloads}
+        return NodeTerms(sides, by_gpu=self.at == "gpu") if self.at in ("gpu", "node") else NodeTerms()
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels."""

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, Scope, Violations
-from dovetail.spec import Node, Spec, Workload
+from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.spec import Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Move(RuleDefaults):
     """Bound the moves of matched workloads in all (`max_moves`), or forbid them (`never`).
 
     With `max_moves` the subject is the policy and its violation the moves above the budget; with `never` every
@@ -45,21 +45,9 @@ class Move:
         above = sum(moves.values()) - (self.max_moves or 0)
         return {scope.policy: above} if above > 0 else {}
 
-    def guard(self, scope: Scope) -> Guard | None:
-        """Return none: adding a replica never breaks this rule."""
-        return None
-
-    def closed_nodes(self, scope: Scope) -> frozenset[str]:
-        """Close no nodes."""
-        return frozenset()
-
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: its moves are its own."""
         return workload.id
-
-    def node_key(self, node: Node, scope: Scope) -> Hashable:
-        """Distinguish no nodes."""
-        return None
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse both or none of the two forms."""

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, Scope, Violations, group_of, grouped
+from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations, group_of, grouped
 from dovetail.rules.guards import TotalGuard
 from dovetail.spec import Node, Request, Role, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(RuleDefaults):
     """Limit the requested amounts per group of workloads.
 
     `limits` maps `gpus` (milli-GPU), `cpu` (milli-cores), `memory` (MiB) or a resource's name to the most a group
@@ -64,10 +64,6 @@ class Quota:
 
         limits = dict(self.limits)
         return TotalGuard(amounts, lambda key: limits[key[1]] if isinstance(key, tuple) else 0)
-
-    def closed_nodes(self, scope: Scope) -> frozenset[str]:
-        """Close no nodes."""
-        return frozenset()
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish workloads by their quota group."""

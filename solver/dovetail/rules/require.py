@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, Scope, Violations
-from dovetail.spec import Node, Spec, Workload
+from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.spec import Node, Workload
 
 
 @dataclass(frozen=True, slots=True)
-class _NodeChoice:
+class _NodeChoice(RuleDefaults):
     """A rule on the nodes of `match.nodes`; the violation of a workload is its number of misplaced replicas."""
 
     kind: ClassVar[str] = ""
@@ -38,10 +38,6 @@ class _NodeChoice:
         counts = {w.id: sum(view.places[r].node in closed for r in view.admitted(w)) for w in scope.workloads}
         return {workload: count for workload, count in counts.items() if count}
 
-    def guard(self, scope: Scope) -> Guard | None:
-        """Return none: the closed nodes say it all."""
-        return None
-
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is a subject of its own."""
         return workload.id
@@ -49,10 +45,6 @@ class _NodeChoice:
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish matched nodes from others."""
         return scope.nodes is not None and node.name in scope.nodes
-
-    def unsound(self, spec: Spec) -> str | None:
-        """Accept all: that `match.nodes` is given is checked where documents are read."""
-        return None
 
 
 @dataclass(frozen=True, slots=True)

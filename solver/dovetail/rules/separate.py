@@ -8,13 +8,23 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, Scope, Violations, group_of, grouped, level_problem
+from dovetail.rules.base import (
+    Guard,
+    NodeTerms,
+    Part,
+    RuleDefaults,
+    Scope,
+    Violations,
+    group_of,
+    grouped,
+    level_problem,
+)
 from dovetail.rules.guards import ApartGuard
 from dovetail.spec import Node, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Separate:
+class Separate(RuleDefaults):
     """Keep values of `by` apart at a level.
 
     The violation of a domain is `max(0, v - 1)`, v the number of distinct values of `by` among the matched
@@ -59,10 +69,6 @@ class Separate:
         value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
         return ApartGuard(scope, self.at, lambda w: value.get(w.id), lambda one, other: one != other)
 
-    def closed_nodes(self, scope: Scope) -> frozenset[str]:
-        """Close no nodes."""
-        return frozenset()
-
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish workloads by the value kept apart."""
         return group_of(workload, self.by, self.label)
@@ -71,6 +77,12 @@ class Separate:
         """Distinguish nodes by the domain, where it is wider than a node."""
         domain = None if self.at in ("gpu", "node") else node.domain(self.at)
         return domain, scope.nodes is None or node.name in scope.nodes
+
+    def node_terms(self, scope: Scope) -> NodeTerms:
+        """Keep the values apart on a node, or on one GPU of it."""
+        value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
+        sides = {workload: side for workload, side in value.items() if side is not None}
+        return NodeTerms(sides, by_gpu=self.at == "gpu") if self.at in ("gpu", "node") else NodeTerms()
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels and `by: label` without a label."""

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, Scope, Violations, level_problem
+from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations, level_problem
 from dovetail.rules.guards import CapGuard, SkewGuard, domain_of
 from dovetail.spec import Node, Role, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(RuleDefaults):
     """Bound the replicas of a workload per domain, or the difference between its fullest and emptiest domain.
 
     The violation of a workload is, with `max_per_domain` m, the sum over domains of `max(0, replicas - m)`; with
@@ -94,10 +94,6 @@ class Spread:
         eligible = {workload.id: scope.reach(workload, self.over) for workload in scope.workloads}
         return SkewGuard(scope, self.over, self.max_skew or 0, eligible)
 
-    def closed_nodes(self, scope: Scope) -> frozenset[str]:
-        """Close no nodes."""
-        return frozenset()
-
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is spread by itself."""
         return workload.id
@@ -106,6 +102,12 @@ class Spread:
         """Distinguish nodes by the domain, where it is wider than a node."""
         domain = None if self.over == "node" else node.domain(self.over)
         return domain, scope.nodes is None or node.name in scope.nodes
+
+    def node_terms(self, scope: Scope) -> NodeTerms:
+        """Bound the replicas of each matched workload on a node."""
+        if self.over != "node" or self.max_per_domain is None:
+            return NodeTerms()
+        return NodeTerms(most={workload.id: self.max_per_domain for workload in scope.workloads})
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels, and both or none of the two limits."""
