@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from dovetail.rules import Context
 from dovetail.spec import Node
+
+POLICY = "policy "
+"""What names an attribute that a policy's rule distinguishes: this, then the policy's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,11 @@ class NodeClass:
 
 def classes_of(context: Context, nodes: tuple[Node, ...]) -> tuple[NodeClass, ...]:
     """Group nodes into classes, in the order of their first member; a node with running replicas is its own."""
-    busy = {place.node for place in context.today.places.values()}
+    busy = busy_nodes(context)
     groups: dict[Hashable, list[int]] = {}
     for position, node in enumerate(nodes):
-        key: Hashable = node.name if node.name in busy else _key(context, node)
+        # A busy node's name alone tells it from all others: the rest of its key need not be worked out.
+        key = node.name if node.name in busy else tuple(node_attributes(context, node, busy).values())
         groups.setdefault(key, []).append(position)
     return tuple(
         NodeClass(index, tuple(members), nodes[members[0]].name not in busy)
@@ -34,19 +38,29 @@ def classes_of(context: Context, nodes: tuple[Node, ...]) -> tuple[NodeClass, ..
     )
 
 
-def _key(context: Context, node: Node) -> Hashable:
-    return (
-        node.accelerator,
-        node.gpus,
-        node.cpu,
-        node.memory,
-        tuple(sorted(node.resources.items())),
-        node.mechanism,
-        node.price,
-        node.gpu_price,
-        node.taints,
-        node.cordoned,
-        node.down,
-        node.failed_gpus,
-        tuple(p.rule.node_key(node, context.scopes[p.name]) for p in context.spec.policies),
-    )
+def busy_nodes(context: Context) -> frozenset[str]:
+    """Return the names of the nodes that hold anything whose place stands."""
+    return frozenset(place.node for place in context.today.places.values())
+
+
+def node_attributes(context: Context, node: Node, busy: frozenset[str]) -> Mapping[str, Hashable]:
+    """Return all that tells a node from others, by name: nodes of equal values are one class.
+
+    Every node has the same names, in the same order: what it is, its health, what each policy's rule distinguishes,
+    and what it holds today.
+    """
+    return {
+        "accelerator": node.accelerator,
+        "gpus": node.gpus,
+        "cpu": node.cpu,
+        "memory": node.memory,
+        "resources": tuple(sorted(node.resources.items())),
+        "mechanism": node.mechanism,
+        "price": (node.price, node.gpu_price),
+        "taints": node.taints,
+        "health: cordoned": node.cordoned,
+        "health: down": node.down,
+        "health: failed GPUs": node.failed_gpus,
+        **{POLICY + p.name: p.rule.node_key(node, context.scopes[p.name]) for p in context.spec.policies},
+        "running today": node.name if node.name in busy else None,
+    }

@@ -95,10 +95,9 @@ class Problem:
     def counts(self) -> int:
         """How many counts the exact model of the whole has at the least: per node and shape, for shares per GPU."""
         total = 0
-        for node_class in self.classes:
-            gpus = len(self.nodes[node_class.nodes[0]].healthy_gpus())
-            shapes = [self.shapes[shape] for shape in self.hosted[node_class.index]]
-            total += len(node_class.nodes) * sum(gpus if shape.request.share else 1 for shape in shapes)
+        for nodes, hosted in zip(self.makes.members, self.hosted_by_make, strict=True):
+            shares = sum(1 for shape in hosted if self.shapes[shape].request.share)
+            total += len(nodes) * (len(hosted) - shares + shares * len(nodes[0].healthy_gpus()))
         return total
 
     @cached_property

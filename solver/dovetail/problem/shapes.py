@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from dovetail.problem.classes import POLICY
 from dovetail.rules import Context
 from dovetail.spec import Request, Role, Workload
 
@@ -49,18 +50,22 @@ def shapes_of(context: Context) -> tuple[Shape, ...]:
     of replicas beyond one, nothing running today, and no rule that tells the workloads apart.
     """
     groups: dict[Hashable, list[Member]] = {}
-    running = {replica.workload for replica in context.today.present()}
+    running = running_workloads(context)
     for workload in context.spec.workloads:
-        alone = workload.atomic or workload.min_replicas > 1 or workload.id in running
         signature = rule_signature(context, workload)
         for role in workload.roles:
             if role.replicas:
-                key = (workload.id, role.name) if alone else _key(context, workload, role, signature)
+                key = tuple(role_attributes(context, workload, role, signature, running).items())
                 groups.setdefault(key, []).append(Member(workload, role))
     return tuple(
         Shape(index, tuple(members), sum(member.role.replicas for member in members))
         for index, members in enumerate(groups.values())
     )
+
+
+def running_workloads(context: Context) -> frozenset[str]:
+    """Return the ids of the workloads of which anything runs today."""
+    return frozenset(replica.workload for replica in context.today.present())
 
 
 def rule_signature(context: Context, workload: Workload) -> Mapping[str, Hashable]:
@@ -72,17 +77,37 @@ def rule_signature(context: Context, workload: Workload) -> Mapping[str, Hashabl
     }
 
 
-def _key(context: Context, workload: Workload, role: Role, signature: Mapping[str, Hashable]) -> Hashable:
+def role_attributes(
+    context: Context,
+    workload: Workload,
+    role: Role,
+    signature: Mapping[str, Hashable],
+    running: frozenset[str],
+) -> Mapping[str, Hashable]:
+    """Return all that tells the replicas of a role from others, by name: roles of equal values are one shape.
+
+    A policy that does not match the workload has no name among them; what makes a workload stand for itself, and not
+    each of its replicas, has the role as its value.
+
+    Parameters
+    ----------
+    signature : the workload's `rule_signature`.
+    running : the workloads of which anything runs today.
+    """
     request = role.request
-    return (
-        context.spec.band_of(workload),
-        request.cpu,
-        request.memory,
-        request.gpus,
-        request.share,
-        tuple(sorted(request.resources.items())),
-        role.accelerators,
-        role.value,
-        workload.tolerations,
-        tuple(signature.items()),
-    )
+    itself = (workload.id, role.name)
+    return {
+        "priority band": context.spec.band_of(workload),
+        "request: gpus": request.gpus,
+        "request: share": request.share,
+        "request: cpu": request.cpu,
+        "request: memory": request.memory,
+        "request: resources": tuple(sorted(request.resources.items())),
+        "accelerators": role.accelerators,
+        "value": role.value,
+        "tolerations": workload.tolerations,
+        **{POLICY + name: key for name, key in signature.items()},
+        "all or nothing": itself if workload.atomic else None,
+        "least replicas": itself if workload.min_replicas > 1 else None,
+        "running today": itself if workload.id in running else None,
+    }
