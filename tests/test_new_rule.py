@@ -20,6 +20,7 @@ from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.plan import read, write
 from dovetail.rules import TABLE, Guard, Part, Rule, Scope, Violations, context_of
+from dovetail.rules.base import RuleDefaults
 from dovetail.rules.guards import CapGuard
 from dovetail.spec import Node, Role, Spec, Workload
 from dovetail.verify import verify
