@@ -21,13 +21,12 @@ from dovetail.placement import Place, Places, Today, View
 from dovetail.plan import finish
 from dovetail.plan.model import Outcome, Plan, Status, TierResult
 from dovetail.problem import Problem, compile_problem
+from dovetail.problem.steps import EXACT_FIRST, EXACT_VARIABLES
 from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
 from dovetail.spec import ReplicaId, Spec
 
 DEFAULT_WORK = 60.0
-EXACT_VARIABLES = 20_000  # the largest model of the whole that is tried
-EXACT_FIRST = 3_000  # up to here it is tried before anything else
 _PART_WORK = 1.0
 _GENERATE_SHARE = 0.15
 _CONFIRM_SECONDS = 120.0

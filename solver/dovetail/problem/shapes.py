@@ -55,7 +55,7 @@ def shapes_of(context: Context) -> tuple[Shape, ...]:
         signature = rule_signature(context, workload)
         for role in workload.roles:
             if role.replicas:
-                key = tuple(role_attributes(context, workload, role, signature, running).items())
+                key = tuple(role_attributes(context, workload, role, signature, running).values())
                 groups.setdefault(key, []).append(Member(workload, role))
     return tuple(
         Shape(index, tuple(members), sum(member.role.replicas for member in members))
@@ -86,8 +86,9 @@ def role_attributes(
 ) -> Mapping[str, Hashable]:
     """Return all that tells the replicas of a role from others, by name: roles of equal values are one shape.
 
-    A policy that does not match the workload has no name among them; what makes a workload stand for itself, and not
-    each of its replicas, has the role as its value.
+    Every role has the same names, in the same order: what it asks for and is worth, what each policy's rule
+    distinguishes, None where the policy does not match, and what makes a workload stand for itself, and not each of
+    its replicas: there the role itself is the value.
 
     Parameters
     ----------
@@ -106,7 +107,10 @@ def role_attributes(
         "accelerators": role.accelerators,
         "value": role.value,
         "tolerations": workload.tolerations,
-        **{POLICY + name: key for name, key in signature.items()},
+        **{
+            POLICY + policy.name: (signature[policy.name],) if policy.name in signature else None
+            for policy in context.spec.policies
+        },
         "all or nothing": itself if workload.atomic else None,
         "least replicas": itself if workload.min_replicas > 1 else None,
         "running today": itself if workload.id in running else None,

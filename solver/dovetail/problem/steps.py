@@ -1,0 +1,19 @@
+"""How large the exact model of the whole may be for each step of the search, and so which steps a Problem goes through.
+
+The engine reads these numbers where it decides; a report can tell the way without loading it.
+"""
+
+from __future__ import annotations
+
+EXACT_VARIABLES = 20_000
+"""The largest exact model of the whole that is tried, in counts."""
+
+EXACT_FIRST = 3_000
+"""Up to here it is tried before anything else."""
+
+
+def steps_of(counts: int) -> tuple[str, ...]:
+    """Return the phases of a search in order, by the names that its progress shows, unless one before ends it."""
+    first = ("exact",) if counts <= EXACT_FIRST else ()
+    last = ("exact",) if counts <= EXACT_VARIABLES else ()
+    return ("compile", "construct", *first, "generate", "improve", *last, "bound")
