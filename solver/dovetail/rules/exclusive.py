@@ -49,7 +49,7 @@ class Exclusive(RuleDefaults):
     def guard(self, scope: Scope) -> Guard | None:
         """Keep matched and unmatched replicas apart."""
         matched = scope.ids
-        return ApartGuard(scope, self.at, lambda w: w.id in matched, lambda one, other: one != other)
+        return ApartGuard(scope, self.at, lambda w: w.id in matched)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish matched workloads from others, which the engine does for every rule."""

@@ -1,4 +1,8 @@
-"""Running accounts of rules, for constructions that add one replica at a time."""
+"""Running accounts of rules, for constructions that add replicas step by step.
+
+Each answers for one workload and place at once, whatever it holds. What `changed`, or is `full`, is told by domain, so
+that masks over all nodes can be kept up to date without asking node by node.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +45,16 @@ class _Plain:
 
 @dataclass(slots=True)
 class ApartGuard(_Plain):
-    """Blocks a domain for a key that is not there while another key is, where the two may not meet.
+    """Blocks a domain for a key while another key is there.
 
-    `key` gives a workload's key in a domain, None for no subject; `conflict` tells whether two keys may not meet.
+    `key` gives a workload's key, None for no subject. `changed` is the log of domains whose set of keys changed.
     """
 
     scope: Scope
     level: str
     key: Callable[[Workload], Hashable | None]
-    conflict: Callable[[Hashable, Hashable], bool]
-    held: defaultdict[str, Counter[Hashable]] = field(default_factory=lambda: defaultdict(Counter))
+    held: defaultdict[str, dict[Hashable, int]] = field(default_factory=lambda: defaultdict(dict))
+    changed: list[str] = field(default_factory=list)
 
     @property
     def by_gpu(self) -> bool:
@@ -58,17 +62,27 @@ class ApartGuard(_Plain):
         return self.level == GPU_LEVEL
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
-        """Block where a conflicting key is present."""
-        path, key = domain_of(self.level, self.scope, node, gpu), self.key(workload)
-        if path is None or key is None:
+        """Block where another key is present."""
+        path = domain_of(self.level, self.scope, node, gpu)
+        held = self.held.get(path) if path is not None else None
+        if not held:
             return False
-        return any(count > 0 and self.conflict(key, other) for other, count in self.held[path].items())
+        key = self.key(workload)
+        return key is not None and (len(held) > 1 or key not in held)
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas by domain and key."""
         path, key = domain_of(self.level, self.scope, node, gpu), self.key(workload)
-        if path is not None and key is not None:
-            self.held[path][key] += count
+        if path is None or key is None:
+            return
+        held = self.held[path]
+        before = held.get(key, 0)
+        if before + count:
+            held[key] = before + count
+        else:
+            held.pop(key, None)
+        if not before or not before + count:
+            self.changed.append(path)
 
 
 @dataclass(slots=True)
@@ -91,6 +105,37 @@ class CapGuard(_Plain):
         """Count amounts in."""
         for key, amount in self.amounts(workload, role, node).items():
             self.used[key] += count * amount
+
+
+@dataclass(slots=True)
+class CrowdGuard(_Plain):
+    """Blocks a domain for a matched workload that has `most` replicas there.
+
+    `full` holds, per workload, the domains that take no more of it.
+    """
+
+    scope: Scope
+    level: str
+    most: int
+    held: Counter[tuple[str, str]] = field(default_factory=Counter)
+    full: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
+        """Block where the workload has as many as it may."""
+        if workload.id not in self.scope.ids:
+            return False
+        path = domain_of(self.level, self.scope, node, None)
+        return path is not None and self.held[workload.id, path] >= self.most
+
+    def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
+        """Count replicas by workload and domain."""
+        path = domain_of(self.level, self.scope, node, None) if workload.id in self.scope.ids else None
+        if path is not None:
+            self.held[workload.id, path] += count
+            if self.held[workload.id, path] >= self.most:
+                self.full[workload.id].add(path)
+            else:
+                self.full[workload.id].discard(path)
 
 
 @dataclass(slots=True)
@@ -171,9 +216,19 @@ class SkewGuard(_Plain):
         if path is not None and tally is not None:
             tally.add(path, count)
 
+    def full(self, workload: Workload) -> tuple[bool, tuple[str, ...]]:
+        """Return whether a domain without any of the workload is blocked, and the domains that differ from that."""
+        tally = self._tally(workload)
+        if tally is None:
+            return False, ()
+        room = self.skew + tally.least
+        empty = room < 1
+        return empty, tuple(path for path, count in tally.held.items() if (count + 1 > room) != empty)
+
     def _tally(self, workload: Workload) -> _Tally | None:
         """Return the tally of a workload, None for one that is not matched or has no domain to use."""
-        if workload.id not in self.tallies and (paths := self.eligible.get(workload.id)):
+        found = self.tallies.get(workload.id)
+        if found is None and (paths := self.eligible.get(workload.id)):
             domains = self.sets.setdefault(paths, frozenset(paths))
-            self.tallies[workload.id] = _Tally(domains, sizes=Counter({0: len(domains)}))
-        return self.tallies.get(workload.id)
+            found = self.tallies[workload.id] = _Tally(domains, sizes=Counter({0: len(domains)}))
+        return found

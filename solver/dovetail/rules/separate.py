@@ -67,7 +67,7 @@ class Separate(RuleDefaults):
     def guard(self, scope: Scope) -> Guard | None:
         """Keep other values out of a domain that has one."""
         value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
-        return ApartGuard(scope, self.at, lambda w: value.get(w.id), lambda one, other: one != other)
+        return ApartGuard(scope, self.at, lambda w: value.get(w.id))
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish workloads by the value kept apart."""

@@ -9,8 +9,8 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations, level_problem
-from dovetail.rules.guards import CapGuard, SkewGuard, domain_of
-from dovetail.spec import Node, Role, Spec, Workload
+from dovetail.rules.guards import CrowdGuard, SkewGuard
+from dovetail.spec import Node, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +79,9 @@ class Spread(RuleDefaults):
 
     def guard(self, scope: Scope) -> Guard | None:
         """Keep each workload within its limit per domain, or its domains even."""
-        matched = scope.ids
         if self.max_per_domain is None:
             return self._skew_guard(scope)
-        limit = self.max_per_domain
-
-        def amounts(workload: Workload, role: Role, node: Node) -> Mapping[Hashable, int]:
-            path = domain_of(self.over, scope, node, None)
-            return {(workload.id, path): 1} if path is not None and workload.id in matched else {}
-
-        return CapGuard(amounts, lambda key: limit)
+        return CrowdGuard(scope, self.over, self.max_per_domain)
 
     def _skew_guard(self, scope: Scope) -> Guard:
         eligible = {workload.id: scope.reach(workload, self.over) for workload in scope.workloads}
