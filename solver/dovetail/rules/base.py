@@ -33,6 +33,11 @@ class Scope:
         return frozenset(workload.id for workload in self.workloads)
 
     @cached_property
+    def running(self) -> frozenset[str]:
+        """Ids of the workloads of which anything runs today, whether or not its place stands."""
+        return frozenset(row.replica.workload for row in self.spec.current.replicas)
+
+    @cached_property
     def makes(self) -> Makes:
         """The cluster's nodes by make."""
         return Makes(self.spec.cluster.nodes, self.spec.accelerators)

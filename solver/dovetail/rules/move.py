@@ -46,8 +46,8 @@ class Move(RuleDefaults):
         return {scope.policy: above} if above > 0 else {}
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
-        """Distinguish every workload: its moves are its own."""
-        return workload.id
+        """Distinguish every workload that runs, as its moves are its own; what does not run cannot move."""
+        return workload.id if workload.id in scope.running else None
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse both or none of the two forms."""
