@@ -11,6 +11,9 @@ from dovetail.spec import Node
 POLICY = "policy "
 """What names an attribute that a policy's rule distinguishes: this, then the policy's name."""
 
+RUNNING = "running today"
+"""What names the attribute that tells busy nodes, and running workloads, apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeClass:
@@ -62,5 +65,5 @@ def node_attributes(context: Context, node: Node, busy: frozenset[str]) -> Mappi
         "health: down": node.down,
         "health: failed GPUs": node.failed_gpus,
         **{POLICY + p.name: p.rule.node_key(node, context.scopes[p.name]) for p in context.spec.policies},
-        "running today": node.name if node.name in busy else None,
+        RUNNING: node.name if node.name in busy else None,
     }

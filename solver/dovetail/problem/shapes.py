@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from dovetail.problem.classes import POLICY
+from dovetail.problem.classes import POLICY, RUNNING
 from dovetail.rules import Context
 from dovetail.spec import Request, Role, Workload
 
@@ -113,5 +113,5 @@ def role_attributes(
         },
         "all or nothing": itself if workload.atomic else None,
         "least replicas": itself if workload.min_replicas > 1 else None,
-        "running today": itself if workload.id in running else None,
+        RUNNING: itself if workload.id in running else None,
     }

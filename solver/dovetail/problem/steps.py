@@ -1,4 +1,4 @@
-"""How large the exact model of the whole may be for each step of the search, and so which steps a Problem goes through.
+"""How large the exact model of the whole may be for each step of a search, and so which steps a Problem goes through.
 
 The engine reads these numbers where it decides; a report can tell the way without loading it.
 """
