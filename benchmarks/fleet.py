@@ -1,0 +1,63 @@
+"""Projects of synthetic fleets, as large as wanted: equal arguments give equal bytes.
+
+    python -m benchmarks.fleet --gpus 1000 --seed 1 --load 1.0 --out DIR
+
+writes a project that `dovetail validate DIR` accepts: three GPU types in four unequal zones and racks of 8 to 32
+nodes, residual nodes, ten tenants of whom some are kept apart, quotas, spreads, certified nodes, three priorities,
+300 shapes of whole GPUs, 100 of parts of one and 24 without. The load is what is asked for, in milli-GPU, over what
+is healthy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__" and str(ROOT) not in sys.path:  # run as a file
+    sys.path.insert(0, str(ROOT))
+
+from benchmarks.synthetic import documents  # noqa: E402
+from benchmarks.synthetic.hardware import hardware  # noqa: E402
+from benchmarks.synthetic.work import replicas, shapes  # noqa: E402
+
+LEAST = 100
+
+
+def fleet(gpus: int, seed: int, load: float = 1.0, kinds: documents.Kinds = documents.ALL) -> Mapping[str, str]:
+    """Return the text of every file of a project, by its path; `kinds` are the kinds of rules that it has."""
+    nodes = hardware(gpus, seed)
+    found = shapes(nodes, seed)
+    return documents.files(nodes, found, replicas(found, round(100 * load)), kinds)
+
+
+def write(texts: Mapping[str, str], out: Path) -> None:
+    """Write a project; workloads that a former one left in the directory go."""
+    for stale in out.glob("workloads/*.yaml"):
+        stale.unlink()
+    for name, text in texts.items():
+        file = out / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write a fleet."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__.partition("\n")[0])
+    parser.add_argument("--gpus", type=int, required=True, help=f"GPUs in all, from {LEAST}")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--load", type=float, default=1.0, help="what is asked for over what is healthy: 0.85")
+    parser.add_argument("--out", type=Path, required=True, help="directory of the project")
+    given = parser.parse_args(arguments)
+    if given.gpus < LEAST or not 0 < given.load <= 10:
+        parser.error(f"a fleet has {LEAST} GPUs or more and a load between 0 and 10")
+    texts = fleet(given.gpus, given.seed, given.load)
+    write(texts, given.out)
+    print(f"wrote {len(texts)} files, {sum(map(len, texts.values())) / 1e6:.1f} MB, to {given.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""A synthetic fleet as documents: the texts of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from benchmarks.synthetic.hardware import MILLI, Group, Hardware
+from benchmarks.synthetic.work import BANDS, FAMILIES, TENANTS, Shape
+
+HEAD = "apiVersion: dovetail/v1alpha1\nkind: {}\nmetadata: {}\nspec:\n"
+CHUNK = 20  # most replicas of a workload that may be one of many with the same shape
+BOUND = frozenset({"ember", "iris"})  # tenants with rules on where each workload may run: one workload per shape
+TIGHT = {"atlas": 128, "boreal": 119}  # quotas below what is asked for at load 1, in thousandths of the capacity
+GENEROUS = 130  # per cent of what the other tenants ask for at load 1
+FRONT_SHARE = 32  # per cent of a front service, as at load 1, that a zone may hold
+
+Kinds = frozenset[str]
+ALL: Kinds = frozenset({"quota", "exclusive", "separate", "spread", "require", "forbid"})
+
+
+def head(kind: str, name: str, rest: str = "") -> str:
+    """Return the first lines of a document."""
+    return HEAD.format(kind, f"{{name: {name}{rest}}}")
+
+
+def project(name: str) -> str:
+    """Return the Project."""
+    lines = [
+        '  documents: [cluster.yaml, policies.yaml, objective.yaml, "workloads/*.yaml"]',
+        "  objective: fleet",
+        f"  tenants: [{', '.join(TENANTS)}]",
+    ]
+    return head("Project", name) + "\n".join(lines) + "\n"
+
+
+def objective() -> str:
+    """Return the Objective."""
+    bands = ", ".join(map(str, BANDS))
+    tiers = "mend, admitted, policies, disruption, cost"
+    return head("Objective", "fleet") + f"  bands: [{bands}]\n  tiers: [{tiers}]\n"
+
+
+def cluster(hardware: Hardware) -> str:
+    """Return the Cluster: a group per kind and zone, failed GPUs node by node."""
+    lines = ["  levels: [{name: zone}, {name: rack}, {name: node}]", "  nodeGroups:"]
+    for group in hardware.groups:
+        lines += _group(group)
+    failed = [
+        f"    {group.name}-{number:03d}: {{failedGpus: [{group.gpus - 1}]}}"
+        for group in hardware.groups
+        for number in range(group.failed)
+    ]
+    return head("Cluster", "fleet") + "\n".join([*lines, *(["  nodes:", *failed] if failed else [])]) + "\n"
+
+
+def _group(group: Group) -> Iterator[str]:
+    kind = group.kind
+    yield f"  - name: {group.name}"
+    yield f"    count: {group.count}"
+    yield f"    accelerator: {kind.accelerator}"
+    yield f"    gpus: {group.gpus}"
+    yield f"    cpu: {kind.cpu}"
+    yield f"    memory: {kind.memory}Gi"
+    yield f"    domains: {{zone: {{name: {group.zone}}}, rack: {{size: {group.rack}}}}}"
+    if group.certified:
+        yield '    labels: {certified: "yes"}'
+    if kind.fraction:
+        yield "    sharing: {mechanism: fraction}"
+    yield f"    pricePerHour: {group.price / 1_000_000:.6f}"
+
+
+def workloads(found: Sequence[Shape], counts: Sequence[int], only: str) -> str:
+    """Return the Workloads of a tenant; a shape with many replicas is several jobs, unless it is one service."""
+    texts = []
+    for number, (shape, count) in enumerate(zip(found, counts, strict=True)):
+        if shape.tenant != only or not count:
+            continue
+        chunks = 1 if shape.single or only in BOUND else -(-count // CHUNK)
+        for chunk in range(chunks):
+            many = count * (chunk + 1) // chunks - count * chunk // chunks
+            texts.append(workload(shape, f"{shape.family}-{number:03d}-{chunk}", many))
+    return "---\n".join(texts)
+
+
+def workload(shape: Shape, name: str, count: int) -> str:
+    """Return one Workload."""
+    labels = {"family": shape.family, **shape.labels}
+    marks = ", ".join(f'{key}: "{value}"' for key, value in labels.items())
+    lines = [
+        f"  type: {'service' if shape.single else 'job'}",
+        f"  priority: {shape.band}",
+        f"  replicas: {count}",
+        f"  request: {{{_request(shape)}}}",
+    ]
+    if shape.accelerators:
+        lines.append(f"  accelerators: [{', '.join(shape.accelerators)}]")
+    if shape.milli:
+        lines.append(f"  value: {shape.value}")
+    rest = f", namespace: {shape.tenant}, labels: {{{marks}}}"
+    return head("Workload", name, rest) + "\n".join(lines) + "\n"
+
+
+def _request(shape: Shape) -> str:
+    host = f"cpu: {shape.cpu}m, memory: {shape.memory}Mi"
+    if not shape.milli:
+        return host
+    if shape.milli < MILLI:
+        return f"share: {{compute: {shape.milli / MILLI:g}}}, {host}"
+    return f"gpus: {shape.milli // MILLI}, {host}"
+
+
+def policies(hardware: Hardware, found: Sequence[Shape], kinds: Kinds = ALL) -> str:
+    """Return the Policies of some kinds of rules."""
+    rules = [*_quotas(hardware.milli), *_apart(), *_spreads(found), *_nodes()]
+    return "---\n".join(_policy(*rule) for rule in rules if rule[0] in kinds)
+
+
+Rule = tuple[str, str, str, str, str]  # kind, name, matched workloads, matched nodes, parameters
+
+
+def _policy(kind: str, name: str, who: str, nodes: str, parameters: str) -> str:
+    match = f"workloads: {{{who}}}" + (f", nodes: {{{nodes}}}" if nodes else "")
+    return head("Policy", name) + f"  match: {{{match}}}\n  rule: {{{kind}: {{{parameters}}}}}\n  enforcement: hard\n"
+
+
+def _quotas(capacity: int) -> Iterator[Rule]:
+    for tenant in TENANTS:
+        asked = sum(family.share for family in FAMILIES if family.tenant == tenant) * GENEROUS // 100
+        milli = capacity * TIGHT.get(tenant, asked) // 1000
+        yield "quota", f"{tenant}-quota", f"tenants: [{tenant}]", "", f"limit: {{gpus: {_amount(milli)}}}"
+
+
+def _amount(milli: int) -> str:
+    return f"{milli // MILLI}.{milli % MILLI:03d}"
+
+
+def _apart() -> Iterator[Rule]:
+    yield "exclusive", "delta-alone-on-nodes", "tenants: [delta]", "", "at: node"
+    yield "separate", "competitors-share-no-node", "matchLabels: {apart: node}", "", "by: tenant, at: node"
+    yield "separate", "tenants-share-no-card", "matchLabels: {apart: gpu}", "", "by: tenant, at: gpu"
+
+
+def _spreads(found: Sequence[Shape]) -> Iterator[Rule]:
+    yield "spread", "even-over-zones", 'matchLabels: {spread: "even"}', "", "over: zone, maxSkew: 1"
+    front = [shape for shape in found if "front" in shape.labels]
+    most = max(1, min(shape.target // shape.milli for shape in front) * FRONT_SHARE // 100)
+    yield "spread", "front-survives-a-zone", 'matchLabels: {front: "yes"}', "", f"over: zone, maxPerDomain: {most}"
+
+
+def _nodes() -> Iterator[Rule]:
+    yield "require", "risk-on-certified", "matchLabels: {certified: required}", 'matchLabels: {certified: "yes"}', ""
+    yield "forbid", "iris-off-h100", "tenants: [iris]", "accelerators: [H100-80GB]", ""
+
+
+def files(hardware: Hardware, found: Sequence[Shape], counts: Sequence[int], kinds: Kinds) -> Mapping[str, str]:
+    """Return the text of every file of a project."""
+    texts = {
+        "dovetail.yaml": project("fleet"),
+        "cluster.yaml": cluster(hardware),
+        "policies.yaml": policies(hardware, found, kinds),
+        "objective.yaml": objective(),
+    }
+    return texts | {f"workloads/{tenant}.yaml": workloads(found, counts, tenant) for tenant in TENANTS}
