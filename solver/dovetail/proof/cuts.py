@@ -1,9 +1,12 @@
 """Mixed-integer rounding: rows that every integer solution keeps, though fractions may not (Nemhauser, Wolsey 1990).
 
-With x = l + p for variables counted up and x = u - p for those flipped, added rows read sum a_i p_i <= b over D,
-every p_i a non-negative integer. With f_i = a_i mod D and f = b mod D each such point keeps
+Rows are added up as equations: each has a slack, a non-negative integer as all its numbers are integers. With
+x = l + p for variables counted up, x = u - p for those flipped, and the slacks among the p, that reads
+sum a_i p_i = b over D. With f_i = a_i mod D and f = b mod D each integer point keeps
 
-    sum ((D - f) floor(a_i / D) + max(0, f_i - f)) p_i  <=  (D - f) floor(b / D).
+    sum ((D - f) floor(a_i / D) + max(0, f_i - f)) p_i  <=  (D - f) floor(b / D),
+
+whatever the multipliers, even below 0. Gomory's cuts are of this kind.
 """
 
 from __future__ import annotations
@@ -20,37 +23,46 @@ def rounded(rows: Sequence[PlainRow], cut: Cut, lower: Sequence[int], upper: Seq
 
     Parameters
     ----------
-    rows : what its multipliers count; negative multipliers are left out.
+    rows : what its multipliers count.
     lower, upper : the box of all solutions, per variable.
     """
-    terms, side = added(rows, cut)
+    terms, side = _added(rows, cut)
+    start = [lower, upper]
     flipped = frozenset(cut.flipped)
-    over = cut.denominator
-    for variable, coefficient in terms.items():
-        side -= coefficient * (upper[variable] if variable in flipped else lower[variable])
-    rest = side % over
+    side -= sum(c * start[v in flipped][v] for v, c in terms.items())
+    over, rest = cut.denominator, side % cut.denominator
     found: dict[int, int] = {}
     right = (over - rest) * (side // over)
     for variable, coefficient in terms.items():
         sign = -1 if variable in flipped else 1
-        whole, part = divmod(sign * coefficient, over)
-        weight = (over - rest) * whole + max(0, part - rest)
+        weight = sign * _weight(sign * coefficient, over, rest)
+        found[variable] = weight
+        right += weight * start[variable in flipped][variable]
+    for position, multiplier in sorted(cut.multipliers.items()):
+        weight = _weight(multiplier, over, rest)
         if weight:
-            found[variable] = sign * weight
-            right += sign * weight * (upper[variable] if variable in flipped else lower[variable])
-    return _smallest(found, right)
+            row = rows[position]
+            right -= weight * row.upper
+            for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
+                found[variable] = found.get(variable, 0) - weight * coefficient
+    return _smallest({v: c for v, c in sorted(found.items()) if c}, right)
 
 
-def added(rows: Sequence[PlainRow], cut: Cut) -> tuple[dict[int, int], int]:
+def _weight(coefficient: int, over: int, rest: int) -> int:
+    """Return what a coefficient becomes by rounding, times `over - rest`."""
+    whole, part = divmod(coefficient, over)
+    return (over - rest) * whole + max(0, part - rest)
+
+
+def _added(rows: Sequence[PlainRow], cut: Cut) -> tuple[dict[int, int], int]:
     """Return the coefficients and the right side of a cut's rows, times their multipliers, added up."""
     terms: dict[int, int] = {}
     side = 0
     for position, multiplier in sorted(cut.multipliers.items()):
-        if multiplier > 0:
-            row = rows[position]
-            side += multiplier * row.upper
-            for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
-                terms[variable] = terms.get(variable, 0) + multiplier * coefficient
+        row = rows[position]
+        side += multiplier * row.upper
+        for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
+            terms[variable] = terms.get(variable, 0) + multiplier * coefficient
     return terms, side
 
 

@@ -130,5 +130,7 @@ def _halves(
 def _check_multipliers(part: Leaf | Cut, rows: int, where: str) -> None:
     if any(not 0 <= position < rows for position in part.multipliers):
         raise Unproved(f"{where} has a multiplier of a row that does not exist")
-    if part.denominator < 1 or any(value < 0 for value in part.multipliers.values()):
-        raise Unproved(f"{where} has a multiplier below 0, or a denominator below 1")
+    if part.denominator < 1:
+        raise Unproved(f"{where} has a denominator below 1")
+    if isinstance(part, Leaf) and any(value < 0 for value in part.multipliers.values()):
+        raise Unproved(f"{where} has a multiplier below 0")

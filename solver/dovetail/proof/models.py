@@ -1,0 +1,95 @@
+"""Which rows a proof is about, rebuilt from a Problem: `MODELS` has one line per kind of model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from dovetail.linear import Linear, Model
+from dovetail.model.part import PartModel
+from dovetail.model.state import State
+from dovetail.problem import Problem
+from dovetail.proof.lagrangian import PlainRow, plain_rows
+from dovetail.proof.tree import Blocks, Question, next_value
+
+
+class Earlier(NamedTuple):
+    """What a proof may assume of a tier before its own: the value reached, and a bound proved of it, if any."""
+
+    value: int
+    bound: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a proof of one tier argues about.
+
+    Parameters
+    ----------
+    objective : what is maximised; a tier where less is better is negated.
+    relaxed : names of the rules that the rows ignore.
+    """
+
+    objective: Linear
+    lower: Sequence[int]
+    upper: Sequence[int]
+    rows: Sequence[PlainRow]
+    blocks: Blocks = lambda prices: ()
+    relaxed: tuple[str, ...] = ()
+
+    def question(self, bound: int) -> Question:
+        """Return the question whether any solution passes a bound, which is in the sense of the objective."""
+        target = next_value(self.objective, bound)
+        return Question(self.objective, target, self.lower, self.upper, self.rows, self.blocks)
+
+
+class Models(Protocol):
+    """The rows of one kind for one Problem."""
+
+    def of_tier(self, position: int, earlier: Sequence[Earlier]) -> Statement:
+        """Return the statement on a tier, given the tiers before it; positions are asked in ascending order."""
+
+    def of_none(self) -> Statement:
+        """Return the statement, with objective 0, that a proof of infeasibility is about."""
+
+
+class ExactModels:
+    """The exact model of the whole: every rule, every node."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._part = PartModel(problem, range(len(problem.nodes)), State())
+        self._expressions: list[Linear] = []
+        self._rows: list[PlainRow] = []
+        self._taken = 0
+        self._held = 0
+
+    def of_tier(self, position: int, earlier: Sequence[Earlier]) -> Statement:
+        """Return the rows with the earlier tiers at least as good as reached, and no better than proved."""
+        tiers = self._problem.tiers
+        for tier in tiers[len(self._expressions) : position + 1]:
+            self._expressions.append(tier.encode(self._part))
+        for number in range(self._held, position):
+            value, bound = earlier[number]
+            lower, upper = (value, bound) if tiers[number].sense == "max" else (bound, value)
+            self._part.model.require(self._expressions[number], lower, upper)
+        self._held = max(self._held, position)
+        return self._statement(self._expressions[position].scaled(1 if tiers[position].sense == "max" else -1))
+
+    def of_none(self) -> Statement:
+        """Return the rows alone."""
+        return self._statement(Linear())
+
+    def _statement(self, objective: Linear) -> Statement:
+        model = self._part.model
+        new = Model(model.lower, model.upper, model.names, model.rows[self._taken :])
+        self._rows += plain_rows(new)
+        self._taken = len(model.rows)
+        never = [PlainRow((), (), -1)] if model.infeasible else []
+        return Statement(objective, tuple(model.lower), tuple(model.upper), (*self._rows, *never))
+
+
+MODELS: Mapping[str, Callable[[Problem], Models]] = MappingProxyType({"exact": ExactModels})
+"""Kinds of models, and how each is rebuilt from a Problem."""
