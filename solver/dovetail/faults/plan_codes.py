@@ -23,6 +23,11 @@ PLAN_FILES: Final[Mapping[str, CodeInfo]] = {
         "gap does not follow", "A tier's gap is |bound - value| / max(|bound|, |value|, 1), rounded up to six digits."
     ),
     "DT2007": CodeInfo("tier given twice", "Each tier of a plan is told once."),
+    "DT2008": CodeInfo(
+        "not a certificate",
+        "The file holds no document of kind Certificate, or one whose trees are none: a node of a tree is a branch or "
+        "a leaf, and each tier has one proof.",
+    ),
 }
 
 REASONS: Final[Mapping[str, CodeInfo]] = {

@@ -48,6 +48,10 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3705": CodeInfo("wrong assumption", "A bound assumes values of earlier tiers that the plan does not have."),
     "DT3706": CodeInfo("not proved optimal", "A plan is called optimal while a tier has a gap."),
     "DT3707": CodeInfo("second opinion differs", "Another engine has an optimum that the plan says cannot be."),
+    "DT3708": CodeInfo(
+        "certificate does not show it",
+        "A bound is said to rest on a certificate that is missing, belongs to another plan, or does not prove the bound.",
+    ),
     "DT3801": CodeInfo("summary is wrong", "A figure of the summary is not what the placements give."),
     "DT3802": CodeInfo(
         "admission is wrong", "The plan tells other counts or reasons of workloads left out than it has."

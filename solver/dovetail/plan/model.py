@@ -55,11 +55,18 @@ class TierResult:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of the search; `stopped_by` tells what ended it before proof (`time`, `work`, `interrupt`)."""
+    """What came of the search.
+
+    Parameters
+    ----------
+    stopped_by : what ended it before proof (`time`, `work`, `gap`, `interrupt`).
+    proof : what an infeasible outcome rests on, where that is known.
+    """
 
     status: Status
     stopped_by: str | None = None
     fast: bool = False
+    proof: Literal["certificate", "two-engines"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,8 @@ class Plan:
     admitted : workloads that are not admitted in full.
     summary : figures for people, each recomputable from Spec and placements.
     conflict : names of policies that cannot hold together, for an infeasible outcome where known.
+    certificate : digest of the certificate that stands beside the plan and shows what has `proof: certificate`.
+    evidence : the text of that certificate, as long as the plan is in memory; it is no part of the plan.
     """
 
     name: str
@@ -134,6 +143,14 @@ class Plan:
     conflict: tuple[str, ...] = ()
     current: str | None = None
     options: Options = field(default_factory=Options)
+    certificate: str | None = None
+    evidence: str | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def claims_certificate(self) -> bool:
+        """Tell whether the plan names a certificate, or says that anything rests on one."""
+        proofs = (self.outcome.proof, *(tier.proof for tier in self.tiers))
+        return self.certificate is not None or "certificate" in proofs
 
 
 __all__ = [

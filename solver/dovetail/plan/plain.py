@@ -49,6 +49,8 @@ def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
     yield "inputs", plan.inputs
     if plan.current is not None:
         yield "current", plan.current
+    if plan.certificate is not None:
+        yield "certificate", plan.certificate
     if plan.options:
         yield "options", _options(plan.options)
     yield "outcome", _outcome(plan.outcome)
@@ -128,6 +130,8 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         row["stoppedBy"] = outcome.stopped_by
     if outcome.fast:
         row["fast"] = True
+    if outcome.proof is not None:
+        row["proof"] = outcome.proof
     return row
 
 

@@ -65,6 +65,7 @@ def plan_of(document: Document) -> Plan:
         policies={key: _policy(row) for key, row in spec.get("policies", {}).items()},
         second_opinion=None if opinion is None else _second_opinion(opinion),
         conflict=tuple(spec.get("conflict", ())),
+        certificate=spec.get("certificate"),
     )
     log.raise_if_errors()
     return plan
@@ -76,7 +77,7 @@ def _options(row: Mapping[str, Any]) -> Options:
 
 
 def _outcome(row: Mapping[str, Any]) -> Outcome:
-    return Outcome(row["status"], row.get("stoppedBy"), row.get("fast", False))
+    return Outcome(row["status"], row.get("stoppedBy"), row.get("fast", False), row.get("proof"))
 
 
 def _tiers(document: Document, log: FaultLog) -> tuple[TierResult, ...]:

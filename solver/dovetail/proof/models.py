@@ -12,7 +12,7 @@ from dovetail.model.part import PartModel
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.proof.lagrangian import PlainRow, plain_rows
-from dovetail.proof.tree import Blocks, Question, next_value
+from dovetail.proof.tree import Blocks, Question, Unproved, next_value
 
 
 class Earlier(NamedTuple):
@@ -48,8 +48,14 @@ class Statement:
 class Models(Protocol):
     """The rows of one kind for one Problem."""
 
-    def of_tier(self, position: int, earlier: Sequence[Earlier]) -> Statement:
-        """Return the statement on a tier, given the tiers before it; positions are asked in ascending order."""
+    def of_tier(self, position: int, earlier: Mapping[str, Earlier]) -> Statement:
+        """Return the statement on a tier, given earlier ones by name; positions are asked in ascending order.
+
+        Raises
+        ------
+        Unproved
+            If the rows need more of the earlier tiers than is given.
+        """
 
     def of_none(self) -> Statement:
         """Return the statement, with objective 0, that a proof of infeasibility is about."""
@@ -66,13 +72,15 @@ class ExactModels:
         self._taken = 0
         self._held = 0
 
-    def of_tier(self, position: int, earlier: Sequence[Earlier]) -> Statement:
+    def of_tier(self, position: int, earlier: Mapping[str, Earlier]) -> Statement:
         """Return the rows with the earlier tiers at least as good as reached, and no better than proved."""
         tiers = self._problem.tiers
+        if any(tier.name not in earlier for tier in tiers[:position]):
+            raise Unproved("its rows hold every earlier tier, and it assumes fewer")
         for tier in tiers[len(self._expressions) : position + 1]:
             self._expressions.append(tier.encode(self._part))
         for number in range(self._held, position):
-            value, bound = earlier[number]
+            value, bound = earlier[tiers[number].name]
             lower, upper = (value, bound) if tiers[number].sense == "max" else (bound, value)
             self._part.model.require(self._expressions[number], lower, upper)
         self._held = max(self._held, position)

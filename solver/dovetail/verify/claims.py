@@ -25,6 +25,8 @@ def outcome(case: Case) -> Iterator[Finding]:
                 yield Finding(plan.outcome.status, f"comes with {name}")
     if plan.conflict and plan.outcome.status != "infeasible":
         yield Finding(plan.outcome.status, "comes with a conflict")
+    if plan.outcome.proof is not None and plan.outcome.status != "infeasible":
+        yield Finding(plan.outcome.status, "comes with a proof that there is no plan")
     known = {policy.name for policy in case.spec.policies}
     for name in plan.conflict:
         if name not in known:
