@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass, field
 
@@ -16,12 +17,25 @@ class Limits:
     work : units of deterministic work for the whole search (a second or two of one core each), None for the default.
     gap : relative gap of the admitted tiers at which the search may stop improving them.
     fast : search in parallel; quicker, but not reproducible.
+    jobs : how many processes may solve parts side by side, which changes nothing but the time that it takes; None for
+        one, or with `fast` for one per processor.
+    memory : bytes that each process of a search may take, None for four fifths of the machine's; it binds where the
+        search has a process of its own.
     """
 
     time: float | None = None
     work: float | None = None
     gap: float = 0.0
     fast: bool = False
+    jobs: int | None = None
+    memory: int | None = None
+
+    @property
+    def processes(self) -> int:
+        """How many processes may solve parts side by side."""
+        if self.jobs is not None:
+            return self.jobs
+        return (os.cpu_count() or 1) if self.fast else 1
 
 
 class Reporter:

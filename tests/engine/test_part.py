@@ -9,7 +9,7 @@ from tests.support.tiny_specs import tiny
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.construct import construct
 from dovetail.engine.cpsat import CpSat
-from dovetail.engine.lns import windows
+from dovetail.engine.rounds import windows
 from dovetail.linear import Linear
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel

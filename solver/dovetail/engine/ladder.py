@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dovetail.engine.answer import Effort, Verdict
@@ -12,7 +12,10 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.exact import TierAnswer, climb
 from dovetail.engine.generate import Generation
-from dovetail.engine.lns import Neighbourhoods, improve_part
+from dovetail.engine.incumbent import Keep, forget
+from dovetail.engine.jobs import Jobs
+from dovetail.engine.lns import Neighbourhoods
+from dovetail.engine.rounds import Task, improve
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
 from dovetail.model.score import debt, score, view_of
@@ -28,6 +31,7 @@ from dovetail.spec import ReplicaId, Spec
 
 DEFAULT_WORK = 60.0
 _PART_WORK = 1.0
+_ROUND = 2  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _GENERATE_SHARE = 0.15
 _CONFIRM_SECONDS = 120.0
 _FAST_WORKERS = 8
@@ -40,12 +44,16 @@ def solve(
     hint: Places | None = None,
     reporter: Reporter | None = None,
     stop: Stop | None = None,
+    jobs: Jobs | None = None,
+    keep: Keep | None = None,
 ) -> Plan:
     """Plan a Spec.
 
     Parameters
     ----------
     hint : places that may serve as a start for work that does not run today.
+    jobs : where parts are solved, by default on as many processes as the limits say.
+    keep : is given every better state that is a plan, and what is known of it.
 
     Returns
     -------
@@ -59,7 +67,14 @@ def solve(
     reporter.phase("compile")
     problem = compile_problem(context_of(spec))
     budget = Budget(limits.work or DEFAULT_WORK, deadline)
-    return _Search(problem, limits, budget, reporter, Stop() if stop is None else stop).run(hint)
+    own = jobs or Jobs.for_limits(limits)
+    own.warn = reporter.warning
+    stop = Stop() if stop is None else stop
+    try:
+        return _Search(problem, limits, budget, reporter, stop, own, keep or forget).run(hint)
+    finally:
+        if jobs is None:
+            own.close()
 
 
 @dataclass(slots=True)
@@ -71,6 +86,8 @@ class _Search:
     budget: Budget
     reporter: Reporter
     stop: Stop
+    jobs: Jobs
+    keep: Keep
     state: State = field(default_factory=State)
     answers: tuple[TierAnswer, ...] = ()
     unpaid: frozenset[str] = frozenset()
@@ -86,6 +103,7 @@ class _Search:
         began = time.monotonic()
         self._start(hint)
         self._reserve(time.monotonic() - began)
+        self._keep()
         for step, share in self._steps():
             verdict = step(Budget(self.budget.work * share, self.budget.deadline))
             if verdict is Verdict.INFEASIBLE:
@@ -152,6 +170,7 @@ class _Search:
         """Re-plan everything free at once, then part after part."""
         given = budget.work
         self.reporter.phase("generate")
+        self.jobs.warm_up()
         self._report()
         self._generate(budget)
         self.reporter.phase("improve")
@@ -185,21 +204,23 @@ class _Search:
         return score(self.problem, candidate, self.unpaid) > score(self.problem, self.state, self.unpaid)
 
     def _improve(self, budget: Budget) -> Verdict:
-        """Re-plan part after part until work or time runs out, or the gap asked for is reached."""
-        parts = Neighbourhoods(self.problem)
-        workers = 2 if self.limits.fast else 1
-        tiers = self.problem.search_tiers
+        """Re-plan parts, round after round, until work or time runs out, or the gap asked for is reached."""
+        neighbourhoods = Neighbourhoods(self.problem)
+        turn = 0
         while not self.stop and not budget.spent() and not self._close_enough():
-            effort = Effort(min(_PART_WORK, budget.work), budget.seconds(), workers)
-            nodes = parts.draw(self.state)
-            step = improve_part(self.problem, self.state, nodes, tiers, effort, self.stop, self.unpaid)
-            parts.learn(step.closed)
-            budget.work -= max(step.work, 0.01)
-            if step.state is not self.state:
-                self.state = step.state
+            effort = Effort(min(_PART_WORK, budget.work / _ROUND))
+            parts = neighbourhoods.draw(self.state, _ROUND)
+            task = Task(self.problem, self.problem.search_tiers, self.unpaid)
+            done = improve(task, self.state, parts, effort, self.jobs, self.stop, budget.deadline, turn)
+            turn += 1
+            for closed in done.closed:
+                neighbourhoods.learn(closed)
+            budget.work -= max(done.work, 0.01)
+            if done.state is not self.state:
+                self.state = done.state
                 self.unpaid = self._owed(self.unpaid)
                 self._report()
-            if step.closed and len(nodes) == len(self.problem.nodes):
+            if done.closed == (True,) and len(parts[0]) == len(self.problem.nodes):
                 break
         return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
@@ -211,8 +232,14 @@ class _Search:
     def _report(self) -> None:
         """Tell values, bounds and gaps as they stand."""
         self.now = self._tiers()
+        self._keep(self.now)
         for tier in self.now:
             self.reporter.tier(tier.name, tier.unit, tier.value, tier.bound)
+
+    def _keep(self, tiers: Sequence[TierResult] = ()) -> None:
+        """Hand out the state at hand, if it is a plan."""
+        if not self.unpaid:
+            self.keep(self.state, tiers)
 
     def _close_enough(self) -> bool:
         """Tell whether every tier is proved, or the admitted ones are within the gap asked for."""
@@ -242,8 +269,10 @@ class _Search:
         view = view_of(problem, self.state)
         if self.unpaid and debt(problem, view, self.unpaid):
             return finish(problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))
+        self._keep()
         self.reporter.phase("bound")
         tiers = self._tiers()
+        self._keep(tiers)
         proved = all(tier.proved for tier in tiers)
         stopped = None if proved else self._stopped_by()
         outcome = Outcome("optimal" if proved else "feasible", stopped, self.limits.fast)

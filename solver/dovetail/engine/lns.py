@@ -1,93 +1,16 @@
-"""Improvement over small parts of the cluster, each part exact with all rules (E3).
-
-A part's objective is the tiers themselves, weighed so that an earlier one is never traded for a later one.
-"""
+"""Which parts of the cluster to plan anew: small sets of nodes, drawn reproducibly (E3)."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-from dovetail.engine.answer import Effort, Verdict
-from dovetail.engine.cpsat import CpSat
-from dovetail.linear import Linear
-from dovetail.model.part import PartModel
-from dovetail.model.score import score
 from dovetail.model.state import State
-from dovetail.objectives import Tier
 from dovetail.problem import Problem
-from dovetail.progress import Stop
 from dovetail.spec.workload import MILLI
 
 _SMALLEST, _LARGEST = 3, 24  # nodes of a part
 _PATIENCE = 4  # parts solved to proof in a row before larger ones are tried
-_WIDEST = 1 << 48  # beyond this a combined objective loses exactness inside LP relaxations
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What re-planning a part gave: the state, and whether the part was solved to proof."""
-
-    state: State
-    closed: bool
-    work: float
-
-
-def improve_part(
-    problem: Problem,
-    state: State,
-    nodes: Sequence[int],
-    tiers: Sequence[Tier],
-    effort: Effort,
-    stop: Stop,
-    relaxed: frozenset[str] = frozenset(),
-) -> Step:
-    """Re-plan some nodes exactly, what they hold now as the incumbent: the result is never worse."""
-    part = PartModel(problem, nodes, state, relaxed)
-    engine = CpSat(part.model)
-    hint = part.variables.hint(state)
-    values, closed, work = None, True, 0.0
-    for objective in windows(part, tiers):
-        answer = engine.solve(objective, "max", replace(effort, work=max(effort.work - work, 0.05)), hint, stop)
-        work += answer.work
-        closed = closed and answer.verdict is Verdict.OPTIMAL
-        if answer.values is None:
-            break
-        values, hint = answer.values, dict(enumerate(answer.values))
-        part.model.require(objective, lower=objective.value(values))
-    fills = None if values is None else part.variables.fills(values)
-    if fills is None or all(fill == state.fill(node) for node, fill in fills.items()):
-        return Step(state, closed, work)
-    found = state.with_fills(fills)
-    if (relaxed or not closed) and score(problem, found, relaxed) < score(problem, state, relaxed):
-        return Step(state, closed, work)
-    return Step(found, closed, work)
-
-
-def windows(part: PartModel, tiers: Sequence[Tier]) -> list[Linear]:
-    """Return expressions to maximise one after the other, which together rank a part's solutions as the tiers do.
-
-    Each joins as many tiers as fit exact arithmetic, an earlier one weighed beyond all that follow.
-    """
-    found: list[Linear] = []
-    width = _WIDEST + 1
-    for expression in [part.debt.scaled(-1), *(_ascending(part, tier) for tier in tiers)]:
-        low, high = part.model.range_of(expression)
-        if low == high:
-            continue
-        if width * (high - low + 1) > _WIDEST:
-            found.append(expression)
-            width = high - low + 1
-        else:
-            found[-1] = found[-1].scaled(high - low + 1).add(expression)
-            width *= high - low + 1
-    return found or [Linear()]
-
-
-def _ascending(part: PartModel, tier: Tier) -> Linear:
-    expression = tier.encode(part)
-    return expression if tier.sense == "max" else expression.scaled(-1)
 
 
 class Neighbourhoods:
@@ -103,17 +26,25 @@ class Neighbourhoods:
         self._wide = False
         self._streak = 0
 
-    def draw(self, state: State) -> list[int]:
-        """Return node indices, all of them where there are no more than the size."""
-        count = len(self.problem.nodes)
-        if self.size >= count:
-            return list(range(count))
+    def draw(self, state: State, parts: int = 1) -> list[list[int]]:
+        """Return disjoint lists of node indices: fewer where there are no more nodes, one with all where they fit."""
+        found: list[list[int]] = []
+        rest: Sequence[int] = range(len(self.problem.nodes))
+        while len(found) < parts and rest:
+            found.append(self._draw(state, rest))
+            taken = set(found[-1])
+            rest = [node for node in rest if node not in taken]
+        return found
+
+    def _draw(self, state: State, nodes: Sequence[int]) -> list[int]:
+        if self.size >= len(nodes):
+            return list(nodes)
         self._wide = not self._wide
         if self._wide:
-            return sorted(self._random.sample(range(count), self.size))
-        idle = [idle_milli(self.problem, state, node) + 50 for node in range(count)]
-        keys = [self._random.random() ** (1.0 / weight) for weight in idle]
-        return sorted(sorted(range(count), key=lambda node: -keys[node])[: self.size])
+            return sorted(self._random.sample(nodes, self.size))
+        idle = {node: idle_milli(self.problem, state, node) + 50 for node in nodes}
+        keys = {node: self._random.random() ** (1.0 / weight) for node, weight in idle.items()}
+        return sorted(sorted(nodes, key=lambda node: -keys[node])[: self.size])
 
     def learn(self, closed: bool) -> None:
         """Try larger parts after several in a row that were solved to proof, smaller ones after one that was not."""

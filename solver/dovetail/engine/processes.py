@@ -1,0 +1,125 @@
+"""Processes of one search: how they are started, what they may take, and that none outlives its parent."""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from multiprocessing.context import BaseContext
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+_SHARE = 0.8  # of the machine's memory, where no limit is given
+_SETTLING = 0.05  # seconds in which a thread that has just ended leaves the process table
+
+
+def context_to_start() -> BaseContext:
+    """Return how to start a process: by `fork` where that is safe, else by `spawn`, which takes a second more.
+
+    A fork copies one thread and all locks as they are: with other threads, those of native libraries too, a lock
+    may stay closed for ever.
+    """
+    deadline = time.monotonic() + _SETTLING
+    while _threads() > 1 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return multiprocessing.get_context("fork" if _threads() == 1 else "spawn")
+
+
+def _threads() -> int:
+    """Return how many threads the process has, native ones included; many where that cannot be known."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return sys.maxsize
+
+
+def limit_memory(limit: int | None) -> int | None:
+    """Let this process, and those that it starts, take so many bytes at most; return the limit, None without one."""
+    try:
+        import resource
+    except ImportError:  # not on every platform
+        return None
+    wanted = limit or default_memory()
+    if wanted is None:
+        return None
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+    return wanted
+
+
+def default_memory() -> int | None:
+    """Return four fifths of the memory of the machine or of the container, None where that cannot be known."""
+    with suppress(ValueError, OSError, AttributeError):
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        with suppress(ValueError, OSError):
+            total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+        return int(_SHARE * total)
+    return None
+
+
+def prefer_as_victim() -> None:
+    """Let a machine that runs out of memory end this process rather than any other."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
+
+
+def lead_group() -> None:
+    """Head a process group of its own, which Ctrl-C does not reach and which can be ended as a whole."""
+    if hasattr(os, "setpgid"):
+        with suppress(OSError):
+            os.setpgid(0, 0)
+
+
+def end_group(leader: int) -> None:
+    """End a process and whatever it has started."""
+    if hasattr(os, "killpg"):
+        with suppress(OSError):
+            os.killpg(leader, signal.SIGKILL)
+
+
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C to the parent."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def follow_parent() -> None:
+    """End this process as soon as the one that started it is gone."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
+
+
+class _Pickler(pickle.Pickler):
+    """Takes read-only mappings too, which values of the domain have as defaults."""
+
+    dispatch_table = copyreg.dispatch_table.copy()
+    dispatch_table[MappingProxyType] = lambda mapping: (MappingProxyType, (dict(mapping),))
+
+
+def dumps(value: Any) -> bytes:
+    """Return a value as bytes for another process of the same search."""
+    stream = io.BytesIO()
+    _Pickler(stream, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
+    return stream.getvalue()
+
+
+def loads(data: bytes) -> Any:
+    """Return the value that another process of the same search sent."""
+    return pickle.loads(data)
