@@ -35,12 +35,15 @@ KINDS = [
     "Sweep",
     "PolicyTest",
     "Plan",
+    "Certificate",
     "PlanDiff",
     "Faults",
     "Verification",
     "WhatIfResult",
     "Report",
     "SweepResult",
+    "ModelReport",
+    "Environment",
 ]
 RULES = [
     "separate",

@@ -25,6 +25,7 @@ LIGHT = [
     ("show", "plan.yaml"),
     ("diff", "plan.yaml", "plan.yaml"),
     ("explain", "DT1103"),
+    ("doctor", "--model", "."),
 ]
 SOLVERS = {"ortools", "pyomo", "highspy", "pandas", "numpy"}
 
@@ -36,7 +37,8 @@ SOLVERS = {"ortools", "pyomo", "highspy", "pandas", "numpy"}
      ("plan", "--as-of", "today"), ("plan", "--out", "no/such/plan.yaml"), ("plan", "--out", "workloads"),
      ("plan", "--also", "md"), ("plan", "--also", "pdf=x"), ("plan", "--base", "none.yaml"), ("explain", "DT0"),
      ("plan", "--current", "none.yaml"), ("schema", "Nothing"), ("diff", "a.yaml"), ("verify", "none.yaml"),
-     ("import", "openb"), ("import", "slurm"), ("plan", "--write-model", "x")],
+     ("import", "openb"), ("import", "slurm"), ("plan", "--write-model", "x"), ("doctor", "."),
+     ("doctor", "-o", "md")],
 )  # fmt: skip
 def test_a_command_line_without_meaning_ends_with_64(
     dovetail: Shell, project: Path, engine: Engine, arguments: tuple[str, ...]

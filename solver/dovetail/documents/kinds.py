@@ -22,7 +22,18 @@ READ_KINDS: Final = (
 )
 """What people write, in canonical order."""
 
-WRITTEN_KINDS: Final = ("Plan", "PlanDiff", "Faults", "Verification", "WhatIfResult", "Report", "SweepResult")
+WRITTEN_KINDS: Final = (
+    "Plan",
+    "Certificate",
+    "PlanDiff",
+    "Faults",
+    "Verification",
+    "WhatIfResult",
+    "Report",
+    "SweepResult",
+    "ModelReport",
+    "Environment",
+)
 """What dovetail writes."""
 
 ALL_KINDS: Final = READ_KINDS + WRITTEN_KINDS

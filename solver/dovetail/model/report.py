@@ -1,4 +1,4 @@
-"""What a Problem is made of, for people: classes, shapes, what split them, how large the model is and how it is solved.
+"""What a Problem is made of, for people: classes, shapes, what split them, how large the model is, which way it goes.
 
 Everything is told from what the engine uses itself: the keys that classes and shapes are made by, the exact model's
 own rows, and the sizes at which the engine takes another way. So a new rule or attribute needs no word here.
