@@ -10,9 +10,9 @@ from benchmarks.synthetic.work import BANDS, FAMILIES, TENANTS, Shape
 HEAD = "apiVersion: dovetail/v1alpha1\nkind: {}\nmetadata: {}\nspec:\n"
 CHUNK = 20  # most replicas of a workload that may be one of many with the same shape
 BOUND = frozenset({"ember", "iris"})  # tenants with rules on where each workload may run: one workload per shape
-TIGHT = {"atlas": 128, "boreal": 119}  # quotas below what is asked for at load 1, in thousandths of the capacity
+TIGHT = {"atlas": 134, "boreal": 121}  # quotas below what is asked for at load 1, in thousandths of the capacity
 GENEROUS = 130  # per cent of what the other tenants ask for at load 1
-FRONT_SHARE = 32  # per cent of a front service, as at load 1, that a zone may hold
+FRONT_SHARE = 325  # thousandths of a front service, as at load 1, that a zone may hold
 
 Kinds = frozenset[str]
 ALL: Kinds = frozenset({"quota", "exclusive", "separate", "spread", "require", "forbid"})
@@ -143,7 +143,7 @@ def _apart() -> Iterator[Rule]:
 def _spreads(found: Sequence[Shape]) -> Iterator[Rule]:
     yield "spread", "even-over-zones", 'matchLabels: {spread: "even"}', "", "over: zone, maxSkew: 1"
     front = [shape for shape in found if "front" in shape.labels]
-    most = max(1, min(shape.target // shape.milli for shape in front) * FRONT_SHARE // 100)
+    most = max(1, (min(shape.target // shape.milli for shape in front) * FRONT_SHARE + 500) // 1000)
     yield "spread", "front-survives-a-zone", 'matchLabels: {front: "yes"}', "", f"over: zone, maxPerDomain: {most}"
 
 

@@ -43,7 +43,7 @@ WHOLE = sum(kind.weight for kind in KINDS)
 
 # Zones are unequal, and the newest has no H100 yet: what must be spread evenly is held back by the smallest.
 ZONE_WEIGHTS = {
-    "H100-80GB": (45, 35, 20, 0),
+    "H100-80GB": (44, 36, 20, 0),
     "A100-80GB": (32, 28, 24, 16),
     "L40S-48GB": (40, 30, 22, 8),
 }
@@ -130,7 +130,7 @@ def hardware(gpus: int, seed: int) -> Hardware:
 
 def _perturbed(rng: Random, zones: tuple[int, ...]) -> tuple[int, ...]:
     """Return weights of zones that differ a little from seed to seed, in thousandths."""
-    return tuple(zone * rng.randint(970, 1030) for zone in zones)
+    return tuple(zone * rng.randint(985, 1015) for zone in zones)
 
 
 def _group(kind: Kind, zone: str, count: int, rack: int, rng: Random) -> Group:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from random import Random
 
-from benchmarks.synthetic.hardware import MILLI, Hardware
+from benchmarks.synthetic.hardware import KINDS, MILLI, Hardware
 
 HIGH, MIDDLE, LOW = 900, 500, 100
 BANDS = (HIGH, MIDDLE, LOW)
@@ -16,8 +17,8 @@ MOST = {HIGH: 32_000, MIDDLE: 20_000, LOW: 16_000}  # most value of a replica; t
 CPU_ONLY_SHARE = 60  # thousandths of all cores, at load 1
 
 MEDIUM, LIGHT, HEAVY = (8, 10, 12, 14, 16), (3, 4, 6, 8), (32, 40, 48)  # cores per GPU
-SIZES: Mapping[int, int] = {1: 52, 2: 28, 4: 13, 8: 7}  # shapes of a size out of a hundred
-POPULAR: Mapping[int, int] = {1: 3, 2: 3, 4: 7, 8: 16}  # how much of a family's GPUs a shape of that size gets
+SIZES: Mapping[int, int] = {1: 56, 2: 28, 4: 11, 8: 5}  # shapes of a size out of a hundred
+POPULAR: Mapping[int, int] = {1: 3, 2: 3, 4: 8, 8: 20}  # how much of a family's GPUs a shape of that size gets
 H100, A100, L40S = "H100-80GB", "A100-80GB", "L40S-48GB"
 ANY: tuple[str, ...] = ()
 
@@ -57,10 +58,10 @@ FAMILIES = (
         "chat", "cirrus", 60, 6, (8, 10, 12), (96, 128), ((H100,),), (HIGH,), (1, 1, 1, 1, 1, 1), FRONT, single=True
     ),
     Family("vision", "delta", 50, 24, HEAVY, (48, 64), ((A100, L40S), ANY), (HIGH, MIDDLE), (1, 1, 2)),
-    Family("risk", "ember", 100, 30, MEDIUM, (64, 96), (ANY,), (HIGH, MIDDLE), labels={"certified": "required"}),
+    Family("risk", "ember", 108, 30, MEDIUM, (64, 96), (ANY,), (HIGH, MIDDLE), labels={"certified": "required"}),
     Family("media", "fjord", 80, 32, (18, 20, 24), ROOMY, (ANY, (A100, L40S)), (MIDDLE,), labels=APART),
     Family("genome", "gale", 80, 32, LIGHT, (128, 160, 192), (ANY, (H100, A100)), (HIGH, MIDDLE), labels=APART),
-    Family("lab", "jade", 70, 30, MEDIUM, ROOMY, (ANY,), (LOW,), labels=APART),
+    Family("lab", "jade", 62, 30, MEDIUM, ROOMY, (ANY,), (LOW,), labels=APART),
     Family("batch", "iris", 75, 30, LIGHT, ROOMY, (ANY,), (MIDDLE, LOW)),
     Family("serve", "harbor", 50, 40, MEDIUM, ROOMY, (ANY, (L40S,)), (HIGH, MIDDLE), labels=CARD, fractional=True),
     Family("notebook", "iris", 35, 35, MEDIUM, ROOMY, (ANY,), (MIDDLE, LOW), labels=CARD, fractional=True),
@@ -111,7 +112,7 @@ def shapes(hardware: Hardware, seed: int) -> tuple[Shape, ...]:
     for family in FAMILIES:
         for number, (milli, goal) in enumerate(_goals(family, hardware.milli, rng)):
             shape = _shape(family, number, milli, goal, rng)
-            while shape.key in seen and not family.single:
+            while not (_fits(shape) and (family.single or shape.key not in seen)):
                 shape = _shape(family, number, milli, goal, rng)
             seen.add(shape.key)
             found.append(shape)
@@ -156,6 +157,18 @@ def _shape(family: Family, number: int, milli: int, goal: int, rng: Random) -> S
     )
 
 
+def _fits(shape: Shape) -> bool:
+    """Tell whether some kind of node holds a replica."""
+    return any(
+        kind.gpus * MILLI >= shape.milli
+        and kind.cpu * MILLI >= shape.cpu
+        and kind.memory * 1024 >= shape.memory
+        and (shape.milli >= MILLI or kind.fraction)
+        and kind.accelerator in (shape.accelerators or (kind.accelerator,))
+        for kind in KINDS
+    )
+
+
 def _value(wanted: int, band: int) -> int:
     return min(MOST[band], max(MOST[band] // 100, wanted // 10 * 10))
 
@@ -175,20 +188,23 @@ def _cpu_only(hardware: Hardware, rng: Random) -> tuple[Shape, ...]:
 def replicas(found: Sequence[Shape], percent: int) -> list[int]:
     """Return how many replicas of each shape make a load, in per cent of the capacity.
 
-    Each shape has at least one where there is room for that; the sum meets the load to the smallest replica.
+    Each shape has at least one where its family has room for that. What rounding leaves over in a family the next one
+    gets, so that the sum meets the load to the smallest replica.
     """
-    counts = [0] * len(found)
-    for gpu in (True, False):
-        chosen = [index for index, shape in enumerate(found) if bool(shape.milli) == gpu]
-        wanted = {index: found[index].target * percent // 100 for index in chosen}
-        for index in chosen:
-            counts[index] = max(1, (wanted[index] + found[index].size // 2) // found[index].size)
-        _even_out(found, counts, wanted)
+    counts, left = [0] * len(found), 0
+    for family, members in groupby(range(len(found)), lambda index: (found[index].milli > 0, found[index].family)):
+        wanted = {index: found[index].target * percent // 100 for index in members}
+        for index, amount in wanted.items():
+            counts[index] = max(1, (amount + found[index].size // 2) // found[index].size)
+        left = _even_out(found, counts, wanted, left if family[0] else 0)
     return counts
 
 
-def _even_out(found: Sequence[Shape], counts: list[int], wanted: Mapping[int, int]) -> None:
-    """Take replicas off where most of what is wanted is, a shape's last one last; then add where they lack."""
+def _even_out(found: Sequence[Shape], counts: list[int], wanted: Mapping[int, int], more: int) -> int:
+    """Take replicas off where most of what is wanted is, a shape's last one last, then add where they lack.
+
+    `more` is what the sum is to be above what is wanted; returned is what is then still missing.
+    """
 
     def fullest(index: int) -> tuple[bool, float, int]:
         return counts[index] == 1, -counts[index] * found[index].size / max(1, wanted[index]), index
@@ -196,7 +212,7 @@ def _even_out(found: Sequence[Shape], counts: list[int], wanted: Mapping[int, in
     def emptiest(index: int) -> tuple[float, int]:
         return counts[index] * found[index].size / max(1, wanted[index]), index
 
-    left = sum(wanted.values()) - sum(counts[index] * found[index].size for index in wanted)
+    left = more + sum(wanted.values()) - sum(counts[index] * found[index].size for index in wanted)
     most = [fullest(index) for index in wanted]
     heapq.heapify(most)
     while left < 0 and most:
@@ -213,3 +229,4 @@ def _even_out(found: Sequence[Shape], counts: list[int], wanted: Mapping[int, in
             counts[index] += 1
             left -= found[index].size
             heapq.heappush(least, emptiest(index))
+    return left
