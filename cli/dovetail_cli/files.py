@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from dovetail_cli.exit_codes import Finding
 from dovetail_cli.problems import CommandError, usage
@@ -26,23 +27,32 @@ def check_writable(file: str) -> None:
 
 def write(file: str, text: str) -> None:
     """Write a file by way of a temporary one beside it: a failure leaves the old file untouched."""
-    # A link stays a link: what it leads to is replaced.
-    path = Path(os.path.realpath(file))
-    temporary: str | None = None
+    write_all({file: text})
+
+
+def write_all(texts: Mapping[str, str]) -> None:
+    """Write files that belong together: all are complete on the disk before the first one replaces an old one."""
+    ready: list[tuple[str, Path]] = []
+    file = ""
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
-        temporary = None
+        for file, text in texts.items():
+            # A link stays a link: what it leads to is replaced.
+            path = Path(os.path.realpath(file))
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+            ready.append((temporary, path))
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, _mode(path))
+        while ready:
+            os.replace(*ready[0])
+            del ready[0]
     except OSError as error:
         message = f"{printable(file)} cannot be written: {error.strerror}"
         raise CommandError(Finding.INTERNAL, message, "what was there before is untouched") from error
     finally:
-        if temporary is not None:
+        for temporary, _ in ready:
             with suppress(OSError):
                 os.unlink(temporary)
 
@@ -61,3 +71,10 @@ def run_file(out: str) -> str:
     """Return where times and logs of a run go: `plan.run.json` beside `plan.yaml`."""
     path = Path(out)
     return str(path.with_name(f"{path.stem}.run.json"))
+
+
+def certificate_file(plan: str) -> str:
+    """Return where the certificate of a plan is: `plan.cert.json` beside `plan.yaml`; of `REV:path` likewise."""
+    folder, slash, name = plan.rpartition("/")
+    revision, colon, name = name.rpartition(":") if not slash else ("", "", name)
+    return f"{folder}{slash}{revision}{colon}{PurePath(name).stem}.cert.json"

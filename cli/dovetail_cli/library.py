@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dovetail.placement import Places
     from dovetail.plan import Plan
     from dovetail.progress import Limits, Reporter, Stop
+    from dovetail.proof.certificate import Certificate
     from dovetail.spec import Spec
     from dovetail.verify import Verification
 
@@ -44,11 +45,46 @@ def with_second_opinion(spec: Spec, plan: Plan, limits: Limits, stop: Stop) -> P
         raise CommandError(Finding.UNAVAILABLE, f"no second opinion: {error}") from error
 
 
-def verify(spec: Spec, plan: Plan) -> Verification:
-    """Return what the verifier finds."""
+def with_certificate(spec: Spec, plan: Plan, seconds: float | None, stop: Stop) -> Plan:
+    """Return the plan with proofs of its bounds, as far as they are found in time."""
+    try:
+        from dovetail.engine.certify import with_certificate
+    except ImportError as error:
+        raise _unavailable(error) from error
+    return with_certificate(context_of(spec), plan, seconds=seconds, stop=stop)
+
+
+def without_certificate(plan: Plan) -> Plan:
+    """Return a plan that claims no certificate, because none is kept."""
+    from dovetail.proof.attach import detached
+
+    return detached(plan)
+
+
+def evidence_of(plan: Plan) -> Certificate | None:
+    """Return the certificate that a plan carries in memory."""
+    from dovetail.proof.attach import evidence_of
+
+    return evidence_of(plan)
+
+
+def read_certificate(text: str, file: str) -> Certificate:
+    """Return the certificate in a text, or raise `Refused`."""
+    from dovetail.proof.reading import read
+
+    return read(text, file)
+
+
+def verify(spec: Spec, plan: Plan, certificate: Certificate | None = None) -> Verification:
+    """Return what the verifier finds, with the check of the certificate where the plan claims to have one."""
     from dovetail.verify import verify
 
-    return verify(spec, plan)
+    found = verify(spec, plan)
+    if not plan.claims_certificate:
+        return found
+    from dovetail.proof.check import with_certificate
+
+    return with_certificate(found, spec, plan, certificate)
 
 
 def _unavailable(error: ImportError) -> CommandError:

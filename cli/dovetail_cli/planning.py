@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ class Task:
     gaps : the largest gaps that the run accepts.
     second_opinion : ask an independent engine as well.
     out : the file that the plan goes to, None for none.
+    certificate : the file that its certificate goes to, None for none; then none is made.
     """
 
     project: Project
@@ -43,6 +45,7 @@ class Task:
     gaps: Gaps = field(default_factory=Gaps)
     second_opinion: bool = False
     out: str | None = None
+    certificate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,9 @@ def check_gaps(task: Task) -> None:
 
 def _found(task: Task, timeline: Timeline, stop: Stop) -> Result:
     spec = task.project.spec
+    began = time.monotonic()
     plan = library.solve(spec, task.limits, hint=task.hint, reporter=timeline, stop=stop)
+    plan = _certified(task, plan, began, timeline, stop)
     opinion: tuple[Finding, ...] = ()
     if task.second_opinion and plan.outcome.status != "unknown" and not stop:
         timeline.phase("second opinion")
@@ -93,8 +98,19 @@ def _found(task: Task, timeline: Timeline, stop: Stop) -> Result:
     if plan.outcome.status in _WITHOUT_PLAN:
         return Result(plan, None, (_WITHOUT_PLAN[plan.outcome.status], *opinion))
     timeline.phase("verify")
-    verification = library.verify(spec, plan)
+    verification = library.verify(spec, plan, library.evidence_of(plan))
     return Result(plan, verification, (*_findings(task, plan, verification), *opinion))
+
+
+def _certified(task: Task, plan: Plan, began: float, timeline: Timeline, stop: Stop) -> Plan:
+    """Return the plan with its certificate, made in the time that is left; without any where none is kept."""
+    if task.certificate is None:
+        return library.without_certificate(plan)
+    if plan.outcome.status in _WITHOUT_PLAN:
+        return plan
+    timeline.phase("certify")
+    left = None if task.limits.time is None else max(0.0, task.limits.time - (time.monotonic() - began))
+    return library.with_certificate(task.project.spec, plan, left, stop)
 
 
 def _asked_again(task: Task, plan: Plan, timeline: Timeline, stop: Stop) -> tuple[Plan, tuple[Finding, ...]]:
@@ -129,13 +145,19 @@ def too_wide(plan: Plan, gaps: Gaps) -> list[str]:
 
 
 def _write(task: Task, result: Result, timeline: Timeline) -> None:
-    """Write the plan, and times and logs beside it."""
-    if task.out is None or result.verification is None or not result.verification.ok:
+    """Write the plan, with its certificate, times and logs beside it; of an infeasible one the certificate alone."""
+    if result.verification is not None and not result.verification.ok:
         return
     timeline.finish()
-    files.write(task.out, write(result.plan))
-    log = {"version": __version__, "plan": result.plan.name, "inputs": result.plan.inputs, **timeline.to_document()}
-    files.write(files.run_file(task.out), json.dumps(log, indent=2) + "\n")
+    plan = result.plan
+    texts: dict[str, str] = {}
+    if task.certificate is not None and plan.evidence is not None:
+        texts[task.certificate] = plan.evidence
+    if task.out is not None and result.verification is not None:
+        texts[task.out] = write(plan)
+        log = {"version": __version__, "plan": plan.name, "inputs": plan.inputs, **timeline.to_document()}
+        texts[files.run_file(task.out)] = json.dumps(log, indent=2) + "\n"
+    files.write_all(texts)
 
 
 def _tell(result: Result, task: Task) -> None:

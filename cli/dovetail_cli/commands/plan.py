@@ -41,6 +41,14 @@ _Gap = Annotated[
     typer.Option("--gap", metavar="G", help="Accept this gap in the admitted tiers; TIER=G in one tier; repeatable."),
 ]
 _Fast = Annotated[bool, typer.Option("--fast", help="Search in parallel: quicker, but not reproducible.")]
+_Certificate = Annotated[
+    str | None,
+    typer.Option(
+        "--certificate",
+        metavar="FILE",
+        help="Write the certificate of the bounds here; without it, as X.cert.json beside --out X.yaml.",
+    ),
+]
 _Second = Annotated[bool, typer.Option("--second-opinion", help="Ask an independent engine as well.")]
 
 
@@ -56,6 +64,7 @@ def run(
     pin: options.Pin = None,
     fast: _Fast = False,
     second_opinion: _Second = False,
+    certificate: _Certificate = None,
     as_of: options.AsOf = None,
     exit_code: options.TellChanges = False,
     detail: options.Detail = False,
@@ -66,11 +75,13 @@ def run(
 
     The plan goes to --out and nowhere else; stdout shows the difference to the base (without one: to what runs
     today), or the plan with -o json|yaml.
+    A plan says that a bound rests on a certificate only where that is kept: with --out or --certificate.
     Formats: table, json, yaml, md, github. --max-moves and --pin are limits of this plan, which tells them.
     """
     shown = options.output(output, formats.PLAN)
     wanted = options.renderings(also or (), formats.PLAN)
     _check_out(out)
+    _check_out(certificate)
     accepted = options.gaps(gap or ())
     limits = Limits(options.seconds(time_limit), _positive(work), accepted.admitted or 0.0, fast)
     timeline = Timeline.starting("load")
@@ -81,7 +92,9 @@ def run(
     except Refused as refused:
         return refusals.tell(refused, shown)
     project.tell_warnings(found)
-    task = planning.Task(found, limits, before.placements if before else None, accepted, second_opinion, out)
+    kept = certificate or (None if out is None else files.certificate_file(out))
+    hint = before.placements if before else None
+    task = planning.Task(found, limits, hint, accepted, second_opinion, out, kept)
     result = planning.run(task, timeline)
     review = _review(result.plan, before, base or "", found, detail=detail)
     streams.publish(lambda name, screen: formats.of_plan(review, name, screen), shown, wanted)

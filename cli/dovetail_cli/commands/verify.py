@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dovetail.faults import Refused
+from dovetail.plan import Plan
 from dovetail.verify import STATE, Verification, lines, to_document
-from dovetail_cli import library, options, planning, project, refusals, streams
+from dovetail_cli import files, library, options, planning, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
-from dovetail_cli.plans import read_plan
+from dovetail_cli.plans import plan_text, read_plan
+from dovetail_cli.problems import CommandError
 from dovetail_cli.render import github, machine
 from dovetail_cli.render.github import Annotation
 from dovetail_cli.render.words import printable
+
+if TYPE_CHECKING:
+    from dovetail.proof.certificate import Certificate
 
 FORMATS = ("table", "json", "yaml", "github")
 
@@ -25,11 +30,22 @@ _Base = Annotated[
 ]
 
 
+_Certificate = Annotated[
+    str | None,
+    typer.Option(
+        "--certificate",
+        metavar="FILE",
+        help="The certificate of the plan: a file or REV:path; without it, X.cert.json beside X.yaml.",
+    ),
+]
+
+
 def run(
     plan: _Plan,
     path: options.PathArgument = ".",
     base: _Base = None,
     current: options.Current = None,
+    certificate: _Certificate = None,
     as_of: options.AsOf = None,
     output: options.Output = "table",
     also: options.Also = None,
@@ -38,13 +54,14 @@ def run(
 
     Everything in it is computed anew from the documents: capacities, policies, tiers, figures, digest. Of a plan that
     was made with --base or --current, what counts from that state is checked only where the same is given here; the
-    result names what was not. Never loads a solver.
+    result names what was not. Bounds that rest on a certificate are shown anew from it. Never loads a solver.
     Formats: table, json, yaml, github.
     """
     shown = options.output(output, FORMATS)
     wanted = options.renderings(also or (), FORMATS)
     try:
         checked = read_plan(plan)
+        proofs = _certificate(checked, plan, certificate)
         before = read_plan(base) if base is not None else None
         question = project.Question(options.as_of(as_of), before, current)
         found = project.load(path, question)
@@ -52,9 +69,23 @@ def run(
         return refusals.tell(refused, shown)
     project.tell_warnings(found)
     planning.tell_waivers(found)
-    verification = library.verify(found.spec, checked)
+    verification = library.verify(found.spec, checked, proofs)
     streams.publish(lambda name, screen: _rendered(verification, name), shown, wanted)
     return first_of(_findings(verification, found))
+
+
+def _certificate(plan: Plan, reference: str, named: str | None) -> Certificate | None:
+    """Return the certificate that a plan claims to have: the one named, else the one beside it, if any."""
+    if not plan.claims_certificate:
+        return None
+    if named is not None:
+        return library.read_certificate(plan_text(named), named)
+    beside = files.certificate_file(reference)
+    try:
+        text = plan_text(beside)
+    except CommandError:
+        return None
+    return library.read_certificate(text, beside)
 
 
 def _findings(verification: Verification, found: project.Project) -> Iterator[Finding]:

@@ -146,6 +146,7 @@ class _Planner:
     def __call__(self, spec: Spec) -> Plan:
         today = {each.replica: Place(each.node, each.gpus) for each in spec.current.replicas}
         plan = library.solve(spec, self.limits, hint=today or None, reporter=self.timeline, stop=self.stop)
+        plan = library.without_certificate(plan)
         if plan.outcome.status in ("optimal", "feasible"):
             self.timeline.phase("verify")
             verification = library.verify(spec, plan)

@@ -25,8 +25,8 @@ PLAN_FILES: Final[Mapping[str, CodeInfo]] = {
     "DT2007": CodeInfo("tier given twice", "Each tier of a plan is told once."),
     "DT2008": CodeInfo(
         "not a certificate",
-        "The file holds no document of kind Certificate, or one whose trees are none: a node of a tree is a branch or "
-        "a leaf, and each tier has one proof.",
+        "The file holds no document of kind Certificate, or one whose trees are none: a node of a tree is a branch "
+        "or a leaf, and each tier has one proof.",
     ),
 }
 

@@ -50,7 +50,7 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3707": CodeInfo("second opinion differs", "Another engine has an optimum that the plan says cannot be."),
     "DT3708": CodeInfo(
         "certificate does not show it",
-        "A bound is said to rest on a certificate that is missing, belongs to another plan, or does not prove the bound.",
+        "A bound is said to rest on a certificate that is missing, belongs to another plan, or does not prove it.",
     ),
     "DT3801": CodeInfo("summary is wrong", "A figure of the summary is not what the placements give."),
     "DT3802": CodeInfo(

@@ -6,12 +6,16 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from dovetail.documents.kinds import API_VERSION
 
 Multipliers = Mapping[int, int]
 """Integers per position in the rows: those of the model, then the one of the target, then the cuts."""
+
+
+EXACT: Final = "exact"
+"""The kind of proofs that are about the exact model of the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Proof:
     tier: str
     bound: int
     tree: Tree
-    kind: str = "exact"
+    kind: str = EXACT
     given: Mapping[str, int] = field(default_factory=dict)
     cuts: tuple[Cut, ...] = ()
 

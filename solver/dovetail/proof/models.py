@@ -11,6 +11,7 @@ from dovetail.linear import Linear, Model
 from dovetail.model.part import PartModel
 from dovetail.model.state import State
 from dovetail.problem import Problem
+from dovetail.proof.certificate import EXACT
 from dovetail.proof.lagrangian import PlainRow, plain_rows
 from dovetail.proof.tree import Blocks, Question, Unproved, next_value
 
@@ -99,5 +100,5 @@ class ExactModels:
         return Statement(objective, tuple(model.lower), tuple(model.upper), (*self._rows, *never))
 
 
-MODELS: Mapping[str, Callable[[Problem], Models]] = MappingProxyType({"exact": ExactModels})
+MODELS: Mapping[str, Callable[[Problem], Models]] = MappingProxyType({EXACT: ExactModels})
 """Kinds of models, and how each is rebuilt from a Problem."""

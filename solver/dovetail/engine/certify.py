@@ -1,0 +1,91 @@
+"""Certificates for finished plans: each bound that an engine has found, shown again without trust in it (E4)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from dovetail.engine.prove import Work, prove
+from dovetail.plan import Plan, TierResult
+from dovetail.problem import Problem, compile_problem
+from dovetail.progress import Stop
+from dovetail.proof.attach import attached, evidence_of
+from dovetail.proof.certificate import Proof
+from dovetail.proof.models import Earlier, ExactModels
+from dovetail.rules import Context
+
+LARGEST = 3_000
+"""The most counts of a problem whose exact model proofs are looked for."""
+
+WORK = 12_000_000
+WORK_PER_TIER = 4_000_000
+
+
+def with_certificate(
+    case: Problem | Context, plan: Plan, *, seconds: float | None = None, stop: Stop | None = None
+) -> Plan:
+    """Return a plan with proofs of the bounds that engines found, as far as they are found within a fixed work.
+
+    Tiers that have a proof already keep it. Tiers whose bound cannot be shown within the work stay as they are.
+
+    Parameters
+    ----------
+    seconds : a ceiling of wall clock; where it strikes, two runs may differ.
+    """
+    if plan.outcome.status not in ("optimal", "feasible"):
+        return plan
+    problem = case if isinstance(case, Problem) else compile_problem(case)
+    if problem.counts > LARGEST:
+        return plan
+    return _Certifying(problem, plan, _until(seconds, stop)).run()
+
+
+def refutation(problem: Problem, *, seconds: float | None = None, stop: Stop | None = None) -> Proof | None:
+    """Return a proof that there is no plan, None where none is found within a fixed work."""
+    if problem.counts > LARGEST:
+        return None
+    question = ExactModels(problem).of_none().question(-1)
+    found = prove(question, Work(WORK_PER_TIER), _until(seconds, stop))
+    return None if found is None else Proof("", -1, found[0], cuts=found[1])
+
+
+class _Certifying:
+    """One plan's tiers in order, each proof resting on those before it."""
+
+    def __init__(self, problem: Problem, plan: Plan, over: Callable[[], bool]) -> None:
+        self._problem, self._plan, self._over = problem, plan, over
+        before = evidence_of(plan)
+        self._known = {proof.tier: proof for proof in before.tiers} if before else {}
+        self._models = ExactModels(problem)
+        self._work = WORK
+
+    def run(self) -> Plan:
+        """Return the plan with all proofs, old and new."""
+        proofs: list[Proof] = []
+        earlier: dict[str, Earlier] = {}
+        for position, tier in enumerate(self._plan.tiers):
+            proof = self._known.get(tier.name) or self._proof(position, tier, earlier)
+            if proof is not None:
+                proofs.append(proof)
+            shown = proof is not None or tier.proof == "trivial"
+            earlier[tier.name] = Earlier(tier.value, tier.bound if shown else None)
+        return attached(self._plan, proofs)
+
+    def _proof(self, position: int, tier: TierResult, earlier: dict[str, Earlier]) -> Proof | None:
+        if tier.bound is None or tier.proof not in ("solver", "two-engines") or self._over():
+            return None
+        sign = 1 if tier.sense == "max" else -1
+        question = self._models.of_tier(position, earlier).question(sign * tier.bound)
+        work = Work(min(self._work, WORK_PER_TIER))
+        self._work -= work.left
+        found = prove(question, work, self._over)
+        self._work += work.left
+        if found is None or dict(tier.given) != {name: known.value for name, known in earlier.items()}:
+            return None
+        return Proof(tier.name, tier.bound, found[0], given=tier.given, cuts=found[1])
+
+
+def _until(seconds: float | None, stop: Stop | None) -> Callable[[], bool]:
+    """Return what tells whether time is up, or the user wants to stop."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    return lambda: bool(stop) or (deadline is not None and time.monotonic() >= deadline)
