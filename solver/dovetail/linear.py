@@ -6,7 +6,7 @@ the same rows, and a row can be rebuilt without a solver.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -90,15 +90,31 @@ class Row:
     when: Literal | None = None
 
 
+class Section(NamedTuple):
+    """What variables and rows are for, from a position in both lists on."""
+
+    name: str
+    first_variable: int
+    first_row: int
+
+
 @dataclass(slots=True)
 class Model:
-    """Variables and rows, in the order they were made (the order is part of reproducibility)."""
+    """Variables and rows, in the order they were made (the order is part of reproducibility).
+
+    `sections` tell people what they are for; nothing else reads them.
+    """
 
     lower: list[int] = field(default_factory=list)
     upper: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     infeasible: str | None = None
+    sections: list[Section] = field(default_factory=list)
+
+    def section(self, name: str) -> None:
+        """Begin a section: what is made from here on is for what `name` says."""
+        self.sections.append(Section(name, len(self.lower), len(self.rows)))
 
     def integer(self, lower: int, upper: int, name: str = "") -> int:
         """Add an integer variable and return its index."""
@@ -155,3 +171,31 @@ class Model:
         variable = self.integer(0, high, name)
         self.require(expression.minus(Linear.of(variable)), upper=0)
         return Linear.of(variable)
+
+
+def unconditional(model: Model, row: Row) -> Iterator[tuple[Linear, int | None, int | None]]:
+    """Yield rows without `when` that say the same as a row, each an expression between two sides.
+
+    A row that holds only under a literal is written with the smallest multiplier that variable bounds prove enough.
+    """
+    expression = Linear()
+    for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
+        expression.add_term(variable, coefficient)
+    if row.when is None:
+        yield expression, row.lower, row.upper
+        return
+    low, high = model.range_of(expression)
+    absent = _absent(row.when)
+    if row.lower is not None and row.lower > low:
+        relaxed = Linear(expression.terms).add(absent, row.lower - low)
+        yield Linear(relaxed.terms), row.lower - relaxed.constant, None
+    if row.upper is not None and row.upper < high:
+        relaxed = Linear(expression.terms).add(absent, row.upper - high)
+        yield Linear(relaxed.terms), None, row.upper - relaxed.constant
+
+
+def _absent(literal: Literal) -> Linear:
+    """Return an expression that is 1 where a literal does not hold, else 0."""
+    if literal.positive:
+        return Linear({literal.variable: -1}, 1)
+    return Linear.of(literal.variable)

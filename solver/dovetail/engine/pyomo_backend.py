@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dovetail.engine.answer import Answer, Verdict
-from dovetail.linear import Linear, Literal, Model, Row
+from dovetail.linear import Linear, Model, Row, unconditional
 from dovetail.progress import Stop
 
 NODES = 10_000
@@ -33,7 +33,7 @@ def to_pyomo(model: Model) -> Any:
     concrete = pyo.ConcreteModel()
     bounds = list(zip(model.lower, model.upper, strict=True))
     concrete.x = pyo.Var(range(len(bounds)), domain=pyo.Integers, bounds=lambda _, index: bounds[index])
-    rows = [part for row in model.rows for part in _unconditional(model, row)]
+    rows = [part for row in model.rows for part in unconditional(model, row)]
     if model.infeasible is not None:
         concrete.never = pyo.Var(bounds=(0, 0))
         concrete.nothing_fits = pyo.Constraint(expr=concrete.never >= 1)
@@ -105,31 +105,6 @@ def _keeps(row: Row, values: Sequence[int]) -> bool:
         return True
     total = sum(c * values[v] for v, c in zip(row.variables, row.coefficients, strict=True))
     return (row.lower is None or total >= row.lower) and (row.upper is None or total <= row.upper)
-
-
-def _unconditional(model: Model, row: Row) -> Iterator[tuple[Linear, int | None, int | None]]:
-    """Yield rows without `when` that say the same as a row, each an expression between two sides."""
-    expression = Linear()
-    for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
-        expression.add_term(variable, coefficient)
-    if row.when is None:
-        yield expression, row.lower, row.upper
-        return
-    low, high = model.range_of(expression)
-    absent = _absent(row.when)
-    if row.lower is not None and row.lower > low:
-        relaxed = Linear(expression.terms).add(absent, row.lower - low)
-        yield Linear(relaxed.terms), row.lower - relaxed.constant, None
-    if row.upper is not None and row.upper < high:
-        relaxed = Linear(expression.terms).add(absent, row.upper - high)
-        yield Linear(relaxed.terms), None, row.upper - relaxed.constant
-
-
-def _absent(literal: Literal) -> Linear:
-    """Return an expression that is 1 where a literal does not hold, else 0."""
-    if literal.positive:
-        return Linear({literal.variable: -1}, 1)
-    return Linear.of(literal.variable)
 
 
 def _expression(concrete: Any, linear: Linear) -> Any:

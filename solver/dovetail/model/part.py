@@ -51,10 +51,13 @@ class PartModel(Counting):
         self._contents: dict[tuple[Domain, frozenset[str] | None], _Contents] = {}
         self.variables = Variables(problem, self.model, self._taken())
         for node in self.free:
+            self.model.section(f"node {problem.nodes[node].name}")
             self.variables.add_node(node, state)
         self._keeps = self._keeps_by_shape()
         if demands:
+            self.model.section("demand")
             add_demands(self)
+        self.model.section("order")
         self._add_symmetry()
         self.debt = Linear()
         self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies(relaxed)
@@ -92,6 +95,7 @@ class PartModel(Counting):
         for policy in self.spec.policies:
             if policy.enforcement.kind == "audit":
                 continue
+            self.model.section(f"policy {policy.name}")
             violations = policy.rule.encode(self, self.context.scopes[policy.name])
             found[policy.name] = violations
             if policy.name in relaxed:
