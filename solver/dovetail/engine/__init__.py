@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dovetail.engine.guard import solve_guarded
     from dovetail.engine.ladder import solve
 
-__all__ = ["solve"]
+__all__ = ["solve", "solve_guarded"]
 
 
 def __getattr__(name: str) -> Any:
@@ -16,4 +17,8 @@ def __getattr__(name: str) -> Any:
         from dovetail.engine.ladder import solve
 
         return solve
+    if name == "solve_guarded":  # the process that calls it needs no solver
+        from dovetail.engine.guard import solve_guarded
+
+        return solve_guarded
     raise AttributeError(name)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
 
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.processes import context_to_start, follow_parent, ignore_interrupts
@@ -69,14 +70,24 @@ def _unheard(message: str) -> None:
     """Tell nobody."""
 
 
-def process_pool(processes: int) -> Executor:
-    """Return an executor that solves jobs in processes of this machine, which end with this one."""
-    return ProcessPoolExecutor(processes, mp_context=context_to_start(), initializer=_enter)
+def process_pool(processes: int, private: Connection | None = None) -> Executor:
+    """Return an executor that solves jobs in processes of this machine, which end with this one.
+
+    Parameters
+    ----------
+    private : a connection whose other end must see that it is closed when this process ends.
+    """
+    context = context_to_start()
+    copied = (private,) if private is not None and context.get_start_method() == "fork" else ()
+    return ProcessPoolExecutor(processes, mp_context=context, initializer=_enter, initargs=copied)
 
 
-def _enter() -> None:
+def _enter(*copied: Connection) -> None:
+    """Prepare a process of a pool: it keeps no copy of its parent's connections."""
     ignore_interrupts()
     follow_parent()
+    for connection in copied:
+        connection.close()
 
 
 def _nothing() -> None:
@@ -108,10 +119,10 @@ class Jobs:
     _losses: int = 0
 
     @classmethod
-    def for_limits(cls, limits: Limits) -> Jobs:
-        """Return jobs on as many processes as a search may have."""
+    def for_limits(cls, limits: Limits, private: Connection | None = None) -> Jobs:
+        """Return jobs on as many processes as a search may have; `private` is not theirs to hold."""
         processes = limits.processes
-        return cls((lambda: process_pool(processes)) if processes > 1 else None, processes)
+        return cls((lambda: process_pool(processes, private)) if processes > 1 else None, processes)
 
     @classmethod
     def on(cls, executor: Executor, processes: int) -> Jobs:

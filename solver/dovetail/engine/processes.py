@@ -106,11 +106,15 @@ def follow_parent() -> None:
     threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
+def _read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
+
+
 class _Pickler(pickle.Pickler):
     """Takes read-only mappings too, which values of the domain have as defaults."""
 
     dispatch_table = copyreg.dispatch_table.copy()
-    dispatch_table[MappingProxyType] = lambda mapping: (MappingProxyType, (dict(mapping),))
+    dispatch_table[MappingProxyType] = lambda mapping: (_read_only, (dict(mapping),))
 
 
 def dumps(value: Any) -> bytes:
