@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
@@ -13,6 +13,7 @@ from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.proof.certificate import EXACT
 from dovetail.proof.lagrangian import PlainRow, plain_rows
+from dovetail.proof.strengthen import strengthened
 from dovetail.proof.tree import Blocks, Question, Unproved, next_value
 
 
@@ -68,6 +69,7 @@ class ExactModels:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._part = PartModel(problem, range(len(problem.nodes)), State())
+        self._groups = _alike(self._part)
         self._expressions: list[Linear] = []
         self._rows: list[PlainRow] = []
         self._taken = 0
@@ -97,7 +99,25 @@ class ExactModels:
         self._rows += plain_rows(new)
         self._taken = len(model.rows)
         never = [PlainRow((), (), -1)] if model.infeasible else []
-        return Statement(objective, tuple(model.lower), tuple(model.upper), (*self._rows, *never))
+        strong = strengthened(model.lower, model.upper, [*self._rows, *never], self._groups)
+        return Statement(objective, strong.lower, strong.upper, strong.rows)
+
+
+def _alike(part: PartModel) -> Mapping[int, Sequence[Hashable]]:
+    """Return what the counts of the exact model may be added up by: shape and class, shape and node, shape."""
+    problem = part.problem
+    found: dict[int, Sequence[Hashable]] = {}
+    for node, slots in part.variables.slots.items():
+        of = problem.class_of[node]
+        for slot, variable in slots.items():
+            found[variable] = (("class", of, slot.shape), ("node", node, slot.shape), ("shape", slot.shape))
+    for node, flags in part.variables.shared.items():
+        for variable in flags.values():
+            found[variable] = (("class", problem.class_of[node]), ("node", node))
+    for node, keeps in part.variables.keeps.items():
+        for place, variable in keeps.items():
+            found[variable] = (("keep", problem.class_of[node], place.shape), ("keep", place.shape))
+    return found
 
 
 MODELS: Mapping[str, Callable[[Problem], Models]] = MappingProxyType({EXACT: ExactModels})
