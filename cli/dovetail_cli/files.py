@@ -25,12 +25,12 @@ def check_writable(file: str) -> None:
         raise usage(f"the directory {printable(str(folder))} may not be written to")
 
 
-def write(file: str, text: str) -> None:
+def write(file: str, text: str | bytes) -> None:
     """Write a file by way of a temporary one beside it: a failure leaves the old file untouched."""
     write_all({file: text})
 
 
-def write_all(texts: Mapping[str, str]) -> None:
+def write_all(texts: Mapping[str, str | bytes]) -> None:
     """Write files that belong together: all are complete on the disk before the first one replaces an old one."""
     ready: list[tuple[str, Path]] = []
     file = ""
@@ -40,8 +40,8 @@ def write_all(texts: Mapping[str, str]) -> None:
             path = Path(os.path.realpath(file))
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
             ready.append((temporary, path))
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(text.encode("utf-8") if isinstance(text, str) else text)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(temporary, _mode(path))

@@ -11,7 +11,7 @@ from dovetail.faults import Refused
 from dovetail.plan import Plan
 from dovetail.progress import Limits
 from dovetail.spec import Options
-from dovetail_cli import files, options, planning, project, refusals, streams
+from dovetail_cli import files, models, options, planning, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.plans import read_plan
 from dovetail_cli.problems import usage
@@ -51,6 +51,11 @@ _Certificate = Annotated[
 ]
 _Second = Annotated[bool, typer.Option("--second-opinion", help="Ask an independent engine as well.")]
 
+_WriteModel = Annotated[
+    str | None,
+    typer.Option("--write-model", metavar="FILE", help="First write the exact model: FILE.pb, FILE.mps or FILE.lp."),
+]
+
 
 def run(
     path: options.PathArgument = ".",
@@ -64,6 +69,7 @@ def run(
     pin: options.Pin = None,
     fast: _Fast = False,
     second_opinion: _Second = False,
+    write_model: _WriteModel = None,
     certificate: _Certificate = None,
     as_of: options.AsOf = None,
     exit_code: options.TellChanges = False,
@@ -81,6 +87,8 @@ def run(
     shown = options.output(output, formats.PLAN)
     wanted = options.renderings(also or (), formats.PLAN)
     _check_out(out)
+    if write_model is not None:
+        models.check_file(write_model)
     _check_out(certificate)
     accepted = options.gaps(gap or ())
     limits = Limits(options.seconds(time_limit), _positive(work), accepted.admitted or 0.0, fast)
@@ -94,6 +102,9 @@ def run(
     project.tell_warnings(found)
     kept = certificate or (None if out is None else files.certificate_file(out))
     hint = before.placements if before else None
+    if write_model is not None:
+        timeline.phase("write model")
+        models.write(found.spec, write_model)
     task = planning.Task(found, limits, hint, accepted, second_opinion, out, kept)
     result = planning.run(task, timeline)
     review = _review(result.plan, before, base or "", found, detail=detail)

@@ -28,6 +28,11 @@ class CpSat:
         self._variables = 0
         self._sync()
 
+    @property
+    def native(self) -> cp_model.CpModel:
+        """The model as CP-SAT has it: variables and constraints in the order of variables and rows."""
+        return self._cp
+
     def _sync(self) -> None:
         """Hand over the variables and rows that were added since the last time."""
         proto = self._cp.proto
