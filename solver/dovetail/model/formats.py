@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dovetail.linear import unconditional
 from dovetail.model.written import WrittenModel
 
-_TERMS = 6  # on a line; CPLEX refuses lines of more than 560 characters, and names have up to 200
+_WIDTH = 250  # readers may refuse lines of more than 560 characters, and names have up to 200
 _OBJECTIVE = "objective"
 
 
@@ -67,16 +67,15 @@ def _lp_sides(written: WrittenModel, row: _Plain) -> Iterator[str]:
 
 def _lp_row(written: WrittenModel, name: str, terms: Iterable[tuple[int, int]], side: str) -> Iterator[str]:
     words = [f"{'+' if c > 0 else '-'} {abs(c)} {written.names[v]}" for v, c in terms]
-    words = words or [f"0 {written.names[0]}"] if written.names else []
-    head = f" {name}:"
-    if len(words) <= _TERMS // 2:
-        yield " ".join([head, *words, side]).rstrip()
-        return
-    yield head
-    for start in range(0, len(words), _TERMS // 2):
-        yield "  " + " ".join(words[start : start + _TERMS // 2])
-    if side:
-        yield f"  {side}"
+    if not words and written.names:
+        words = [f"0 {written.names[0]}"]  # a row without terms is none
+    line = f" {name}:"
+    for word in [*words, side] if side else words:
+        if len(line) + len(word) > _WIDTH:
+            yield line
+            line = " "
+        line += f" {word}"
+    yield line
 
 
 def mps_text(written: WrittenModel) -> str:

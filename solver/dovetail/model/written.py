@@ -144,7 +144,7 @@ def _unique(names: Iterable[str]) -> tuple[str, ...]:
     found: list[str] = []
     taken: set[str] = set()
     for name in names:
-        plain = _ODD.sub("_", name).strip("_.")[:_LONGEST]
+        plain = _ODD.sub("_", name).replace("_.", ".").strip("_.")[:_LONGEST]
         unique, number = plain, 1
         while unique.lower() in taken:
             number += 1
