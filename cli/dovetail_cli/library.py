@@ -1,17 +1,19 @@
 """The parts of dovetail that are loaded only when a command needs them; the one seam that tests replace.
 
-The engine loads a solver, which takes a second and much memory: nothing but `plan` and `whatif` may come here for it.
+The engine loads a solver, which takes a second and much memory: nothing but `plan` and `whatif` may come here for it,
+and there it stays in a process of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dovetail.rules import context_of
 from dovetail_cli.exit_codes import Finding
 from dovetail_cli.problems import CommandError
 
 if TYPE_CHECKING:
+    from dovetail.engine.guard import SolverProcess
     from dovetail.placement import Places
     from dovetail.plan import Plan
     from dovetail.progress import Limits, Reporter, Stop
@@ -20,38 +22,47 @@ if TYPE_CHECKING:
     from dovetail.verify import Verification
 
 
-def solve(spec: Spec, limits: Limits, *, hint: Places | None, reporter: Reporter, stop: Stop) -> Plan:
-    """Return the best plan within the limits."""
+def solver_process(limits: Limits, tick: Callable[[], None]) -> SolverProcess:
+    """Return a process for solvers, which starts when it is first needed; `tick` is called while it works."""
     try:
-        from dovetail.engine import solve
+        from dovetail.engine.guard import SolverProcess
     except ImportError as error:
         raise _unavailable(error) from error
-    return solve(spec, limits, hint=hint, reporter=reporter, stop=stop)
+    return SolverProcess(limits.memory, tick)
 
 
-def with_second_opinion(spec: Spec, plan: Plan, limits: Limits, stop: Stop) -> Plan:
+def solve(
+    spec: Spec, limits: Limits, *, hint: Places | None, reporter: Reporter, stop: Stop, solver: SolverProcess
+) -> Plan:
+    """Return the best plan within the limits."""
+    try:
+        return solver.solve(spec, limits, hint=hint, reporter=reporter, stop=stop)
+    except ImportError as error:
+        raise _unavailable(error) from error
+
+
+def with_second_opinion(
+    spec: Spec, plan: Plan, limits: Limits, *, reporter: Reporter, stop: Stop, solver: SolverProcess
+) -> Plan:
     """Return the plan with what an independent engine says of the same problem.
 
     It takes as long as the time limit of the search, and as its own default at most where there is none.
     """
+    from dovetail.engine.answer import BackendTooLarge
+
     try:
-        from dovetail.engine.second_opinion import SECONDS, BackendTooLarge, with_second_opinion
+        return solver.second_opinion(spec, plan, limits.time, reporter, stop)
     except ImportError as error:
         raise _unavailable(error) from error
-    seconds = SECONDS if limits.time is None else limits.time
-    try:
-        return with_second_opinion(context_of(spec), plan, seconds=seconds, stop=stop)
     except BackendTooLarge as error:
         raise CommandError(Finding.UNAVAILABLE, f"no second opinion: {error}") from error
 
 
-def with_certificate(spec: Spec, plan: Plan, seconds: float | None, stop: Stop) -> Plan:
+def with_certificate(
+    spec: Spec, plan: Plan, seconds: float | None, *, reporter: Reporter, stop: Stop, solver: SolverProcess
+) -> Plan:
     """Return the plan with proofs of its bounds, as far as they are found in time."""
-    try:
-        from dovetail.engine.certify import with_certificate
-    except ImportError as error:
-        raise _unavailable(error) from error
-    return with_certificate(context_of(spec), plan, seconds=seconds, stop=stop)
+    return solver.certified(spec, plan, seconds, reporter, stop)
 
 
 def without_certificate(plan: Plan) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from dovetail_cli.project import Project
 from dovetail_cli.render.words import percent, printable
 
 if TYPE_CHECKING:
+    from dovetail.engine.guard import SolverProcess
     from dovetail.placement import Places
     from dovetail.verify import Verification
 
@@ -64,7 +66,7 @@ def run(task: Task, timeline: Timeline) -> Result:
     display = Display(timeline)
     try:
         with interrupts.guarded(stop):
-            result = interrupts.in_background(lambda: _found(task, timeline, stop), display.tick)
+            result = _found(task, timeline, stop, display)
             _write(task, result, timeline)
     finally:
         display.close()
@@ -86,40 +88,66 @@ def check_gaps(task: Task) -> None:
             raise usage(f"--gap {printable(name)}: there is no such tier", f"tiers here: {', '.join(known)}")
 
 
-def _found(task: Task, timeline: Timeline, stop: Stop) -> Result:
-    spec = task.project.spec
-    began = time.monotonic()
-    plan = library.solve(spec, task.limits, hint=task.hint, reporter=timeline, stop=stop)
-    plan = _certified(task, plan, began, timeline, stop)
-    opinion: tuple[Finding, ...] = ()
-    if task.second_opinion and plan.outcome.status != "unknown" and not stop:
-        timeline.phase("second opinion")
-        plan, opinion = _asked_again(task, plan, timeline, stop)
+def _found(task: Task, timeline: Timeline, stop: Stop, display: Display) -> Result:
+    with library.solver_process(task.limits, display.tick) as solver:
+        plan, opinion = _Asked(task, timeline, stop, solver).run()
     if plan.outcome.status in _WITHOUT_PLAN:
         return Result(plan, None, (_WITHOUT_PLAN[plan.outcome.status], *opinion))
     timeline.phase("verify")
-    verification = library.verify(spec, plan, library.evidence_of(plan))
+    check = functools.partial(library.verify, task.project.spec, plan, library.evidence_of(plan))
+    verification = interrupts.in_background(check, display.tick)
     return Result(plan, verification, (*_findings(task, plan, verification), *opinion))
 
 
-def _certified(task: Task, plan: Plan, began: float, timeline: Timeline, stop: Stop) -> Plan:
-    """Return the plan with its certificate, made in the time that is left; without any where none is kept."""
-    if task.certificate is None:
-        return library.without_certificate(plan)
-    if plan.outcome.status in _WITHOUT_PLAN:
-        return plan
-    timeline.phase("certify")
-    left = None if task.limits.time is None else max(0.0, task.limits.time - (time.monotonic() - began))
-    return library.with_certificate(task.project.spec, plan, left, stop)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What solvers are asked for, one thing after the other, in a process of their own."""
 
+    task: Task
+    timeline: Timeline
+    stop: Stop
+    solver: SolverProcess
 
-def _asked_again(task: Task, plan: Plan, timeline: Timeline, stop: Stop) -> tuple[Plan, tuple[Finding, ...]]:
-    """Return the plan with a second opinion; one that cannot be had costs the exit code, never the plan."""
-    try:
-        return library.with_second_opinion(task.project.spec, plan, task.limits, stop), ()
-    except CommandError as error:
-        timeline.warning(error.message)
-        return plan, (error.finding,)
+    def run(self) -> tuple[Plan, tuple[Finding, ...]]:
+        """Return the plan with all that was asked for, and what that found out about the run."""
+        began = time.monotonic()
+        task = self.task
+        plan = library.solve(
+            task.project.spec,
+            task.limits,
+            hint=task.hint,
+            reporter=self.timeline,
+            stop=self.stop,
+            solver=self.solver,
+        )
+        plan = self._certified(plan, began)
+        if self.task.second_opinion and plan.outcome.status != "unknown" and not self.stop:
+            self.timeline.phase("second opinion")
+            return self._asked_again(plan)
+        return plan, ()
+
+    def _certified(self, plan: Plan, began: float) -> Plan:
+        """Return the plan with its certificate, made in the time that is left; without any where none is kept."""
+        if self.task.certificate is None:
+            return library.without_certificate(plan)
+        if plan.outcome.status in _WITHOUT_PLAN or self.stop:
+            return plan
+        self.timeline.phase("certify")
+        limit = self.task.limits.time
+        left = None if limit is None else max(0.0, limit - (time.monotonic() - began))
+        return library.with_certificate(
+            self.task.project.spec, plan, left, reporter=self.timeline, stop=self.stop, solver=self.solver
+        )
+
+    def _asked_again(self, plan: Plan) -> tuple[Plan, tuple[Finding, ...]]:
+        """Return the plan with a second opinion; one that cannot be had costs the exit code, never the plan."""
+        try:
+            given = self.task.project.spec, plan, self.task.limits
+            told = library.with_second_opinion(*given, reporter=self.timeline, stop=self.stop, solver=self.solver)
+            return told, ()
+        except CommandError as error:
+            self.timeline.warning(error.message)
+            return plan, (error.finding,)
 
 
 def _findings(task: Task, plan: Plan, verification: Verification) -> Iterator[Finding]:

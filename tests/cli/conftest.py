@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import CLUSTER, GOLDEN, POLICY, WORKLOADS, Engine, Shell, workload
+from tests.cli.shell import CLUSTER, GOLDEN, POLICY, WORKLOADS, Engine, Here, Shell, workload
 
 from dovetail_cli import library
 
@@ -35,6 +35,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     stand_in = Engine()
     monkeypatch.setattr(library, "solve", lambda *given, **named: stand_in.solve(*given, **named))
+    monkeypatch.setattr(library, "solver_process", lambda *given: Here())
     return stand_in
 
 

@@ -75,7 +75,9 @@ class Engine:
     error: Exception | None = None
     meanwhile: Callable[[Stop], None] = lambda stop: None
 
-    def solve(self, spec: Spec, limits: Limits, *, hint: Places | None, reporter: Reporter, stop: Stop) -> Plan:
+    def solve(
+        self, spec: Spec, limits: Limits, *, hint: Places | None, reporter: Reporter, stop: Stop, solver: object
+    ) -> Plan:
         if self.error is not None:
             raise self.error
         reporter.phase("construct")
@@ -94,6 +96,21 @@ class Engine:
             given = {earlier.name: earlier.value for earlier in found}
             found.append(TierResult(tier.name, value, bound, tier.unit, tier.sense, "solver", given))
         return found
+
+
+class Here:
+    """Stands for the process of solvers: what is not searched for happens in this one, which tests can change."""
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was started."""
+
+    def certified(self, spec: Spec, plan: Plan, seconds: float | None, reporter: Reporter, stop: Stop) -> Plan:
+        from dovetail.engine.certify import with_certificate
+
+        return with_certificate(context_of(spec), plan, seconds=seconds, stop=stop)
 
 
 def _greedy(context: Context) -> Places:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Shell
 
-import dovetail.engine.second_opinion as module
+from dovetail.engine.guard import SolverProcess
 from dovetail.plan import Outcome, Plan, TierResult, confirmed, opinion_of
 from dovetail_cli.render import review
 
@@ -16,16 +16,16 @@ def text(project: Path) -> str:
     return (project / "plan.yaml").read_text(encoding="utf-8")
 
 
-def answers(monkeypatch: pytest.MonkeyPatch, more: int | None) -> list[float]:
+def answers(monkeypatch: pytest.MonkeyPatch, more: int | None) -> list[float | None]:
     """Let the other engine have `more` than the plan in the first tier, or no answer; return its time limits."""
-    asked: list[float] = []
+    asked: list[float | None] = []
 
-    def stand_in(case: object, plan: Plan, *, seconds: float, stop: object) -> Plan:
+    def stand_in(solver: object, spec: object, plan: Plan, seconds: float | None, *told: object) -> Plan:
         asked.append(seconds)
         optima = {} if more is None else {plan.tiers[0].name: plan.tiers[0].value + more}
         return confirmed(plan, opinion_of("HiGHS", plan.tiers, optima))
 
-    monkeypatch.setattr(module, "with_second_opinion", stand_in)
+    monkeypatch.setattr(SolverProcess, "second_opinion", stand_in)
     return asked
 
 
@@ -58,10 +58,10 @@ def test_no_answer_is_a_warning(dovetail: Shell, project: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("limit", "seconds"), [((), module.SECONDS), (("--time-limit", "20s"), 20.0), (("--time-limit", "10m"), 600.0)]
+    ("limit", "seconds"), [((), None), (("--time-limit", "20s"), 20.0), (("--time-limit", "10m"), 600.0)]
 )
 def test_it_has_the_time_limit_or_its_own(
-    dovetail: Shell, project: Path, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, ...], seconds: float
+    dovetail: Shell, project: Path, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, ...], seconds: float | None
 ) -> None:
     asked = answers(monkeypatch, 0)
     assert dovetail("plan", "--second-opinion", *limit) == 0

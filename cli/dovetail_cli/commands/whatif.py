@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +27,7 @@ from dovetail_cli.render import whatif as formats
 from dovetail_cli.render.comparison import Comparison
 
 if TYPE_CHECKING:
+    from dovetail.engine.guard import SolverProcess
     from dovetail.verify import Verification
 
 
@@ -139,17 +141,21 @@ class _Planner:
     """Plans one side after the other within the same limits, and verifies each plan."""
 
     limits: Limits
-    timeline: Timeline = field(default_factory=Timeline)
-    stop: Stop = field(default_factory=Stop)
+    timeline: Timeline
+    stop: Stop
+    display: Display
+    solver: SolverProcess
     broken: list[Verification] = field(default_factory=list)
 
     def __call__(self, spec: Spec) -> Plan:
         today = {each.replica: Place(each.node, each.gpus) for each in spec.current.replicas}
-        plan = library.solve(spec, self.limits, hint=today or None, reporter=self.timeline, stop=self.stop)
+        reporter, stop, solver = self.timeline, self.stop, self.solver
+        plan = library.solve(spec, self.limits, hint=today or None, reporter=reporter, stop=stop, solver=solver)
         plan = library.without_certificate(plan)
         if plan.outcome.status in ("optimal", "feasible"):
             self.timeline.phase("verify")
-            verification = library.verify(spec, plan)
+            check = functools.partial(library.verify, spec, plan)
+            verification = interrupts.in_background(check, self.display.tick)
             if not verification.ok:
                 self.broken.append(verification)
         return plan
@@ -158,15 +164,12 @@ class _Planner:
 def _compared(found: _Found, limits: Limits) -> tuple[WhatIfResult, tuple[Finding, ...]]:
     """Return both sides compared, and what the run found out; say on stderr what is odd."""
     project.tell_warnings(found.project)
-    planner = _Planner(limits)
-    display = Display(planner.timeline)
-
-    def work() -> WhatIfResult:
-        return compare(found.question, planner, base=found.before)
-
+    timeline, stop = Timeline(), Stop()
+    display = Display(timeline)
     try:
-        with interrupts.guarded(planner.stop):
-            result = interrupts.in_background(work, display.tick)
+        with interrupts.guarded(stop), library.solver_process(limits, display.tick) as solver:
+            planner = _Planner(limits, timeline, stop, display, solver)
+            result = compare(found.question, planner, base=found.before)
     finally:
         display.close()
     for verification in planner.broken:

@@ -33,3 +33,18 @@ class Effort:
     seconds: float | None = None
     workers: int = 1
     seed: int = 1
+
+
+class BackendTooLarge(Exception):
+    """A model has more variables than a backend is asked about; `variables` may be a lower bound on their number."""
+
+    def __init__(self, variables: int, largest: int) -> None:
+        super().__init__(
+            f"the exact model has at least {variables:,} variables; a second opinion is given up to {largest:,}"
+        )
+        self.variables = variables
+        self.largest = largest
+
+    def __reduce__(self) -> tuple[type[BackendTooLarge], tuple[int, int]]:
+        """Let it pass from one process to another."""
+        return type(self), (self.variables, self.largest)

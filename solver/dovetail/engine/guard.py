@@ -1,4 +1,4 @@
-"""A search in a process of its own, whose end, whatever it is, leaves the best plan so far (E5).
+"""Solvers in a process of their own, whose end, whatever it is, leaves the best plan so far (E5).
 
 Solvers are native code: they abort, overrun their time limits in presolve, and take memory until the machine ends
 them. Here the parent keeps a copy of the best plan, so that none of this costs more than the rest of the search.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, BinaryIO, cast
@@ -22,34 +22,32 @@ from dovetail.placement import Places
 from dovetail.plan import Plan, finish
 from dovetail.plan.model import Outcome
 from dovetail.progress import Limits, Reporter, Stop
-from dovetail.quantities import format_memory
 from dovetail.rules import context_of
 from dovetail.spec import Spec
 
 _TICK = 0.1
-_FAREWELL = 5.0  # seconds that a process which has said its last word may take to end
-_TOLD = 200  # characters of a solver's last words
-MIB = 2**20
+_FAREWELL = 5.0  # seconds that a process which is ended may take to be gone
+_LONGEST = 200  # characters of last words
 
 
 @dataclass(frozen=True, slots=True)
 class Grace:
-    """How long a search may take beyond its end before it is ended.
+    """How long a call may take beyond its end before its process is ended.
 
     Parameters
     ----------
-    time : seconds beyond the time limit, None for half of it and 10 seconds at least.
+    time : seconds beyond a time limit, None for half of it and 10 seconds at least.
     stop : seconds after it was asked to stop, once there is a plan.
     """
 
     time: float | None = None
     stop: float = 20.0
 
-    def until(self, limits: Limits) -> float | None:
-        """Return the seconds after which a search is ended, None without a time limit."""
-        if limits.time is None:
+    def until(self, seconds: float | None) -> float | None:
+        """Return when a call with a time limit that starts now is ended, on the monotonic clock; None without."""
+        if seconds is None:
             return None
-        return limits.time + (max(10.0, 0.5 * limits.time) if self.time is None else self.time)
+        return time.monotonic() + seconds + (max(10.0, 0.5 * seconds) if self.time is None else self.time)
 
 
 def solve_guarded(
@@ -59,94 +57,208 @@ def solve_guarded(
     hint: Places | None = None,
     reporter: Reporter | None = None,
     stop: Stop | None = None,
-    tick: Callable[[], None] = lambda: None,
-    grace: Grace | None = None,
 ) -> Plan:
-    """Plan a Spec in a process of its own, as `dovetail.engine.solve` does in this one.
-
-    Parameters
-    ----------
-    tick : called about ten times a second while the search runs.
-
-    Returns
-    -------
-    Plan
-        What the search found. Where its process ended before its time, the best plan that it had told, stopped by
-        `crash`; `unknown` where it had none yet.
-
-    Raises
-    ------
-    Exception
-        What the search raised, if it had no plan yet.
-    """
-    limits, reporter = limits or Limits(), reporter or Reporter()
-    stop = Stop() if stop is None else stop
-    with _log() as log:
-        run = _Run(child.Search(spec, limits, hint), reporter, stop, tick, grace or Grace(), log)
-        try:
-            run.start()
-        except OSError as error:
-            from dovetail.engine.ladder import solve
-
-            reporter.warning(f"the search has no process of its own: {error.strerror}")
-            return solve(spec, limits, hint=hint, reporter=reporter, stop=stop)
-        try:
-            run.follow()
-        finally:
-            run.end()
-        return run.plan or _left(run)
-
-
-@contextmanager
-def _log() -> Iterator[BinaryIO | None]:
-    """Give a file without a name for what native code prints, None where there can be none."""
-    with ExitStack() as stack:
-        log: BinaryIO | None = None
-        with suppress(OSError):
-            file = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
-            log = stack.enter_context(cast(BinaryIO, file))
-        yield log
+    """Plan a Spec in a process of its own, as `dovetail.engine.solve` does in this one; see `SolverProcess.solve`."""
+    limits = limits or Limits()
+    with SolverProcess(limits.memory) as solver:
+        return solver.solve(spec, limits, hint=hint, reporter=reporter, stop=stop)
 
 
 @dataclass(slots=True)
-class _Run:
-    """A child at work, and what it has told so far.
+class _Heard:
+    """What a call has told so far.
 
     Parameters
     ----------
-    log : takes what the child's native code prints.
     table, known : the best plan, node by node, and the latest word on its tiers; None before there is one.
-    stopped_by : why the child was ended, None where it ended by itself.
+    value, error : how the call ended, neither where its process did not get so far.
+    ended : why the parent ended the process, None where it did not.
+    started : whether there was a process at all.
     """
 
-    search: child.Search
     reporter: Reporter
-    stop: Stop
-    tick: Callable[[], None]
-    grace: Grace
-    log: BinaryIO | None
     table: dict[int, Any] | None = None
     known: tuple[Any, ...] = ()
-    plan: Plan | None = None
+    value: Plan | None = None
     error: BaseException | None = None
-    stopped_by: str | None = None
-    exit_code: int | None = None
-    _process: BaseProcess = field(init=False)
-    _connection: Connection = field(init=False)
-    _end: float | None = None
-    _stop_at: float | None = None
+    ended: str | None = None
+    started: bool = True
+    how: str = ""
 
-    def start(self) -> None:
-        """Start the child; raises OSError where the machine gives no process."""
+    def over(self) -> bool:
+        """Tell whether there is nothing more to hear."""
+        return self.value is not None or self.error is not None or self.ended is not None
+
+    def hear(self, kind: str, *values: Any) -> None:
+        """Take one message."""
+        if kind == "state":
+            changed, tiers = values
+            self.table = {} if self.table is None else self.table
+            self.table.update(changed)
+            self.known = tiers or self.known
+        elif kind in ("value", "error"):
+            setattr(self, kind, values[0])
+        else:
+            getattr(self.reporter, kind)(*values)
+
+    def what_happened(self) -> str:
+        """Return how the call ended, in words."""
+        if self.ended == "time":
+            return "did not end at its time limit and was ended"
+        if self.ended == "interrupt":
+            return "did not stop when it was asked to and was ended"
+        if isinstance(self.error, MemoryError):
+            return "ran out of memory"
+        if self.error is not None:
+            return f"ended with {type(self.error).__name__}: {' '.join(str(self.error).split())[:_LONGEST]}"
+        return self.how
+
+
+class SolverProcess:
+    """A process for solvers, started when it is first needed, and again after it came to an end.
+
+    Parameters
+    ----------
+    memory : bytes that the process may take, None for four fifths of the machine's.
+    tick : called about ten times a second while the process works.
+    """
+
+    def __init__(
+        self, memory: int | None = None, tick: Callable[[], None] = lambda: None, grace: Grace | None = None
+    ) -> None:
+        self._memory, self._tick, self._grace = memory, tick, grace or Grace()
+        self._process: BaseProcess | None = None
+        self._connection: Connection | None = None
+        self._log: BinaryIO | None = None
+        self._spec: Spec | None = None
+        self._calls = 0
+
+    def __enter__(self) -> SolverProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What it does.
+
+    def solve(
+        self,
+        spec: Spec,
+        limits: Limits,
+        *,
+        hint: Places | None = None,
+        reporter: Reporter | None = None,
+        stop: Stop | None = None,
+    ) -> Plan:
+        """Plan a Spec.
+
+        Returns
+        -------
+        Plan
+            What the search found. Where its process ended before its time, the best plan that it had told, stopped
+            by `crash` (or by what it did not heed: `time`, `interrupt`); `unknown` where it had none yet.
+
+        Raises
+        ------
+        Exception
+            What the search raised, other than MemoryError, where it had no plan yet.
+        """
+        reporter, stop = reporter or Reporter(), Stop() if stop is None else stop
+        heard = self._call(child.Search(spec, limits, hint), reporter, stop, limits.time, kept=False)
+        if heard.value is not None:
+            return heard.value
+        if not heard.started:
+            from dovetail.engine.ladder import solve
+
+            reporter.warning(f"the search {heard.what_happened()}")
+            return solve(spec, limits, hint=hint, reporter=reporter, stop=stop)
+        return _left(heard, spec, limits, stop)
+
+    def certified(self, spec: Spec, plan: Plan, seconds: float | None, reporter: Reporter, stop: Stop) -> Plan:
+        """Return a plan with proofs of its bounds, as far as they are found; without them where the process ends."""
+        heard = self._call(child.Certification(spec, plan, seconds), reporter, stop, seconds, kept=True)
+        if heard.value is None:
+            reporter.warning(f"the search for a certificate {heard.what_happened()}; the plan goes without")
+        return heard.value or plan
+
+    def second_opinion(self, spec: Spec, plan: Plan, seconds: float | None, reporter: Reporter, stop: Stop) -> Plan:
+        """Return a plan with what another engine says of it; without that where the process ends.
+
+        Raises
+        ------
+        BackendTooLarge
+            Where the problem is too large to ask.
+        """
+        heard = self._call(child.Opinion(spec, plan, seconds), reporter, stop, seconds, kept=True)
+        if heard.error is not None and not isinstance(heard.error, MemoryError):
+            raise heard.error
+        if heard.value is None:
+            reporter.warning(f"the second opinion {heard.what_happened()}; the plan goes without")
+        return heard.value or plan
+
+    def close(self) -> None:
+        """End the process and whatever it has started."""
+        if self._process is not None:
+            if self._process.pid is not None:
+                end_group(self._process.pid)
+            self._process.kill()
+            self._process.join(_FAREWELL)
+        for open_file in (self._connection, self._log):
+            if open_file is not None:
+                open_file.close()
+        self._process = self._connection = self._log = self._spec = None
+
+    # How it does that.
+
+    def _call(
+        self,
+        call: child.Search | child.Certification | child.Opinion,
+        reporter: Reporter,
+        stop: Stop,
+        seconds: float | None,
+        *,
+        kept: bool,
+    ) -> _Heard:
+        """Have a call done; `kept` tells whether there is a plan already, so that waiting may end any time."""
+        heard = _Heard(reporter)
+        try:
+            connection = self._handed_over(call)
+        except OSError as error:
+            heard.how, heard.started = f"got no process of its own ({error.strerror})", False
+            return heard
+        self._follow(connection, heard, stop, self._grace.until(seconds), kept=kept)
+        if heard.value is None:
+            heard.how = self._last_words()
+            self.close()
+        return heard
+
+    def _handed_over(self, call: child.Search | child.Certification | child.Opinion) -> Connection:
+        """Give a call to the process, if need be to a new one; raises OSError where the machine gives none."""
+        if self._connection is not None:
+            known = call.spec is self._spec
+            try:
+                self._connection.send_bytes(dumps(replace(call, spec=None) if known else call))
+            except OSError:
+                self.close()
+            else:
+                self._spec, self._calls = call.spec, self._calls + 1
+                return self._connection
+        connection = self._connection = self._started(call)
+        self._spec, self._calls = call.spec, 0
+        return connection
+
+    def _started(self, call: child.Call) -> Connection:
         context = context_to_start()
         ours, theirs = context.Pipe()
+        with suppress(OSError):
+            file = tempfile.TemporaryFile()  # noqa: SIM115 (`close` closes it)
+            self._log = cast(BinaryIO, file)
         given: tuple[Any, ...]
         if context.get_start_method() == "fork":
-            given = theirs, self.search, ours, None if self.log is None else self.log.fileno()
+            given = theirs, call, self._memory, ours, None if self._log is None else self._log.fileno()
         else:
-            given = theirs, dumps(self.search)
+            given = theirs, dumps(call), self._memory
         process = context.Process(target=child.main, args=given, name="dovetail")  # type: ignore[attr-defined]
-        self._process, self._connection = process, ours
         try:
             process.start()
         except OSError:
@@ -154,106 +266,61 @@ class _Run:
             raise
         finally:
             theirs.close()
-        if (limit := self.grace.until(self.search.limits)) is not None:
-            self._end = time.monotonic() + limit
+        self._process = process
+        return ours
 
-    def follow(self) -> None:
-        """Hear the child out: until it has sent a plan or an error, is gone, or has to be ended."""
-        while self.plan is None and self.error is None and self.stopped_by is None:
-            self.tick()
-            if self._connection.poll(_TICK):
+    def _follow(self, connection: Connection, heard: _Heard, stop: Stop, end: float | None, *, kept: bool) -> None:
+        """Hear a call out: until it is over, its process is gone, or has to be ended."""
+        stop_by: float | None = None
+        while not heard.over():
+            self._tick()
+            if connection.poll(_TICK):
                 try:
-                    message = loads(self._connection.recv_bytes())
+                    heard.hear(*loads(connection.recv_bytes()))
                 except (EOFError, OSError):
                     return
-                self._hear(*message)
-            elif not self._process.is_alive() and not self._connection.poll(0):
+            elif not self._alive() and not connection.poll(0):
                 return
-            self._watch()
+            if stop and stop_by is None:
+                stop_by = time.monotonic() + self._grace.stop
+                with suppress(OSError):
+                    connection.send_bytes(dumps(self._calls))
+            now = time.monotonic()
+            if not heard.over() and end is not None and now > end:
+                heard.ended = "time"
+            elif not heard.over() and stop_by is not None and now > stop_by and (kept or heard.table is not None):
+                heard.ended = "interrupt"
 
-    def _hear(self, kind: str, *values: Any) -> None:
-        if kind == "state":
-            changed, tiers = values
-            self.table = {} if self.table is None else self.table
-            self.table.update(changed)
-            self.known = tiers or self.known
-        elif kind == "plan":
-            (self.plan,) = values
-        elif kind == "error":
-            (self.error,) = values
-        else:
-            getattr(self.reporter, kind)(*values)
+    def _alive(self) -> bool:
+        return self._process is not None and self._process.is_alive()
 
-    def _watch(self) -> None:
-        """Pass on that the search is to stop; give it up where it takes too long to end."""
-        now = time.monotonic()
-        if self.stop and self._stop_at is None:
-            self._stop_at = now + self.grace.stop
-            with suppress(OSError):
-                self._connection.send_bytes(child.STOP)
-        if self._stop_at is not None and self.table is not None and now > self._stop_at:
-            self.stopped_by = "interrupt"
-        elif self._end is not None and now > self._end:
-            self.stopped_by = "time"
-
-    def end(self) -> None:
-        """See to it that nothing of the child is left."""
-        if self.plan is not None:
-            self._process.join(_FAREWELL)
-        elif self.stopped_by is None:
-            self._process.join(_TICK)
-        self.exit_code = self._process.exitcode
-        if self._process.pid is not None:
-            end_group(self._process.pid)
-        if self._process.is_alive():
-            self._process.kill()
-        self._process.join(_FAREWELL)
-        self._connection.close()
+    def _last_words(self) -> str:
+        """Return how the process came to its end, with the last line that its native code printed."""
+        if self._process is None:
+            return "never began"
+        self._process.join(_TICK)
+        code = self._process.exitcode
+        if code is not None and -code == signal.SIGKILL:
+            return "was killed, as happens where a machine runs out of memory"
+        how = f"was ended by {signal.Signals(-code).name}" if code is not None and code < 0 else "broke off"
+        said = ""
+        if self._log is not None:
+            self._log.seek(0)
+            lines = self._log.read().decode("utf-8", errors="replace").splitlines()
+            said = " ".join(next((line for line in reversed(lines) if line.strip()), "").split())
+        return f"{how} ({said[:_LONGEST]})" if said else how
 
 
-def _left(run: _Run) -> Plan:
-    """Return what an early end left, and tell about it; without a plan what the search raised is raised here."""
+def _left(heard: _Heard, spec: Spec, limits: Limits, stop: Stop) -> Plan:
+    """Return what the early end of a search left, and tell about it."""
     from dovetail.engine.incumbent import plan_of
 
-    if run.error is not None and not isinstance(run.error, MemoryError) and run.table is None:
-        raise run.error
-    search = run.search
-    found = "it gives the best plan so far" if run.table is not None else "there is no plan yet"
-    run.reporter.warning(f"{_what_happened(run)}; {found}")
-    stopped = run.stopped_by or ("interrupt" if run.stop else "crash")
-    if run.table is None:
-        outcome = Outcome("unknown", stopped, search.limits.fast)
-        return finish(context_of(search.spec), {}, (), outcome)
-    run.reporter.phase("finish")
-    return plan_of(search.spec, run.table, run.known, Outcome("feasible", stopped, search.limits.fast))
-
-
-def _what_happened(run: _Run) -> str:
-    if run.stopped_by == "time":
-        return "the search did not end at its time limit and was ended"
-    if run.stopped_by == "interrupt":
-        return "the search did not stop when it was asked to and was ended"
-    if isinstance(run.error, MemoryError):
-        return f"the search ran out of memory{_limit(run.search.limits)}"
-    if run.error is not None:
-        said = " ".join(str(run.error).split())[:_TOLD]
-        return f"the search ended with {type(run.error).__name__} ({said})"
-    code = run.exit_code
-    if code is not None and -code == signal.SIGKILL:
-        return "the search was killed, as happens where a machine runs out of memory"
-    how = f"with {signal.Signals(-code).name}" if code is not None and code < 0 else "without a word"
-    return f"the search ended {how}{_last_words(run.log)}"
-
-
-def _limit(limits: Limits) -> str:
-    return "" if limits.memory is None else f" (limit {format_memory(limits.memory // MIB)})"
-
-
-def _last_words(log: BinaryIO | None) -> str:
-    """Return the last line that native code printed."""
-    if log is None:
-        return ""
-    log.seek(0)
-    lines = log.read().decode("utf-8", errors="replace").split("\n")
-    said = " ".join(next((line for line in reversed(lines) if line.strip()), "").split())
-    return f" ({said[:_TOLD]})" if said else ""
+    if heard.table is None and heard.error is not None and not isinstance(heard.error, MemoryError):
+        raise heard.error
+    stopped = heard.ended or ("interrupt" if stop else "crash")
+    found = "the plan is the best so far" if heard.table is not None else "there is no plan yet"
+    heard.reporter.warning(f"the search {heard.what_happened()}; {found}")
+    if heard.table is None:
+        return finish(context_of(spec), {}, (), Outcome("unknown", stopped, limits.fast))
+    heard.reporter.phase("finish")
+    return plan_of(spec, heard.table, heard.known, Outcome("feasible", stopped, limits.fast))

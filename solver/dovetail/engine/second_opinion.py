@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from dovetail.engine.answer import Answer, Verdict
+from dovetail.engine.answer import Answer, BackendTooLarge, Verdict
 from dovetail.engine.pyomo_backend import NODES, solve_pyomo
 from dovetail.linear import Linear
 from dovetail.model.part import PartModel
@@ -28,17 +28,6 @@ LARGEST = 20_000
 
 SECONDS = 300.0
 """A ceiling of wall clock for callers that set none: on models near the largest size, nodes alone may take hours."""
-
-
-class BackendTooLarge(Exception):
-    """A model has more variables than a backend is asked about; `variables` may be a lower bound on their number."""
-
-    def __init__(self, variables: int, largest: int) -> None:
-        super().__init__(
-            f"the exact model has at least {variables:,} variables; a second opinion is given up to {largest:,}"
-        )
-        self.variables = variables
-        self.largest = largest
 
 
 def with_second_opinion(
