@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail.quantities import QuantityError, parse_date, parse_duration
+from dovetail.quantities import QuantityError, parse_date, parse_duration, parse_memory
 from dovetail_cli import files
 from dovetail_cli.problems import usage
 from dovetail_cli.render.words import printable
@@ -41,6 +41,24 @@ TellChanges = Annotated[bool, typer.Option("--exit-code", help="End with 2 where
 Also = Annotated[
     list[str] | None,
     typer.Option("--also", metavar="FORMAT=FILE", help="Write another rendering of the same run; repeatable."),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        min=1,
+        metavar="N",
+        help="Solve parts in N processes side by side, which changes the time and not the plan; default 1, with --fast "
+        "one per processor.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="8Gi",
+        help="What each process of the search may take; default four fifths of the machine's memory.",
+    ),
 ]
 Output = Annotated[str, typer.Option("-o", "--output", metavar="FORMAT", help="How to print the result.")]
 
@@ -96,6 +114,19 @@ def seconds(text: str | None) -> float | None:
     if milliseconds <= 0:
         raise usage("--time-limit must be more than nothing")
     return milliseconds / 1000
+
+
+def memory(text: str | None) -> int | None:
+    """Read an amount of memory such as `8Gi`, in bytes."""
+    if text is None:
+        return None
+    try:
+        mebibytes = parse_memory(text, "down")
+    except QuantityError as error:
+        raise usage(f"--memory: {error}", error.hint or "write it as 8Gi or 500Mi") from None
+    if mebibytes <= 0:
+        raise usage("--memory must be more than nothing")
+    return mebibytes * 2**20
 
 
 def as_of(text: str | None) -> dt.date:

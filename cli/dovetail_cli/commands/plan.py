@@ -68,6 +68,8 @@ def run(
     max_moves: options.MaxMoves = None,
     pin: options.Pin = None,
     fast: _Fast = False,
+    jobs: options.Jobs = None,
+    memory: options.Memory = None,
     second_opinion: _Second = False,
     write_model: _WriteModel = None,
     certificate: _Certificate = None,
@@ -91,7 +93,8 @@ def run(
         models.check_file(write_model)
     _check_out(certificate)
     accepted = options.gaps(gap or ())
-    limits = Limits(options.seconds(time_limit), _positive(work), accepted.admitted or 0.0, fast)
+    ends = options.seconds(time_limit), _positive(work), accepted.admitted or 0.0
+    limits = Limits(*ends, fast, jobs, options.memory(memory))
     timeline = Timeline.starting("load")
     try:
         before = read_plan(base) if base is not None else None

@@ -72,6 +72,8 @@ def run(
     base: _Base = None,
     time_limit: _TimeLimit = None,
     work: _Work = None,
+    jobs: options.Jobs = None,
+    memory: options.Memory = None,
     as_of: options.AsOf = None,
     detail: options.Detail = False,
     output: options.Output = "table",
@@ -85,7 +87,7 @@ def run(
     """
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
-    limits = Limits(options.seconds(time_limit), _positive(work))
+    limits = Limits(options.seconds(time_limit), _positive(work), jobs=jobs, memory=options.memory(memory))
     changes = dict(zip(scenarios.OPTIONS, (add, drop_policy, drop, scale, fail, cordon), strict=True))
     if scenario is None and not any(changes.values()):
         raise usage("nothing is asked", "give --scenario, or a change such as --fail rack=r3 or --add h100=+4")

@@ -59,7 +59,7 @@ class Outcome:
 
     Parameters
     ----------
-    stopped_by : what ended it before proof (`time`, `work`, `gap`, `interrupt`).
+    stopped_by : what ended it before proof (`time`, `work`, `gap`, `interrupt`, `crash`).
     proof : what an infeasible outcome rests on, where that is known.
     """
 
