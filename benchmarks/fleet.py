@@ -6,11 +6,17 @@ writes a project that `dovetail validate DIR` accepts: three GPU types in four u
 nodes, residual nodes, ten tenants of whom some are kept apart, quotas, spreads, certified nodes, three priorities,
 300 shapes of whole GPUs, 100 of parts of one and 24 without. The load is what is asked for, in milli-GPU, over what
 is healthy.
+
+    python -m benchmarks.fleet --replan DIR [--plan PLAN] --seed 1 --out LATER
+
+writes that project as it is some days later: 90 % of its GPUs at work as in the plan, and one workload in a hundred
+scaled, dropped or new. What runs is in LATER/today.yaml, a part of the project.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -43,20 +49,51 @@ def write(texts: Mapping[str, str], out: Path) -> None:
         file.write_text(text, encoding="utf-8")
 
 
+def later(project: Path, plan: Path | None, seed: int) -> Mapping[str, str]:
+    """Return the files of a project some days later (`replan`); without a plan first fit decreasing gives one."""
+    from benchmarks.baselines import first_fit_decreasing
+    from benchmarks.specs import case_of
+    from benchmarks.synthetic.replan import replan
+
+    from dovetail.build import build
+    from dovetail.documents import load_project
+    from dovetail.plan import read
+
+    spec = build(load_project(project), as_of=dt.datetime.now(dt.UTC).date())
+    if plan is not None:
+        return replan(project, spec, read(plan.read_text(encoding="utf-8"), plan.name).placements, seed)
+    case = case_of(spec, seed)
+    return replan(project, spec, case.places(first_fit_decreasing(case.nodes, case.pods, case.gate())), seed)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write a fleet."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__.partition("\n")[0])
-    parser.add_argument("--gpus", type=int, required=True, help=f"GPUs in all, from {LEAST}")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--load", type=float, default=1.0, help="what is asked for over what is healthy: 0.85")
-    parser.add_argument("--out", type=Path, required=True, help="directory of the project")
-    given = parser.parse_args(arguments)
-    if given.gpus < LEAST or not 0 < given.load <= 10:
-        parser.error(f"a fleet has {LEAST} GPUs or more and a load between 0 and 10")
-    texts = fleet(given.gpus, given.seed, given.load)
+    given = _options(arguments)
+    if given.replan is None:
+        texts = fleet(given.gpus, given.seed, given.load)
+    else:
+        texts = later(given.replan, given.plan, given.seed)
     write(texts, given.out)
     print(f"wrote {len(texts)} files, {sum(map(len, texts.values())) / 1e6:.1f} MB, to {given.out}")
     return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__.partition("\n")[0])
+    parser.add_argument("--gpus", type=int, default=0, help=f"GPUs in all, from {LEAST}")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--load", type=float, default=1.0, help="what is asked for over what is healthy, such as 0.85"
+    )
+    parser.add_argument("--replan", type=Path, help="instead: a project of this command, as it is some days later")
+    parser.add_argument("--plan", type=Path, help="the plan that runs there; first fit decreasing without")
+    parser.add_argument("--out", type=Path, required=True, help="directory of the project")
+    given = parser.parse_args(arguments)
+    if given.replan is None and (given.gpus < LEAST or not 0 < given.load <= 10):
+        parser.error(f"a fleet has {LEAST} GPUs or more (--gpus) and a load between 0 and 10")
+    if given.plan is not None and given.replan is None:
+        parser.error("--plan goes with --replan")
+    return given
 
 
 if __name__ == "__main__":

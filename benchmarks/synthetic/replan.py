@@ -1,0 +1,120 @@
+"""A project as it is some days later: full to a part, some workloads changed, and a plan as today's state."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from benchmarks.synthetic.hardware import MILLI
+
+from dovetail.documents import load_project
+from dovetail.placement import Place, Places
+from dovetail.spec import Spec, Workload
+
+TODAY = "today.yaml"
+WORKLOADS = "workloads.yaml"
+KEPT = ("cluster.yaml", "policies.yaml", "objective.yaml")
+Rows = dict[str, list[Place]]  # per workload without roles, the places of its replicas
+
+
+def replan(
+    project: Path, spec: Spec, places: Places, seed: int, full: int = 90, changed: int = 10
+) -> Mapping[str, str]:
+    """Return the files of the changed project.
+
+    What a plan placed goes on to run until `full` per cent of the GPUs are taken; what it did not place is gone. Then
+    `changed` workloads in a thousand are scaled, dropped or new, a third each.
+
+    Parameters
+    ----------
+    project : a project of `fleet`; documents other than workloads are taken over as they are.
+    places : the placements of a plan of it.
+    """
+    rng = Random(f"replan {seed}")
+    running = _trimmed(spec, places, full, rng)
+    kept = {
+        document.identity: {**document.value, "spec": {**document.spec, "replicas": len(running[document.identity])}}
+        for document in load_project(project).documents
+        if document.kind == "Workload" and document.identity in running
+    }
+    _change(kept, max(3, len(kept) * changed // 1000), rng)
+    texts = {name: (project / name).read_text(encoding="utf-8") for name in ("dovetail.yaml", *KEPT)}
+    listed = f"  documents: [{', '.join((*KEPT, WORKLOADS, TODAY))}]"
+    lines = texts["dovetail.yaml"].splitlines()
+    texts["dovetail.yaml"] = "".join(f"{listed if '  documents:' in line else line}\n" for line in lines)
+    texts[WORKLOADS] = "---\n".join(_document(value) for _, value in sorted(kept.items()))
+    texts[TODAY] = today(running)
+    return texts
+
+
+def _trimmed(spec: Spec, places: Places, full: int, rng: Random) -> Rows:
+    """Return what goes on running, replicas numbered from 0: workloads end until no more than `full` is taken."""
+    rows: Rows = defaultdict(list)
+    for replica, place in sorted(places.items()):
+        rows[replica.workload].append(place)
+    capacity = MILLI * sum(len(node.healthy_gpus()) for node in spec.cluster.nodes)
+    taken = sum(len(found) * _milli(spec.by_id[name]) for name, found in rows.items())
+    order = sorted(rows)
+    rng.shuffle(order)
+    while taken * 100 > full * capacity:
+        name = order.pop()
+        taken -= len(rows[name]) * _milli(spec.by_id[name])
+        del rows[name]
+    return {name: found for name, found in rows.items() if found}
+
+
+def _milli(workload: Workload) -> int:
+    return workload.roles[0].request.gpu_milli
+
+
+def _change(kept: dict[str, Any], many: int, rng: Random) -> None:
+    """Scale a third of some workloads by a half up or down, drop a third, and add a third like others."""
+    for number, name in enumerate(rng.sample(sorted(kept), many)):
+        value = kept[name]
+        replicas = value["spec"]["replicas"]
+        if number % 3 == 0:
+            scaled = replicas + max(1, replicas // 2) * rng.choice((-1, 1))
+            value["spec"]["replicas"] = max(1, scaled)
+        elif number % 3 == 1:
+            del kept[name]
+        else:
+            metadata = {**value["metadata"], "name": f"{value['metadata']['name']}-new"}
+            kept[f"{name}-new"] = {**value, "metadata": metadata, "spec": {**value["spec"]}}
+
+
+def _document(value: Mapping[str, Any]) -> str:
+    """Return a document as YAML whose inner mappings are in flow style."""
+    return "".join(f"{key}: {_flow(inner)}\n" for key, inner in value.items())
+
+
+def _flow(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=_number)
+
+
+def _number(value: Any) -> float:
+    assert isinstance(value, Decimal)
+    return float(value)
+
+
+def today(running: Mapping[str, Sequence[Place]]) -> str:
+    """Return a Placement document; replicas next to each other with one place are one row."""
+    lines = ["apiVersion: dovetail/v1alpha1", "kind: Placement", "metadata: {name: today}", "spec:", "  placements:"]
+    for name, found in sorted(running.items()):
+        for first, last, place in _runs(sorted(found)):
+            key = f"{name}#{first}" + (f"-{last}" if last > first else "")
+            gpus = f", gpus: [{', '.join(map(str, place.gpus))}]" if place.gpus else ""
+            lines.append(f"    {key}: {{node: {place.node}{gpus}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _runs(found: Sequence[Place]) -> Iterator[tuple[int, int, Place]]:
+    first = 0
+    for index, place in enumerate(found):
+        if index + 1 == len(found) or found[index + 1] != place:
+            yield first, index, place
+            first = index + 1
