@@ -17,8 +17,8 @@ from dovetail.rules import Context
 LARGEST = 3_000
 """The most counts of a problem whose exact model proofs are looked for."""
 
-WORK = 12_000_000
-WORK_PER_TIER = 4_000_000
+WORK = 60_000_000
+WORK_PER_TIER = 25_000_000
 
 
 def with_certificate(

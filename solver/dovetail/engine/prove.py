@@ -1,29 +1,30 @@
 """Makes proofs that need no solver to check: cuts and a tree of branches over LPs, all in integers in the end (E4).
 
-HiGHS' numbers only propose: multipliers are rounded to integers and kept where exact arithmetic says that they prove
-what is needed. What cannot be closed within the work given stays without a certificate.
+HiGHS' numbers only propose: multipliers are rounded to integers, and kept where exact arithmetic says that they prove
+what is needed. What is not closed within the work given stays without a proof.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import gcd
+from math import floor, gcd, inf
 
-from dovetail.engine.relaxed_lp import Outcome, Point, RelaxedLp
-from dovetail.proof.certificate import Branch, Cut, Leaf, Tree
-from dovetail.proof.cuts import rounded
+from dovetail.engine.relaxed_lp import Outcome, Point, RelaxedLp, is_fraction
+from dovetail.engine.separate import broken_cuts
+from dovetail.proof.certificate import Branch, Cut, Leaf, Multipliers, Tree
 from dovetail.proof.lagrangian import PlainRow, leaf_bound
 from dovetail.proof.tree import Question
 
-_FRACTION = 1e-6
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 12, 24, 60, 120, 840, 5040, 10**5, 10**7, 10**9)
-_CUT_DENOMINATORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 20, 24, 30, 32, 40, 48, 60, 120, 240)
 _ROUNDS = 12
 _CUTS_PER_ROUND = 24
 _MOST_CUTS = 120
-_TRIED = 6
-_WIDEST = 400
+_ENOUGH_TRIED = 8  # candidates for a branch, where one of them is good for anything
+_MOST_TRIED = 40
+_LOOK = 60  # iterations per half of a candidate
+_CLOSED = 1e4  # what closing a half counts as a fall of the bound
+_LITTLE = 1e-4
 
 
 @dataclass(slots=True)
@@ -37,135 +38,105 @@ class _Spent(Exception):
     """The work given is used up, or the LP gives no more help."""
 
 
-def prove(question: Question, work: Work, stop: Callable[[], bool]) -> tuple[Tree, tuple[Cut, ...]] | None:
-    """Return a tree, with cuts, that answers a question with no; None where none was found within the work."""
-    search = _Search(question, work, stop)
+def prove(question: Question, work: Work, over: Callable[[], bool]) -> tuple[Tree, tuple[Cut, ...]] | None:
+    """Return a tree, with cuts, that answers a question with no; None where none was found.
+
+    Parameters
+    ----------
+    work : is used up.
+    over : tells whether to stop before that.
+    """
+    search = _Search(question, work, over)
     try:
-        return search.run()
+        tree = search.run()
     except _Spent:
         return None
+    return without_idle_cuts(tree, search.cuts, len(question.rows) + 1)
 
 
 @dataclass(slots=True)
 class _Search:
-    """One search for a tree."""
+    """One search for a tree.
+
+    Parameters
+    ----------
+    rows : all rows by number: those of the model, that of the target, the cuts.
+    numbers : the number of each row of the LP, which has no row of the target: its objective needs none.
+    history : per variable and half, how much the bound has fallen per unit in all, and how often that was seen.
+    """
 
     question: Question
     work: Work
-    stop: Callable[[], bool]
+    over: Callable[[], bool]
     scale: int = field(init=False)
     lp: RelaxedLp = field(init=False)
-    cuts: list[Cut] = field(default_factory=list)
-    numbers: list[int] = field(init=False)
     rows: list[PlainRow] = field(init=False)
+    numbers: list[int] = field(init=False)
+    cuts: list[Cut] = field(default_factory=list)
+    history: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         question = self.question
         self.scale = gcd(*question.objective.terms.values()) or 1
         self.rows = [*question.rows, question.target_row()]
-        # The LP has no row of the target: what its objective bounds needs none. Cuts may use that row.
-        self.lp = RelaxedLp(question.objective, self.scale, question.rows, question.lower, question.upper)
         self.numbers = list(range(len(question.rows)))
+        self.lp = RelaxedLp(question.objective, self.scale, question.rows, question.lower, question.upper)
 
-    def run(self) -> tuple[Tree, tuple[Cut, ...]]:
-        """Return the tree and the cuts that it uses."""
+    def run(self) -> list[Branch | Leaf]:
+        """Return the tree."""
         point = self.solve()
         leaf = self.leaf(point, self.question.lower, self.question.upper)
         if leaf is not None:
-            return self.finished([leaf])
-        point = self.strengthen(point)
-        return self.finished(self.tree(point))
+            return [leaf]
+        self.strengthen(point)
+        return self.tree()
 
-    def solve(self) -> Point:
+    def solve(self, iterations: int = 100_000) -> Point:
         """Solve the LP, within the work given."""
-        if self.stop() or self.work.left <= 0:
+        if self.work.left <= 0 or self.over():
             raise _Spent
         before = self.lp.work
-        point = self.lp.solve()
+        point = self.lp.solve(iterations)
         self.work.left -= self.lp.work - before
         return point
 
     def leaf(self, point: Point, lower: Sequence[int], upper: Sequence[int]) -> Leaf | None:
-        """Return multipliers that close a box, None where the LP's do not."""
-        known = self.question.objective.constant
-        if point.outcome is Outcome.SOLVED:
-            if self.scale * point.value + known > self.question.target - 1e-6 * abs(self.question.target) - 1e-3:
-                pass
-            options = (
-                (d, {self.numbers[i]: round(d * self.scale * y) for i, y in enumerate(point.duals) if y > 1e-9})
-                for d in _DENOMINATORS
-            )
+        """Return multipliers that close a box, the smallest that do; None where the LP's do not."""
+        question = self.question
+        if point.outcome is Outcome.INFEASIBLE:
+            options = _along(point.duals, self.scale)
+        elif self.scale * point.value + question.objective.constant < question.target + 1e-7 * abs(question.target):
+            options = _rounded(point.duals, self.scale)
         else:
-            options = _rays(self.numbers, point.duals, self.scale)
-        for denominator, multipliers in options:
-            found = {row: y for row, y in multipliers.items() if y > 0}
-            value = leaf_bound(self.question.objective, self.rows, found, denominator, lower, upper)
-            if value < self.question.target:
-                return Leaf(found, denominator)
+            return None
+        for denominator, found in options:
+            multipliers = {self.numbers[place]: y for place, y in found.items() if y > 0}
+            if leaf_bound(question.objective, self.rows, multipliers, denominator, lower, upper) < question.target:
+                return Leaf(multipliers, denominator)
         return None
 
-    def finished(self, tree: Sequence[Branch | Leaf]) -> tuple[Tree, tuple[Cut, ...]]:
-        return tuple(tree), tuple(self.cuts)
-
-    # Cuts.
-
-    def strengthen(self, point: Point) -> Point:
+    def strengthen(self, point: Point) -> None:
         """Add cuts for a few rounds, as long as they move the LP."""
         for _ in range(_ROUNDS):
             if point.outcome is not Outcome.SOLVED or len(self.cuts) >= _MOST_CUTS:
-                break
-            found = sorted(self.separated(point), key=lambda each: (-each[0], len(each[2].variables)))
+                return
+            found = broken_cuts(self.question, self.rows, self.numbers, self.lp, point)[:_CUTS_PER_ROUND]
             if not found:
-                break
-            for _, cut, row in found[:_CUTS_PER_ROUND]:
+                return
+            for _, cut, row in found:
                 self.cuts.append(cut)
                 self.numbers.append(len(self.rows))
                 self.rows.append(row)
                 self.lp.add_row(row)
-            before = point.value
-            point = self.solve()
-            if self.leaf(point, self.question.lower, self.question.upper) is not None:
-                break
-            if point.outcome is Outcome.SOLVED and before - point.value < 1e-6 * max(1.0, abs(before)):
-                break
-        return point
+            before, point = point.value, self.solve()
+            if before - point.value < 1e-6 * max(1.0, abs(before)):
+                return
 
-    def separated(self, point: Point) -> Iterator[tuple[float, Cut, PlainRow]]:
-        """Yield cuts that an LP's solution breaks, each with by how much."""
-        lower, upper = self.question.lower, self.question.upper
-        seen = set()
-        for _, _, inverse in self.lp.tableau(point.values):
-            for denominator in _CUT_DENOMINATORS:
-                scaled = [denominator * y for y in inverse]
-                if all(abs(y - round(y)) < 1e-6 for y in scaled):
-                    break
-            else:
-                continue
-            multipliers = {self.numbers[i]: round(y) for i, y in enumerate(scaled) if round(y)}
-            flipped = tuple(
-                v for v, x in enumerate(point.values) if upper[v] - x < x - lower[v] and upper[v] - x < _FRACTION
-            )
-            for sign in (1, -1):
-                cut = Cut({r: sign * y for r, y in multipliers.items()}, denominator, flipped)
-                row = rounded(self.rows, cut, lower, upper)
-                if not row.variables or len(row.variables) > _WIDEST:
-                    continue
-                norm = sum(c * c for c in row.coefficients) ** 0.5
-                over = (
-                    sum(c * point.values[v] for v, c in zip(row.variables, row.coefficients, strict=True)) - row.upper
-                )
-                key = (row.variables, row.coefficients, row.upper)
-                if over / norm > 1e-3 and key not in seen and max(map(abs, row.coefficients)) < 10**6:
-                    seen.add(key)
-                    yield over / norm, cut, row
-
-    # The tree.
-
-    def tree(self, root: Point) -> list[Branch | Leaf]:
+    def tree(self) -> list[Branch | Leaf]:
         """Return a tree over the LP with its cuts, nodes in preorder."""
         lower, upper = list(self.question.lower), list(self.question.upper)
         found: list[Branch | Leaf] = []
-        due: list[tuple[int, int, int] | None] = [None]
+        due: list[tuple[int, int, int] | None] = [None]  # None: a node of the tree; else a variable's new box
         while due:
             step = due.pop()
             if step is not None:
@@ -173,47 +144,94 @@ class _Search:
                 self.lp.set_box(*step)
                 continue
             point = self.solve()
-            leaf = self.leaf(point, lower, upper)
-            if leaf is not None:
-                found.append(leaf)
-                continue
-            if point.outcome is not Outcome.SOLVED:
-                raise _Spent
-            branch = self.branch(point, lower, upper)
-            if branch is None:
-                raise _Spent
-            found.append(branch)
-            v, low, high = branch.variable, lower[branch.variable], upper[branch.variable]
-            due += [(v, low, high), None, (v, branch.most + 1, high), None, (v, low, branch.most)]
+            node = self.leaf(point, lower, upper) or self.branch(point, lower, upper)
+            found.append(node)
+            if isinstance(node, Branch):
+                v, low, high = node.variable, lower[node.variable], upper[node.variable]
+                due += [(v, low, high), None, (v, node.most + 1, high), None, (v, low, node.most)]
         return found
 
-    def branch(self, point: Point, lower: list[int], upper: list[int]) -> Branch | None:
-        """Return the branch, of a few most promising ones, whose halves the LP bounds best."""
-        fractions = [
-            (abs(x - int(x) - 0.5), v) for v, x in enumerate(point.values) if _FRACTION < x - int(x) < 1 - _FRACTION
-        ]
-        if not fractions:
-            return None
-        best: tuple[float, float, int] | None = None
-        for _, v in sorted(fractions)[:_TRIED]:
-            most = int(point.values[v])
-            falls = []
-            for box in ((lower[v], most), (most + 1, upper[v])):
-                self.lp.set_box(v, *box)
-                half = self.solve()
-                falls.append(point.value - half.value if half.outcome is Outcome.SOLVED else 1e9)
-            self.lp.set_box(v, lower[v], upper[v])
-            score = (min(falls) + 1e-6) * (max(falls) + 1e-6)
-            if best is None or score > best[0]:
-                best = score, 0.0, v
-        v = best[2]
-        return Branch(v, int(point.values[v]))
+    def branch(self, point: Point, lower: Sequence[int], upper: Sequence[int]) -> Branch:
+        """Return the branch, of those tried, whose halves the LP bounds best."""
+        best, chosen = 0.0, None
+        candidates = self.promising(point) if point.outcome is Outcome.SOLVED else []
+        for tried, variable in enumerate(candidates[:_MOST_TRIED]):
+            if tried >= _ENOUGH_TRIED and best > 2 * _LITTLE**2:
+                break
+            falls = self.falls(variable, point, lower[variable], upper[variable])
+            score = _score(*falls)
+            if score > best:
+                best, chosen = score, variable
+            if min(falls) >= _CLOSED:
+                break
+        if chosen is None:
+            raise _Spent
+        return Branch(chosen, floor(point.values[chosen]))
+
+    def falls(self, variable: int, point: Point, low: int, high: int) -> tuple[float, float]:
+        """Return how far the bound falls in each half of a branch, as far as a few iterations tell; remember it."""
+        value = point.values[variable]
+        most = floor(value)
+        found = []
+        for half, (box, way) in enumerate((((low, most), value - most), ((most + 1, high), most + 1 - value))):
+            self.lp.set_box(variable, *box)
+            then = self.solve(_LOOK)
+            found.append(_CLOSED if then.outcome is Outcome.INFEASIBLE else max(0.0, point.value - then.value))
+            total, seen = self.history.get((variable, half), (0.0, 0))
+            self.history[variable, half] = total + found[-1] / way, seen + 1
+        self.lp.set_box(variable, low, high)
+        return found[0], found[1]
+
+    def promising(self, point: Point) -> list[int]:
+        """Return the fractional variables: those without history first, then by it; sums before single ones."""
+        fractions = [(v, x) for v, x in enumerate(point.values) if is_fraction(x)]
+        own = self.question.variables
+        order = sorted((-self.expected(v, x), v < own, abs(x - floor(x) - 0.5), v) for v, x in fractions)
+        return [each[-1] for each in order]
+
+    def expected(self, variable: int, value: float) -> float:
+        """Return the score that branches on a variable have had so far; infinite where there were none."""
+        if (variable, 0) not in self.history:
+            return inf
+        down, up = (total / seen for total, seen in (self.history[variable, half] for half in (0, 1)))
+        return _score(down * (value - floor(value)), up * (floor(value) + 1 - value))
 
 
-def _rays(numbers: Sequence[int], ray: Sequence[float], scale: int) -> Iterator[tuple[int, Mapping[int, int]]]:
-    """Yield multipliers along a ray, ever longer."""
-    size = max(map(abs, ray), default=0.0)
-    if size:
-        for length in (1, 2, 6, 12, 60, 840, 10**4, 10**6, 10**9):
-            for sign in (-1, 1):
-                yield 1, {numbers[i]: round(sign * y / size * length * scale) for i, y in enumerate(ray) if y}
+def _score(down: float, up: float) -> float:
+    return (down + _LITTLE) * (up + _LITTLE)
+
+
+def _rounded(duals: Sequence[float], scale: int) -> Iterator[tuple[int, Multipliers]]:
+    """Yield duals over ever larger denominators."""
+    found = [(place, scale * y) for place, y in enumerate(duals) if y > 1e-9]
+    for denominator in _DENOMINATORS:
+        yield denominator, {place: round(denominator * y) for place, y in found}
+
+
+def _along(ray: Sequence[float], scale: int) -> Iterator[tuple[int, Multipliers]]:
+    """Yield multipliers along a ray, ever longer; HiGHS' rays are below 0 at rows with an upper side."""
+    found = [(place, -y) for place, y in enumerate(ray) if y < -1e-12]
+    largest = max((y for _, y in found), default=1.0)
+    for length in (*(scale * d for d in _DENOMINATORS[:12]), *(scale * 10.0**e / largest for e in range(3, 16, 3))):
+        yield 1, {place: round(length * y) for place, y in found}
+
+
+def without_idle_cuts(tree: Sequence[Branch | Leaf], cuts: Sequence[Cut], first: int) -> tuple[Tree, tuple[Cut, ...]]:
+    """Return a tree and those cuts that it, or another cut that it needs, uses.
+
+    Parameters
+    ----------
+    first : the number of the first cut's row.
+    """
+    used = {row for node in tree if isinstance(node, Leaf) for row in node.multipliers}
+    for number in range(len(cuts) - 1, -1, -1):
+        if first + number in used:
+            used |= cuts[number].multipliers.keys()
+    kept = [number for number in range(len(cuts)) if first + number in used]
+    name = {first + number: first + place for place, number in enumerate(kept)}
+
+    def renamed(multipliers: Multipliers) -> Mapping[int, int]:
+        return {name.get(row, row): y for row, y in multipliers.items()}
+
+    nodes = (node if isinstance(node, Branch) else Leaf(renamed(node.multipliers), node.denominator) for node in tree)
+    return tuple(nodes), tuple(Cut(renamed(cuts[n].multipliers), cuts[n].denominator, cuts[n].flipped) for n in kept)

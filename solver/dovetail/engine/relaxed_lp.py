@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import floor
 
 import highspy
 import numpy as np
@@ -106,11 +107,14 @@ class RelaxedLp:
             return ()
         return list(found[2])
 
-    def tableau(self, values: Sequence[float]) -> list[tuple[int, float, Sequence[float]]]:
-        """Return, per basic variable with a fraction, its index, its value, and its row of the basis' inverse."""
+    def tableau(self, values: Sequence[float]) -> Iterator[Sequence[float]]:
+        """Yield the row of the basis' inverse of every basic variable that has a fraction."""
         status, basic = self._highs.getBasicVariables()
-        found = []
         for position, variable in enumerate(basic if status == highspy.HighsStatus.kOk else ()):
-            if variable >= 0 and abs(values[variable] - round(values[variable])) > 1e-5:
-                found.append((int(variable), values[variable], position))
-        return [(v, x, self._highs.getBasisInverseRow(position)[1]) for v, x, position in found]
+            if variable >= 0 and is_fraction(values[variable]):
+                yield self._highs.getBasisInverseRow(position)[1]
+
+
+def is_fraction(value: float) -> bool:
+    """Tell whether a value is no integer, within the LP's tolerance."""
+    return 1e-6 < value - floor(value) < 1 - 1e-6

@@ -32,6 +32,7 @@ class Statement:
     ----------
     objective : what is maximised; a tier where less is better is negated.
     relaxed : names of the rules that the rows ignore.
+    variables : how many are the model's own, where sums of them follow.
     """
 
     objective: Linear
@@ -40,11 +41,13 @@ class Statement:
     rows: Sequence[PlainRow]
     blocks: Blocks = lambda prices: ()
     relaxed: tuple[str, ...] = ()
+    variables: int = 0
 
     def question(self, bound: int) -> Question:
         """Return the question whether any solution passes a bound, which is in the sense of the objective."""
         target = next_value(self.objective, bound)
-        return Question(self.objective, target, self.lower, self.upper, self.rows, self.blocks)
+        own = self.variables or len(self.lower)
+        return Question(self.objective, target, self.lower, self.upper, self.rows, self.blocks, own)
 
 
 class Models(Protocol):
@@ -100,7 +103,7 @@ class ExactModels:
         self._taken = len(model.rows)
         never = [PlainRow((), (), -1)] if model.infeasible else []
         strong = strengthened(model.lower, model.upper, [*self._rows, *never], self._groups)
-        return Statement(objective, strong.lower, strong.upper, strong.rows)
+        return Statement(objective, strong.lower, strong.upper, strong.rows, variables=len(model.lower))
 
 
 def _alike(part: PartModel) -> Mapping[int, Sequence[Hashable]]:

@@ -37,6 +37,7 @@ class Question:
     Parameters
     ----------
     rows : those of the model; the row of the target and the cuts follow them.
+    variables : how many are the model's own; sums of them may follow.
     """
 
     objective: Linear
@@ -45,6 +46,7 @@ class Question:
     upper: Sequence[int]
     rows: Sequence[PlainRow]
     blocks: Blocks = lambda prices: ()
+    variables: int = 0
 
     def all_rows(self, cuts: Iterable[Cut]) -> list[PlainRow]:
         """Return the rows of the model, that of the target, and the cuts in order.
