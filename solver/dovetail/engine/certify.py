@@ -12,6 +12,7 @@ from dovetail.progress import Stop
 from dovetail.proof.attach import attached, evidence_of
 from dovetail.proof.certificate import Proof
 from dovetail.proof.models import Earlier, ExactModels
+from dovetail.proof.tree import Question, check_tree
 from dovetail.rules import Context
 
 LARGEST = 3_000
@@ -41,12 +42,19 @@ def with_certificate(
 
 
 def refutation(problem: Problem, *, seconds: float | None = None, stop: Stop | None = None) -> Proof | None:
-    """Return a proof that there is no plan, None where none is found within a fixed work."""
+    """Return a proof that there is no plan, checked on rows made anew; None where none is found within a fixed work."""
     if problem.counts > LARGEST:
         return None
-    question = ExactModels(problem).of_none().question(-1)
-    found = prove(question, Work(WORK_PER_TIER), _until(seconds, stop))
-    return None if found is None else Proof("", -1, found[0], cuts=found[1])
+    found = prove(_any_plan(problem), Work(WORK_PER_TIER), _until(seconds, stop))
+    if found is None:
+        return None
+    check_tree(_any_plan(problem), *found)
+    return Proof("", -1, found[0], cuts=found[1])
+
+
+def _any_plan(problem: Problem) -> Question:
+    """Return the question whether there is any plan."""
+    return ExactModels(problem).of_none().question(-1)
 
 
 class _Certifying:

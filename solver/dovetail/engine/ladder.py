@@ -22,10 +22,11 @@ from dovetail.model.score import debt, score, view_of
 from dovetail.model.state import State, today_state
 from dovetail.placement import Place, Places, Today, View
 from dovetail.plan import finish
-from dovetail.plan.model import Outcome, Plan, Status, TierResult
+from dovetail.plan.model import Outcome, Plan, TierResult
 from dovetail.problem import Problem, compile_problem
 from dovetail.problem.steps import EXACT_FIRST, EXACT_VARIABLES
 from dovetail.progress import Limits, Reporter, Stop
+from dovetail.proof.attach import attached
 from dovetail.rules import context_of
 from dovetail.spec import ReplicaId, Spec
 
@@ -251,13 +252,17 @@ class _Search:
         return self.limits.gap > 0 and all((tier.gap or 0.0) <= self.limits.gap for tier in admitted)
 
     def _without_plan(self) -> Plan:
-        """Report infeasibility only where a second engine proves it too; else nothing is known (S6.4)."""
+        """Report infeasibility only on a certificate, or where a second engine proves it too (S6.4)."""
+        from dovetail.engine.certify import refutation
         from dovetail.engine.second_opinion import confirm_infeasible
 
-        confirmed = confirm_infeasible(self.problem, seconds=self._confirmation_seconds(), stop=self.stop)
-        status: Status = "infeasible" if confirmed else "unknown"
-        stopped = None if status == "infeasible" else self._stopped_by()
-        return finish(self.problem.context, {}, (), Outcome(status, stopped, self.limits.fast))
+        context, fast = self.problem.context, self.limits.fast
+        proof = refutation(self.problem, seconds=self._confirmation_seconds(), stop=self.stop)
+        if proof is not None:
+            return attached(finish(context, {}, (), Outcome("infeasible", fast=fast)), (), proof)
+        if confirm_infeasible(self.problem, seconds=self._confirmation_seconds(), stop=self.stop):
+            return finish(context, {}, (), Outcome("infeasible", fast=fast, proof="two-engines"))
+        return finish(context, {}, (), Outcome("unknown", self._stopped_by(), fast))
 
     def _confirmation_seconds(self) -> float:
         """Return how long the second engine may take: what is left of the time limit, within reason."""
