@@ -128,6 +128,10 @@ class NodeTerms:
     by_gpu: bool = False
     most: Mapping[str, int] = field(default_factory=dict)
 
+    def __bool__(self) -> bool:
+        """Tell whether anything is demanded."""
+        return bool(self.apart or self.most)
+
 
 class Guard(Protocol):
     """A running account by which a construction tells whether one more replica would raise a rule's violation.

@@ -1,7 +1,7 @@
 """Running accounts of rules, for constructions that add replicas step by step.
 
-Each answers for one workload and place at once, whatever it holds. What `changed`, or is `full`, is told by domain, so
-that masks over all nodes can be kept up to date without asking node by node.
+Each answers for one workload and place at once, whatever it holds. What `changed`, or is `full`, is told by domain,
+so that masks over all nodes can be kept up to date without asking node by node.
 """
 
 from __future__ import annotations
@@ -148,11 +148,25 @@ class TotalGuard(_Plain):
     amounts: Callable[[Workload, Role], Mapping[Hashable, int]]
     limit: Callable[[Hashable], int]
     used: Counter[Hashable] = field(default_factory=Counter)
+    _known: dict[tuple[str, str], tuple[tuple[Hashable, int, int], ...]] = field(default_factory=dict)
+
+    def _counted(self, workload: Workload, role: Role) -> tuple[tuple[Hashable, int, int], ...]:
+        """Return the subjects that a replica counts towards, each with the amount and the limit."""
+        found = self._known.get((workload.id, role.name))
+        if found is None:
+            amounts = self.amounts(workload, role)
+            found = tuple((key, amount, self.limit(key)) for key, amount in amounts.items() if amount)
+            self._known[workload.id, role.name] = found
+        return found
 
     def bars(self, workload: Workload, role: Role) -> bool:
         """Bar what would take any subject above its limit."""
-        amounts = self.amounts(workload, role)
-        return any(amount and self.used[key] + amount > self.limit(key) for key, amount in amounts.items())
+        return any(self.used[key] + amount > limit for key, amount, limit in self._counted(workload, role))
+
+    def room(self, workload: Workload, role: Role) -> int | None:
+        """Return how many more replicas all limits leave room for, None for any number."""
+        left = [(limit - self.used[key]) // amount for key, amount, limit in self._counted(workload, role)]
+        return max(0, min(left)) if left else None
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Block every place alike."""
@@ -160,7 +174,7 @@ class TotalGuard(_Plain):
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count amounts in."""
-        for key, amount in self.amounts(workload, role).items():
+        for key, amount, _ in self._counted(workload, role):
             self.used[key] += count * amount
 
 

@@ -1,0 +1,51 @@
+"""How to cut one GPU into shares so that it earns most at given prices (an exact knapsack over thousandths)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import gcd
+
+import numpy as np
+
+from dovetail.spec.workload import MILLI
+
+
+@lru_cache(maxsize=100_000)
+def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """Return the greatest total price of shares that fit one GPU, and how many of each size it takes.
+
+    Parameters
+    ----------
+    millis, prices : size in milli-GPU and price of each kind of share; those without a price are left out.
+    """
+    useful = [position for position, price in enumerate(prices) if price > 0]
+    if not useful:
+        return 0, (0,) * len(millis)
+    step = gcd(MILLI, *(millis[position] for position in useful))
+    size = MILLI // step
+    sizes = np.array([millis[position] // step for position in useful], dtype=np.int64)
+    worth = np.array([prices[position] for position in useful], dtype=np.int64)
+    best = np.zeros(size + 1, dtype=np.int64)
+    choice = np.full(size + 1, -1, dtype=np.int64)
+    for room in range(1, size + 1):
+        best[room] = best[room - 1]
+        fits = np.flatnonzero(sizes <= room)
+        if len(fits):
+            earned = best[room - sizes[fits]] + worth[fits]
+            most = int(np.argmax(earned))
+            if earned[most] > best[room]:
+                best[room], choice[room] = earned[most], fits[most]
+    return int(best[size]), _taken(choice, sizes, useful, len(millis))
+
+
+def _taken(choice: np.ndarray, sizes: np.ndarray, useful: Sequence[int], count: int) -> tuple[int, ...]:
+    pattern = [0] * count
+    room = len(choice) - 1
+    while room > 0:
+        if choice[room] < 0:
+            room -= 1
+        else:
+            pattern[useful[choice[room]]] += 1
+            room -= int(sizes[choice[room]])
+    return tuple(pattern)

@@ -1,0 +1,293 @@
+"""The LP over kinds of nodes: prices for bounds, and a mixture of contents to build plans from (E2, E3, E8).
+
+Per kind of node and side of it, the LP decides how many nodes take which multiset of GPU sizes (all are listed), what
+runs on them in all, and how shared GPUs are cut (patterns of one GPU, found by column generation). CPU, memory and
+resources bind per side of a kind in all. Its dual solution, rounded to integers, is a proof (`proof.fleet`) whatever
+the LP solver did; its primal solution is a target that construction follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dovetail.engine.cuts import dearest
+from dovetail.engine.highs import Lp
+from dovetail.progress import Stop
+from dovetail.proof.fleet import FleetModel, Multipliers
+from dovetail.proof.kinds import Kind, capacities, room_for
+from dovetail.rules.quota import requested_of
+from dovetail.spec.workload import MILLI
+
+_DENOMINATOR = 10**9
+_ROUNDS = 40
+_CLOSE = 1e-6
+_MILLION = 10**6
+_LARGEST = 1e3  # objectives are scaled so that their largest coefficient is this
+_PENALTY = 1e5  # per scaled unit that an earlier tier falls short, while patterns are too few to reach it
+
+
+@dataclass(slots=True)
+class Side:
+    """The rows and columns of one side of a kind.
+
+    Parameters
+    ----------
+    counts : column of each shape's count on this side.
+    patterns : column per multiset of GPU sizes, as (size, count) pairs.
+    milli : per set of shares that may meet on a GPU, the row of each size of share; `cuts` the columns per pattern.
+    resource : the row of each resource.
+    gpus : the row of GPUs taken one at a time, shared ones among them; None where there are none.
+    """
+
+    kind: int
+    position: int
+    counts: dict[int, int] = field(default_factory=dict)
+    patterns: dict[tuple[tuple[int, int], ...], int] = field(default_factory=dict)
+    milli: list[dict[int, int]] = field(default_factory=list)
+    cuts: list[dict[tuple[int, ...], int]] = field(default_factory=list)
+    resource: dict[str, int] = field(default_factory=dict)
+    gpus: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an LP solution would have on one side of a kind: nodes, and replicas per shape."""
+
+    kind: int
+    side: int
+    nodes: float
+    counts: Mapping[int, float]
+
+
+class FleetLp:
+    """An LP that is built once and solved for one tier after the other."""
+
+    def __init__(self, fleet: FleetModel, stop: Stop) -> None:
+        self.fleet = fleet
+        self._stop = stop
+        self._lp = Lp()
+        rows = fleet.rows  # encodes the tiers, so that all variables exist
+        model = fleet.model
+        priced = {variable for counts in fleet.counts_of for variable in counts.values()}
+        for variable, (low, high) in enumerate(zip(model.lower, model.upper, strict=True)):
+            # What nodes hold is bounded by rows alone, since a proof prices it there and not by its limits.
+            self._lp.column(low, np.inf if variable in priced else high)
+        self._rows = [
+            self._lp.row(-np.inf, row.upper, zip(row.variables, row.coefficients, strict=True)) for row in rows
+        ]
+        self._floors = {
+            name: self._lp.row(-np.inf, np.inf, expression.terms.items()) for name, expression in fleet.tiers.items()
+        }
+        self._shortfalls = {n: self._lp.column(0.0, 0.0, {row: 1.0}) for n, row in self._floors.items()}
+        self._scale = {name: _scale(expression.terms.values()) for name, expression in fleet.tiers.items()}
+        self.sides: list[Side] = []
+        self._gpus_in_use: list[int | None] = []
+        for kind in range(len(fleet.kinds)):
+            self._add_kind(kind)
+        self._dual: Sequence[float] = ()
+        self._tier = ""
+
+    # Rows and columns.
+
+    def _add_kind(self, index: int) -> None:
+        fleet, lp = self.fleet, self._lp
+        kind = fleet.kinds[index]
+        size = lp.row(-np.inf, kind.size)
+        used, gpus_used = fleet.used_of[index], fleet.gpus_used_of[index]
+        in_use = None if used is None else lp.row(-np.inf, 0.0, {used: -1.0})
+        gpus_in_use = None if gpus_used is None else lp.row(-np.inf, 0.0, {gpus_used: -1.0})
+        self._gpus_in_use.append(gpus_in_use)
+        links = {}
+        if len(kind.sides) > 1:
+            links = {s: lp.row(-np.inf, 0.0, {column: 1.0}) for s, column in fleet.counts_of[index].items()}
+        for position, shapes in enumerate(kind.sides):
+            side = Side(index, position)
+            self.sides.append(side)
+            self._add_side(kind, side, [s for s in shapes if s in fleet.counts_of[index]], links, gpus_in_use)
+            for column in side.patterns.values():
+                lp.entry(size, column, 1.0)
+                if in_use is not None:
+                    lp.entry(in_use, column, 1.0)
+
+    def _add_side(
+        self, kind: Kind, side: Side, shapes: Sequence[int], links: Mapping[int, int], gpus_in_use: int | None
+    ) -> None:
+        fleet, lp = self.fleet, self._lp
+        forms = {s: fleet.problem.shapes[s] for s in shapes}
+        for s in shapes:
+            own = fleet.counts_of[side.kind][s]
+            side.counts[s] = lp.column(0.0, np.inf, {links[s]: -1.0}) if links else own
+        sizes = sorted({f.request.gpus for f in forms.values() if f.request.gpus})
+        shares = [s for s in shapes if forms[s].request.share]
+        gpus = len(kind.node.healthy_gpus())
+        parts = multisets(gpus, sorted({*sizes, *([1] if shares else [])}))
+        side.patterns = {pattern: lp.column(0.0, np.inf) for pattern in parts}
+        for size in sorted({*sizes, *([1] if shares else [])}):
+            row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0 for s in shapes if forms[s].request.gpus == size})
+            for pattern, column in side.patterns.items():
+                lp.entry(row, column, -float(dict(pattern).get(size, 0)))
+            if size == 1:
+                side.gpus = row
+        if gpus_in_use is not None:
+            for s in shapes:
+                lp.entry(gpus_in_use, side.counts[s], float(forms[s].request.gpus))
+        self._add_hosts(kind, side, shapes)
+        self._add_shares(kind, side, shares, gpus_in_use)
+
+    def _add_hosts(self, kind: Kind, side: Side, shapes: Sequence[int]) -> None:
+        """Bind CPU, memory and resources of a side's nodes in all, and what rules allow of a shape per node."""
+        lp = self._lp
+        forms = self.fleet.problem.shapes
+        for name, capacity in capacities(kind).items():
+            amounts = {side.counts[s]: float(requested_of(forms[s].request, name)) for s in shapes}
+            asked = {column: amount for column, amount in amounts.items() if amount}
+            if asked:
+                side.resource[name] = lp.row(-np.inf, 0.0, asked)
+                for column in side.patterns.values():
+                    lp.entry(side.resource[name], column, -float(capacity))
+        for s in shapes:
+            if s in kind.most:
+                row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0})
+                for column in side.patterns.values():
+                    lp.entry(row, column, -float(room_for(kind, forms[s])))
+
+    def _add_shares(self, kind: Kind, side: Side, shares: Sequence[int], gpus_in_use: int | None) -> None:
+        """Bind shares to patterns of single GPUs, one pattern per size of share to begin with."""
+        forms = self.fleet.problem.shapes
+        left = list(shares)
+        for group in kind.gpu_sides or (frozenset(shares),):
+            mine = [s for s in left if s in group]
+            left = [s for s in left if s not in group]
+            if not mine:
+                continue
+            millis = sorted({forms[s].request.gpu_milli for s in mine})
+            rows = {
+                m: self._lp.row(-np.inf, 0.0, {side.counts[s]: 1.0 for s in mine if forms[s].request.gpu_milli == m})
+                for m in millis
+            }
+            side.milli.append(rows)
+            side.cuts.append({})
+            for position, m in enumerate(millis):
+                single = tuple(MILLI // m if i == position else 0 for i in range(len(millis)))
+                self._add_cut(side, len(side.milli) - 1, single, gpus_in_use)
+
+    def _add_cut(self, side: Side, group: int, pattern: tuple[int, ...], gpus_in_use: int | None) -> None:
+        entries = {row: -float(n) for row, n in zip(side.milli[group].values(), pattern, strict=True) if n}
+        if side.gpus is not None:
+            entries[side.gpus] = 1.0
+        if gpus_in_use is not None:
+            entries[gpus_in_use] = 1.0
+        side.cuts[group][pattern] = self._lp.column(0.0, np.inf, entries)
+
+    # Solving.
+
+    def optimise(self, tier: str, given: Mapping[str, int]) -> float:
+        """Maximise a tier, earlier ones held at given values; return the LP's value over all patterns that pay."""
+        lp, scale = self._lp, self._scale
+        expression = self.fleet.tiers[tier]
+        self._tier = tier
+        lp.objective({v: c * scale[tier] for v, c in expression.terms.items()})
+        for name, row in self._floors.items():
+            low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf
+            lp.bounds(row, low, np.inf)
+            lp.cost(self._shortfalls[name], -_PENALTY * scale[name])
+            lp.limits(self._shortfalls[name], 0.0, np.inf if name in given else 0.0)
+        value = -np.inf
+        for _ in range(_ROUNDS):
+            before, value = value, lp.solve()
+            self._dual = lp.duals()
+            if self._stop or value <= before + _CLOSE * abs(value) or not self._cut_better():
+                break
+        return value / scale[tier] + expression.constant
+
+    def _cut_better(self) -> bool:
+        """Add to every side the cuts of a GPU that pay more than a GPU costs there; tell whether there are any.
+
+        The dearest cut of each side is found exactly; it is offered to all sides that cut GPUs into the same sizes.
+        """
+        offers: dict[tuple[int, ...], dict[tuple[int, ...], None]] = {}
+        asking = [(side, group) for side in self.sides for group in range(len(side.milli))]
+        for side, group in asking:
+            millis = tuple(side.milli[group])
+            worth, pattern = dearest(millis, tuple(self._prices(side, group)))
+            if worth > self._price_of_gpu(side):
+                offers.setdefault(millis, {})[pattern] = None
+        grown = False
+        for side, group in asking:
+            prices, cost = self._prices(side, group), self._price_of_gpu(side)
+            for pattern in offers.get(tuple(side.milli[group]), ()):
+                worth = sum(price * count for price, count in zip(prices, pattern, strict=True))
+                if worth > cost and pattern not in side.cuts[group]:
+                    self._add_cut(side, group, pattern, self._gpus_in_use[side.kind])
+                    grown = True
+        return grown
+
+    def _prices(self, side: Side, group: int) -> list[int]:
+        """Return what a share of each size is worth on a side, in millionths."""
+        return [max(0, round(self._dual[row] * _MILLION)) for row in side.milli[group].values()]
+
+    def _price_of_gpu(self, side: Side) -> int:
+        """Return what a shared GPU costs on a side, in millionths, with a little that need not be gained."""
+        rows = (side.gpus, self._gpus_in_use[side.kind])
+        price = sum(self._dual[row] for row in rows if row is not None)
+        return round(price * _MILLION * (1 + _CLOSE)) + 1
+
+    def proof(self) -> Multipliers:
+        """Return the dual solution of the last tier in integers."""
+        unit = _DENOMINATOR / self._scale[self._tier]
+
+        def whole(row: int, sign: int = 1) -> int:
+            return max(0, round(sign * self._dual[row] * unit))
+
+        rows = {position: value for position, row in enumerate(self._rows) if (value := whole(row))}
+        floors = {name: value for name, row in self._floors.items() if (value := whole(row, -1))}
+        prices = {}
+        for side in self.sides:
+            found = {name: value for name, row in side.resource.items() if (value := whole(row))}
+            if found:
+                prices[side.kind, side.position] = found
+        return Multipliers(_DENOMINATOR, rows, floors, prices)
+
+    def targets(self) -> Iterator[Target]:
+        """Yield what the last solution has on every side of every kind that it uses."""
+        values = self._lp.values()
+        for side in self.sides:
+            nodes = sum(values[column] for column in side.patterns.values())
+            counts = {s: values[column] for s, column in side.counts.items() if values[column] > 1e-7}
+            if nodes > 1e-7 and counts:
+                yield Target(side.kind, side.position, nodes, counts)
+
+
+def multisets(gpus: int, sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
+    """Return the largest multisets of sizes that fit a number of GPUs, as (size, count) pairs; one empty if none."""
+    found: list[tuple[tuple[int, int], ...]] = []
+
+    def extend(left: int, position: int, chosen: tuple[tuple[int, int], ...]) -> None:
+        if position < 0:
+            if not sizes or left < sizes[0]:
+                found.append(chosen)
+            return
+        size = sizes[position]
+        for count in range(left // size, -1, -1):
+            extend(left - count * size, position - 1, ((size, count), *chosen) if count else chosen)
+
+    extend(gpus, len(sizes) - 1, ())
+    return _largest(found, sizes)
+
+
+def _largest(found: Sequence[tuple[tuple[int, int], ...]], sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
+    """Return the multisets that no other one contains."""
+    vectors = [tuple(dict(pattern).get(size, 0) for size in sizes) for pattern in found]
+    return [
+        pattern
+        for pattern, vector in zip(found, vectors, strict=True)
+        if not any(o != vector and all(a >= b for a, b in zip(o, vector, strict=True)) for o in vectors)
+    ]
+
+
+def _scale(coefficients: Iterable[int]) -> float:
+    largest = max((abs(c) for c in coefficients), default=1)
+    return _LARGEST / (largest or 1)

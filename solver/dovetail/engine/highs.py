@@ -1,0 +1,120 @@
+"""An LP handed to HiGHS in bulk, grown column by column and solved again.
+
+HiGHS runs on one thread, which makes it reproducible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import highspy
+import numpy as np
+
+
+class Lp:
+    """Maximise over columns within limits and rows within bounds.
+
+    Rows and columns are numbered as they are made; entries may be added until the first `solve`, later only with new
+    columns.
+    """
+
+    def __init__(self) -> None:
+        self._row_bounds: list[tuple[float, float]] = []
+        self._limits: list[tuple[float, float]] = []
+        self._entries: list[dict[int, float]] = []
+        self._costs: dict[int, float] = {}
+        self._changed: set[int] = set()
+        self._built = 0
+        self._solved = False
+        self._highs: highspy.Highs | None = None
+
+    def row(self, low: float, high: float, entries: Mapping[int, float] | Iterable[tuple[int, float]] = ()) -> int:
+        """Add a row over columns that exist and return its number."""
+        self._row_bounds.append((low, high))
+        number = len(self._row_bounds) - 1
+        for column, value in dict(entries).items():
+            self._entries[column][number] = float(value)
+        return number
+
+    def column(self, low: float, high: float, entries: Mapping[int, float] | None = None) -> int:
+        """Add a column over rows that exist and return its number."""
+        self._limits.append((low, high))
+        self._entries.append(dict(entries or {}))
+        return len(self._limits) - 1
+
+    def entry(self, row: int, column: int, value: float) -> None:
+        """Set one coefficient, before the first `solve`."""
+        if value:
+            self._entries[column][row] = value
+
+    def objective(self, costs: Mapping[int, float]) -> None:
+        """Replace the objective."""
+        for column in self._costs.keys() - costs.keys():
+            self.cost(column, 0.0)
+        for column, value in costs.items():
+            self.cost(column, value)
+
+    def cost(self, column: int, value: float) -> None:
+        """Set the objective's coefficient of a column."""
+        self._costs[column] = value
+        if self._highs is not None and column < self._built:
+            self._highs.changeColCost(column, value)
+
+    def bounds(self, row: int, low: float, high: float) -> None:
+        """Set the bounds of a row."""
+        self._row_bounds[row] = (low, high)
+        if self._highs is not None:
+            self._highs.changeRowBounds(row, low, high)
+
+    def limits(self, column: int, low: float, high: float) -> None:
+        """Set the limits of a column."""
+        self._limits[column] = (low, high)
+        if self._highs is not None and column < self._built:
+            self._highs.changeColBounds(column, low, high)
+
+    def solve(self) -> float:
+        """Solve and return the value."""
+        if self._highs is None:
+            self._highs = self._build()
+        for column in range(self._built, len(self._limits)):
+            entries = self._entries[column]
+            low, high = self._limits[column]
+            rows, values = np.array(list(entries), dtype=np.int32), np.array(list(entries.values()), dtype=float)
+            self._highs.addCol(self._costs.get(column, 0.0), low, high, len(entries), rows, values)
+        if self._built < len(self._limits) or self._solved:
+            self._highs.clearSolver()  # presolve anew is several times quicker than to go on from the old basis
+        self._built = len(self._limits)
+        self._solved = True
+        self._highs.run()
+        return float(self._highs.getInfo().objective_function_value)
+
+    def duals(self) -> Sequence[float]:
+        """Return the price of every row in the last solution: what one more unit of its upper bound is worth."""
+        assert self._highs is not None
+        return list(self._highs.getSolution().row_dual)
+
+    def values(self) -> Sequence[float]:
+        """Return the columns' values in the last solution."""
+        assert self._highs is not None
+        return list(self._highs.getSolution().col_value)
+
+    def _build(self) -> highspy.Highs:
+        lp = highspy.HighsLp()
+        count = len(self._limits)
+        lp.num_col_, lp.num_row_ = count, len(self._row_bounds)
+        lp.sense_ = highspy.ObjSense.kMaximize
+        lp.col_cost_ = np.array([self._costs.get(column, 0.0) for column in range(count)])
+        lp.col_lower_ = np.array([low for low, _ in self._limits], dtype=float)
+        lp.col_upper_ = np.array([high for _, high in self._limits], dtype=float)
+        lp.row_lower_ = np.array([low for low, _ in self._row_bounds], dtype=float)
+        lp.row_upper_ = np.array([high for _, high in self._row_bounds], dtype=float)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.start_ = np.cumsum([0, *(len(entries) for entries in self._entries)]).astype(np.int32)
+        lp.a_matrix_.index_ = np.array([row for entries in self._entries for row in entries], dtype=np.int32)
+        lp.a_matrix_.value_ = np.array([v for entries in self._entries for v in entries.values()], dtype=float)
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        highs.setOptionValue("threads", 1)
+        highs.passModel(lp)
+        self._built = count
+        return highs

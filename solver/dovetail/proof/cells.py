@@ -1,0 +1,109 @@
+"""By what rules ask for shapes: domains of which levels, which sets of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from dovetail.linear import Linear
+from dovetail.model.counting import Counting
+from dovetail.problem import Problem
+from dovetail.rules import Domain
+from dovetail.spec import Node, Workload
+from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
+
+INSIDE = (NODE_LEVEL, GPU_LEVEL)
+
+
+class Question(NamedTuple):
+    """By what a shape is asked for: the domain of a level, or whether a node is one of some."""
+
+    level: str = ""
+    nodes: frozenset[str] | None = None
+
+    def of(self, node: Node) -> str | bool | None:
+        """Return a node's answer."""
+        return node.domain(self.level) if self.nodes is None else node.name in self.nodes
+
+
+class Cell(NamedTuple):
+    """Nodes of a kind that the questions about a shape do not tell apart, and the shape's count on them."""
+
+    answers: Mapping[Question, str | bool | None]
+    variable: int
+
+
+def domains_of(nodes: Iterable[Node], level: str) -> tuple[Domain, ...]:
+    """Return the domains of a level, which carry the level in place of their nodes; none within nodes."""
+    if level in INSIDE:
+        return ()
+    paths = dict.fromkeys(node.domain(level) for node in nodes)
+    return tuple(Domain(path, (level,)) for path in paths if path is not None)
+
+
+def questions_of(domain: Domain, nodes: frozenset[str] | None) -> tuple[Question, ...]:
+    """Return the questions that a count in a domain, on some nodes, puts."""
+    return (Question(level=domain.nodes[0]), *([] if nodes is None else [Question(nodes=nodes)]))
+
+
+class Listener(Counting):
+    """Notes by what a rule asks for shapes, on a model that is thrown away."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self._count = {shape.index: self.model.integer(0, shape.demand) for shape in problem.shapes}
+        self.asked: dict[int, dict[Question, None]] = {}
+        self.inside = False
+        self.violations: Mapping[str, Mapping[str, Linear]] = {}
+
+    def all_questions(self) -> set[Question]:
+        """Return every question that was asked."""
+        return {question for found in self.asked.values() for question in found}
+
+    def _ask(self, shapes: Iterable[int], *questions: Question) -> Linear:
+        total = Linear()
+        for shape in shapes:
+            self.asked.setdefault(shape, {}).update(dict.fromkeys(questions))
+            total.add_term(self._count[shape])
+        return total
+
+    def changing(self, workloads: Iterable[Workload]) -> Iterable[Workload]:
+        """Return all workloads: nothing is outside."""
+        return workloads
+
+    def domains(self, level: str) -> Iterable[Domain]:
+        """Return the domains of a level, noting whether it is one within nodes."""
+        self.inside = self.inside or level in INSIDE
+        return domains_of(self.problem.nodes, level)
+
+    def count(self, workloads: Collection[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
+        """Note that some workloads are counted in a domain."""
+        return self._ask(self._shapes_in(workloads), *questions_of(domain, nodes))
+
+    def counts(self, workload: Workload, level: str, nodes: frozenset[str] | None = None) -> Mapping[str, Linear]:
+        """Note that a workload is counted in the domains of a level."""
+        own = (workload,)
+        return {domain.path: self.count(own, domain, nodes) for domain in self.domains(level)}
+
+    def misplaced(self, workload: Workload, nodes: frozenset[str]) -> Linear:
+        """Note that a workload is counted on some nodes."""
+        return self._ask(self._made_up([workload]), Question(nodes=nodes))
+
+    def admitted_shape(self, shape: int) -> Linear:
+        """Return how many replicas of a shape are admitted."""
+        return Linear.of(self._count[shape])
+
+    def _kept(self, shape: int) -> Linear:
+        return Linear()
+
+    def free_nodes(self) -> tuple[Node, ...]:
+        """Return none: tiers do not ask here."""
+        return ()
+
+    def used(self, node: str) -> Linear:
+        """Return nothing: tiers do not ask here."""
+        return Linear()
+
+    def gpus_used(self, node: str) -> Linear:
+        """Return nothing: tiers do not ask here."""
+        return Linear()

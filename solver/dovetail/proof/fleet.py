@@ -1,0 +1,295 @@
+"""A whole fleet in counts per kind of node and shape: the relaxation that bounds tiers at any size (E1, E8).
+
+It keeps demands, everything that rules say of domains and of totals, and what one node can hold at the most (`node`).
+It forgets what runs today, that some replicas stand or fall together, and where rules reach into nodes in ways that
+`node_terms` does not tell. Every plan is a point of this model with values no worse, so its bounds bind plans.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from dovetail.linear import Linear, Model
+from dovetail.model.counting import Counting
+from dovetail.objectives import Tier
+from dovetail.placement import judge
+from dovetail.problem import Problem, compile_problem
+from dovetail.proof.cells import Cell, Listener, Question, domains_of, questions_of
+from dovetail.proof.kinds import Kind, kinds_of, room_for
+from dovetail.proof.lagrangian import PlainRow, leaf_bound, plain_rows
+from dovetail.proof.node import NodeLimit, Prices
+from dovetail.rules import Context, Domain, Scope
+from dovetail.spec import Current, Node, Policy, Spec, Workload
+
+_MOST_CELLS = 50_000  # a policy that asks for shapes by more cells than this is left out
+
+
+class FleetModel(Counting):
+    """Counts of every shape on every kind of node, and the rows that bind them.
+
+    A shape that rules ask for by domain, or by a set of nodes, is counted per *cell* of a kind as well: the nodes of
+    the kind that these questions do not tell apart. What nodes can hold is known of whole kinds only.
+
+    Parameters
+    ----------
+    original : the Problem to bound; what runs today is set aside.
+    """
+
+    def __init__(self, original: Problem) -> None:
+        super().__init__(_without_today(original))
+        self.original = original
+        self.kinds = kinds_of(self.problem, _present(original, self.problem))
+        self.inside: set[str] = set()
+        self.untold: set[str] = set()
+        questions = self._questions()
+        self.model = Model()
+        self._of_shape: dict[int, list[tuple[int, int]]] = {}
+        self._cells: dict[int, list[Cell]] = {}
+        self.counts_of = [self._add_counts(position, kind, questions) for position, kind in enumerate(self.kinds)]
+        self.used_of = [self.model.integer(0, kind.size) if kind.node.price else None for kind in self.kinds]
+        self.gpus_used_of = [
+            self.model.integer(0, kind.size * len(kind.node.healthy_gpus())) if kind.node.gpu_price else None
+            for kind in self.kinds
+        ]
+        for shape in self.problem.shapes:
+            self.model.require(self.admitted_shape(shape.index), upper=shape.demand)
+        self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies()
+
+    def _questions(self) -> Mapping[int, tuple[Question, ...]]:
+        """Let every policy speak once to learn by what shapes are asked for; leave out those that ask too finely."""
+        asked: dict[int, dict[Question, None]] = {}
+        nodes = self.problem.nodes
+        for policy in self.spec.policies:
+            if policy.enforcement.kind == "audit":
+                continue
+            listener = Listener(self.problem)
+            policy.rule.encode(listener, self.context.scopes[policy.name])
+            cells = {question: len({question.of(node) for node in nodes}) for question in listener.all_questions()}
+            if sum(cells[q] for found in listener.asked.values() for q in found) > _MOST_CELLS:
+                self.untold.add(policy.name)
+                continue
+            if listener.inside:
+                self.inside.add(policy.name)
+            for shape, found in listener.asked.items():
+                asked.setdefault(shape, {}).update(found)
+        return {shape: tuple(found) for shape, found in asked.items()}
+
+    def _add_counts(self, position: int, kind: Kind, questions: Mapping[int, tuple[Question, ...]]) -> dict[int, int]:
+        found = {}
+        for shape in kind.shapes:
+            form = self.problem.shapes[shape]
+            room = room_for(kind, form)
+            most = min(form.demand, kind.size * room)
+            if most > 0:
+                found[shape] = self.model.integer(0, most, f"x:{position}:{shape}")
+                self._of_shape.setdefault(shape, []).append((position, found[shape]))
+                self._add_cells(kind, found[shape], shape, room, questions.get(shape, ()))
+        return found
+
+    def _add_cells(self, kind: Kind, count: int, shape: int, room: int, questions: tuple[Question, ...]) -> None:
+        """Cut a shape's count on a kind into one per cell."""
+        cells = self._cells.setdefault(shape, [])
+        nodes = self.problem.nodes
+        sizes = Counter(tuple(question.of(nodes[member]) for question in questions) for member in kind.members)
+        if len(sizes) == 1:
+            cells.append(Cell(dict(zip(questions, next(iter(sizes)), strict=True)), count))
+            return
+        rest = Linear.of(count)
+        for answers, size in sizes.items():
+            variable = self.model.integer(0, min(self.model.upper[count], size * room))
+            cells.append(Cell(dict(zip(questions, answers, strict=True)), variable))
+            rest.add_term(variable, -1)
+        self.model.require(rest, lower=0, upper=0)
+
+    def _add_policies(self) -> Mapping[str, Mapping[str, Linear]]:
+        found: dict[str, Mapping[str, Linear]] = {}
+        for policy in self.spec.policies:
+            if policy.enforcement.kind == "audit":
+                continue
+            if policy.name in self.untold:
+                found[policy.name] = {}
+                continue
+            violations = policy.rule.encode(self, self.context.scopes[policy.name])
+            found[policy.name] = violations
+            if policy.enforcement.kind == "hard":
+                excused = self.context.tolerated[policy.name]
+                for subject, violation in violations.items():
+                    self.model.require(violation, upper=excused.get(subject, 0))
+        return found
+
+    @cached_property
+    def relaxed(self) -> tuple[str, ...]:
+        """What the model forgets: rules that it does not count at all or not within nodes, and other demands."""
+        spec = self.original.spec
+        names = {p.name for p in spec.policies if p.enforcement.kind != "audit" and self._forgets(p)}
+        built_in = {
+            "cpu, memory and resources of single nodes": True,
+            "minReplicas": any(workload.min_replicas > 1 for workload in spec.workloads),
+            "mix": any(workload.atomic and workload.mix != "any" for workload in spec.workloads),
+            "current state": bool(self.original.context.today.places),
+            "share memory": any(s.request.share and s.request.share.memory is not None for s in self.problem.shapes),
+        }
+        return (*sorted(name for name, applies in built_in.items() if applies), *sorted(names))
+
+    def _forgets(self, policy: Policy) -> bool:
+        """Tell whether any part of a policy is not in the model."""
+        if policy.name in self.untold or policy.rule.needs_current:
+            return True
+        terms = policy.rule.node_terms(self.context.scopes[policy.name])
+        return policy.name in self.inside and not (terms and policy.enforcement.kind == "hard")
+
+    # What rules see.
+
+    def changing(self, workloads: Iterable[Workload]) -> Iterable[Workload]:
+        """Return all workloads: nothing is outside."""
+        return workloads
+
+    @cached_property
+    def _domains(self) -> dict[str, tuple[Domain, ...]]:
+        return {}
+
+    def domains(self, level: str) -> Iterable[Domain]:
+        """Return the domains of a level, without their nodes; none within nodes."""
+        if level not in self._domains:
+            self._domains[level] = domains_of(self.problem.nodes, level)
+        return self._domains[level]
+
+    def count(self, workloads: Collection[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
+        """Return how many replicas of some workloads are in a domain, on `nodes` only where given."""
+        answers: tuple[str | bool, ...] = (domain.path, True)
+        wanted = dict(zip(questions_of(domain, nodes), answers, strict=False))
+        return Linear.total(self._in_cells(shape, wanted) for shape in sorted(self._shapes_in(workloads)))
+
+    def _in_cells(self, shape: int, wanted: Mapping[Question, str | bool]) -> Linear:
+        cells = self._cells.get(shape, ())
+        here = (cell for cell in cells if all(cell.answers[q] == answer for q, answer in wanted.items()))
+        return Linear({cell.variable: 1 for cell in here})
+
+    def counts(self, workload: Workload, level: str, nodes: frozenset[str] | None = None) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload are in each domain of a level; none within nodes."""
+        own = (workload,)
+        return {domain.path: self.count(own, domain, nodes) for domain in self.domains(level)}
+
+    def misplaced(self, workload: Workload, nodes: frozenset[str]) -> Linear:
+        """Return how many replicas of a workload are on `nodes`."""
+        wanted: dict[Question, str | bool] = {Question(nodes=nodes): True}
+        return Linear.total(self._in_cells(shape, wanted) for shape in sorted(self._made_up([workload])))
+
+    def admitted_shape(self, shape: int) -> Linear:
+        """Return how many replicas of a shape are admitted."""
+        return Linear({variable: 1 for _, variable in self._of_shape.get(shape, ())})
+
+    def _kept(self, shape: int) -> Linear:
+        return Linear()
+
+    # What tiers see beyond that.
+
+    @cached_property
+    def _kind_of(self) -> Mapping[str, int]:
+        return {kind.node.name: position for position, kind in enumerate(self.kinds)}
+
+    def free_nodes(self) -> tuple[Node, ...]:
+        """Return a node for every kind."""
+        return tuple(kind.node for kind in self.kinds)
+
+    def used(self, node: str) -> Linear:
+        """Return how many nodes of a node's kind host anything."""
+        variable = self.used_of[self._kind_of[node]]
+        return Linear() if variable is None else Linear.of(variable)
+
+    def gpus_used(self, node: str) -> Linear:
+        """Return how many GPUs of a node's kind are in use."""
+        variable = self.gpus_used_of[self._kind_of[node]]
+        return Linear() if variable is None else Linear.of(variable)
+
+    # What is proved with it.
+
+    @cached_property
+    def tiers(self) -> Mapping[str, Linear]:
+        """Per tier that the model knows of, its expression, greater being better; none that counts from today."""
+        found = {}
+        for tier in self.original.tiers:
+            if not tier.needs_current(self.spec):
+                found[tier.name] = ascending(tier, tier.encode(self))
+        return found
+
+    @cached_property
+    def rows(self) -> list[PlainRow]:
+        """The rows of demands, policies and tiers."""
+        self.tiers  # noqa: B018 -- tiers may add rows of their own
+        return plain_rows(self.model)
+
+
+def ascending(tier: Tier, expression: Linear) -> Linear:
+    """Return a tier's expression so that greater is better."""
+    return expression if tier.sense == "max" else expression.scaled(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Multipliers:
+    """Why no plan has more of a tier than a bound, given the earlier tiers' values: integers over `denominator`.
+
+    Parameters
+    ----------
+    rows : multiplier per row of the model.
+    floors : multiplier per earlier tier that the bound assumes.
+    prices : per kind of node and side, multipliers of CPU, memory and resources.
+    """
+
+    denominator: int
+    rows: Mapping[int, int]
+    floors: Mapping[str, int]
+    prices: Mapping[tuple[int, int], Prices]
+
+
+def fleet_bound(fleet: FleetModel, tier: str, given: Mapping[str, int], proof: Multipliers) -> int:
+    """Return the bound on a tier (greater being better) that multipliers prove, given earlier tiers' values.
+
+    Parameters
+    ----------
+    given : values of earlier tiers, greater being better, that plans are assumed to reach at the least.
+    """
+    floors = sorted(proof.floors)
+    rows = fleet.rows + [_floor(fleet.tiers[name], given[name]) for name in floors]
+    multipliers = {**proof.rows, **{len(fleet.rows) + i: proof.floors[name] for i, name in enumerate(floors)}}
+    model = fleet.model
+    blocks = [node_limit(fleet, kind, proof) for kind in range(len(fleet.kinds))]
+    objective = fleet.tiers[tier]
+    return leaf_bound(objective, rows, multipliers, proof.denominator, model.lower, model.upper, blocks)
+
+
+def node_limit(fleet: FleetModel, kind: int, proof: Multipliers) -> NodeLimit:
+    """Return what the nodes of a kind can earn under the prices of a proof."""
+    form = fleet.kinds[kind]
+    prices = [proof.prices.get((kind, side), {}) for side in range(len(form.sides))]
+    return NodeLimit(
+        fleet.problem, form, fleet.counts_of[kind], fleet.used_of[kind], fleet.gpus_used_of[kind], prices
+    )
+
+
+def _floor(expression: Linear, value: int) -> PlainRow:
+    terms = {v: -c for v, c in expression.terms.items() if c}
+    return PlainRow(tuple(terms), tuple(terms.values()), expression.constant - value)
+
+
+def _without_today(original: Problem) -> Problem:
+    """Return the Problem as if nothing ran today, except for what today excuses."""
+    spec = replace(original.spec, current=Current())
+    context = original.context
+    return compile_problem(Context(spec, judge(spec), _scopes(context, spec), context.tolerated))
+
+
+def _scopes(context: Context, spec: Spec) -> Mapping[str, Scope]:
+    return {name: replace(scope, spec=spec) for name, scope in context.scopes.items()}
+
+
+def _present(original: Problem, problem: Problem) -> Mapping[int, frozenset[int]]:
+    """Return, per node, the shapes (of the Problem without today) of what runs there."""
+    found = {}
+    for node, places in original.present.items():
+        members = [original.shapes[place.shape].members[0] for place in places]
+        found[node] = frozenset(problem.shapes_of_role[m.workload.id, m.role.name] for m in members)
+    return found

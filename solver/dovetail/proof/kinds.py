@@ -1,0 +1,153 @@
+"""Kinds of nodes: what the bound on whole fleets counts together, today's contents set aside (E1, S4.6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dovetail.problem import Problem, Shape
+from dovetail.rules import Context, NodeTerms
+from dovetail.spec import Node, Policy
+from dovetail.spec.workload import MILLI
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Nodes that the bound does not tell apart.
+
+    Parameters
+    ----------
+    members : the nodes, by their position in the Problem's node list, ascending; `node` stands for all.
+    shapes : what any of them may hold, ascending.
+    sides : per side, the shapes that may share a node with it; every legal content lies within one side.
+    gpu_sides : per side, the shapes that may share one GPU with it.
+    most : per shape, how many replicas of it one node may hold, where rules say less than its room does.
+    """
+
+    node: Node
+    members: tuple[int, ...]
+    shapes: tuple[int, ...]
+    sides: tuple[tuple[int, ...], ...]
+    gpu_sides: tuple[frozenset[int], ...] = ()
+    most: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many nodes are of this kind."""
+        return len(self.members)
+
+
+def kinds_of(problem: Problem, present: Mapping[int, Iterable[int]]) -> tuple[Kind, ...]:
+    """Group the nodes of a Problem into kinds, by hardware, prices and what hard rules demand of single nodes.
+
+    Where a node lies is told apart per shape, for those alone that rules ask for by domain (see `fleet`).
+
+    Parameters
+    ----------
+    present : per node index, the shapes that run there today; they may stay whether or not they could come anew.
+    """
+    terms = [_terms(problem.context, policy) for policy in problem.spec.policies]
+    groups: dict[Hashable, list[int]] = {}
+    for index, node in enumerate(problem.nodes):
+        make = problem.makes.of[index]
+        extra = tuple(sorted(set(present.get(index, ())).difference(problem.hosted_by_make[make])))
+        binding = tuple((bool(bound.terms) and bound.holds_on(node), node.name in bound.closed) for bound in terms)
+        groups.setdefault((make, node.price, node.gpu_price, extra, binding), []).append(index)
+    kinds = [_kind(problem, terms, indices, present) for indices in groups.values()]
+    return tuple(kind for kind in kinds if kind.shapes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A hard policy's terms, the nodes they hold on (None: all), and those where today excuses a violation."""
+
+    terms: NodeTerms
+    nodes: frozenset[str] | None
+    excused: frozenset[str]
+    closed: frozenset[str]
+    matched: frozenset[str]
+
+    def holds_on(self, node: Node) -> bool:
+        """Tell whether the terms bind on a node."""
+        return node.name not in self.excused and (self.nodes is None or node.name in self.nodes)
+
+
+def _terms(context: Context, policy: Policy) -> _Bound:
+    scope = context.scopes[policy.name]
+    if policy.enforcement.kind != "hard":
+        return _Bound(NodeTerms(), scope.nodes, frozenset(), frozenset(), frozenset())
+    tolerated = context.tolerated[policy.name]
+    excused = frozenset(subject.rsplit("/", 1)[0] for subject in tolerated) | frozenset(tolerated)
+    terms = policy.rule.node_terms(scope)
+    free = {w: n for w, n in terms.most.items() if w not in tolerated}
+    closed = policy.rule.closed_nodes(scope) if not tolerated else frozenset[str]()
+    return _Bound(NodeTerms(terms.apart, terms.by_gpu, free), scope.nodes, excused, closed, scope.ids)
+
+
+def _kind(
+    problem: Problem, bounds: Iterable[_Bound], indices: Sequence[int], present: Mapping[int, Iterable[int]]
+) -> Kind:
+    node = problem.nodes[indices[0]]
+    hosted = set(problem.hosted_by_make[problem.makes.of[indices[0]]])
+    found = hosted.union(*(present.get(index, ()) for index in indices))
+    binding = [bound for bound in bounds if bound.holds_on(node)]
+    closing = [bound for bound in bounds if node.name in bound.closed]
+    shapes = [
+        problem.shapes[s]
+        for s in sorted(found)
+        if not any(problem.shapes[s].workload.id in bound.matched for bound in closing)
+    ]
+    by_node = [bound.terms.apart for bound in binding if bound.terms.apart and not bound.terms.by_gpu]
+    by_gpu = [bound.terms.apart for bound in binding if bound.terms.apart and bound.terms.by_gpu]
+    most: Counter[int] = Counter()
+    for shape in shapes:
+        caps = [bound.terms.most[shape.workload.id] for bound in binding if shape.workload.id in bound.terms.most]
+        if caps:
+            most[shape.index] = min(caps)
+    shared = [shape for shape in shapes if shape.request.share]
+    return Kind(
+        node,
+        tuple(indices),
+        tuple(shape.index for shape in shapes),
+        tuple(tuple(sorted(side)) for side in _sides(shapes, by_node)),
+        tuple(_sides(shared, by_gpu)),
+        dict(most),
+    )
+
+
+def _sides(shapes: Sequence[Shape], rules: Sequence[Mapping[str, Hashable]]) -> list[frozenset[int]]:
+    """Return the largest sets of shapes that rules let be together, in the order of their first shapes.
+
+    A rule that keeps sides apart cuts every set into one per side, each with all that the rule leaves alone.
+    """
+    found = [frozenset(shape.index for shape in shapes)]
+    side_of = {shape.index: [apart.get(shape.workload.id) for apart in rules] for shape in shapes}
+    for position in range(len(rules)):
+        cut: dict[frozenset[int], None] = {}
+        for group in found:
+            values = {side_of[s][position] for s in group} - {None}
+            loose = frozenset(s for s in group if side_of[s][position] is None)
+            for value in values or {None}:
+                cut[loose | {s for s in group if side_of[s][position] == value}] = None
+        found = list(cut)
+    return sorted(found, key=sorted)
+
+
+def capacities(kind: Kind) -> Mapping[str, int]:
+    """Return what one node of a kind has of everything but GPUs."""
+    return {"cpu": kind.node.cpu, "memory": kind.node.memory, **kind.node.resources}
+
+
+def room_for(kind: Kind, shape: Shape) -> int:
+    """Return how many replicas of a shape one empty node of a kind could hold at the most."""
+    request = shape.request
+    gpus = len(kind.node.healthy_gpus())
+    limits = [shape.demand, kind.most.get(shape.index, shape.demand)]
+    if request.share:
+        limits.append(gpus * (MILLI // request.gpu_milli))
+    elif request.gpus:
+        limits.append(gpus // request.gpus)
+    amounts = {"cpu": request.cpu, "memory": request.memory, **request.resources}
+    limits += [capacities(kind).get(name, 0) // amount for name, amount in amounts.items() if amount]
+    return min(limits)

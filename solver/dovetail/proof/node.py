@@ -1,0 +1,141 @@
+"""How much one node of a kind can earn at given prices: an upper bound in exact integers (E4, E8).
+
+A node lies within one side (see `kinds`). Within it CPU, memory and resources are priced by multipliers, and what is
+left is packed exactly: shares into one GPU (a knapsack over thousandths), replicas of whole GPUs and shared GPUs into
+the node's GPUs (a knapsack over their number). Replicas without GPUs count as often as they have room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
+from math import gcd
+
+from dovetail.problem import Problem, Shape
+from dovetail.proof.kinds import Kind, capacities, room_for
+from dovetail.rules.quota import requested_of
+from dovetail.spec.workload import MILLI
+
+Prices = Mapping[str, int]  # per resource of the host, over the certificate's denominator
+
+
+class NodeLimit:
+    """What nodes of one kind can earn in all.
+
+    Parameters
+    ----------
+    counts : the variable of each shape's count on the kind's nodes.
+    used, gpus_used : the variables of nodes that host anything and of GPUs in use, where the model has them.
+    prices : per side of the kind, the multipliers of its resources; any non-negative ones give a valid bound.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        kind: Kind,
+        counts: Mapping[int, int],
+        used: int | None,
+        gpus_used: int | None,
+        prices: Sequence[Prices] = (),
+    ) -> None:
+        self.kind = kind
+        self._counts, self._used, self._gpus_used = counts, used, gpus_used
+        self._prices = prices
+        self._packing = Packing(problem, kind)
+
+    @property
+    def variables(self) -> list[int]:
+        """The counts, and what counts nodes and GPUs in use."""
+        extra = [variable for variable in (self._used, self._gpus_used) if variable is not None]
+        return [*self._counts.values(), *extra]
+
+    def limit(self, costs: Mapping[int, int]) -> int:
+        """Return a value that the costs of what all nodes of the kind hold never exceed."""
+        worth = {shape: costs[variable] for shape, variable in self._counts.items()}
+        per_gpu = 0 if self._gpus_used is None else costs[self._gpus_used]
+        per_node = 0 if self._used is None else costs[self._used]
+        best = 0
+        for position, side in enumerate(self.kind.sides):
+            prices = self._prices[position] if position < len(self._prices) else {}
+            best = max(best, self._packing.earnings(side, worth, per_gpu, prices) + per_node)
+        return self.kind.size * best
+
+
+class Packing:
+    """Exact knapsacks of one node of a kind."""
+
+    def __init__(self, problem: Problem, kind: Kind) -> None:
+        self._shapes: dict[int, Shape] = {s: problem.shapes[s] for s in kind.shapes}
+        self._kind = kind
+        self._gpus = len(kind.node.healthy_gpus())
+        self._room = {s: room_for(kind, shape) for s, shape in self._shapes.items()}
+        self._capacity = capacities(kind)
+
+    @cached_property
+    def _asks(self) -> Mapping[int, tuple[tuple[str, int], ...]]:
+        names = tuple(self._capacity)
+        amounts = {s: [(n, requested_of(shape.request, n)) for n in names] for s, shape in self._shapes.items()}
+        return {s: tuple((name, amount) for name, amount in found if amount) for s, found in amounts.items()}
+
+    def earnings(self, side: Sequence[int], worth: Mapping[int, int], per_gpu: int, prices: Prices) -> int:
+        """Return a value that no content of one side earns more than, what it pays for resources included.
+
+        Parameters
+        ----------
+        worth : what a replica of each shape earns; `per_gpu` what each GPU in use earns on top (often negative).
+        """
+        total = sum(price * self._capacity.get(name, 0) for name, price in prices.items() if price > 0)
+        if per_gpu > 0:  # whatever a GPU in use earns, all of them might
+            total, per_gpu = total + per_gpu * self._gpus, 0
+        hosts: dict[int, list[int]] = {}
+        shares: dict[int, int] = {}
+        for s in side:
+            value = worth[s] - sum(max(0, prices.get(name, 0)) * amount for name, amount in self._asks[s])
+            room, request = self._room[s], self._shapes[s].request
+            if request.gpus:
+                value += per_gpu * request.gpus
+            if value <= 0 or room <= 0:
+                continue
+            if request.share:
+                shares[s] = value
+            elif request.gpus:
+                hosts.setdefault(request.gpus, []).extend([value] * room)
+            else:
+                total += value * room
+        shared = self._best_shared(shares) + per_gpu
+        if shared > 0 and shares:
+            hosts.setdefault(1, []).extend([shared] * self._gpus)
+        return total + _packed(hosts, self._gpus)
+
+    def _best_shared(self, values: Mapping[int, int]) -> int:
+        """Return what the shares on one GPU earn at the most."""
+        if not values:
+            return 0
+        if not self._kind.gpu_sides:
+            return self._knapsack(values)
+        sides = ({s: v for s, v in values.items() if s in side} for side in self._kind.gpu_sides)
+        return max((self._knapsack(side) for side in sides if side), default=0)
+
+    def _knapsack(self, values: Mapping[int, int]) -> int:
+        milli = {s: self._shapes[s].request.gpu_milli for s in values}
+        step = gcd(MILLI, *milli.values())
+        items: dict[int, list[int]] = {}
+        for s, value in values.items():
+            items.setdefault(milli[s] // step, []).extend([value] * min(self._room[s], MILLI // milli[s]))
+        return _packed(items, MILLI // step)
+
+
+def _packed(items: Mapping[int, list[int]], room: int) -> int:
+    """Return the greatest sum of values of items, by size, that fit some room; all values are positive."""
+    best = [0] * (room + 1)
+    for size, values in items.items():
+        sums = list(accumulate(sorted(values, reverse=True)[: room // size]))
+        before = best
+        best = list(before)
+        for count, value in enumerate(sums, start=1):
+            offset = count * size
+            for have in range(offset, room + 1):
+                if (earned := before[have - offset] + value) > best[have]:
+                    best[have] = earned
+    return best[room]
