@@ -42,7 +42,7 @@ def with_certificate(
 
 
 def refutation(problem: Problem, *, seconds: float | None = None, stop: Stop | None = None) -> Proof | None:
-    """Return a proof that there is no plan, checked on rows made anew; None where none is found within a fixed work."""
+    """Return a proof that there is no plan, checked on rows made anew; None where none is found."""
     if problem.counts > LARGEST:
         return None
     found = prove(_any_plan(problem), Work(WORK_PER_TIER), _until(seconds, stop))
