@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.linear import Linear
+from dovetail.proof import tree
 from dovetail.proof.certificate import Branch, Cut, Leaf
 from dovetail.proof.lagrangian import PlainRow
 from dovetail.proof.tree import Question, Unproved, check_tree, next_value
@@ -55,7 +56,7 @@ def test_infeasibility_is_a_tree_over_the_objective_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tree", "why"),
+    ("nodes", "why"),
     [
         ((), "ends early"),
         ((Branch(0, 1), Leaf({0: 1}, 2)), "ends early"),
@@ -68,9 +69,9 @@ def test_infeasibility_is_a_tree_over_the_objective_zero() -> None:
         ((Leaf({0: 1}, 0),), "denominator below 1"),
     ],
 )
-def test_what_is_no_tree_is_refused(tree: tuple[Branch | Leaf, ...], why: str) -> None:
+def test_what_is_no_tree_is_refused(nodes: tuple[Branch | Leaf, ...], why: str) -> None:
     with pytest.raises(Unproved, match=why):
-        check_tree(knapsack(2), tree)
+        check_tree(knapsack(2), nodes)
 
 
 @pytest.mark.parametrize(
@@ -79,13 +80,22 @@ def test_what_is_no_tree_is_refused(tree: tuple[Branch | Leaf, ...], why: str) -
         (Cut({2: 1}), "row that does not exist"),
         (Cut({0: 1}, 0), "denominator below 1"),
         (Cut({0: 1}, 2, (5,)), "variable that does not exist"),
-        (Cut({0: 10**70}, 4 * 10**70 + 1), "too large"),
     ],
 )
 def test_what_is_no_cut_is_refused(cut: Cut, why: str) -> None:
     question = Question(Linear({0: 1}), 2, (0, 0), (3, 3), (PlainRow((0, 1), (3, 2), 5),))
     with pytest.raises(Unproved, match=why):
         check_tree(question, (Leaf({0: 1}, 2),), (cut,))
+
+
+@pytest.mark.parametrize("limit", ["LARGEST", "MOST_TERMS"])
+def test_cuts_cannot_grow_without_end(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    question = Question(Linear({0: 1}), 2, (0, 0), (3, 3), (PlainRow((0, 1), (4, 2), 7),))
+    cut = Cut({0: 1}, 4)
+    check_tree(question, (Leaf({2: 1}),), (cut,))
+    monkeypatch.setattr(tree, limit, 0)
+    with pytest.raises(Unproved, match="cut 1 is too large"):
+        check_tree(question, (Leaf({2: 1}),), (cut,))
 
 
 def test_a_tree_may_be_deeper_than_any_stack() -> None:
