@@ -100,6 +100,14 @@ def test_shapes_tell_why_alike_work_is_not_counted_together() -> None:
     }
 
 
+def test_what_is_only_reported_splits_nothing() -> None:
+    racks = [node(f"n{i}", 4, domains={"rack": f"r{i}"}) for i in range(4)]
+    work = [workload(f"w{i}", gpus=1) for i in range(4)]
+    for enforcement, count in (("hard", 4), ("audit", 1)):
+        report = told(make_spec(racks, work, [policy("racks", Spread("rack", 1), enforcement=enforcement)]))
+        assert (len(report.problem.classes), len(report.shapes)) == (count, count)
+
+
 def test_the_exact_model_is_counted_where_it_would_be_tried() -> None:
     small = told(make_spec([node("a", 4), node("b", 4)], [workload("w", 6, gpus=1)]))
     assert small.exact is not None

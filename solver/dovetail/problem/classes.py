@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from dovetail.rules import Context
-from dovetail.spec import Node
+from dovetail.spec import Node, Policy
 
 POLICY = "policy "
 """What names an attribute that a policy's rule distinguishes: this, then the policy's name."""
@@ -46,11 +46,16 @@ def busy_nodes(context: Context) -> frozenset[str]:
     return frozenset(place.node for place in context.today.places.values())
 
 
+def binding(context: Context) -> tuple[Policy, ...]:
+    """Return the policies that a plan is judged by; what is only reported need not be told apart."""
+    return tuple(policy for policy in context.spec.policies if policy.enforcement.kind != "audit")
+
+
 def node_attributes(context: Context, node: Node, busy: frozenset[str]) -> Mapping[str, Hashable]:
     """Return all that tells a node from others, by name: nodes of equal values are one class.
 
-    Every node has the same names, in the same order: what it is, its health, what each policy's rule distinguishes,
-    and what it holds today.
+    Every node has the same names, in the same order: what it is, its health, what each binding policy's rule
+    distinguishes, and what it holds today.
     """
     return {
         "accelerator": node.accelerator,
@@ -64,6 +69,6 @@ def node_attributes(context: Context, node: Node, busy: frozenset[str]) -> Mappi
         "health: cordoned": node.cordoned,
         "health: down": node.down,
         "health: failed GPUs": node.failed_gpus,
-        **{POLICY + p.name: p.rule.node_key(node, context.scopes[p.name]) for p in context.spec.policies},
+        **{POLICY + p.name: p.rule.node_key(node, context.scopes[p.name]) for p in binding(context)},
         RUNNING: node.name if node.name in busy else None,
     }

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from dovetail.problem.classes import POLICY, RUNNING
+from dovetail.problem.classes import POLICY, RUNNING, binding
 from dovetail.rules import Context
 from dovetail.spec import Request, Role, Workload
 
@@ -69,10 +69,10 @@ def running_workloads(context: Context) -> frozenset[str]:
 
 
 def rule_signature(context: Context, workload: Workload) -> Mapping[str, Hashable]:
-    """Return, per policy that matches a workload, what its rule distinguishes about it."""
+    """Return, per binding policy that matches a workload, what its rule distinguishes about it."""
     return {
         policy.name: policy.rule.workload_key(workload, scope)
-        for policy in context.spec.policies
+        for policy in binding(context)
         if workload.id in (scope := context.scopes[policy.name]).ids
     }
 
@@ -109,7 +109,7 @@ def role_attributes(
         "tolerations": workload.tolerations,
         **{
             POLICY + policy.name: (signature[policy.name],) if policy.name in signature else None
-            for policy in context.spec.policies
+            for policy in binding(context)
         },
         "all or nothing": itself if workload.atomic else None,
         "least replicas": itself if workload.min_replicas > 1 else None,
