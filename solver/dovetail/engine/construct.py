@@ -1,27 +1,29 @@
-"""A good start in seconds: replicas one by one, each where it spoils least, all hard rules kept (E3).
+"""A good start in seconds: replicas where each spoils least, all hard rules kept (E3).
 
 Bands come in order; within a band what is all-or-nothing first, largest first, then replicas with GPUs in an even
-mixture of shapes (a mixture leaves fewer odd remainders than any sorted order), then those without.
+mixture of shapes (a mixture leaves fewer odd remainders than any sorted order), then those without. The mixture is
+exact up to some thousands of replicas; where there are more, each form takes its turns with several at a time.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-
-import numpy as np
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import groupby
 
 from dovetail.engine.field import Field
-from dovetail.engine.fragmentation import Gradient
-from dovetail.engine.outlook import Outlook
+from dovetail.engine.placing import Outlooks, Put
 from dovetail.model.state import State
 from dovetail.placement import Place, Places
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.spec import ReplicaId, Workload
 
-Put = tuple[int, int, tuple[int, ...]]  # node, shape, GPUs
+EXACT = 10_000  # the replicas of a band, with GPUs or without, up to which each takes a turn of its own
+TURNS = 1_000  # that all forms take together where there are more
+
 Choices = list[frozenset[str] | None]  # accelerators that may be used together, one set after the other; None: all
+Turn = list[tuple[int, int]]  # shapes, each with a number of replicas
 
 
 def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = None) -> State:
@@ -37,10 +39,16 @@ def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = 
     outlooks = Outlooks(field)
     for band in problem.spec.bands:
         waiting = [s for s in problem.shapes if problem.spec.band_of(s.workload) == band]
-        for batch in _batches(field, waiting):
+        joint, single = _sorted_out(field, waiting)
+        for batch in joint:
             if stop:
                 return field.state()
             _place_batch(outlooks, batch)
+        for gpu in (True, False):
+            for turn in _turns(outlooks, [s for s in single if bool(s.request.gpu_count) == gpu]):
+                if stop:
+                    return field.state()
+                _take_turn(outlooks, turn)
     return field.state()
 
 
@@ -59,8 +67,8 @@ def _follow(field: Field, replica: ReplicaId, place: Place) -> None:
         field.put(index, shape, place.gpus)
 
 
-def _batches(field: Field, shapes: list[Shape]) -> Iterator[list[int]]:
-    """Yield lists of shape indices, one per replica, that stand or fall together."""
+def _sorted_out(field: Field, shapes: list[Shape]) -> tuple[list[list[int]], list[Shape]]:
+    """Return lists of shape indices, one per replica, that stand or fall together, and the shapes that do not."""
     joint: dict[str, list[int]] = defaultdict(list)
     single: list[Shape] = []
     for shape in shapes:
@@ -69,19 +77,52 @@ def _batches(field: Field, shapes: list[Shape]) -> Iterator[list[int]]:
         else:
             single.append(shape)
     weight = {w: sum(field.problem.shapes[s].request.gpu_milli for s in batch) for w, batch in joint.items()}
-    for workload in sorted(joint, key=lambda w: (-weight[w], w)):
-        yield joint[workload]
-    for gpu in (True, False):
-        yield from ([index] for index in _mixture(field, [s for s in single if bool(s.request.gpu_count) == gpu]))
+    return [joint[workload] for workload in sorted(joint, key=lambda w: (-weight[w], w))], single
 
 
-def _mixture(field: Field, shapes: list[Shape]) -> Iterable[int]:
-    """Return shape indices, one per waiting replica, each shape spread evenly over the sequence."""
-    keys = []
+def _turns(outlooks: Outlooks, shapes: list[Shape]) -> Iterator[Turn]:
+    """Yield what to place next, each form spread evenly over the sequence, and each shape within its form."""
+    forms: dict[object, list[tuple[int, int]]] = defaultdict(list)
     for shape in shapes:
-        waiting = field.wanted(shape.index)
-        keys += [((position + 0.5) / waiting, shape.index) for position in range(waiting)]
-    return [index for _, index in sorted(keys)]
+        if waiting := outlooks.field.wanted(shape.index):
+            forms[outlooks.form(shape.index)].append((shape.index, waiting))
+    if sum(waiting for members in forms.values() for _, waiting in members) <= EXACT:
+        yield from ([(shape, 1)] for shape in _mixed([pair for members in forms.values() for pair in members]))
+        return
+    most = _most_turns([sum(waiting for _, waiting in members) for members in forms.values()])
+    keyed: list[tuple[float, int, Turn]] = []
+    for members in forms.values():
+        row = _mixed(members)
+        count = min(most, len(row))
+        for turn in range(count):
+            part = row[turn * len(row) // count : (turn + 1) * len(row) // count]
+            keyed.append(((turn + 0.5) / count, part[0], list(Counter(part).items())))
+    yield from (turn for _, _, turn in sorted(keyed))
+
+
+def _mixed(shapes: list[tuple[int, int]]) -> list[int]:
+    """Return shape indices, one per waiting replica, each shape spread evenly over the sequence."""
+    keys = [((position + 0.5) / waiting, shape) for shape, waiting in shapes for position in range(waiting)]
+    return [shape for _, shape in sorted(keys)]
+
+
+def _most_turns(demands: list[int]) -> int:
+    """Return how many turns a form may take so that all together stay within the turns there are."""
+    low, high = 1, TURNS
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if sum(min(d, middle) for d in demands) <= TURNS else (low, middle - 1)
+    return low
+
+
+def _take_turn(outlooks: Outlooks, turn: Turn) -> None:
+    for shape, count in turn:
+        workload = outlooks.field.problem.shapes[shape].workload
+        if workload.atomic and workload.mix != "any":
+            for _ in range(count):
+                _place_batch(outlooks, [shape])
+        else:
+            outlooks.place(shape, count)
 
 
 def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
@@ -101,12 +142,11 @@ def _place_part(outlooks: Outlooks, part: list[int], choices: Choices, *, whole:
     """Place what fits of some replicas; where only the `whole` will do, with the first models that do for all."""
     put: list[Put] = []
     for models in choices:
-        for shape in part:
-            found = outlooks.best(shape, models)
-            if found is not None:
-                outlooks.field.put(found[0], shape, found[1])
-                put.append((found[0], shape, found[1]))
-            elif whole:
+        for shape, group in groupby(part):
+            wanted = len(list(group))
+            found = outlooks.place(shape, wanted, models)
+            put += found
+            if whole and len(found) < wanted:
                 break
         if not whole or len(put) == len(part):
             break
@@ -153,28 +193,3 @@ def _choices(field: Field, shapes: tuple[int, ...]) -> Choices:
         makes = frozenset[int]().union(*(problem.makes.hosting(form.workload, form.role) for form in forms))
         nodes = [problem.makes.members[make][0] for make in makes]
     return [frozenset([model]) for model in sorted({node.accelerator for node in nodes if node.accelerator})]
-
-
-class Outlooks:
-    """The outlook of every shape that was asked for, over one field."""
-
-    def __init__(self, field: Field) -> None:
-        self.field = field
-        self._gradient = Gradient(field.problem)
-        self._models = np.array([node.accelerator or "" for node in field.problem.nodes])
-        self._of: dict[int, Outlook] = {}
-
-    def best(self, shape: int, models: frozenset[str] | None) -> tuple[int, tuple[int, ...]] | None:
-        """Return node and GPUs where a replica spoils least and no hard rule bars it, None if there are none."""
-        form = self.field.problem.shapes[shape]
-        if shape not in self._of:
-            self._of[shape] = Outlook(self.field, self._gradient, form)
-        limited = models is not None and form.request.gpu_count
-        return self._of[shape].best(np.isin(self._models, sorted(models)) if limited and models else None)
-
-    def undo(self, asked: list[int], puts: list[Put]) -> None:
-        """Take off what was put last; what shapes that were not asked since then remember is as true as before."""
-        for index, shape, gpus in reversed(puts):
-            self.field.undo(index, shape, gpus)
-        for shape in set(asked) & self._of.keys():
-            self._of[shape].reopen()

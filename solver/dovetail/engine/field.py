@@ -1,4 +1,4 @@
-"""Free capacity of all nodes as arrays, for constructions that add one replica at a time."""
+"""Free capacity of all nodes as arrays, for constructions that add replicas step by step."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from dovetail.engine.fragmentation import Bools, Ints
+from dovetail.engine.gates import Gates
 from dovetail.model.state import NO_GPU, Fill, Slot, State
 from dovetail.placement.room import share_memory
 from dovetail.problem import Problem, Shape
@@ -18,8 +19,9 @@ from dovetail.spec.workload import MILLI
 class Field:
     """Free capacity of all nodes as arrays, and the contents so far.
 
-    `gpus` and `vram` have one column per GPU index; a GPU that does not exist or has failed shows -1. `touched` is
-    the log of nodes that changed, in order.
+    `gpus` and `vram` have one column per GPU index; a GPU that does not exist or has failed shows -1. A whole GPU
+    that is taken shows in `gpus` alone. `untouched` counts the GPUs that hold nothing, `partly` tells where some hold
+    shares. `touched` is the `turn` at which a node changed last; `stale` nodes have changed since it was emptied.
     """
 
     def __init__(self, problem: Problem, state: State) -> None:
@@ -34,32 +36,40 @@ class Field:
         self.vram = np.full((len(nodes), width), -1, dtype=np.int64)
         self.card = np.array([_card(problem, node) for node in nodes], dtype=np.int64)
         for index, node in enumerate(nodes):
-            healthy = list(node.healthy_gpus())
-            self.gpus[index, healthy] = MILLI
-            self.vram[index, healthy] = MILLI * self.card[index]
-        self.hosts = np.zeros((len(problem.shapes), len(nodes)), dtype=bool)
-        makes = np.array(problem.makes.of, dtype=np.int64)
-        for make, shapes in enumerate(problem.hosted_by_make):
-            self.hosts[np.ix_(np.array(shapes, dtype=np.int64), np.flatnonzero(makes == make))] = True
-        self._close_nodes()
+            if node.failed_gpus:
+                healthy = list(node.healthy_gpus())
+                self.gpus[index, healthy], self.vram[index, healthy] = MILLI, MILLI * self.card[index]
+            else:
+                self.gpus[index, : node.gpus], self.vram[index, : node.gpus] = MILLI, MILLI * self.card[index]
+        self._makes = np.array(problem.makes.of, dtype=np.int64)
+        self._hosts: dict[tuple[frozenset[int], tuple[str, ...]], Bools] = {}
+        self._closing = _closing(problem)
         self.fills: dict[int, Fill] = {}
         self.admitted: Counter[int] = Counter()
         self.guards = _guards(problem)
-        self.by_gpu = any(guard.by_gpu for guard in self.guards)
+        self.gates = Gates(problem, self.guards)
         self._settled = _settled(problem, state)
-        self.touched: list[int] = []
-        for index, fill in state.fills.items():
-            self._adopt(index, fill)
+        self.turn = 1
+        self.touched = np.zeros(len(nodes), dtype=np.int64)
+        self.stale: set[int] = set()
+        self._adopt(state)
+        self.untouched = (self.gpus == MILLI).sum(axis=1)
+        self.partly: Bools = np.asarray(((self.gpus > 0) & (self.gpus < MILLI)).any(axis=1))
 
-    def _close_nodes(self) -> None:
-        """Take the nodes that hard policies close to workloads off their hosts."""
-        index = self.problem.node_index
-        for policy in self.problem.spec.policies:
-            scope = self.problem.context.scopes[policy.name]
-            if policy.enforcement.kind == "hard" and (closed := policy.rule.closed_nodes(scope)):
-                nodes = [index[name] for name in closed if name in index]
-                shapes = [s.index for s in self.problem.shapes if s.workload.id in scope.ids]
-                self.hosts[np.ix_(shapes, nodes)] = False
+    def hosts_key(self, shape: Shape) -> tuple[frozenset[int], tuple[str, ...]]:
+        """Return what decides which nodes may newly take a shape, whatever room they have left."""
+        closing = tuple(name for name, (ids, _) in self._closing.items() if shape.workload.id in ids)
+        return self.problem.makes.hosting(shape.workload, shape.role), closing
+
+    def hosts(self, shape: Shape) -> Bools:
+        """Return the nodes that may newly take a shape; those that hard policies close to it are not among them."""
+        key = self.hosts_key(shape)
+        if key not in self._hosts:
+            mask = np.isin(self._makes, sorted(key[0]))
+            for name in key[1]:
+                mask[self._closing[name][1]] = False
+            self._hosts[key] = mask
+        return self._hosts[key]
 
     def wanted(self, shape: int) -> int:
         """Return how many more replicas of a shape may join.
@@ -68,48 +78,93 @@ class Field:
         """
         return 0 if shape in self._settled else self.problem.shapes[shape].demand - self.admitted[shape]
 
-    def _adopt(self, index: int, fill: Fill) -> None:
-        """Take over what a state holds on a node; whole-GPU replicas that stay keep their GPU indices."""
-        self.fills[index] = Fill(kept=Counter(fill.kept))
-        kept: Counter[int] = Counter()
-        for place, count in fill.kept.items():
-            if self.problem.shapes[place.shape].request.gpus:
-                kept[place.shape] += count
-                for _ in range(count):
-                    self._put(index, place.shape, place.gpus)
-        for slot, count in sorted(fill.slots.items(), key=lambda item: (item[0].gpu == NO_GPU, item[0])):
-            for _ in range(count - kept[slot.shape] * (slot.gpu == NO_GPU)):
-                self._put(index, slot.shape, self._gpus_for(index, slot))
+    def _adopt(self, state: State) -> None:
+        """Take over what a state holds, all at once; whole-GPU replicas that stay keep their GPU indices."""
+        taken: list[tuple[int, int, int]] = []  # node, shape, count
+        shares: list[tuple[int, int, int, int]] = []  # node, GPU, shape, count
+        pinned: list[tuple[int, int]] = []  # node, GPU
+        free = np.zeros(len(self.problem.nodes), dtype=np.int64)  # GPUs that are taken whole, whichever they are
+        for index, fill in state.fills.items():
+            self.fills[index] = Fill(Counter(fill.slots), Counter(fill.kept))
+            for slot, count in fill.slots.items():
+                taken.append((index, slot.shape, count))
+                self._count(index, slot, count)
+                if slot.gpu != NO_GPU:
+                    shares.append((index, slot.gpu, slot.shape, count))
+                else:
+                    free[index] += count * self.problem.shapes[slot.shape].request.gpus
+            for place, count in fill.kept.items():
+                if self.problem.shapes[place.shape].request.gpus:
+                    pinned += [(index, gpu) for gpu in place.gpus]
+                    free[index] -= count * len(place.gpus)
+        self._take_hosts(taken)
+        self._take_gpus(shares, pinned, free)
 
-    def _gpus_for(self, index: int, slot: Slot) -> tuple[int, ...]:
-        if slot.gpu != NO_GPU:
-            return (slot.gpu,)
-        wanted = self.problem.shapes[slot.shape].request.gpus
-        return tuple(int(gpu) for gpu in np.flatnonzero(self.gpus[index] == MILLI)[:wanted])
+    def _take_hosts(self, taken: list[tuple[int, int, int]]) -> None:
+        if not taken:
+            return
+        nodes, shapes, counts = np.array(taken, dtype=np.int64).T
+        requests = [shape.request for shape in self.problem.shapes]
+        np.subtract.at(self.cpu, nodes, counts * np.array([r.cpu for r in requests], dtype=np.int64)[shapes])
+        np.subtract.at(self.memory, nodes, counts * np.array([r.memory for r in requests], dtype=np.int64)[shapes])
+        for name, left in self.resources.items():
+            asked = np.array([r.resources.get(name, 0) for r in requests], dtype=np.int64)
+            np.subtract.at(left, nodes, counts * asked[shapes])
 
-    def _put(self, index: int, shape: int, gpus: tuple[int, ...], count: int = 1) -> None:
+    def _take_gpus(self, shares: list[tuple[int, int, int, int]], pinned: list[tuple[int, int]], free: Ints) -> None:
+        for index, gpu, shape, count in shares:
+            request = self.problem.shapes[shape].request
+            self.gpus[index, gpu] -= count * request.gpu_milli
+            self.vram[index, gpu] -= count * share_memory(request, int(self.card[index]))
+        if pinned:
+            nodes, gpus = np.array(pinned, dtype=np.int64).T
+            self.gpus[nodes, gpus] = 0
+        open_gpus = self.gpus == MILLI
+        whole = open_gpus & (np.cumsum(open_gpus, axis=1) <= free[:, None])
+        self.gpus[whole] = 0
+
+    def _count(self, index: int, slot: Slot, count: int) -> None:
+        """Enter replicas in the accounts of demand and rules."""
+        self.admitted[slot.shape] += count
+        member, node = self.problem.shapes[slot.shape].members[0], self.problem.nodes[index]
+        seen = None if slot.gpu == NO_GPU else slot.gpu
+        for guard in self.gates.guards(slot.shape):
+            guard.add(member.workload, member.role, node, seen, count)
+
+    def _put(self, index: int, shape: int, gpus: tuple[int, ...], count: int) -> None:
+        """Add replicas, `gpus` being those of all of them together; a negative count takes them off."""
         request = self.problem.shapes[shape].request
-        self.touched.append(index)
+        self.turn += 1
+        self.touched[index] = self.turn
+        self.stale.add(index)
         self.cpu[index] -= count * request.cpu
         self.memory[index] -= count * request.memory
         for name, amount in request.resources.items():
             self.resources[name][index] -= count * amount
-        for gpu in gpus:
-            self.gpus[index, gpu] -= count * (request.gpu_milli if request.share else MILLI)
-            vram = share_memory(request, int(self.card[index])) if request.share else MILLI * int(self.card[index])
-            self.vram[index, gpu] -= count * vram
-        gpu = gpus[0] if request.share else NO_GPU
-        fill = self.fills.setdefault(index, Fill())
-        fill.slots[Slot(shape, gpu)] += count
-        self.admitted[shape] += count
-        member = self.problem.shapes[shape].members[0]
-        for guard in self.guards:
-            seen = None if gpu == NO_GPU else gpu
-            guard.add(member.workload, member.role, self.problem.nodes[index], seen, count)
+        if request.share:
+            self._put_share(index, shape, gpus[0], count)
+        elif gpus:
+            self.gpus[index, list(gpus)] = 0 if count > 0 else MILLI
+            self.untouched[index] -= count * request.gpus
+        slot = Slot(shape, gpus[0] if request.share else NO_GPU)
+        fill = self.fills.get(index)
+        if fill is None:
+            fill = self.fills[index] = Fill()
+        fill.slots[slot] += count
+        self._count(index, slot, count)
 
-    def put(self, index: int, shape: int, gpus: tuple[int, ...]) -> None:
-        """Add a replica on given GPUs."""
-        self._put(index, shape, gpus)
+    def _put_share(self, index: int, shape: int, gpu: int, count: int) -> None:
+        request = self.problem.shapes[shape].request
+        row = self.gpus[index]
+        self.untouched[index] -= row[gpu] == MILLI
+        row[gpu] -= count * request.gpu_milli
+        self.vram[index, gpu] -= count * share_memory(request, int(self.card[index]))
+        self.untouched[index] += row[gpu] == MILLI
+        self.partly[index] = any(0 < left < MILLI for left in row.tolist())
+
+    def put(self, index: int, shape: int, gpus: tuple[int, ...], count: int = 1) -> None:
+        """Add replicas on given GPUs, those of all of them together; shares one at a time."""
+        self._put(index, shape, gpus, count)
 
     def undo(self, index: int, shape: int, gpus: tuple[int, ...]) -> None:
         """Take a replica off again."""
@@ -117,19 +172,33 @@ class Field:
 
     def blocked(self, index: int, shape: int, gpu: int | None) -> bool:
         """Tell whether a hard rule keeps a replica off a place."""
-        member = self.problem.shapes[shape].members[0]
-        node = self.problem.nodes[index]
-        return any(guard.blocks(member.workload, member.role, node, gpu) for guard in self.guards)
+        return self._blocked(self.gates.guards(shape), index, shape, gpu)
 
-    def barred(self, shape: int) -> bool:
-        """Tell whether a hard rule keeps a replica off every place."""
+    def turned_away(self, index: int, shape: int, gpu: int | None) -> bool:
+        """Tell the same of a place that masks left open, with no other shape placed since."""
+        return self._blocked(self.gates.strict(shape), index, shape, gpu)
+
+    def _blocked(self, guards: tuple[Guard, ...], index: int, shape: int, gpu: int | None) -> bool:
+        if not guards:
+            return False
+        member, node = self.problem.shapes[shape].members[0], self.problem.nodes[index]
+        return any(guard.blocks(member.workload, member.role, node, gpu) for guard in guards)
+
+    def room_in_all(self, shape: int) -> int:
+        """Return how many more replicas may join as far as that is plain without a place."""
         member = self.problem.shapes[shape].members[0]
-        return any(guard.bars(member.workload, member.role) for guard in self.guards)
+        if any(guard.bars(member.workload, member.role) for guard in self.gates.strict(shape)):
+            return 0
+        room = self.gates.room(shape)
+        return self.wanted(shape) if room is None else min(room, self.wanted(shape))
 
     def opened(self, shape: int) -> int:
         """Return a number that changes whenever places that were blocked may have opened, undoing aside."""
+        strict = self.gates.strict(shape)
+        if not strict:
+            return 0
         workload = self.problem.shapes[shape].members[0].workload
-        return sum(guard.opened(workload) for guard in self.guards)
+        return sum(guard.opened(workload) for guard in strict)
 
     def fits_host(self, shape: Shape, nodes: Ints) -> Bools:
         """Tell for some nodes whether CPU, memory and resources are left for a replica."""
@@ -138,6 +207,13 @@ class Field:
         for name, amount in request.resources.items():
             mask &= self.resources[name][nodes] >= amount
         return np.asarray(mask)
+
+    def host_fits(self, shape: Shape, node: int) -> bool:
+        """Tell for one node whether CPU, memory and resources are left for a replica."""
+        request = shape.request
+        if self.cpu[node] < request.cpu or self.memory[node] < request.memory:
+            return False
+        return all(self.resources[name][node] >= amount for name, amount in request.resources.items())
 
     def share_memory(self, shape: Shape, nodes: Ints) -> Ints:
         """Return the GPU memory that a share takes on each of some nodes, in thousandths of a MiB."""
@@ -148,13 +224,13 @@ class Field:
 
     def room_on(self, index: int, shape: Shape, gpus: tuple[int, ...]) -> bool:
         """Tell whether a node, on given GPUs, has room for a replica."""
-        fits = self.hosts[shape.index, index] and self.fits_host(shape, np.array([index]))[0]
+        fits = self.hosts(shape)[index] and self.host_fits(shape, index)
         sound = len(set(gpus)) == len(gpus) == shape.request.gpu_count
         if not fits or not sound or not all(0 <= gpu < self.gpus.shape[1] for gpu in gpus):
             return False
         if shape.request.share is None:
             return all(self.gpus[index, gpu] == MILLI for gpu in gpus)
-        vram = int(self.share_memory(shape, np.array([index]))[0])
+        vram = share_memory(shape.request, int(self.card[index]))
         return bool(self.gpus[index, gpus[0]] >= shape.request.gpu_milli and self.vram[index, gpus[0]] >= vram)
 
     def state(self) -> State:
@@ -165,6 +241,17 @@ class Field:
 
 def _card(problem: Problem, node: Node) -> int:
     return problem.spec.accelerators[node.accelerator].memory if node.accelerator else 0
+
+
+def _closing(problem: Problem) -> dict[str, tuple[frozenset[str], list[int]]]:
+    """Return, per hard policy that closes nodes, the workloads that it closes them to, and the nodes."""
+    index = problem.node_index
+    found = {}
+    for policy in problem.spec.policies:
+        scope = problem.context.scopes[policy.name]
+        if policy.enforcement.kind == "hard" and (closed := policy.rule.closed_nodes(scope)):
+            found[policy.name] = scope.ids, sorted(index[name] for name in closed if name in index)
+    return found
 
 
 def _settled(problem: Problem, state: State) -> frozenset[int]:

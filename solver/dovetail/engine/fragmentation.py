@@ -7,7 +7,8 @@ Source: "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragment
 
 with R the idle milli-GPU of a node, r_j those of GPU j, f its untouched GPUs, C its free CPU, t its accelerator; T is
 the popularity of the request classes for one GPU that fit r_j and C, U of those for several GPUs that fit f and C.
-Popularity is conditioned on classes with GPUs.
+Popularity is conditioned on classes with GPUs. It is counted in replicas rather than divided by their total, so that
+all is integers, and no order of adding up changes a comparison.
 """
 
 from __future__ import annotations
@@ -19,39 +20,51 @@ from dovetail.problem import Problem
 from dovetail.spec.workload import MILLI
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
 class Gradient:
-    """Step tables of T and U over the GPU shapes of a Problem, weighted by demand."""
+    """Step tables over the GPU shapes of a Problem, weighted by demand.
+
+    `wasted[t, C, r]` is what a GPU with r idle thousandths adds to F, `useful[t, C, f]` what f untouched GPUs take
+    off it, both times `total`, the replicas counted; C is a step of free CPU (`steps_of`), t a model (`model_of`).
+    """
 
     def __init__(self, problem: Problem) -> None:
         shapes = [shape for shape in problem.shapes if shape.request.gpu_count]
         models = sorted({node.accelerator or "" for node in problem.nodes})
+        number = {name: index for index, name in enumerate(models)}
         most = max([node.gpus for node in problem.nodes], default=0)
-        self.model_of = np.array([models.index(node.accelerator or "") for node in problem.nodes], dtype=np.int64)
+        self.model_of = np.array([number[node.accelerator or ""] for node in problem.nodes], dtype=np.int64)
+        self.total = sum(shape.demand for shape in shapes) or 1
         self._steps = np.array(sorted({0, *(shape.request.cpu for shape in shapes)}), dtype=np.int64)
-        self._one = np.zeros((len(models), len(self._steps), MILLI + 1))
-        self._many = np.zeros((len(models), len(self._steps), most + 1))
-        total = sum(shape.demand for shape in shapes) or 1
+        one = np.zeros((len(models), len(self._steps), MILLI + 1), dtype=np.int64)
+        many = np.zeros((len(models), len(self._steps), most + 1), dtype=np.int64)
         for shape in shapes:
             request = shape.request
             accepted = [
                 i for i, name in enumerate(models) if not shape.role.accelerators or name in shape.role.accelerators
             ]
             step = int(np.searchsorted(self._steps, request.cpu))
-            weight = shape.demand / total
             if request.gpu_count == 1:
-                self._one[accepted, step:, request.gpu_milli :] += weight
+                one[accepted, step, request.gpu_milli] += shape.demand
             elif request.gpu_count <= most:
-                self._many[accepted, step:, request.gpu_count :] += weight
+                many[accepted, step, request.gpu_count] += shape.demand
+        popular = one.cumsum(axis=1).cumsum(axis=2)
+        self.wasted = np.arange(MILLI + 1) * (self.total - popular)
+        self.useful = MILLI * np.arange(most + 1) * many.cumsum(axis=1).cumsum(axis=2)
 
-    def amount(self, models: Ints, cpu: Ints, gpus: Ints) -> Floats:
+    def steps_of(self, cpu: Ints) -> Ints:
+        """Return the step of each amount of free CPU, none of it negative."""
+        return np.asarray(np.searchsorted(self._steps, cpu, side="right") - 1)
+
+    def lowest(self) -> list[int]:
+        """Return the least free CPU of each step, ascending."""
+        return [int(step) for step in self._steps]
+
+    def amounts(self, models: Ints, cpu: Ints, gpus: Ints) -> Ints:
         """Return F for rows of nodes; `gpus` holds free milli-GPU per GPU, shape (rows, most GPUs of a node)."""
-        step = np.searchsorted(self._steps, cpu, side="right") - 1
-        free = np.maximum(gpus, 0)
+        step = self.steps_of(cpu)
         untouched = (gpus == MILLI).sum(axis=1)
-        fitting = self._one[models[:, None], step[:, None], free]
-        usable = (free * fitting).sum(axis=1) + MILLI * untouched * self._many[models, step, untouched]
-        return np.asarray(free.sum(axis=1) - usable, dtype=np.float64)
+        wasted = self.wasted[models[:, None], step[:, None], np.maximum(gpus, 0)].sum(axis=1)
+        return np.asarray(wasted - self.useful[models, step, untouched])

@@ -1,155 +1,206 @@
-"""Where a shape would spoil least, kept up to date as nodes fill up.
+"""Where replicas of one form spoil least, kept up to date as nodes fill up.
 
-Scores are remembered per node; only the nodes that changed since a shape was last asked for are scored again.
+Ranks are remembered per node; only nodes that changed since a form was last asked for are ranked again, all at once
+where many changed, in plain arithmetic where one did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Hashable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dovetail.engine.field import Field
-from dovetail.engine.fragmentation import Bools, Floats, Gradient, Ints
+from dovetail.engine.fragmentation import Gradient, Ints
+from dovetail.placement.room import share_memory
 from dovetail.problem import Shape
 from dovetail.spec.workload import MILLI
 
-BUCKET = 40.0  # milli-GPU; the gradient is compared in steps of this size, ties go to the first node
+BUCKET = 40  # milli-GPU; the gradient is compared in steps of this size
+NOWHERE = 2**31 - 1
+_STEP = 1024  # ranks of one step of the gradient: what would be left of a shared GPU, at most 999
+
+Ranks = NDArray[np.int32]
+
+
+class Spoilage:
+    """The fragmentation of every node as it is, and of single nodes as they might be."""
+
+    def __init__(self, field: Field, gradient: Gradient) -> None:
+        self._field = field
+        self.gradient = gradient
+        self.unit = BUCKET * gradient.total
+        self._steps = gradient.lowest()
+        self._models = gradient.model_of.tolist()
+        self._amount = gradient.amounts(gradient.model_of, field.cpu, field.gpus)
+        field.stale.clear()
+
+    def now(self, nodes: Ints) -> Ints:
+        """Return the amounts of some nodes."""
+        if self._field.stale:
+            stale = np.array(sorted(self._field.stale), dtype=np.int64)
+            models = self.gradient.model_of[stale]
+            self._amount[stale] = self.gradient.amounts(models, self._field.cpu[stale], self._field.gpus[stale])
+            self._field.stale.clear()
+        return np.asarray(self._amount[nodes])
+
+    def is_now(self, node: int, amount: int) -> None:
+        """Note the amount of a node that somebody has just worked out."""
+        self._amount[node] = amount
+        self._field.stale.discard(node)
+
+    def tables(self, node: int, cpu: int) -> tuple[Ints, Ints]:
+        """Return what idle GPUs of a node cost, and what untouched ones save, with some CPU free."""
+        step = bisect_right(self._steps, cpu) - 1
+        return self.gradient.wasted[self._models[node], step], self.gradient.useful[self._models[node], step]
+
+    @staticmethod
+    def amount(tables: tuple[Ints, Ints], partial: list[int], untouched: int) -> int:
+        """Return the amount of a node with some GPUs `partial` and others `untouched`."""
+        wasted, useful = tables
+        return untouched * int(wasted[MILLI]) + sum(int(wasted[left]) for left in partial) - int(useful[untouched])
+
+
+def form_of(field: Field, shape: Shape) -> Hashable:
+    """Return what decides a shape's ranks; shapes with equal forms share an outlook."""
+    asked = shape.request
+    amounts = (asked.cpu, asked.memory, asked.gpus, asked.share, tuple(sorted(asked.resources.items())))
+    return amounts, field.hosts_key(shape), field.gates.keys(shape)
 
 
 class Outlook:
-    """The nodes that may host a shape, each with the score of its best place (lower is better).
+    """The rank of the best place for a form on every node, lower is better, `NOWHERE` where it does not fit.
 
-    Ties go to the shared GPU with least left, then to the first node.
+    Ranks compare first the step of the gradient, then what would be left of a shared GPU; ties go to the first node.
     """
 
-    def __init__(self, field: Field, gradient: Gradient, shape: Shape) -> None:
+    def __init__(self, field: Field, spoilage: Spoilage, shape: Shape) -> None:
         self._field = field
-        self._gradient = gradient
+        self._spoilage = spoilage
         self._shape = shape
-        self._nodes = np.flatnonzero(field.hosts[shape.index])
-        self._local = np.full(len(field.problem.nodes), -1, dtype=np.int64)
-        self._local[self._nodes] = np.arange(len(self._nodes))
-        self._score = np.full(len(self._nodes), np.inf)
-        self._left = np.zeros(len(self._nodes), dtype=np.int64)
-        self._gpu = np.full(len(self._nodes), -1, dtype=np.int64)
-        self._closed = np.zeros(len(self._nodes), dtype=bool)
-        self._spent = False
-        self._opened = field.opened(shape.index)
-        self._seen = len(field.touched)
-        self._rescore(np.arange(len(self._nodes)))
+        self._hosts = field.hosts(shape)
+        self._keys = field.gates.keys(shape)
+        self._gpu = np.zeros(len(self._hosts) if shape.request.share else 0, dtype=np.int16)
+        self._seen = -1
+        self.ranks: Ranks = np.full(len(self._hosts), NOWHERE, dtype=np.int32)
 
-    def best(self, accepted: Bools | None) -> tuple[int, tuple[int, ...]] | None:
-        """Return node and GPUs where a replica spoils least and no hard rule bars it, None if there are none.
+    def refresh(self) -> None:
+        """Rank the nodes again that changed since the last time."""
+        rows = np.flatnonzero(self._hosts & (self._field.touched > self._seen))
+        self._seen = self._field.turn
+        if len(rows):
+            self.ranks[rows] = NOWHERE
+            rows = rows[self._field.fits_host(self._shape, rows)]
+            (self._rank_share if self._shape.request.share else self._rank_whole)(rows)
 
-        `accepted` limits the nodes, by index. Nodes that rules block are remembered, and so is that there was no
-        place at all: capacity only shrinks, until something is undone or a rule opens places again.
-        """
-        index = self._shape.index
-        if self._field.barred(index):
-            return None
-        if (opened := self._field.opened(index)) != self._opened:
-            self._opened = opened
-            self.reopen()
-        if self._spent:
-            return None
-        self._refresh()
-        score = np.where(self._closed, np.inf, self._score) if self._field.guards else self._score
-        if accepted is not None:
-            score = np.where(accepted[self._nodes], score, np.inf)
-        for position in self._ranked(score):
-            gpus = self._open_gpus(position)
-            if gpus is not None:
-                return int(self._nodes[position]), gpus
-            self._closed[position] = True
-        self._spent = accepted is None
-        return None
-
-    def reopen(self) -> None:
-        """Forget which places were blocked: something was undone."""
-        self._closed[:] = False
-        self._spent = False
-
-    def _ranked(self, score: Floats) -> Iterator[int]:
-        """Yield positions by score; the whole order is worked out only where the first one will not do."""
-        if not len(score) or np.isinf(least := score.min()):
-            return
-        ties = np.flatnonzero(score == least)
-        yield int(ties[np.argmin(self._left[ties])])
-        for position in np.lexsort((self._left, score))[1:]:
-            if np.isinf(score[position]):
-                return
-            yield int(position)
-
-    def _open_gpus(self, position: int) -> tuple[int, ...] | None:
-        """Return the best GPUs of a node that no hard rule bars, None where it bars all."""
-        node, index = int(self._nodes[position]), self._shape.index
-        if not self._shape.request.share:
-            return None if self._field.blocked(node, index, None) else self._whole(node)
-        best = int(self._gpu[position])
-        if not self._field.blocked(node, index, best):
-            return (best,)
-        if self._field.by_gpu:
-            _, gpus, score, left = self._share_scores(np.array([node]))
-            for other in gpus[np.lexsort((gpus, left, score))]:
-                if not self._field.blocked(node, index, int(other)):
-                    return (int(other),)
-        return None
-
-    def _whole(self, node: int) -> tuple[int, ...]:
-        free = np.flatnonzero(self._field.gpus[node] == MILLI)[: self._shape.request.gpus]
-        return tuple(int(gpu) for gpu in free)
-
-    def _refresh(self) -> None:
-        changed = self._field.touched[self._seen :]
-        self._seen = len(self._field.touched)
-        if changed:
-            rows = self._local[np.unique(np.array(changed, dtype=np.int64))]
-            self._rescore(rows[rows >= 0])
-
-    def _rescore(self, rows: Ints) -> None:
-        nodes = self._nodes[rows]
-        self._score[rows] = np.inf
-        fits = self._field.fits_host(self._shape, nodes)
-        rows, nodes = rows[fits], nodes[fits]
-        if self._shape.request.share:
-            self._rescore_share(rows, nodes)
-        else:
-            self._rescore_whole(rows, nodes)
-
-    def _rescore_whole(self, rows: Ints, nodes: Ints) -> None:
+    def _rank_whole(self, nodes: Ints) -> None:
+        field, gradient = self._field, self._spoilage.gradient
         wanted = self._shape.request.gpus
-        after = self._field.gpus[nodes].copy()
-        if wanted:
-            untouched = after == MILLI
-            rank = np.cumsum(untouched, axis=1)
-            enough = untouched.sum(axis=1) >= wanted  # there may be no GPU column at all
-            after[untouched & (rank <= wanted)] = 0
-            rows, nodes, after = rows[enough], nodes[enough], after[enough]
-        self._score[rows] = self._increase(nodes, after)
+        nodes = nodes[field.untouched[nodes] >= wanted]
+        models, step = gradient.model_of[nodes], gradient.steps_of(field.cpu[nodes] - self._shape.request.cpu)
+        left = field.untouched[nodes] - wanted
+        after = left * gradient.wasted[models, step, MILLI] - gradient.useful[models, step, left]
+        partly = np.flatnonzero(field.partly[nodes])
+        if len(partly):
+            shared = field.gpus[nodes[partly]]
+            shared = np.where(shared == MILLI, 0, np.maximum(shared, 0))
+            after[partly] += gradient.wasted[models[partly, None], step[partly, None], shared].sum(axis=1)
+        self.ranks[nodes] = (after - self._spoilage.now(nodes)) // self._spoilage.unit * _STEP
 
-    def _rescore_share(self, rows: Ints, nodes: Ints) -> None:
-        which, gpus, score, left = self._share_scores(nodes)
-        order = np.lexsort((gpus, left, score, which))
-        _, first = np.unique(which[order], return_index=True)
-        best = order[first]
-        target = rows[which[best]]
-        self._score[target], self._left[target], self._gpu[target] = score[best], left[best], gpus[best]
+    def _rank_share(self, nodes: Ints) -> None:
+        field, gradient, milli = self._field, self._spoilage.gradient, self._shape.request.gpu_milli
+        free = field.gpus[nodes]
+        fits = (free >= milli) & (field.vram[nodes] >= field.share_memory(self._shape, nodes)[:, None])
+        allowed = field.gates.open_gpus(self._keys, nodes)
+        fits = fits if allowed is None else fits & allowed
+        some = fits.any(axis=1)
+        nodes, free, fits = nodes[some], np.maximum(free[some], 0), fits[some]
+        models, step = gradient.model_of[nodes], gradient.steps_of(field.cpu[nodes] - self._shape.request.cpu)
+        left = np.where(fits, free - milli, 0)
+        wasted = gradient.wasted[models[:, None], step[:, None], free]
+        changed = gradient.wasted[models[:, None], step[:, None], left] - wasted
+        untouched = field.untouched[nodes]
+        useful = gradient.useful[models, step, untouched]
+        broken = useful - gradient.useful[models, step, np.maximum(untouched - 1, 0)]
+        changed += np.where(free == MILLI, broken[:, None], 0)
+        base = wasted.sum(axis=1) - useful - self._spoilage.now(nodes)
+        ranks = (base[:, None] + changed) // self._spoilage.unit * _STEP + left
+        ranks = np.where(fits, ranks, NOWHERE)
+        best = ranks.argmin(axis=1) if len(nodes) else np.zeros(0, dtype=np.int64)
+        self._gpu[nodes], self.ranks[nodes] = best, ranks[np.arange(len(nodes)), best]
 
-    def _share_scores(self, nodes: Ints) -> tuple[Ints, Ints, Floats, Ints]:
-        """Return, for every GPU of some nodes that has room, its row, its index, its score and what would be left."""
-        milli = self._shape.request.gpu_milli
-        vram = self._field.share_memory(self._shape, nodes)
-        rows, gpus = np.nonzero((self._field.gpus[nodes] >= milli) & (self._field.vram[nodes] >= vram[:, None]))
-        after = self._field.gpus[nodes[rows]].copy()
-        after[np.arange(len(rows)), gpus] -= milli
-        return rows, gpus, self._increase(nodes[rows], after), after[np.arange(len(rows)), gpus]
+    def gpus(self, node: int, count: int = 1) -> tuple[int, ...]:
+        """Return the GPUs of a node that so many replicas would take; of shares there can only be one."""
+        if self._shape.request.share:
+            return (int(self._gpu[node]),)
+        wanted = count * self._shape.request.gpus
+        if not wanted:
+            return ()
+        free = [gpu for gpu, left in enumerate(self._field.gpus[node].tolist()) if left == MILLI]
+        return tuple(free[:wanted])
 
-    def _increase(self, nodes: Ints, after: Ints) -> Floats:
-        """Return, in buckets, by how much placements raise the fragmentation of their nodes."""
-        if not after.shape[1] or not len(nodes):
-            return np.zeros(len(nodes))
-        field, models = self._field, self._gradient.model_of[nodes]
-        before = self._gradient.amount(models, field.cpu[nodes], field.gpus[nodes])
-        then = self._gradient.amount(models, field.cpu[nodes] - self._shape.request.cpu, after)
-        return np.asarray(np.floor((then - before) / BUCKET))
+    def again(self, node: int) -> int:
+        """Rank one node again that this outlook's own replica changed, and return its rank."""
+        rank = NOWHERE
+        if self._shape.request.share:
+            if self._field.host_fits(self._shape, node):
+                found = self.places(node)
+                rank, self._gpu[node] = found[0] if found else (NOWHERE, 0)
+        else:
+            rank = self.row(node, 0)[1]
+        self.ranks[node] = rank
+        return rank
+
+    def row(self, node: int, most: int) -> tuple[int, int]:
+        """Return how many replicas without shares, one after the other, do not make a node worse, and its rank then.
+
+        There are at most `most` of them, and none where no more than that first rank is asked for.
+        """
+        request, spoilage = self._shape.request, self._spoilage
+        cpu, partial, untouched = self._state_of(node)
+        fit = self._copies(node, cpu, untouched)
+        amount = spoilage.amount(spoilage.tables(node, cpu), partial, untouched)
+        if not most:
+            spoilage.is_now(node, amount)
+        count, last = 0, NOWHERE
+        while count < fit:
+            cpu, untouched = cpu - request.cpu, untouched - request.gpus
+            after = spoilage.amount(spoilage.tables(node, cpu), partial, untouched)
+            rank = (after - amount) // spoilage.unit * _STEP
+            if count >= most or (count and rank > last):
+                return count, rank
+            count, last, amount = count + 1, rank, after
+        return count, NOWHERE
+
+    def _copies(self, node: int, cpu: int, untouched: int) -> int:
+        """Return how many replicas without shares fit on a node."""
+        request, field = self._shape.request, self._field
+        left = [(cpu, request.cpu), (int(field.memory[node]), request.memory), (untouched, request.gpus)]
+        left += [(int(field.resources[name][node]), amount) for name, amount in request.resources.items()]
+        return min([free // asked for free, asked in left if asked], default=NOWHERE)
+
+    def _state_of(self, node: int) -> tuple[int, list[int], int]:
+        """Return the free CPU of a node, what is left of its shared GPUs, and its untouched GPUs."""
+        field = self._field
+        row = [left for left in field.gpus[node].tolist() if 0 < left < MILLI] if field.partly[node] else []
+        return int(field.cpu[node]), row, int(field.untouched[node])
+
+    def places(self, node: int) -> list[tuple[int, int]]:
+        """Return the GPUs of a node that take a share, best first, each after its rank."""
+        field, milli = self._field, self._shape.request.gpu_milli
+        cpu, partial, untouched = self._state_of(node)
+        before = self._spoilage.amount(self._spoilage.tables(node, cpu), partial, untouched)
+        self._spoilage.is_now(node, before)
+        tables = wasted, useful = self._spoilage.tables(node, cpu - self._shape.request.cpu)
+        base = self._spoilage.amount(tables, partial, untouched) - before
+        broken = int(useful[untouched]) - int(useful[untouched - 1]) if untouched else 0
+        memory = share_memory(self._shape.request, int(field.card[node]))
+        allowed = field.gates.open_gpus(self._keys, node)
+        found = []
+        for gpu, (free, vram) in enumerate(zip(field.gpus[node].tolist(), field.vram[node].tolist(), strict=True)):
+            if free >= milli and vram >= memory and (allowed is None or allowed[gpu]):
+                change = int(wasted[free - milli]) - int(wasted[free]) + (broken if free == MILLI else 0)
+                found.append(((base + change) // self._spoilage.unit * _STEP + free - milli, gpu))
+        return sorted(found)
