@@ -1,5 +1,5 @@
 """Runs the command line as `python -m dovetail_cli`."""
 
-from dovetail_cli.main import main
+from dovetail_cli.entry import main
 
 main()

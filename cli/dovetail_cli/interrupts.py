@@ -52,6 +52,19 @@ def _leave() -> None:
     os._exit(ExitCode.INTERRUPTED)
 
 
+@contextmanager
+def held() -> Iterator[None]:
+    """Let Ctrl-C wait until the block is done."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def in_background(work: Callable[[], T], tick: Callable[[], None]) -> T:
     """Return what `work` returns, calling `tick` about ten times a second meanwhile.
 

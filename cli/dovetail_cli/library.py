@@ -100,6 +100,6 @@ def verify(spec: Spec, plan: Plan, certificate: Certificate | None = None) -> Ve
 
 def _unavailable(error: ImportError) -> CommandError:
     name = error.name or "a solver"
-    return CommandError(
-        Finding.UNAVAILABLE, f"{name} cannot be loaded: {error}", "reinstall dovetail with its solvers"
-    )
+    said = " ".join(str(error).split())[:200]
+    hint = "reinstall dovetail with its solvers"
+    return CommandError(Finding.UNAVAILABLE, f"{name} cannot be loaded: {said}", hint)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -106,7 +108,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Refused as error:
         return _refused(error)
     except (KeyboardInterrupt, typer.Abort):
-        streams.say("dovetail: interrupted; nothing was written")
+        streams.say("dovetail: interrupted")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return ExitCode.DONE
@@ -150,4 +152,12 @@ def _internal(error: Exception) -> int:
 def main() -> None:
     """Run the command line of this process and end it with the exit code."""
     streams.prepare()
-    sys.exit(run())
+    try:
+        with suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        code = run()
+        with suppress(ValueError):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and done
+    except KeyboardInterrupt:  # just before or after
+        code = ExitCode.INTERRUPTED
+    sys.exit(code)

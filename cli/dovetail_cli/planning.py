@@ -185,7 +185,8 @@ def _write(task: Task, result: Result, timeline: Timeline) -> None:
         texts[task.out] = write(plan)
         log = {"version": __version__, "plan": plan.name, "inputs": plan.inputs, **timeline.to_document()}
         texts[files.run_file(task.out)] = json.dumps(log, indent=2) + "\n"
-    files.write_all(texts)
+    with interrupts.held():
+        files.write_all(texts)
 
 
 def _tell(result: Result, task: Task) -> None:

@@ -108,9 +108,7 @@ class Here:
         """Nothing was started."""
 
     def certified(self, spec: Spec, plan: Plan, seconds: float | None, reporter: Reporter, stop: Stop) -> Plan:
-        from dovetail.engine.certify import with_certificate
-
-        return with_certificate(context_of(spec), plan, seconds=seconds, stop=stop)
+        return plan  # what the stand-in claims, nobody has shown
 
 
 def _greedy(context: Context) -> Places:

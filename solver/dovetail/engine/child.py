@@ -18,7 +18,15 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn, Protocol
 
-from dovetail.engine.processes import dumps, ignore_interrupts, lead_group, limit_memory, loads, prefer_as_victim
+from dovetail.engine.processes import (
+    dumps,
+    ignore_interrupts,
+    lead_group,
+    limit_memory,
+    loads,
+    prefer_as_victim,
+    short_of_memory,
+)
 from dovetail.placement import Places
 from dovetail.plan import Plan
 from dovetail.plan.model import TierResult
@@ -178,6 +186,8 @@ def _serve(connection: Connection, given: Call | bytes, memory: int | None) -> N
             desk.send("value", call.run(desk))
             call = desk.next_call()
     except BaseException as error:
+        if short_of_memory():
+            error = MemoryError(str(error))  # which has many names: no thread, no library, no file
         # What this process holds is worth nothing any more: the parent has the best plan.
         error.add_note("".join(traceback.format_exception(error)))
         with suppress(BaseException):

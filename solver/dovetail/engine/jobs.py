@@ -141,9 +141,13 @@ class Jobs:
     def warm_up(self) -> None:
         """Let the processes import the solver while this one is busy with something else."""
         self.start()
-        if self._executor is not None:
+        if self._executor is None:
+            return
+        try:
             for _ in range(self.processes):
                 self._executor.submit(_import_solver)
+        except (OSError, BrokenExecutor) as error:
+            self._lost(error)
 
     def solve(self, jobs: Iterable[SolveJob], stop: Stop, deadline: float | None = None) -> list[JobAnswer | None]:
         """Return an answer per job, in order: None where it was lost or came too late, fewer where none was taken.

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 _SHARE = 0.8  # of the machine's memory, where no limit is given
+_THREAD = 2**24  # bytes that must be left: a thread, the least that solvers ask for in one piece, takes half of it
 _SETTLING = 0.05  # seconds in which a thread that has just ended leaves the process table
 
 
@@ -55,6 +56,19 @@ def limit_memory(limit: int | None) -> int | None:
         wanted = min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
     return wanted
+
+
+def short_of_memory() -> bool:
+    """Tell whether this process has taken about all that it may: what goes wrong then goes wrong for that."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        taken = next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmData"))
+    except (ImportError, OSError, StopIteration):
+        return False
+    return limit != resource.RLIM_INFINITY and taken > limit - _THREAD
 
 
 def default_memory() -> int | None:
