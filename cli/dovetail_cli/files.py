@@ -78,3 +78,13 @@ def certificate_file(plan: str) -> str:
     folder, slash, name = plan.rpartition("/")
     revision, colon, name = name.rpartition(":") if not slash else ("", "", name)
     return f"{folder}{slash}{revision}{colon}{PurePath(name).stem}.cert.json"
+
+
+def remove_certificate(file: str) -> None:
+    """Remove the certificate of a plan that was replaced by one without; anything else of that name stays."""
+    path = Path(file)
+    with suppress(OSError, UnicodeDecodeError):
+        with path.open(encoding="utf-8") as stream:
+            ours = '"kind":"Certificate"' in stream.readline(1000)
+        if ours:
+            path.unlink()

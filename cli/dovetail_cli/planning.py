@@ -38,7 +38,8 @@ class Task:
     gaps : the largest gaps that the run accepts.
     second_opinion : ask an independent engine as well.
     out : the file that the plan goes to, None for none.
-    certificate : the file that its certificate goes to, None for none; then none is made.
+    certificate : the file that its certificate goes to; None for one beside `out`, and none is made where there is
+        neither.
     """
 
     project: Project
@@ -48,6 +49,12 @@ class Task:
     second_opinion: bool = False
     out: str | None = None
     certificate: str | None = None
+
+    def certificate_of(self, plan: Plan) -> str | None:
+        """Return where a plan's certificate goes; that there is no plan is written only where it is told to."""
+        if self.certificate is not None or self.out is None or plan.outcome.status in _WITHOUT_PLAN:
+            return self.certificate
+        return files.certificate_file(self.out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +135,7 @@ class _Asked:
 
     def _certified(self, plan: Plan, began: float) -> Plan:
         """Return the plan with its certificate, made in the time that is left; without any where none is kept."""
-        if self.task.certificate is None:
+        if self.task.certificate_of(plan) is None:
             return library.without_certificate(plan)
         if plan.outcome.status in _WITHOUT_PLAN or self.stop:
             return plan
@@ -179,14 +186,17 @@ def _write(task: Task, result: Result, timeline: Timeline) -> None:
     timeline.finish()
     plan = result.plan
     texts: dict[str, str] = {}
-    if task.certificate is not None and plan.evidence is not None:
-        texts[task.certificate] = plan.evidence
+    certificate = task.certificate_of(plan)
+    if certificate is not None and plan.evidence is not None:
+        texts[certificate] = plan.evidence
     if task.out is not None and result.verification is not None:
         texts[task.out] = write(plan)
         log = {"version": __version__, "plan": plan.name, "inputs": plan.inputs, **timeline.to_document()}
         texts[files.run_file(task.out)] = json.dumps(log, indent=2) + "\n"
     with interrupts.held():
         files.write_all(texts)
+        if certificate is not None and task.out is not None and certificate not in texts:
+            files.remove_certificate(certificate)
 
 
 def _tell(result: Result, task: Task) -> None:

@@ -84,7 +84,7 @@ def test_stdout_holds_the_document_and_stderr_the_rest(dovetail: Shell, project:
 def test_times_stand_beside_the_plan(dovetail: Shell, project: Path, engine: Engine) -> None:
     dovetail("plan", "--out", "plan.yaml")
     log = json.loads((project / "plan.run.json").read_text(encoding="utf-8"))
-    assert [phase["name"] for phase in log["phases"]] == ["load", "construct", "verify"]
+    assert [phase["name"] for phase in log["phases"]] == ["load", "construct", "certify", "verify"]
     assert log["inputs"] == read((project / "plan.yaml").read_text(encoding="utf-8"), "plan.yaml").inputs
 
 

@@ -12,6 +12,7 @@ from tests.support.specs import make_spec, node, place, policy, workload
 from dovetail.engine import ladder, solve
 from dovetail.engine.lns import Neighbourhoods
 from dovetail.engine.second_opinion import second_opinion
+from dovetail.plan import Outcome
 from dovetail.problem import Problem
 from dovetail.progress import Limits
 from dovetail.rules import context_of
@@ -61,14 +62,16 @@ def test_pyomo_and_highs_prove_the_same_optimum() -> None:
             assert dict(opinion.tiers) == case.optimum.by_name, f"seed {case.seed}"
 
 
-def test_infeasible_is_said_only_where_two_engines_prove_it() -> None:
+def test_infeasible_is_said_on_a_certificate() -> None:
     spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], [policy("all", Admission())])
     assert brute(spec) is None
-    assert solve(spec).outcome.status == "infeasible"
+    assert solve(spec).outcome == Outcome("infeasible", proof="certificate")
 
 
-def test_infeasible_is_unknown_where_the_second_engine_does_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_certificate_infeasible_is_said_only_where_two_engines_prove_it(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], [policy("all", Admission())])
+    monkeypatch.setattr("dovetail.engine.certify.refutation", lambda *_, **__: None)
+    assert solve(spec).outcome == Outcome("infeasible", proof="two-engines")
     monkeypatch.setattr("dovetail.engine.second_opinion.confirm_infeasible", lambda *_, **__: None)
     plan = solve(spec)
     assert plan.outcome.status == "unknown"

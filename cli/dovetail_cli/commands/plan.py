@@ -103,12 +103,11 @@ def run(
     except Refused as refused:
         return refusals.tell(refused, shown)
     project.tell_warnings(found)
-    kept = certificate or (None if out is None else files.certificate_file(out))
     hint = before.placements if before else None
     if write_model is not None:
         timeline.phase("write model")
         models.write(found.spec, write_model)
-    task = planning.Task(found, limits, hint, accepted, second_opinion, out, kept)
+    task = planning.Task(found, limits, hint, accepted, second_opinion, out, certificate)
     result = planning.run(task, timeline)
     review = _review(result.plan, before, base or "", found, detail=detail)
     streams.publish(lambda name, screen: formats.of_plan(review, name, screen), shown, wanted)
