@@ -94,7 +94,7 @@ def test_a_certificate_of_another_plan_is_told(dovetail: Shell, planned: Path) -
     changed = text(planned, "plan.cert.json").replace('"bound":', '"bound":1', 1)
     (planned / "plan.cert.json").write_text(changed, encoding="utf-8")
     assert dovetail("verify", "plan.yaml", "-o", "github") == 4
-    assert "certificate is another one than the plan names" in dovetail.out.replace("%3A", ":").replace("::", " ")
+    assert "::error title=DT3708 certificate::certificate: is another one than the plan names" in dovetail.out
 
 
 @pytest.mark.parametrize("content", ["", "{", "[" * 5000, '{"kind": "Plan"}', "\x00", "9" * 10_000])

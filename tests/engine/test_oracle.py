@@ -68,7 +68,7 @@ def test_infeasible_is_said_on_a_certificate() -> None:
     assert solve(spec).outcome == Outcome("infeasible", proof="certificate")
 
 
-def test_without_a_certificate_infeasible_is_said_only_where_two_engines_prove_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_certificate_two_engines_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], [policy("all", Admission())])
     monkeypatch.setattr("dovetail.engine.certify.refutation", lambda *_, **__: None)
     assert solve(spec).outcome == Outcome("infeasible", proof="two-engines")

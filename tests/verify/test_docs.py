@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dovetail.faults import CODES
 from dovetail.plan.plain import SUMMARY
-from dovetail.verify import DIGEST, TABLE
+from dovetail.verify import CERTIFICATE, DIGEST, TABLE
 
 
 def test_every_check_has_its_row_in_order(root: Path) -> None:
@@ -15,7 +15,7 @@ def test_every_check_has_its_row_in_order(root: Path) -> None:
     rows = re.findall(r"^\| `([a-z-]+)`(, basic)? \| `(DT\d{4})` \|", text, re.M)
     assert rows == [
         (check.name, ", basic" if check.basic and check is not DIGEST else "", check.code)
-        for check in (DIGEST, *TABLE)
+        for check in (DIGEST, *TABLE, CERTIFICATE)
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.verify.mutators import MUTATIONS, Mutation, base
 
 from dovetail.faults import CODES
-from dovetail.verify import DIGEST, TABLE, lines, verify
+from dovetail.verify import CERTIFICATE, DIGEST, TABLE, lines, verify
 
 
 def test_the_plan_that_is_mutated_is_valid() -> None:
@@ -29,7 +29,7 @@ def test_every_check_has_a_mutation() -> None:
 
 
 def test_names_and_codes_of_checks_are_unique_and_known() -> None:
-    checks = (DIGEST, *TABLE)
+    checks = (DIGEST, *TABLE, CERTIFICATE)
     assert len({check.name for check in checks}) == len({check.code for check in checks}) == len(checks)
     assert {check.code for check in checks} <= set(CODES)
     assert {code for code in CODES if code.startswith("DT3")} == {check.code for check in checks}

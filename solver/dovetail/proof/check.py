@@ -12,11 +12,10 @@ from dovetail.proof.models import MODELS, Earlier, Models
 from dovetail.proof.tree import Unproved, check_tree
 from dovetail.rules import context_of
 from dovetail.spec import Spec
-from dovetail.verify import STATE, CheckResult, Finding, Verification
+from dovetail.verify import CERTIFICATE, STATE, CheckResult, Finding, Verification
 from dovetail.verify.model import SAME_DOCUMENTS
 
-NAME = "certificate"
-CODE = "DT3708"
+NAME, CODE = CERTIFICATE.name, CERTIFICATE.code
 
 
 def with_certificate(

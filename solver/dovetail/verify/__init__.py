@@ -18,9 +18,10 @@ from dovetail.verify.model import (
     lines,
     to_document,
 )
-from dovetail.verify.table import DIGEST, TABLE, Check
+from dovetail.verify.table import CERTIFICATE, DIGEST, TABLE, Check
 
 __all__ = [
+    "CERTIFICATE",
     "DIGEST",
     "STATE",
     "TABLE",

@@ -27,6 +27,9 @@ class Check(NamedTuple):
 DIGEST = Check("digest", "DT3001", lambda case: iter(()), basic=True)
 """Run apart: a plan that was made for other documents is stale, and nothing else is asked of it."""
 
+CERTIFICATE = Check("certificate", "DT3708", lambda case: iter(()))
+"""Run by `dovetail.proof` and added to the others where a plan claims a certificate: it needs the engine's rows."""
+
 TABLE: tuple[Check, ...] = (
     Check("outcome", "DT3002", claims.outcome, basic=True),
     Check("replicas-exist", "DT3101", rows.replicas_exist, basic=True),
