@@ -1,89 +1,76 @@
-"""The page of measurements, in Markdown."""
+"""The page of measurements, in Markdown: put together from the raw figures of every runner in build/bench/."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from benchmarks.trace import Measured, Row
+from benchmarks import fleets_page, trace_page
+from benchmarks.trace_page import Measured, Row
 
+SCRATCH = Path(__file__).resolve().parent.parent / "build" / "bench"
+PAGE = "benchmarks.md"
+TRACE_RAW, FLEETS_RAW, HARDNESS_RAW = "trace.json", "fleets.json", "hardness.json"
 PACKAGES = ("dovetail", "ortools", "highspy", "numpy")
 BUSY = 0.3  # load at the start, in processors, above which times are not those of a quiet machine
-
-# Figures for the same lists from another implementation: best fit and FGD online, and the bound from GPU patterns.
-REFERENCE = {
-    "default": (5773.4, 5910.3, 6020.1),
-    "cpu100": (5794.4, 5903.1, 6017.7),
-    "gpushare40": (5679.2, 5843.1, 5940.6),
-    "gpuspec10": (5805.8, 5874.6, 6017.1),
-    "multigpu20": (5799.2, 5925.0, 6047.2),
-}
 
 INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench` (`python -m benchmarks.trace`), which measures everything on this page in one run.
-
-## The Alibaba GPU trace 2023
-
-1,213 nodes with 6,212 GPUs of seven models; pods arrive in a seeded order, drawn with replacement after the trace is
-exhausted; nothing departs; what does not fit is dropped. Each list holds the pods that had arrived when their demand
-reached 100 % of the GPUs. A pod asks for CPU, memory, and no GPU, thousandths of one, or whole ones, sometimes of
-certain models only. The question is how much of the GPUs is allocated.
-
-**What is compared.** An offline plan may re-place everything and choose what to drop, so compare it with "re-plan at
-this point", not with an online policy's rules: best fit and FGD decide pod by pod, in order of arrival, and never
-take anything back. First fit decreasing is offline, like a plan.
-"""
-
-EXPLANATION = """\
-- **bound**: no plan allocates more GPUs. It rests on GPU patterns and on the totals of each kind of node, so it
-  forgets node borders; a part of the gap may be the bound's. **Gap** is that to the least bound of the table.
-- **CPU-only**: pods without GPU that run, of those that arrived. In a plan they come after GPUs (`admitted-cpu`).
-- **time** is that of the whole command, from documents to the verified plan on disk; for baselines that of placing.
-  dovetail's limits are given in its row: so many seconds, and as many units of deterministic work (`--time-limit 60s
-  --work 60`), whichever is reached first; `ended by` names it.
-- Every plan passes `dovetail verify`, and every baseline's placement a check of CPU, memory, GPUs and models.
-"""
-
-BASELINES = """\
-## The baselines
-
-Written from their definitions in `benchmarks/baselines.py`; the docstrings there are exact. All of them break ties by
-the order of the nodes in the file, then by GPU index.
-
-- **first fit decreasing**: pods by GPUs in all, then CPU, then memory, largest first; first node, first GPU.
-- **best fit**: least 0.5 CPU / 128 cores + 0.5 GPU / 8 left on the node; the fullest GPU that still holds a share.
-- **FGD** (fragmentation gradient descent, USENIX ATC 2023): the least growth of fragmentation, in whole points of
-  100 x sigmoid(fall in GPUs), which is a tolerance of 0.04 GPU and more. Ties to the first node are part of it: with
-  random ties it is worse than best fit. Popular classes are those of the arrived pods, until they cover 95 %.
-
-Beside reference figures for the same lists, from another implementation:
-
-{reference}
-
-They differ by up to {most:.1f} %. The definitions leave ties open (best fit's score in floating point alone moves it
-by 5 GPUs on the default list), and the reference takes the popular classes of FGD from the whole trace that a list
-was drawn from.
+Written by `make bench`: it measures everything on this page (`python -m benchmarks.trace`, `benchmarks.fleets`,
+`benchmarks.hardness`) and keeps the raw figures in `build/bench/`, from which any of the three writes the page anew.
 """
 
 
-def page(found: Sequence[Measured], load: float, plot: str) -> str:
-    """Return the whole page; `load` is that of the machine at the start."""
-    parts = [INTRODUCTION, _machine(load)]
-    for each in found:
-        parts.append("\n".join(_list(each)))
-    parts += [
-        EXPLANATION,
-        f"![Gap to the proved bound against time, one panel per list]({plot})\n\n"
-        "Gap against time of the longest run; dashed are the baselines. Both axes are logarithmic.\n",
-        BASELINES.format(reference="\n".join(_reference(found)), most=_most(found)),
-    ]
-    return "\n".join(parts)
+def write_page(out: Path) -> None:
+    """Write page and plots from all raw figures that there are."""
+    texts = dict(_plots())
+    texts[PAGE] = "\n".join(_parts())
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (out / name).write_text(text, encoding="utf-8")
+    print(f"wrote {', '.join(sorted(texts))} to {out}")
+
+
+def _parts() -> Iterator[str]:
+    trace, fleets, hardness = _raw(TRACE_RAW), _raw(FLEETS_RAW), _raw(HARDNESS_RAW)
+    yield INTRODUCTION
+    yield _machine(max((raw["load"] for raw in (trace, fleets) if raw), default=0.0))
+    if trace:
+        yield from trace_page.section(_lists(trace))
+    if fleets:
+        yield from fleets_page.section(fleets["fleets"])
+    if hardness:
+        yield fleets_page.hardness(hardness)
+    if trace:
+        yield trace_page.baselines(_lists(trace))
+
+
+def _plots() -> Iterator[tuple[str, str]]:
+    if trace := _raw(TRACE_RAW):
+        yield trace_page.GAP_PLOT, trace_page.plot(_lists(trace))
+    if fleets := _raw(FLEETS_RAW):
+        yield from fleets_page.plots(fleets["fleets"]).items()
+
+
+def _raw(name: str) -> Any:
+    file = SCRATCH / name
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
+def _lists(raw: Any) -> list[Measured]:
+    return [Measured(**{**each, "rows": [Row(**row) for row in each["rows"]]}) for each in raw["lists"]]
+
+
+def store(name: str, raw: Any) -> None:
+    """Keep raw figures for the page."""
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    (SCRATCH / name).write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
 
 
 def _machine(load: float) -> str:
@@ -99,50 +86,3 @@ def _machine(load: float) -> str:
             f"\n**The machine was busy (load {load:.1f} at the start): times and what they allow are not typical.**\n"
         )
     return text
-
-
-def _list(each: Measured) -> Iterator[str]:
-    yield f"### {each.arrived}\n"
-    yield f"{each.pods:,} pods that ask for {each.demand / 1000:,.1f} GPUs in all; {each.cpu_only:,} ask for none.\n"
-    yield "| planner | GPUs allocated | CPU-only | bound | gap | time | ended by | memory | verify |"
-    yield "|---|--:|--:|--:|--:|--:|---|--:|--:|"
-    for row in each.rows:
-        yield f"| {' | '.join(_cells(each, row))} |"
-    yield ""
-
-
-def _cells(each: Measured, row: Row) -> Iterator[str]:
-    yield row.planner
-    yield f"{row.milli / 1000:,.1f}"
-    yield f"{row.cpu_only:,}/{each.cpu_only:,}"
-    yield f"{row.bound / 1000:,.1f}" if row.bound is not None else ""
-    yield f"{100 * (each.bound - row.milli) / each.bound:.2f} %"
-    yield f"{row.seconds:,.1f} s"
-    yield row.stopped_by or ""
-    yield f"{row.peak / 2**20:,.0f} MiB" if row.peak is not None else ""
-    yield f"{row.verify_seconds:.1f} s" if row.verify_seconds is not None else ""
-
-
-def _reference(found: Sequence[Measured]) -> Iterator[str]:
-    yield "| list | best fit here | reference | FGD here | reference | bound here | reference |"
-    yield "|---|--:|--:|--:|--:|--:|--:|"
-    for each in found:
-        best_fit, fgd, bound = REFERENCE[each.arrived]
-        mine = _of(each, "best fit"), _of(each, "FGD")
-        yield (
-            f"| {each.arrived} | {mine[0]:,.1f} | {best_fit:,.1f} | {mine[1]:,.1f} | {fgd:,.1f} "
-            f"| {each.bound / 1000:,.1f} | {bound:,.1f} |"
-        )
-
-
-def _most(found: Sequence[Measured]) -> float:
-    """Return the largest difference between a baseline here and its reference, in per cent."""
-    return max(
-        100 * abs(_of(each, name) - REFERENCE[each.arrived][position]) / REFERENCE[each.arrived][position]
-        for each in found
-        for position, name in enumerate(("best fit", "FGD"))
-    )
-
-
-def _of(each: Measured, name: str) -> float:
-    return next(row.milli for row in each.rows if row.planner.startswith(name)) / 1000

@@ -93,6 +93,64 @@ def _curve(panel: Panel, axes: Axes) -> list[str]:
     return [f'<path d="{path}" fill="none" stroke="{LINE}" stroke-width="2"/>', label]
 
 
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Seconds over a number of GPUs."""
+
+    name: str
+    points: Points
+
+
+COLOURS = (
+    "#0969da",
+    "#cf222e",
+    "#1a7f37",
+    "#9a6700",
+    "#8250df",
+    "#57606a",
+    "#bf3989",
+    "#0550ae",
+    "#bc4c00",
+    "#24292f",
+)
+WIDE, TALL = 640, 360
+
+
+def curves(found: Sequence[Curve]) -> str:
+    """Return seconds against GPUs, both axes logarithmic, with a name at the end of each curve."""
+    sizes = [gpus for curve in found for gpus, _ in curve.points] or [1000.0]
+    low, high = min(sizes) / 1.5, max(sizes) * 1.5
+    least, most = 0.01, max([10.0, *(seconds for curve in found for _, seconds in curve.points)]) * 1.5
+
+    def x(value: float) -> float:
+        return LEFT + _share(value, low, high) * (WIDE - LEFT - RIGHT)
+
+    def y(value: float) -> float:
+        return TOP + (1 - _share(_within(value, (least, most)), least, most)) * (TALL - TOP - BOTTOM)
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {TALL}" width="{WIDE}" height="{TALL}" '
+        'role="img" aria-label="Seconds of each phase against the number of GPUs">',
+        f"<style>{STYLE}</style>",
+        f'<rect width="{WIDE}" height="{TALL}" fill="#ffffff"/>',
+    ]
+    for value in _decades((least, most)):
+        lines.append(_line(LEFT, y(value), WIDE - RIGHT, y(value), FAINT))
+        lines.append(_text(LEFT - 4, y(value) + 4, f"{value:g} s", "s", "end"))
+    for size in sorted(set(sizes)):
+        lines.append(_line(x(size), TOP, x(size), TALL - BOTTOM, FAINT))
+        lines.append(_text(x(size), TALL - BOTTOM + 14, f"{size:,.0f}", "s", "middle"))
+    below = 0.0
+    for number, curve in enumerate(sorted(found, key=lambda each: -each.points[-1][1])):
+        colour = COLOURS[number % len(COLOURS)]
+        path = "L".join(f"{x(gpus):.1f} {y(seconds):.1f}" for gpus, seconds in curve.points)
+        lines.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        below = max(below + 11, y(curve.points[-1][1]) + 3)  # names one under the other
+        name = _text(x(curve.points[-1][0]) + 6, below, curve.name, "s")
+        lines.append(name.replace("<text ", f'<text style="fill:{colour}" '))
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
 def _share(value: float, low: float, high: float) -> float:
     return (log10(value) - log10(low)) / (log10(high) - log10(low))
 

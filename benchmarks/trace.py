@@ -16,57 +16,24 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks import baselines
 from benchmarks.measure import dovetail
-from benchmarks.page import page
-from benchmarks.plot import Panel, svg
+from benchmarks.page import SCRATCH, TRACE_RAW, store, write_page
+from benchmarks.trace_page import Measured, Row
 
 from dovetail.plan import read
 
 ROOT = Path(__file__).resolve().parent.parent
-SCRATCH = ROOT / "build" / "bench"
-PAGE, PLOT = "benchmarks.md", "benchmarks-gap.svg"
 ARRIVED = ("default", "cpu100", "gpushare40", "gpuspec10", "multigpu20")
 BASELINES: dict[str, Callable[[Sequence[baselines.Node], Sequence[baselines.Pod]], baselines.Fleet]] = {
     "first fit decreasing, offline": baselines.first_fit_decreasing,
     "best fit, online": baselines.best_fit,
     "FGD, online": baselines.fgd,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One planner on one list; GPUs in milli-GPU, memory in bytes. `history` pairs seconds with value and bound."""
-
-    planner: str
-    milli: int
-    cpu_only: int
-    seconds: float
-    bound: int | None = None
-    stopped_by: str | None = None
-    peak: int | None = None
-    verify_seconds: float | None = None
-    history: list[tuple[float, int, int]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """All planners on one list of arrived pods."""
-
-    arrived: str
-    pods: int
-    cpu_only: int
-    demand: int
-    rows: list[Row]
-
-    @property
-    def bound(self) -> int:
-        """The least bound that any run proved."""
-        return min(row.bound for row in self.rows if row.bound is not None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,13 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 64
     load = os.getloadavg()[0]
     found = [measure(given.data, arrived, given.seconds) for arrived in given.arrived]
-    given.out.mkdir(parents=True, exist_ok=True)
-    SCRATCH.mkdir(parents=True, exist_ok=True)
-    raw = json.dumps([asdict(each) for each in found], indent=1)
-    (SCRATCH / "results.json").write_text(raw + "\n", encoding="utf-8")
-    (given.out / PLOT).write_text(plot(found), encoding="utf-8")
-    (given.out / PAGE).write_text(page(found, load, PLOT), encoding="utf-8")
-    print(f"wrote {given.out / PAGE} and {PLOT}")
+    store(TRACE_RAW, {"load": load, "lists": [asdict(each) for each in found]})
+    write_page(given.out)
     return 0
 
 
@@ -155,23 +117,6 @@ def _plan(scratch: Path, seconds: int) -> Row:
 def _tell(arrived: str, row: Row) -> Row:
     print(f"{arrived}: {row.planner}: {row.milli / 1000:,.1f} GPUs in {row.seconds:,.1f} s", file=sys.stderr)
     return row
-
-
-def plot(found: Sequence[Measured]) -> str:
-    """Plot the gap of the longest run of each list against time, with the baselines as levels."""
-    panels = []
-    longest = 1.0
-    for each in found:
-        run = each.rows[-1]
-        longest = max(longest, run.seconds)
-        points = [(at, 100 * (bound - value) / bound) for at, value, bound in run.history]
-        levels = {
-            row.planner.split(",")[0]: 100 * (each.bound - row.milli) / each.bound
-            for row in each.rows
-            if row.bound is None
-        }
-        panels.append(Panel(each.arrived, points, levels))
-    return svg(panels, (1.0, max(10.0, longest)), (0.01, 10.0))
 
 
 if __name__ == "__main__":

@@ -78,8 +78,7 @@ def _change(kept: dict[str, Any], many: int, rng: Random) -> None:
         value = kept[name]
         replicas = value["spec"]["replicas"]
         if number % 3 == 0:
-            scaled = replicas + max(1, replicas // 2) * rng.choice((-1, 1))
-            value["spec"]["replicas"] = max(1, scaled)
+            value["spec"]["replicas"] += max(1, replicas // 2) * (rng.choice((-1, 1)) if replicas > 1 else 1)
         elif number % 3 == 1:
             del kept[name]
         else:

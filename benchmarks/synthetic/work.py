@@ -192,11 +192,13 @@ def replicas(found: Sequence[Shape], percent: int) -> list[int]:
     gets, so that the sum meets the load to the smallest replica.
     """
     counts, left = [0] * len(found), 0
-    for family, members in groupby(range(len(found)), lambda index: (found[index].milli > 0, found[index].family)):
+    for family, members in groupby(
+        range(len(found)), lambda index: found[index].family if found[index].milli else ""
+    ):
         wanted = {index: found[index].target * percent // 100 for index in members}
         for index, amount in wanted.items():
             counts[index] = max(1, (amount + found[index].size // 2) // found[index].size)
-        left = _even_out(found, counts, wanted, left if family[0] else 0)
+        left = _even_out(found, counts, wanted, left if family else 0)
     return counts
 
 

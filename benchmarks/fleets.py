@@ -1,0 +1,187 @@
+"""Plans of synthetic fleets beside the rivals, with the time of every phase.
+
+    python -m benchmarks.fleets [--gpus 1000 10000 100000] [--loads 0.85 1.0 1.15] [--seconds 60 300] [--fast]
+
+writes its part of docs/benchmarks.md, two plots beside it and the raw figures to build/bench/fleets.json. Each case
+takes about the seconds given for dovetail, once for each limit, and the least of them for each rival.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import rivals
+from benchmarks.fleet import fleet, write
+from benchmarks.measure import Run, dovetail
+from benchmarks.page import FLEETS_RAW, SCRATCH, store, write_page
+
+from dovetail.plan import read
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 600  # seconds of processor time on top of the limits, after which a run is ended
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One tier of a plan."""
+
+    name: str
+    value: int
+    bound: int | None
+    gap: float | None
+    proof: str
+    relaxed: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run of dovetail: `phases` in seconds as the run tells them, `history` pairs seconds with a worst gap."""
+
+    seconds: int
+    fast: bool
+    took: float
+    peak: int
+    failed: str = ""
+    stopped_by: str = ""
+    phases: dict[str, float] = field(default_factory=dict)
+    tiers: list[Tier] = field(default_factory=list)
+    history: list[tuple[float, float]] = field(default_factory=list)
+    verify: float = 0.0
+    verified: bool = False
+
+    @property
+    def first(self) -> float | None:
+        """Seconds from the start of solving to a first plan."""
+        found = [self.phases[name] for name in ("compile", "construct") if name in self.phases]
+        return sum(found) if "construct" in self.phases else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """All that was measured on one fleet."""
+
+    gpus: int
+    load: float
+    seed: int
+    validate: float
+    plans: list[Planned] = field(default_factory=list)
+    rivals: list[rivals.Result] = field(default_factory=list)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure every case, then write the page."""
+    given = _options(arguments)
+    load = os.getloadavg()[0]
+    found = [_tell(measure(gpus, share, given)) for gpus in given.gpus for share in given.loads]
+    store(FLEETS_RAW, {"load": load, "fleets": [asdict(each) for each in found]})
+    write_page(given.out)
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> Any:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleets", description=__doc__.partition("\n")[0])
+    parser.add_argument("--gpus", type=int, nargs="+", default=[1000, 10_000, 100_000], help="sizes of fleets")
+    parser.add_argument("--loads", type=float, nargs="+", default=[0.85, 1.0, 1.15])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=int, nargs="+", default=[60, 300], help="time limits of dovetail")
+    parser.add_argument("--fast", action="store_true", help="let dovetail search in parallel")
+    parser.add_argument("--rivals", nargs="*", choices=rivals.RIVALS, default=list(rivals.RIVALS), metavar="RIVAL")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where page and plots go")
+    return parser.parse_args(arguments)
+
+
+def measure(gpus: int, load: float, given: Any) -> Fleet:
+    """Write one fleet, plan it within each limit, and let the rivals try."""
+    scratch = SCRATCH / f"fleet-{gpus}-{load:g}-{given.seed}"
+    shutil.rmtree(scratch, ignore_errors=True)
+    project = scratch / "project"
+    write(fleet(gpus, given.seed, load), project)
+    validated = dovetail("validate", project)
+    if validated.code:
+        raise SystemExit(validated.err)
+    found = Fleet(gpus, load, given.seed, validated.seconds)
+    for seconds in given.seconds:
+        found.plans.append(plan(project, scratch / f"plan-{seconds}.yaml", seconds, given.fast, load))
+    for name in given.rivals:
+        result = rivals.ask(project, name, min(given.seconds))
+        print(f"{gpus:,} GPUs at {load:g}: {name}: {result.failed or result.values}", file=sys.stderr)
+        found.rivals.append(result)
+    return found
+
+
+def plan(project: Path, file: Path, seconds: int, fast: bool, load: float) -> Planned:
+    """Plan and verify; as much work as seconds are allowed, so that either may end the search."""
+    limits = ["--time-limit", f"{seconds}s", "--work", str(seconds), *(["--fast"] if fast else [])]
+    run = dovetail("plan", project, *limits, "--out", file, ceiling=PATIENCE + 4 * seconds)
+    if not file.exists():
+        return Planned(seconds, fast, run.seconds, run.peak, failed=_why(run))
+    verified = dovetail("verify", file, project)
+    done = read(file.read_text(encoding="utf-8"), file.name)
+    log = json.loads(file.with_suffix(".run.json").read_text(encoding="utf-8"))
+    tiers = [
+        Tier(
+            tier.name,
+            tier.value,
+            tier.bound,
+            float(tier.gap) if tier.gap is not None else None,
+            tier.proof,
+            list(tier.relaxed),
+        )
+        for tier in done.tiers
+    ]
+    return Planned(
+        seconds,
+        fast,
+        run.seconds,
+        run.peak,
+        stopped_by=done.outcome.stopped_by or done.outcome.status,
+        phases={phase["name"]: phase["seconds"] for phase in log["phases"]},
+        tiers=tiers,
+        history=worst(log["history"], load),
+        verify=verified.seconds,
+        verified=verified.code == 0,
+    )
+
+
+def _why(run: Run) -> str:
+    lines = run.err.strip().splitlines()
+    return f"exit {run.code}: {lines[-1][:120]}" if lines else f"ended by force (exit {run.code})"
+
+
+def counts(tier: str, load: float) -> bool:
+    """Tell whether a tier is in question: cost where all that asks can run, admission elsewhere."""
+    return tier == "cost" if load < 1 else tier.startswith("admitted")
+
+
+def worst(history: Sequence[Mapping[str, Any]], load: float) -> list[tuple[float, float]]:
+    """Return the widest gap in per cent of the tiers in question over time."""
+    latest: dict[str, float] = {}
+    found: list[tuple[float, float]] = []
+    for entry in history:
+        value, bound = entry["value"], entry["bound"]
+        if not counts(entry["tier"], load) or value is None or bound is None:
+            continue
+        latest[entry["tier"]] = 100 * abs(bound - value) / max(abs(bound), abs(value), 1)
+        gap = max(latest.values())
+        if not found or found[-1][1] != gap:
+            found.append((float(entry["at"]), gap))
+    return found
+
+
+def _tell(found: Fleet) -> Fleet:
+    for each in found.plans:
+        gaps = {tier.name: tier.gap for tier in each.tiers if counts(tier.name, found.load)}
+        print(f"{found.gpus:,} GPUs at {found.load:g}: {each.seconds} s: {each.failed or gaps}", file=sys.stderr)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""The part of the page on synthetic fleets, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks.plot import Curve, Panel, curves, svg
+
+GAP_PLOT, GROWTH_PLOT = "benchmarks-fleets.svg", "benchmarks-growth.svg"
+PHASES = ("load", "compile", "construct", "generate", "bound", "improve", "expand", "certify", "verify")
+
+INTRODUCTION = """\
+## Synthetic fleets
+
+`python -m benchmarks.fleet --gpus N --seed S --load L --out DIR` writes them: H100, A100 and L40S nodes in four
+unequal zones and racks of 8 to 32, residual nodes (lean hosts, half boards, failed GPUs), prices per node; 300 shapes
+of whole GPUs, 100 of thousandths of one and 24 without; ten tenants with quotas, one alone on its nodes, three that
+share none, three that share no card; services spread over zones; work that only certified nodes may run; three
+priorities. The load is what is asked for over what is healthy.
+
+A tier's bound is given the values of the tiers before it; from a load of 1 admission is in question, below it cost,
+and the plot shows the widest gap of those tiers. Seconds are of wall clock. **First plan** is from the start of
+solving; **total** that of the whole command, reading and verification included.
+"""
+
+RIVALS = """\
+What others reach on the same documents within the same seconds, each in a process of its own with 8 GiB at most.
+Values are sums over the admitted replicas, in thousands, band by band; an earlier band is never traded for a later
+one. Every placement passes `dovetail verify` (quotas, spreads, isolation and all), unless noted.
+"""
+
+EXPLAINED = """\
+- **first fit decreasing**, **best fit**, **FGD** as below, band after band; hard rules through the same running
+  accounts that dovetail's construction asks: a place that a rule blocks is passed over.
+- **CP-SAT per replica and node**: a variable per replica, node and, for parts of a GPU, GPU; tier after tier.
+- **HiGHS per shape and node**: counts instead of booleans; tier after tier.
+- **random parts** (POP): nodes and replicas split at random into parts of about 250 GPUs, limits split alike, each
+  part solved by CP-SAT on counts; what parts break together is taken off again.
+"""
+
+
+def section(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the part of the page."""
+    yield INTRODUCTION
+    yield "\n".join(_gaps(fleets))
+    yield f"![Widest gap against time, one panel per fleet]({GAP_PLOT})\n"
+    yield "### Where the time goes\n"
+    yield "\n".join(_phases(fleets))
+    yield f"![Seconds of each phase against the number of GPUs]({GROWTH_PLOT})\n"
+    yield from _relaxed(fleets)
+    if any(each["rivals"] for each in fleets):
+        yield "### Beside others\n"
+        yield RIVALS
+        for each in fleets:
+            yield "\n".join(_rivals(each))
+        yield EXPLAINED
+
+
+def _gaps(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield "| GPUs | load | limit | gaps of admission | gap of cost | first plan | total | memory | ended by |"
+    yield "|--:|--:|--:|---|--:|--:|--:|--:|---|"
+    for each in fleets:
+        for plan in each["plans"]:
+            start = f"| {each['gpus']:,} | {each['load']:g} | {plan['seconds']} s{', fast' if plan['fast'] else ''} "
+            if plan["failed"]:
+                yield f"{start}| no plan: {plan['failed']} | | | {plan['took']:,.1f} s | {_memory(plan)} | |"
+                continue
+            tiers = {tier["name"]: tier for tier in plan["tiers"]}
+            asked = [
+                f"{name} {_gap(tier)}" for name, tier in tiers.items() if name.startswith("admitted") and tier["gap"]
+            ]
+            shown = ", ".join(asked) or "none"
+            first = sum(plan["phases"].get(name, 0.0) for name in ("compile", "construct"))
+            unverified = "" if plan["verified"] else " (does not verify)"
+            yield (
+                f"{start}| {shown} | {_gap(tiers.get('cost'))} | {first:,.1f} s | {plan['took']:,.1f} s "
+                f"| {_memory(plan)} | {plan['stopped_by']}{unverified} |"
+            )
+    yield ""
+
+
+def _gap(tier: Mapping[str, Any] | None) -> str:
+    """Return a gap in per cent; a bound by arithmetic on the documents alone says so."""
+    if tier is None or tier["gap"] is None:
+        return "no bound"
+    trivial = " (trivial bound)" if tier["proof"] == "trivial" and tier["gap"] else ""
+    return f"{100 * tier['gap']:.2f} %{trivial}"
+
+
+def _memory(plan: Mapping[str, Any]) -> str:
+    return f"{plan['peak'] / 2**20:,.0f} MiB"
+
+
+def _phases(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield f"| GPUs | load | limit | validate | {' | '.join(PHASES)} | verify again |"
+    yield "|--:|--:|--:|--:|" + "--:|" * (len(PHASES) + 1)
+    for each in fleets:
+        for plan in each["plans"]:
+            cells = [f"{plan['phases'][name]:,.1f}" if name in plan["phases"] else "" for name in PHASES]
+            yield (
+                f"| {each['gpus']:,} | {each['load']:g} | {plan['seconds']} s | {each['validate']:,.1f} "
+                f"| {' | '.join(cells)} | {plan['verify']:,.1f} |"
+            )
+    yield ""
+
+
+def _relaxed(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what the bounds ignore, where they ignore anything."""
+    found: dict[str, set[str]] = {}
+    for each in fleets:
+        for plan in each["plans"]:
+            for tier in plan["tiers"]:
+                for name in tier["relaxed"]:
+                    found.setdefault(name, set()).add(tier["name"])
+    if found:
+        names = "; ".join(f"{name} ({', '.join(sorted(tiers))})" for name, tiers in sorted(found.items()))
+        yield f"Bounds ignore: {names}.\n"
+    else:
+        yield "No bound but the trivial ones ignores a rule.\n"
+
+
+def _rivals(each: Mapping[str, Any]) -> Iterator[str]:
+    if not each["rivals"]:
+        return
+    best = next((plan for plan in each["plans"] if not plan["failed"]), None)
+    names = (
+        [tier["name"] for tier in best["tiers"]]
+        if best
+        else list(next((r["values"] for r in each["rivals"] if r["values"]), {}))
+    )
+    names = [name for name in names if name.startswith("admitted") or name == "cost"]
+    yield f"#### {each['gpus']:,} GPUs, load {each['load']:g}\n"
+    yield f"| planner | {' | '.join(names)} | time | |"
+    yield "|---|" + "--:|" * (len(names) + 1) + "---|"
+    for rival in each["rivals"]:
+        cells = [f"{rival['values'][name] / 1000:,.0f}" if name in rival["values"] else "" for name in names]
+        note = rival["failed"] or rival["note"]
+        note += "" if rival["verified"] or rival["failed"] else " (does not verify)"
+        yield f"| {rival['rival']} | {' | '.join(cells)} | {rival['seconds']:,.0f} s | {note} |"
+    for plan in each["plans"]:
+        values = {tier["name"]: tier["value"] for tier in plan["tiers"]}
+        cells = [f"{values[name] / 1000:,.0f}" if name in values else "" for name in names]
+        shown = " | ".join([f"**dovetail, {plan['seconds']} s**", *cells, f"{plan['took']:,.0f} s", plan["failed"]])
+        yield f"| {shown} |"
+    yield ""
+
+
+def plots(fleets: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+    """Return the plots by file name: gap against time, and time against GPUs."""
+    panels, longest = [], 10.0
+    for each in fleets:
+        done = [plan for plan in each["plans"] if plan["history"]]
+        if done:
+            longest = max(longest, done[-1]["took"])
+            points = [(at, gap) for at, gap in done[-1]["history"]]
+            panels.append(Panel(f"{each['gpus']:,} GPUs at {each['load']:g}", points, {}))
+    return {GAP_PLOT: svg(panels, (1.0, longest), (0.01, 100.0)), GROWTH_PLOT: curves(_growth(fleets))}
+
+
+def _growth(fleets: Sequence[Mapping[str, Any]]) -> list[Curve]:
+    """Return, per phase, its mean seconds over the loads for each size, of the shortest limit."""
+    found: dict[str, dict[int, list[float]]] = {}
+    for each in fleets:
+        found.setdefault("validate", {}).setdefault(each["gpus"], []).append(each["validate"])
+        for plan in each["plans"][:1]:
+            for name, seconds in plan["phases"].items():
+                found.setdefault(name, {}).setdefault(each["gpus"], []).append(seconds)
+    return [
+        Curve(name, [(gpus, sum(all_) / len(all_)) for gpus, all_ in sorted(sizes.items())])
+        for name, sizes in found.items()
+    ]
+
+
+def hardness(raw: Mapping[str, Any]) -> str:
+    """Return how much of the admitted value each kind of rule costs."""
+    lines = [
+        "### How hard the fleets are\n",
+        f"Admitted value that is gained where a kind of rule is left out, at {raw['gpus']:,} GPUs (seed "
+        f"{raw['seed']}), in plans of {raw['seconds']} s: over all bands, and in the band that gains most.\n",
+        "| load | left out | admitted value | gain | most in a band |",
+        "|--:|---|--:|--:|--:|",
+    ]
+    for row in raw["rows"]:
+        gain = "" if row["kind"] == "nothing" else f"{row['gain']:.2f} %"
+        band = "" if row["kind"] == "nothing" else f"{row['band']:.2f} %"
+        lines.append(f"| {row['load']:g} | {row['kind']} | {row['value'] / 1000:,.0f} | {gain} | {band} |")
+    return "\n".join([*lines, ""])

@@ -1,0 +1,134 @@
+"""Synthetic fleets are what their description says, and the same for the same arguments."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from benchmarks import fleet as command
+from benchmarks.fleet import fleet, later, write
+from benchmarks.measure import dovetail
+from benchmarks.synthetic.documents import ALL
+
+from dovetail.build import build
+from dovetail.documents import load_project
+from dovetail.problem import Problem, compile_problem
+from dovetail.rules import context_of
+from dovetail.spec import Spec
+
+LOADS = (0.85, 1.0, 1.15)
+DAY = dt.date(2026, 1, 1)
+
+
+def spec_of(project: Path) -> Spec:
+    return build(load_project(project), as_of=DAY)
+
+
+def made(tmp_path: Path, gpus: int, seed: int = 1, load: float = 1.0) -> Spec:
+    write(fleet(gpus, seed, load), tmp_path)
+    return spec_of(tmp_path)
+
+
+def problem_of(spec: Spec) -> Problem:
+    return compile_problem(context_of(spec))
+
+
+def capacity(spec: Spec) -> int:
+    return 1000 * sum(len(node.healthy_gpus()) for node in spec.cluster.nodes)
+
+
+def asked(spec: Spec) -> int:
+    return sum(role.replicas * role.request.gpu_milli for workload in spec.workloads for role in workload.roles)
+
+
+def test_equal_arguments_give_equal_bytes_and_another_seed_does_not() -> None:
+    assert fleet(1000, 7, 1.0) == fleet(1000, 7, 1.0)
+    assert fleet(1000, 7, 1.0) != fleet(1000, 8, 1.0)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("load", LOADS)
+def test_the_load_is_what_is_asked_for_over_what_is_healthy(tmp_path: Path, seed: int, load: float) -> None:
+    spec = made(tmp_path, 1000, seed, load)
+    assert asked(spec) / capacity(spec) == pytest.approx(load, abs=0.002)
+
+
+@pytest.mark.parametrize("gpus", [200, 1000, 1003, 10_000])
+def test_a_fleet_has_the_gpus_asked_for_of_three_types_in_four_zones(tmp_path: Path, gpus: int) -> None:
+    nodes = made(tmp_path, gpus).cluster.nodes
+    assert sum(node.gpus for node in nodes) == gpus
+    assert len({node.accelerator for node in nodes}) == 3
+    assert len({node.domains["zone"] for node in nodes}) == 4
+    assert max(Counter(node.domains["rack"] for node in nodes).values()) <= 32
+
+
+def test_loads_change_how_much_is_asked_for_and_nothing_else() -> None:
+    low, high = fleet(1000, 1, 0.85), fleet(1000, 1, 1.15)
+    assert {name for name in low if low[name] != high[name]} == {
+        name for name in low if name.startswith("workloads/")
+    }
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_shapes_and_kinds_of_nodes_stay_few_however_large_the_fleet(tmp_path: Path, seed: int) -> None:
+    problem = problem_of(made(tmp_path, 10_000, seed))
+    requests = [shape.request for shape in problem.shapes]
+    assert sum(request.gpus > 0 for request in requests) == 300
+    assert sum(request.share is not None for request in requests) == 100
+    assert sum(request.gpu_milli == 0 for request in requests) == 24
+    assert len(problem.classes) < 60
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_values_within_a_band_differ_by_at_most_a_hundred_to_one(tmp_path: Path, load: float) -> None:
+    spec = made(tmp_path, 1000, 1, load)
+    values: dict[int, list[int]] = {}
+    for workload in spec.workloads:
+        values.setdefault(spec.band_of(workload), []).extend(role.value for role in workload.roles)
+    assert len(values) == 3
+    assert all(max(band) <= 100 * min(band) for band in values.values())
+
+
+def test_every_replica_fits_some_node(tmp_path: Path) -> None:
+    problem = problem_of(made(tmp_path, 1000))
+    hosted = {shape for shapes in problem.hosted for shape in shapes}
+    assert hosted == {shape.index for shape in problem.shapes}
+
+
+def test_every_kind_of_rule_is_there_and_can_be_left_out(tmp_path: Path) -> None:
+    assert {policy.rule.kind for policy in made(tmp_path, 1000).policies} == ALL
+    write(fleet(1000, 1, 1.0, ALL - {"quota", "spread"}), tmp_path)
+    assert {policy.rule.kind for policy in spec_of(tmp_path).policies} == ALL - {"quota", "spread"}
+
+
+def test_the_command_writes_a_project_and_refuses_nonsense(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["--gpus", "200", "--seed", "3", "--load", "0.85", "--out", str(tmp_path)]) == 0
+    assert len(spec_of(tmp_path).workloads) > 100
+    with pytest.raises(SystemExit):
+        command.main(["--gpus", "10", "--out", str(tmp_path)])
+    assert "100 GPUs or more" in capsys.readouterr().err
+
+
+def test_days_later_most_is_running_and_a_hundredth_has_changed(tmp_path: Path) -> None:
+    before = made(tmp_path / "before", 200, 1, 1.15)
+    write(later(tmp_path / "before", None, 1), tmp_path / "after")
+    after = spec_of(tmp_path / "after")
+    taken = sum(before.by_id[row.replica.workload].roles[0].request.gpu_milli for row in after.current.replicas)
+    assert 0.8 <= taken / capacity(after) <= 0.9
+    running = Counter(row.replica.workload for row in after.current.replicas)
+    same = [workload for workload in after.workloads if workload.replicas == running[workload.id]]
+    assert len(after.workloads) - len(same) >= 2
+    assert len(same) >= 0.95 * len(after.workloads)
+    assert all(place in context_of(after).today.places for place in context_of(after).today.protected)
+
+
+def test_a_small_fleet_plans_and_verifies(tmp_path: Path) -> None:
+    write(fleet(200, 2, 1.0), tmp_path / "project")
+    plan = tmp_path / "plan.yaml"
+    run = dovetail("plan", tmp_path / "project", "--work", "2", "--time-limit", "20s", "--out", plan)
+    assert run.code == 0, run.err
+    assert dovetail("verify", plan, tmp_path / "project").code == 0
