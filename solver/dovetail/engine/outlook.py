@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dovetail.engine.field import Field
 from dovetail.engine.fragmentation import Gradient, Ints
+from dovetail.placement import amounts_of
 from dovetail.placement.room import share_memory
 from dovetail.problem import Shape
 from dovetail.spec.workload import MILLI
@@ -65,9 +66,7 @@ class Spoilage:
 
 def form_of(field: Field, shape: Shape) -> Hashable:
     """Return what decides a shape's ranks; shapes with equal forms share an outlook."""
-    asked = shape.request
-    amounts = (asked.cpu, asked.memory, asked.gpus, asked.share, tuple(sorted(asked.resources.items())))
-    return amounts, field.hosts_key(shape), field.gates.keys(shape)
+    return amounts_of(shape.request), field.hosts_key(shape), field.gates.keys(shape)
 
 
 class Outlook:

@@ -1,7 +1,7 @@
 """Placements: who is where, what a node still has room for, and what today's placements are worth (S3, S6.5)."""
 
 from dovetail.placement.compat import Obstacle, hardware_obstacle, mix_holds, obstacle
-from dovetail.placement.makes import Makes, ask_of, make_of
+from dovetail.placement.makes import Makes, amounts_of, ask_of, make_of
 from dovetail.placement.place import Place, Places, by_workload
 from dovetail.placement.room import Room
 from dovetail.placement.today import Today, judge
@@ -15,6 +15,7 @@ __all__ = [
     "Room",
     "Today",
     "View",
+    "amounts_of",
     "ask_of",
     "by_workload",
     "hardware_obstacle",

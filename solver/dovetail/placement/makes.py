@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 from dovetail.placement.compat import obstacle
-from dovetail.spec import Accelerator, Node, Role, Workload
+from dovetail.spec import Accelerator, Node, Request, Role, Workload
 
 
 def make_of(node: Node) -> Hashable:
@@ -17,9 +17,12 @@ def make_of(node: Node) -> Hashable:
 
 def ask_of(workload: Workload, role: Role) -> Hashable:
     """Return what decides which nodes could host a role; roles with equal asks have the same obstacles."""
-    asked = role.request
-    amounts = (asked.cpu, asked.memory, asked.gpus, asked.share, tuple(sorted(asked.resources.items())))
-    return amounts, frozenset(role.accelerators), frozenset(workload.tolerations)
+    return amounts_of(role.request), frozenset(role.accelerators), frozenset(workload.tolerations)
+
+
+def amounts_of(request: Request) -> Hashable:
+    """Return all that a request asks for, as a key."""
+    return request.cpu, request.memory, request.gpus, request.share, tuple(sorted(request.resources.items()))
 
 
 class Makes:

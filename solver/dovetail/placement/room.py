@@ -35,9 +35,10 @@ class Room:
         self.cpu = node.cpu
         self.memory = node.memory
         self.resources = dict(node.resources)
-        healthy = set(node.healthy_gpus())
-        self.compute = [MILLI if index in healthy else 0 for index in range(node.gpus)]
-        self.vram = [MILLI * self.card if index in healthy else 0 for index in range(node.gpus)]
+        self.compute = [0] * node.gpus
+        self.vram = [0] * node.gpus
+        for index in node.healthy_gpus():
+            self.compute[index], self.vram[index] = MILLI, MILLI * self.card
         self.tenants = [0] * node.gpus
 
     def lacks(self, request: Request, gpus: tuple[int, ...]) -> str | None:
@@ -73,7 +74,9 @@ class Room:
         self.memory -= sign * request.memory
         for name, amount in request.resources.items():
             self.resources[name] = self.resources.get(name, 0) - sign * amount
+        compute = sign * (request.share.compute if request.share else MILLI)
+        vram = sign * (share_memory(request, self.card) if request.share else MILLI * self.card)
         for index in gpus:
-            self.compute[index] -= sign * (request.share.compute if request.share else MILLI)
-            self.vram[index] -= sign * (share_memory(request, self.card) if request.share else MILLI * self.card)
+            self.compute[index] -= compute
+            self.vram[index] -= vram
             self.tenants[index] += sign

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dovetail.placement.place import Place, Places
+from dovetail.placement.room import Room
 from dovetail.placement.today import Today
 from dovetail.spec import ReplicaId, Role, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
@@ -50,13 +51,43 @@ class View:
         """Return, per domain of a level, how many replicas of each workload lie in it (on `nodes` only)."""
         found: dict[str, Counter[str]] = {}
         for workload in workloads:
-            for replica in self.admitted(workload):
-                place = self.places[replica]
-                if nodes is not None and place.node not in nodes:
-                    continue
-                for path in self.domains_of(level, place):
-                    found.setdefault(path, Counter())[workload.id] += 1
+            for path, count in self._spread_of(level, workload, nodes).items():
+                who = found.get(path)
+                if who is None:
+                    who = found[path] = Counter()
+                who[workload.id] += count
         return found
+
+    @cached_property
+    def _spreads(self) -> dict[tuple[str, str, frozenset[str] | None], Counter[str]]:
+        return {}
+
+    def _spread_of(self, level: str, workload: Workload, nodes: frozenset[str] | None) -> Counter[str]:
+        """Return how many replicas of a workload lie in each domain, worked out once."""
+        key = level, workload.id, nodes
+        found = self._spreads.get(key)
+        if found is None:
+            places = [self.places[replica] for replica in self.admitted(workload)]
+            if nodes is not None:
+                places = [place for place in places if place.node in nodes]
+            found = self._spreads[key] = Counter(path for place in places for path in self.domains_of(level, place))
+        return found
+
+    @cached_property
+    def rooms(self) -> Mapping[str, Room]:
+        """What the nodes that host anything have left, by name, not to be changed."""
+        return self.fresh_rooms()
+
+    def fresh_rooms(self) -> dict[str, Room]:
+        """Return what the nodes that host anything have left, by name, for the caller to change."""
+        rooms: dict[str, Room] = {}
+        by_name = self.spec.cluster.by_name
+        for replica, place in self.places.items():
+            room = rooms.get(place.node)
+            if room is None:
+                room = rooms[place.node] = Room(by_name[place.node], self.spec.accelerators)
+            room.take(self.role(replica).request, place.gpus)
+        return rooms
 
     def moved(self, workload: Workload) -> tuple[ReplicaId, ...]:
         """Return the replicas whose place still stands today and that are admitted on another one.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Final, cast
 
 from dovetail.placement import Place, Places, View
 from dovetail.plan.space import Space, Wanting
-from dovetail.rules import Context, Violations
-from dovetail.spec import Policy, ReplicaId, Role, Workload
+from dovetail.rules import Context, Guard, Violations
+from dovetail.rules.guards import CrowdGuard, SkewGuard, TotalGuard
+from dovetail.spec import Node, Policy, ReplicaId, Role, Spec, Workload
 
 MOST_TRIALS: Final = 256
 """Trial placements per plan; after them nothing more is claimed about policies."""
@@ -35,6 +37,7 @@ class Trials:
         self.left = MOST_TRIALS
         self.hard = [p for p in context.spec.policies if p.enforcement.kind == "hard"]
         self._before: dict[str, Violations] = {}
+        self._guards: dict[str, Guard | None] = {}
         self.amounts = [p for p in self.hard if not p.rule.judges_places]
 
     def all_forbidden(self, workload: Workload, missing: Sequence[Wanting], needed: int, space: Space) -> bool:
@@ -53,9 +56,11 @@ class Trials:
 
     def _one_forbidden(self, workload: Workload, wanting: Wanting, space: Space) -> bool:
         replica = self._absent(workload, wanting.role, 1)[0]
-        options = list(islice(space.options(wanting), self.left + 1))
-        if options and self._breaks(workload, {replica: options[0]}, self.amounts):
+        first = next(space.options(wanting), None)
+        allowed = self.left + 1
+        if first is not None and self._breaks(workload, {replica: first}, self.amounts):
             return True
+        options = list(islice(space.options(wanting), allowed))
         if len(options) > self.left:
             return False
         return all(self._breaks(workload, {replica: place}, self.hard) for place in options)
@@ -77,8 +82,55 @@ class Trials:
         if not policies or self.left <= 0:
             return False
         self.left -= 1
+        suspects = [policy for policy in policies if self._rises(policy, workload, more)]
+        if any(self._is_total(policy) for policy in suspects):
+            return True
         view = _extended(self.view, workload, more)
-        return any(self._broken(policy, view) for policy in policies)
+        return any(self._broken(policy, view) for policy in suspects)
+
+    def _is_total(self, policy: Policy) -> bool:
+        """Tell whether a policy's account says exactly whether it would be broken: a sum, and nothing excused."""
+        return isinstance(self._guard(policy), TotalGuard) and not self.context.tolerated.get(policy.name)
+
+    def _rises(self, policy: Policy, workload: Workload, more: Places) -> bool:
+        """Tell whether a policy's account holds it possible that adding replicas raises a violation."""
+        guard = self._guard(policy)
+        if guard is None:
+            return False  # such a rule is broken on closed nodes only, and these are no options
+        added = []
+        try:
+            for replica, place in more.items():
+                it = _of_guard(self.view.spec, replica, place)
+                if guard.blocks(*it):
+                    return True
+                guard.add(*it, 1)
+                added.append(it)
+        finally:
+            for it in added:
+                guard.add(*it, -1)
+        return False
+
+    def _guard(self, policy: Policy) -> Guard | None:
+        """Return a policy's account of the placement as it is."""
+        if policy.name not in self._guards:
+            scope = self.context.scopes[policy.name]
+            guard = self._guards[policy.name] = policy.rule.guard(scope)
+            if guard is not None:
+                own = isinstance(guard, TotalGuard | CrowdGuard | SkewGuard)
+                for (workload, role, node, gpu), count in self._placed.items():
+                    if not own or workload in scope.ids:
+                        work = self.view.spec.by_id[workload]
+                        guard.add(work, work.by_role[role], self.view.spec.cluster.by_name[node], gpu, count)
+        return self._guards[policy.name]
+
+    @cached_property
+    def _placed(self) -> Counter[tuple[str, str, str, int | None]]:
+        """How many replicas of each role there are on each node, shares by GPU."""
+        found: Counter[tuple[str, str, str, int | None]] = Counter()
+        for replica, place in self.view.places.items():
+            shared = self.view.role(replica).request.share is not None
+            found[replica.workload, replica.role, place.node, place.gpus[0] if shared else None] += 1
+        return found
 
     def _broken(self, policy: Policy, view: View) -> bool:
         excused = self.context.tolerated.get(policy.name, {})
@@ -87,6 +139,13 @@ class Trials:
         before = self._before[policy.name]
         after = policy.rule.check(view, self.context.scopes[policy.name])
         return any(n > max(excused.get(s, 0), before.get(s, 0)) for s, n in after.items())
+
+
+def _of_guard(spec: Spec, replica: ReplicaId, place: Place) -> tuple[Workload, Role, Node, int | None]:
+    """Return what a guard wants to know of a replica and its place."""
+    workload = spec.by_id[replica.workload]
+    role = workload.by_role[replica.role]
+    return workload, role, spec.cluster.by_name[place.node], place.gpus[0] if role.request.share else None
 
 
 def _extended(view: View, workload: Workload, more: Places) -> View:

@@ -10,7 +10,7 @@ from typing import Final
 from dovetail.placement import Place, Room, View, mix_holds
 from dovetail.plan.forbidden import closed_nodes
 from dovetail.plan.space import Space, Wanting, places_in
-from dovetail.plan.stranded import gpus_that_fit, rooms_of
+from dovetail.plan.stranded import gpus_that_fit
 from dovetail.rules import Context
 from dovetail.spec import Node, Policy, ReplicaId, Request, Role, Workload
 
@@ -139,7 +139,7 @@ class _Board:
         self.on: defaultdict[str, set[ReplicaId]] = defaultdict(set)
         for replica, place in self.places.items():
             self.on[place.node].add(replica)
-        self._rooms = dict(rooms_of(view))
+        self._rooms = view.fresh_rooms()
 
     def room(self, name: str) -> Room:
         """Return what a node has left."""

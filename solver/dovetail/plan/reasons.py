@@ -7,7 +7,7 @@ search might have admitted it, whatever stands in its way now.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from dovetail.placement import Obstacle, View, hardware_obstacle, obstacle
@@ -55,6 +55,7 @@ class _Judge:
         self.trials = Trials(view, context)
         self.moving = Moving(view, context, self.space)
         self.open_bands = _open_bands(context, tiers)
+        self._shortages: dict[tuple[int, Hashable], str] = {}
 
     def reasons(self, workload: Workload) -> tuple[str, ...]:
         """Return the codes for a workload, the dominant one first."""
@@ -114,6 +115,11 @@ class _Judge:
 
     def _shortage(self, wanting: Wanting) -> str:
         """Return what runs short first on the nodes a role may use: GPUs in all, on one node, cpu, the rest."""
+        if wanting.key not in self._shortages:
+            self._shortages[wanting.key] = self._shortage_on(wanting)
+        return self._shortages[wanting.key]
+
+    def _shortage_on(self, wanting: Wanting) -> str:
         request, nodes = wanting.role.request, wanting.nodes
         if request.gpu_count:
             if self.space.free_milli(nodes) < request.gpu_milli:

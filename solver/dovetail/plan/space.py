@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
-from dovetail.placement import Makes, Place, Room, View
+from dovetail.placement import Makes, Place, Room, View, amounts_of
 from dovetail.placement.room import share_memory
-from dovetail.plan.stranded import gpus_that_fit, host_fits, rooms_of
+from dovetail.plan.stranded import gpus_that_fit, host_fits
 from dovetail.spec import Node, Request, Role, Workload
 from dovetail.spec.workload import MILLI
 
@@ -15,11 +15,16 @@ _LOTS = 10**9
 
 
 class Wanting(NamedTuple):
-    """A role with replicas that are not admitted, how many, and the nodes that may host them at all."""
+    """A role with replicas that are not admitted, how many, and the nodes, of `Space.usable`, that may host them."""
 
     role: Role
     replicas: int
     nodes: Sequence[Node]
+
+    @property
+    def key(self) -> tuple[int, Hashable]:
+        """What room for one more replica depends on; equal nodes are one object while their Space is there."""
+        return id(self.nodes), amounts_of(self.role.request)
 
 
 class Space:
@@ -27,8 +32,10 @@ class Space:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self._rooms = dict(rooms_of(view))
+        self._rooms = dict(view.rooms)
         self._makes = Makes(view.spec.cluster.nodes, view.spec.accelerators)
+        self._usable: dict[tuple[Hashable, frozenset[str]], tuple[Node, ...]] = {}
+        self._roomy: dict[tuple[int, Hashable], bool] = {}
         self._top: dict[str, int] = {}
         for replica, place in view.places.items():
             priority = view.spec.by_id[replica.workload].priority
@@ -44,10 +51,14 @@ class Space:
         """Return the highest priority of what a node hosts, minus infinity for an empty one."""
         return self._top.get(node.name, float("-inf"))
 
-    def usable(self, workload: Workload, role: Role, closed: frozenset[str]) -> list[Node]:
+    def usable(self, workload: Workload, role: Role, closed: frozenset[str]) -> tuple[Node, ...]:
         """Return the nodes that may host a role, `closed` ones left out, whatever room they have."""
-        makes = sorted(self._makes.hosting(workload, role))
-        return [node for make in makes for node in self._makes.members[make] if node.name not in closed]
+        makes = self._makes.hosting(workload, role)
+        if (makes, closed) not in self._usable:
+            self._usable[makes, closed] = tuple(
+                node for make in sorted(makes) for node in self._makes.members[make] if node.name not in closed
+            )
+        return self._usable[makes, closed]
 
     def free_milli(self, nodes: Sequence[Node]) -> int:
         """Return the idle milli-GPU of some nodes."""
@@ -59,7 +70,10 @@ class Space:
 
     def has_room(self, wanting: Wanting) -> bool:
         """Tell whether one more replica of a role fits somewhere."""
-        return next(self.options(wanting), None) is not None
+        key = wanting.key
+        if key not in self._roomy:
+            self._roomy[key] = next(self.options(wanting), None) is not None
+        return self._roomy[key]
 
     def options(self, wanting: Wanting) -> Iterator[Place]:
         """Yield where one more replica fits; of a node's untouched GPUs one choice stands for all."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from dovetail.placement import Makes, Room, View, ask_of
@@ -27,7 +27,7 @@ def stranded(view: View) -> int:
     Policies and what waits play no part.
     """
     spec = view.spec
-    rooms = rooms_of(view)
+    rooms = view.rooms
     classes = request_classes(spec)
     makes = Makes(spec.cluster.nodes, spec.accelerators)
     usable: list[list[Request]] = [[] for _ in makes.members]
@@ -39,17 +39,6 @@ def stranded(view: View) -> int:
         if not node.down and not node.cordoned:
             total += _stranded_on(rooms.get(node.name) or Room(node, spec.accelerators), usable[make])
     return total
-
-
-def rooms_of(view: View) -> Mapping[str, Room]:
-    """Return what the nodes that host anything have left, by node name."""
-    rooms: dict[str, Room] = {}
-    by_name = view.spec.cluster.by_name
-    for replica, place in view.places.items():
-        if place.node not in rooms:
-            rooms[place.node] = Room(by_name[place.node], view.spec.accelerators)
-        rooms[place.node].take(view.role(replica).request, place.gpus)
-    return rooms
 
 
 def request_classes(spec: Spec) -> tuple[RequestClass, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 Mechanism = Literal["devicePlugin", "fraction", "dra"]
@@ -87,11 +87,18 @@ class Node:
         """Return the indices of the GPUs that can hold work, ascending."""
         if self.down:
             return ()
+        if not self.failed_gpus:
+            return _up_to(self.gpus)
         return tuple(index for index in range(self.gpus) if index not in self.failed_gpus)
 
     def domain(self, level: str) -> str | None:
         """Return the path of this node's domain at a level (`node`: its own name), None where it has none."""
         return self.name if level == NODE_LEVEL else self.domains.get(level)
+
+
+@cache
+def _up_to(count: int) -> tuple[int, ...]:
+    return tuple(range(count))
 
 
 @dataclass(frozen=True, slots=True)
