@@ -3,13 +3,16 @@
 max  sum_s v_s z_s
 z_s <= sum_cp a_ps y_cp    (price of a shape)        0 <= z_s <= d_s
 sum_p y_cp <= N_c          (price of a node)         y_cp >= 0
+
+A pattern with more of a shape than is left to place takes part only up to that, so it is switched off as demand
+shrinks: what the LP mixes could then not be rounded.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import highspy
 import numpy as np
@@ -46,16 +49,24 @@ def counts_of(pattern: Pattern) -> Counter[int]:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """An LP solution: its value, how often each class's patterns are used, and the prices of shapes."""
+    """An LP solution: its value, how often each column's pattern is used, and the prices of shapes."""
 
     value: float
-    uses: Mapping[tuple[int, int], float]
+    uses: Mapping[int, float]
     prices: Mapping[int, float]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A pattern of a class of nodes, and its replicas per shape as far as anybody asks for them."""
+
+    node_class: int
+    pattern: Pattern
+    counts: Mapping[int, int]
+
+
 class Master:
-    """Patterns known so far per class, with how many nodes each class has and what is asked for.
+    """The LP over the patterns known so far, solved again and again from where it stood.
 
     Parameters
     ----------
@@ -63,62 +74,82 @@ class Master:
     demand, worth : replicas asked for and value of one, per shape index.
     """
 
-    sizes: Mapping[int, int]
-    demand: Mapping[int, int]
-    worth: Mapping[int, float]
-    patterns: dict[int, list[Pattern]] = field(default_factory=dict)
-    _known: set[tuple[int, Pattern]] = field(default_factory=set)
+    def __init__(self, sizes: Mapping[int, int], demand: Mapping[int, int], worth: Mapping[int, float]) -> None:
+        self.sizes = dict(sizes)
+        self.demand = dict(demand)
+        self.worth = worth
+        self.columns: list[Column] = []
+        self._known: set[tuple[int, Pattern]] = set()
+        self._on: list[bool] = []
+        self._highs = highspy.Highs()
+        self._highs.setOptionValue("output_flag", False)
+        self._highs.setOptionValue("threads", 1)
+        self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self._row = {shape: row for row, shape in enumerate(sorted(demand))}
+        self._size_row = {c: len(self._row) + row for row, c in enumerate(sorted(sizes))}
+        for limit in [0.0] * len(self._row) + [float(sizes[c]) for c in self._size_row]:
+            self._highs.addRow(-np.inf, limit, 0, np.array([], dtype=np.int32), np.array([]))
+        for (
+            shape,
+            row,
+        ) in self._row.items():  # the first columns, in the order of the rows: what is placed of each shape
+            self._add_column(worth[shape], float(demand[shape]), {row: 1.0})
+
+    def _add_column(self, cost: float, limit: float, entries: Mapping[int, float]) -> None:
+        rows, values = np.array(list(entries), dtype=np.int32), np.array(list(entries.values()))
+        self._highs.addCol(cost, 0.0, limit, len(entries), rows, values)
 
     def add(self, node_class: int, pattern: Pattern) -> bool:
         """Add a pattern of a class; tell whether it is new."""
         if (node_class, pattern) in self._known:
             return False
         self._known.add((node_class, pattern))
-        self.patterns.setdefault(node_class, []).append(pattern)
+        column = Column(node_class, pattern, {s: n for s, n in counts_of(pattern).items() if s in self._row})
+        entries = {self._row[shape]: -float(count) for shape, count in column.counts.items()}
+        entries[self._size_row[node_class]] = 1.0
+        self.columns.append(column)
+        self._on.append(self._usable(column))
+        self._add_column(0.0, np.inf if self._on[-1] else 0.0, entries)
         return True
 
+    def _usable(self, column: Column) -> bool:
+        return self.sizes[column.node_class] > 0 and self.times(column) > 0
+
+    def times(self, column: Column) -> int:
+        """Return how many nodes may take a pattern until nodes run out or it has more than is left to place."""
+        return min([self.sizes[column.node_class], *(self.demand[s] // n for s, n in column.counts.items())])
+
+    def take(self, column: Column, times: int) -> None:
+        """Count nodes that take a pattern, and what they hold, as settled; `refresh` tells the LP."""
+        self.sizes[column.node_class] -= times
+        for shape, count in column.counts.items():
+            self.demand[shape] -= times * count
+
+    def reset(self, sizes: Mapping[int, int], demand: Mapping[int, int]) -> None:
+        """Start again from other nodes and demands, with all patterns known so far; `refresh` tells the LP."""
+        self.sizes, self.demand = dict(sizes), dict(demand)
+
+    def refresh(self) -> None:
+        """Tell the LP about nodes and demand that are left."""
+        for shape, row in self._row.items():
+            self._highs.changeColBounds(row, 0.0, float(self.demand[shape]))
+        for node_class, row in self._size_row.items():
+            self._highs.changeRowBounds(row, -np.inf, float(self.sizes[node_class]))
+        for index, column in enumerate(self.columns):
+            usable = self._usable(column)
+            if usable != self._on[index]:
+                self._on[index] = usable
+                self._highs.changeColBounds(len(self._row) + index, 0.0, np.inf if usable else 0.0)
+
     def solve(self) -> Mixture:
-        """Solve the LP over the known patterns."""
-        shapes = sorted(self.demand)
-        row_of = {shape: row for row, shape in enumerate(shapes)}
-        class_row = {c: len(shapes) + row for row, c in enumerate(sorted(self.sizes))}
-        keys = [(c, p) for c in sorted(self.patterns) for p in range(len(self.patterns[c]))]
-        columns = [_entries(self.patterns[c][p], row_of, class_row[c]) for c, p in keys]
-        columns += [({row_of[shape]: 1.0}) for shape in shapes]
-        cost = [0.0] * len(keys) + [self.worth[shape] for shape in shapes]
-        upper = [float(self.sizes[c]) for c, _ in keys] + [float(self.demand[shape]) for shape in shapes]
-        right = [0.0] * len(shapes) + [float(self.sizes[c]) for c in sorted(self.sizes)]
-        value, primal, dual = _maximise(cost, upper, right, columns)
-        uses = {key: primal[index] for index, key in enumerate(keys) if primal[index] > 1e-9}
-        return Mixture(value, uses, {shape: max(0.0, dual[row_of[shape]]) for shape in shapes})
+        """Solve the LP over the known patterns, nodes and demands as last told."""
+        self._highs.run()
+        solution = self._highs.getSolution()
+        primal, dual = solution.col_value[len(self._row) :], solution.row_dual
+        uses = {index: times for index, times in enumerate(primal) if times > 1e-9}
+        prices = {shape: max(0.0, dual[row]) for shape, row in self._row.items()}
+        return Mixture(self._highs.getInfo().objective_function_value, uses, prices)
 
-
-def _entries(pattern: Pattern, row_of: Mapping[int, int], class_row: int) -> dict[int, float]:
-    entries = {row_of[shape]: -float(count) for shape, count in counts_of(pattern).items() if shape in row_of}
-    entries[class_row] = 1.0
-    return entries
-
-
-def _maximise(
-    cost: Sequence[float], upper: Sequence[float], right: Sequence[float], columns: Sequence[Mapping[int, float]]
-) -> tuple[float, list[float], list[float]]:
-    """Solve max cost x, 0 <= x <= upper, A x <= right; return value, x and row prices."""
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = len(columns), len(right)
-    lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_cost_ = np.array(cost)
-    lp.col_lower_ = np.zeros(len(columns))
-    lp.col_upper_ = np.array(upper)
-    lp.row_lower_ = np.full(len(right), -highspy.kHighsInf)
-    lp.row_upper_ = np.array(right)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = np.cumsum([0, *(len(column) for column in columns)]).astype(np.int32)
-    lp.a_matrix_.index_ = np.array([row for column in columns for row in column], dtype=np.int32)
-    lp.a_matrix_.value_ = np.array([value for column in columns for value in column.values()])
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("threads", 1)
-    highs.passModel(lp)
-    highs.run()
-    solution = highs.getSolution()
-    return highs.getInfo().objective_function_value, list(solution.col_value), list(solution.row_dual)
+    def worth_of(self, column: Column) -> float:
+        """Return the value of all replicas of a pattern."""
+        return sum(self.worth[shape] * count for shape, count in column.counts.items())

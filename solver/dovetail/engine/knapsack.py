@@ -1,0 +1,328 @@
+"""Cheap pricing of one empty node: near-optimal contents of single GPUs, joined under CPU, memory and the rest (E8).
+
+CPU and memory are priced by multipliers that make the Lagrangian bound of the node least; what a GPU may then earn is
+an exact one-dimensional knapsack. All contents of a GPU close to that are listed, and joined two by two, best first,
+until the node is full. What comes out is legal as far as amounts go, but not proved best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.engine.patterns import Pattern, pattern_of
+from dovetail.model.state import NO_GPU, Fill, Slot
+from dovetail.placement.room import share_memory
+from dovetail.problem import Problem
+from dovetail.proof.kinds import Kind, capacities, room_for
+from dovetail.rules.quota import requested_of
+from dovetail.spec.workload import MILLI
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Priced = list[tuple[float, Pattern]]  # what patterns earn at some prices, best first
+
+_PRICED = 2  # resources of a host that multipliers price: CPU and memory; the others are only kept to
+_FAR = (0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.8, 3.0)
+_NEAR = (0.0, 0.6, 0.85, 1.0, 1.15, 1.6)
+_NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
+_SLACK = 0.1  # how far from the best a content of one GPU may be, as a share of it
+_POOL = 2000  # contents of one GPU, on a node that has no other
+_JOINED = 400  # contents of several GPUs that are joined further
+_RETURNED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Rows of contents of some GPUs: their reduced value, the host's amounts, counts per item, and GPU by GPU.
+
+    `gpus` refers to rows of the pool of single GPUs; -1 where an item over several GPUs goes on.
+    """
+
+    value: Floats
+    host: Ints
+    counts: Ints
+    gpus: Ints
+
+    def take(self, rows: Ints) -> Contents:
+        """Return some rows."""
+        return Contents(self.value[rows], self.host[rows], self.counts[rows], self.gpus[rows])
+
+
+class Knapsack:
+    """One empty node of a kind, priced for changing prices of shapes.
+
+    Parameters
+    ----------
+    shapes : those of the kind's shapes that may share a node, at most.
+    """
+
+    def __init__(self, problem: Problem, kind: Kind, shapes: Sequence[int]) -> None:
+        self.problem = problem
+        self.gpus = len(kind.node.healthy_gpus())
+        forms = [problem.shapes[s] for s in shapes]
+        self.shapes = np.array(shapes, dtype=np.int64)
+        names = list(capacities(kind))
+        self.room = np.array(list(capacities(kind).values()), dtype=np.int64)
+        amounts = [[requested_of(form.request, name) for name in names] for form in forms]
+        self.host = np.array(amounts, dtype=np.int64).reshape(len(forms), len(names))
+        self.milli = np.array([f.request.gpu_milli if f.request.share else 0 for f in forms], dtype=np.int64)
+        self.whole = np.array([f.request.gpus for f in forms], dtype=np.int64)
+        self.card = problem.spec.accelerators[kind.node.accelerator].memory if kind.node.accelerator else 0
+        self.vram = np.array([share_memory(form.request, self.card) for form in forms], dtype=np.int64)
+        self.limit = np.array([room_for(kind, form) for form in forms], dtype=np.int64)
+        self.step = reduce(gcd, (int(milli) for milli in self.milli if milli), MILLI)
+        sides = kind.gpu_sides or (frozenset(shapes),)
+        self.sides = [np.array([s in side for s in shapes], dtype=bool) for side in sides]
+        self.multipliers = np.zeros(_PRICED)
+
+    @property
+    def work(self) -> float:
+        """What one call of `price` costs, in units of work."""
+        return 0.003 + 0.002 * self.gpus
+
+    def price(
+        self, prices: Mapping[int, float], left: Mapping[int, int] | None = None
+    ) -> list[tuple[float, Pattern]]:
+        """Return contents that earn much at some prices, best first, each with what it earns.
+
+        Parameters
+        ----------
+        left : the most replicas per shape that a node may hold, where less than all that are asked for.
+        """
+        worth = np.array([prices.get(int(s), 0.0) for s in self.shapes])
+        limit = self.limit
+        if left is not None:
+            limit = np.minimum(limit, [left.get(int(s), 0) for s in self.shapes])
+        rows = np.flatnonzero((worth > 1e-9) & (limit > 0))
+        if not len(rows):
+            return []
+        search = _Search(self, rows, worth[rows], limit[rows])
+        self.multipliers = search.multipliers
+        return search.run()
+
+
+class _Shares:
+    """Shares that may meet on a GPU, largest first, and what they may earn on it.
+
+    Parameters
+    ----------
+    items : their positions among the items of a search.
+    weight : steps of a GPU that each takes.
+    """
+
+    def __init__(self, items: Ints, weight: Ints, size: int) -> None:
+        self.items, self.weight, self.size = items, weight, size
+        weights, self._starts = np.unique(-weight, return_index=True)
+        self._fitting = [np.flatnonzero(-weights <= room) for room in range(size + 1)]
+        self._rest = [room + weights[fitting] for room, fitting in enumerate(self._fitting)]
+
+    def table(self, reduced: Floats) -> Floats:
+        """Return the most they earn by steps of room, ignoring limits: a column per row of `reduced`."""
+        table = np.zeros((self.size + 1, len(reduced)))
+        best = np.maximum.reduceat(reduced[:, self.items], self._starts, axis=1).T
+        for room in range(1, self.size + 1):
+            table[room] = table[room - 1]
+            if len(self._rest[room]):
+                np.maximum(
+                    table[room], (table[self._rest[room]] + best[self._fitting[room]]).max(axis=0), table[room]
+                )
+        return table
+
+
+class _Search:
+    """One call of pricing: the items that pay, and what is known of GPUs so far."""
+
+    def __init__(self, node: Knapsack, rows: Ints, worth: Floats, limit: Ints) -> None:
+        self.node, self.rows, self.worth, self.limit = node, rows, worth, limit
+        self.host, self.milli, self.whole = node.host[rows], node.milli[rows], node.whole[rows]
+        self.sizes = sorted({int(k) for k in self.whole if k})
+        self.alone = np.flatnonzero((self.milli == 0) & (self.whole == 0))
+        self.shares = [shares for side in node.sides if (shares := self._shares(side[rows])) is not None]
+        self.hash = (np.arange(1, len(rows) + 1, dtype=np.int64) * 2654435761) % 1000003
+        self.known: dict[int, Contents] = {}
+        self.multipliers = self._descend()
+        self.reduced = worth - self.host[:, :_PRICED] @ self.multipliers
+
+    def _shares(self, side: NDArray[np.bool_]) -> _Shares | None:
+        found = np.flatnonzero(side & (self.milli > 0))
+        if not len(found) or not self.node.gpus:
+            return None
+        found = found[np.argsort(-self.milli[found], kind="stable")]
+        return _Shares(found, self.milli[found] // self.node.step, MILLI // self.node.step)
+
+    def run(self) -> Priced:
+        """Return the best contents of the node."""
+        nothing = np.zeros((1, len(self.rows)), dtype=np.int64)
+        self.known[0] = self._contents(nothing, np.zeros((1, 0), dtype=np.int64))
+        if self.node.gpus:
+            self.known[1] = self._pool()
+        return self._finish(self._several(self.node.gpus))
+
+    def _contents(self, counts: Ints, gpus: Ints) -> Contents:
+        return Contents(counts @ self.reduced, counts @ self.host, counts, gpus)
+
+    def _bound(self, multipliers: Floats) -> Floats:
+        """Return the Lagrangian bound of the node, for rows of multipliers."""
+        reduced = self.worth[None, :] - multipliers @ self.host[:, :_PRICED].T
+        total = multipliers @ self.node.room[:_PRICED]
+        if len(self.alone):
+            total = total + np.maximum(reduced[:, self.alone], 0.0) @ self.limit[self.alone]
+        return np.asarray(total + self._most(reduced))
+
+    def _most(self, reduced: Floats) -> Floats:
+        """Return the most that the node's GPUs earn, ignoring limits."""
+        best = {1: np.maximum.reduce([np.zeros(len(reduced)), *(s.table(reduced)[-1] for s in self.shares)])}
+        for size in self.sizes:
+            most = reduced[:, self.whole == size].max(axis=1)
+            best[size] = np.maximum(best[size], most) if size in best else most
+        found = [np.zeros(len(reduced))]
+        for count in range(1, self.node.gpus + 1):
+            options = [found[-1], *(found[count - size] + most for size, most in best.items() if size <= count)]
+            found.append(np.maximum.reduce(options))
+        return np.asarray(found[-1])
+
+    def _descend(self) -> Floats:
+        """Return multipliers of CPU and memory near the least bound, from where the last call ended."""
+        scale = self.worth.max() * max(1, self.node.gpus) / np.maximum(1, self.node.room[:_PRICED])
+        here = np.maximum(self.node.multipliers, 0.02 * scale)
+        for factors in (_NEAR, _NEARER) if self.node.multipliers.any() else (_FAR, _NEAR, _NEARER):
+            trial = here * np.array([(cpu, memory) for cpu in factors for memory in factors])
+            here = trial[int(np.argmin(self._bound(trial)))]
+        return np.asarray(here)
+
+    # Contents of GPUs.
+
+    def _pool(self) -> Contents:
+        """List what one GPU may hold, best first: nothing, one whole-GPU item, or shares."""
+        ones = np.flatnonzero(self.whole == 1)
+        whole = np.zeros((len(ones) + 1, len(self.rows)), dtype=np.int64)
+        whole[np.arange(len(ones)), ones] = 1
+        counts = np.concatenate([whole, *(layer for shares in self.shares for layer in self._shared(shares))])
+        value = counts @ self.reduced
+        most = value.max()
+        keep = np.flatnonzero((value >= most - _SLACK * abs(most)) | (counts.sum(axis=1) == 0))
+        keep = keep[np.argsort(-value[keep], kind="stable")]
+        keep = keep[: {1: _POOL, 2: 2 * _JOINED}.get(self.node.gpus, _JOINED)]
+        keep = keep if len(ones) in keep else np.append(keep, len(ones))  # a GPU may always stay empty
+        self.pool = counts[keep]
+        return self._contents(self.pool, np.arange(len(keep))[:, None])
+
+    def _shared(self, shares: _Shares) -> Iterator[Ints]:
+        """Yield the contents of a shared GPU that earn almost the most, in layers by their number of replicas."""
+        items, weight = shares.items, shares.weight
+        gain, limit, vram = self.reduced[items], self.limit[items], self.node.vram[self.rows][items]
+        table = shares.table(self.reduced[None, :])[:, 0]
+        floor = table[-1] * (1 - _SLACK)
+        order = np.arange(len(items))
+        counts = np.zeros((1, len(items)), dtype=np.int64)
+        earned, room, card = np.zeros(1), np.array([shares.size]), np.array([MILLI * self.node.card])
+        last = np.zeros(1, dtype=np.int64)
+        while len(counts):
+            after = room[:, None] - weight
+            could = earned[:, None] + gain + table[np.maximum(after, 0)]
+            fits = (after >= 0) & (could >= floor) & (order >= last[:, None]) & (gain > 0)
+            fits &= (counts < limit) & (card[:, None] >= vram)
+            which, item = np.nonzero(fits)
+            if len(which) > _POOL:
+                keep = np.sort(np.argsort(-could[which, item], kind="stable")[:_POOL])
+                which, item = which[keep], item[keep]
+            earned, room, card, last = earned[which] + gain[item], after[which, item], card[which] - vram[item], item
+            counts = counts[which]
+            counts[np.arange(len(which)), item] += 1
+            good = counts[earned >= floor]
+            layer = np.zeros((len(good), len(self.rows)), dtype=np.int64)
+            layer[:, items] = good
+            yield layer
+
+    def _several(self, gpus: int) -> Contents:
+        """Return good contents of so many GPUs, best first."""
+        if gpus not in self.known:
+            half = gpus // 2
+            found = [self._join(self._several(gpus - half), self._several(half))]
+            for size in self.sizes:
+                if 2 * size > gpus >= size > 1:
+                    found.append(self._join(self._single(size), self._several(gpus - size)))
+            merged = Contents(*(np.concatenate([getattr(f, name) for f in found]) for name in Contents.__slots__))
+            _, first = np.unique(merged.counts @ self.hash, return_index=True)
+            limit = 4 * _JOINED if gpus == self.node.gpus else _JOINED
+            self.known[gpus] = merged.take(first[np.argsort(-merged.value[first], kind="stable")[:limit]])
+        return self.known[gpus]
+
+    def _single(self, size: int) -> Contents:
+        """Return one item each over so many GPUs."""
+        items = np.flatnonzero(self.whole == size)
+        counts = np.zeros((len(items), len(self.rows)), dtype=np.int64)
+        counts[np.arange(len(items)), items] = 1
+        return self._contents(counts, np.full((len(items), size), -1, dtype=np.int64))
+
+    def _join(self, left: Contents, right: Contents) -> Contents:
+        """Return the best pairs that fit the host and what may be there of each item."""
+        value = left.value[:, None] + right.value
+        bad = np.zeros(value.shape, dtype=bool)
+        for axis, room in enumerate(self.node.room):
+            bad |= left.host[:, axis][:, None] + right.host[:, axis] > room
+        most = left.counts.max(axis=0), right.counts.max(axis=0)
+        over = (most[0] + most[1] > self.limit) & (most[0] > 0) & (most[1] > 0)
+        single = np.flatnonzero(over & (self.limit == 1))
+        if len(single):
+            bad |= left.counts[:, single].astype(np.float32) @ right.counts[:, single].T.astype(np.float32) > 0
+        for item in np.flatnonzero(over & (self.limit > 1)):
+            some, more = np.flatnonzero(left.counts[:, item]), np.flatnonzero(right.counts[:, item])
+            full = left.counts[some, item][:, None] + right.counts[more, item] > self.limit[item]
+            bad[np.ix_(some, more)] |= full
+        one, two = np.nonzero(~bad)
+        flat = value[one, two]
+        if len(flat) > 4 * _JOINED:
+            keep = np.sort(np.argpartition(-flat, 4 * _JOINED)[: 4 * _JOINED])
+            one, two, flat = one[keep], two[keep], flat[keep]
+        return Contents(
+            flat,
+            left.host[one] + right.host[two],
+            left.counts[one] + right.counts[two],
+            np.concatenate([left.gpus[one], right.gpus[two]], axis=1),
+        )
+
+    # Whole nodes.
+
+    def _finish(self, found: Contents) -> Priced:
+        """Add what needs no GPU, and return the best contents of the node."""
+        spare = self.node.room - found.host
+        earned = found.value + found.host[:, :_PRICED] @ self.multipliers
+        if len(self.alone):  # CPU that is left over earns about its price where work without GPU can take it
+            all_alone = self.worth[self.alone] @ self.limit[self.alone]
+            earned = earned + np.minimum(spare[:, 0] * self.multipliers[0], all_alone)
+        order = sorted(self.alone.tolist(), key=lambda i: -self.worth[i] / max(1e-9, self._size(i)))
+        best: dict[Pattern, float] = {}
+        for row in np.argsort(-earned, kind="stable")[: 3 * _RETURNED].tolist():
+            if len(best) == _RETURNED:
+                break
+            counts, room = found.counts[row].copy(), spare[row].copy()
+            for item in order:
+                taken = self.host[item] > 0
+                most = int(min(self.limit[item], *(room[taken] // self.host[item][taken]).tolist(), 10**9))
+                counts[item] = most
+                room -= most * self.host[item]
+            best.setdefault(self._pattern(counts, found.gpus[row]), float(counts @ self.worth))
+        ranked = sorted(best.items(), key=lambda each: (-each[1], each[0]))
+        return [(value, pattern) for pattern, value in ranked]
+
+    def _size(self, item: int) -> float:
+        return float((self.host[item, :_PRICED] / np.maximum(1, self.node.room[:_PRICED])).max())
+
+    def _pattern(self, counts: Ints, gpus: Ints) -> Pattern:
+        """Return counts of a node as a pattern; shares go where the contents of single GPUs put them."""
+        fill = Fill()
+        shape = self.node.shapes[self.rows].tolist()
+        for item in np.flatnonzero((self.milli == 0) & (counts > 0)).tolist():
+            fill.slots[Slot(shape[item], NO_GPU)] = int(counts[item])
+        for gpu, content in enumerate(gpus.tolist()):
+            if content >= 0:
+                for item in np.flatnonzero(self.pool[content] * (self.milli > 0)).tolist():
+                    fill.slots[Slot(shape[item], gpu)] = int(self.pool[content, item])
+        return pattern_of(self.node.problem, fill)

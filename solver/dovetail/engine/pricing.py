@@ -1,0 +1,73 @@
+"""New patterns that pay at given prices, kind of node by kind of node (E2, E8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.knapsack import Knapsack
+from dovetail.engine.patterns import Master, Mixture
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+from dovetail.proof.kinds import Kind
+
+_KEEP = (1.0, 0.5, 0.3)  # share of the first prices in those of the first rounds and of all that follow
+_SETTLED = 2e-6  # a round that gains less than this ends a run of rounds
+_SOLVE_WORK = 0.015
+_FEW = 4  # so many nodes left, and what a node holds is asked for its own worth as well
+
+
+class Pricing:
+    """Adds patterns to a master, with a budget.
+
+    Parameters
+    ----------
+    kinds : the kinds of nodes; their positions are the master's classes.
+    centre : prices that are near those at the end; prices of early LPs swing far around them.
+    """
+
+    def __init__(
+        self, problem: Problem, kinds: Sequence[Kind], centre: Mapping[int, float], budget: Budget, stop: Stop
+    ) -> None:
+        self.centre = centre
+        self.budget = budget
+        self._stop = stop
+        self._nodes = [[Knapsack(problem, kind, side) for side in kind.sides] for kind in kinds]
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to search with."""
+        return bool(self._stop) or self.budget.spent()
+
+    def solve(self, master: Master) -> Mixture:
+        """Solve the LP, at its cost."""
+        self.budget.work -= _SOLVE_WORK + 1e-5 * len(master.columns)
+        return master.solve()
+
+    def grow(self, master: Master, prices: Mapping[int, float]) -> bool:
+        """Add the best patterns of every kind that has nodes left; tell whether any is new."""
+        grown = False
+        for position, sides in enumerate(self._nodes):
+            for node in sides if master.sizes.get(position) else ():
+                if self.over:
+                    return grown
+                self.budget.work -= node.work
+                for _, pattern in node.price(prices, master.demand):
+                    grown |= master.add(position, pattern)
+        return grown
+
+    def settle(self, master: Master, mixture: Mixture, rounds: int, aim: float) -> Mixture:
+        """Price and solve in turn until the LP reaches `aim`, gains no more, or rounds or budget run out."""
+        idle = 0
+        for turn in range(rounds):
+            if self.over or mixture.value >= aim or idle > len(_KEEP):
+                break
+            keep = _KEEP[min(turn, len(_KEEP) - 1)] if idle < len(_KEEP) else 0.0
+            prices = {s: keep * self.centre.get(s, 0.0) + (1 - keep) * p for s, p in mixture.prices.items()}
+            grown = self.grow(master, prices)
+            if sum(master.sizes.values()) <= _FEW:
+                grown |= self.grow(master, master.worth)
+            better = self.solve(master) if grown else mixture
+            idle = 0 if better.value > mixture.value + _SETTLED * abs(mixture.value) else idle + 1
+            mixture = better
+        return mixture
