@@ -204,12 +204,14 @@ class _Search:
         whole = np.zeros((len(ones) + 1, len(self.rows)), dtype=np.int64)
         whole[np.arange(len(ones)), ones] = 1
         counts = np.concatenate([whole, *(layer for shares in self.shares for layer in self._shared(shares))])
+        counts = counts[(counts @ self.host <= self.node.room).all(axis=1)]
         value = counts @ self.reduced
         most = value.max()
         keep = np.flatnonzero((value >= most - _SLACK * abs(most)) | (counts.sum(axis=1) == 0))
         keep = keep[np.argsort(-value[keep], kind="stable")]
         keep = keep[: {1: _POOL, 2: 2 * _JOINED}.get(self.node.gpus, _JOINED)]
-        keep = keep if len(ones) in keep else np.append(keep, len(ones))  # a GPU may always stay empty
+        empty = np.flatnonzero(counts.sum(axis=1) == 0)  # a GPU may always stay empty
+        keep = np.concatenate([keep, np.setdiff1d(empty, keep)])
         self.pool = counts[keep]
         return self._contents(self.pool, np.arange(len(keep))[:, None])
 
