@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 MILLI = 1000
 MOST_CPU = 128_000  # milli-cores and milli-GPU by which the simulator of the FGD paper scales its best fit
 MOST_GPU = 8_000
-PATIENCE = 8  # refusals by rules after which all fitting nodes are asked about at once
 POPULAR = 0.95  # share of the pods that the popular classes of FGD cover
 
 Ints = NDArray[np.int64]
@@ -128,81 +127,15 @@ class Gate(Protocol):
 class Fleet:
     """What is free on every node; a GPU that a node does not have, or that is down, shows -1."""
 
-    def __init__(self, nodes: Sequence[Node], gate: Gate | None = None) -> None:
+    def __init__(self, nodes: Sequence[Node]) -> None:
         self.cpu: Ints = np.array([node.cpu for node in nodes], dtype=np.int64)
         self.memory: Ints = np.array([node.memory for node in nodes], dtype=np.int64)
-        self.models = np.array([node.model for node in nodes])
         self.gpus: Ints = np.full((len(nodes), max((node.gpus for node in nodes), default=0)), -1, dtype=np.int64)
         for index, node in enumerate(nodes):
             self.gpus[index, : node.gpus] = MILLI
             self.gpus[index, list(node.failed)] = -1
         self.placed: list[tuple[Pod, int, tuple[int, ...]]] = []
-        self.gate = gate
-        self.blocked: dict[int, NDArray[np.bool_]] = {}
-        self.opened: dict[int, Hashable] = {}
-        self.hopeless: set[int] = set()
         self.untried = 0  # pods that time ran out for
-
-    def fitting(self, pod: Pod) -> Ints:
-        """Return the nodes that a pod fits on, in order."""
-        mask = (self.cpu >= pod.cpu) & (self.memory >= pod.memory)
-        if self.gate is not None:
-            mask &= self.gate.hosts(pod.kind)
-        if pod.gpus:
-            room = self.gpus >= pod.milli
-            if pod.kind in self.blocked:
-                room &= ~self.blocked[pod.kind]
-            mask &= room.sum(axis=1) >= pod.gpus
-            if pod.models:
-                mask &= np.isin(self.models, sorted(pod.models))
-        elif pod.kind in self.blocked:
-            mask &= ~self.blocked[pod.kind][:, 0]
-        return np.flatnonzero(mask)
-
-    def room(self, pod: Pod, nodes: Ints) -> Ints:
-        """Return what is free of the GPUs of some nodes, -1 for a GPU that a rule keeps a pod from."""
-        free = self.gpus[nodes]
-        return np.where(self.blocked[pod.kind][nodes], -1, free) if pod.kind in self.blocked else free
-
-    def take(self, pod: Pod, choose: Choice) -> bool:
-        """Place a pod where `choose` says and no rule objects; tell whether there is such a place."""
-        if self.gate is None:
-            return self._put_first(pod, choose)
-        if (opened := self.gate.opened(pod.kind)) != self.opened.get(pod.kind):
-            self.blocked.pop(pod.kind, None)
-            self.hopeless.discard(pod.kind)
-            self.opened[pod.kind] = opened
-        if pod.kind in self.hopeless or self.gate.bars(pod.kind):
-            return False
-        found = self._put_first(pod, choose)
-        if not found:
-            self.hopeless.add(pod.kind)
-        return found
-
-    def _put_first(self, pod: Pod, choose: Choice) -> bool:
-        refused = 0
-        while len(fitting := self.fitting(pod)):
-            node, gpus = choose(self, pod, fitting)
-            gpu = gpus[0] if pod.is_share else None
-            if self.gate is None or not self.gate.blocks(pod.kind, node, gpu):
-                self.put(pod, node, gpus)
-                return True
-            refused += 1
-            self._block(pod, fitting.tolist() if refused % PATIENCE == 0 else [node])
-        return False
-
-    def _block(self, pod: Pod, nodes: Iterable[int]) -> None:
-        """Remember which GPUs of nodes, or nodes as a whole, the rules keep pods of a kind from."""
-        gate, width = self.gate, max(1, self.gpus.shape[1])
-        if gate is None:
-            return
-        mask = self.blocked.setdefault(pod.kind, np.zeros((len(self.cpu), width), dtype=np.bool_))
-        for node in nodes:
-            if not pod.is_share:
-                mask[node, :] = gate.blocks(pod.kind, node, None)
-                continue
-            for gpu in np.flatnonzero(self.gpus[node] >= pod.milli).tolist():
-                mask[node, gpu] = gate.blocks(pod.kind, node, gpu)
 
     def untouched(self, node: int, wanted: int) -> tuple[int, ...]:
         """Return the first untouched GPUs of a node."""
@@ -214,8 +147,6 @@ class Fleet:
         self.memory[node] -= pod.memory
         self.gpus[node, list(gpus)] -= pod.milli
         self.placed.append((pod, node, gpus))
-        if self.gate is not None:
-            self.gate.add(pod, node, gpus[0] if pod.is_share else None)
 
     def check(self, nodes: Sequence[Node]) -> None:
         """Raise where what was placed does not fit, counted anew from the list of placements."""
@@ -239,24 +170,211 @@ class Fleet:
         return Outcome(sum(pod.total for pod in pods), sum(not pod.gpus for pod in pods), len(pods))
 
 
-Choice = Callable[[Fleet, Pod, Ints], tuple[int, tuple[int, ...]]]
+class Desk:
+    """Where pods of each kind fit, kept up as nodes fill: only what changed is looked at again.
+
+    A kind is all that a policy or a rule may ask of a pod. `fit` tells per kind and node whether a pod fits and no
+    rule is known to object; `blocked` the GPUs that rules keep a kind from, all of a node for whole GPUs and none.
+    """
+
+    def __init__(self, nodes: Sequence[Node], pods: Sequence[Pod], gate: Gate | None) -> None:
+        self.fleet, self.gate = Fleet(nodes), gate
+        numbers: dict[Hashable, int] = {}
+        self.kinds = [numbers.setdefault(_kind_of(pod), len(numbers)) for pod in pods]
+        found = dict(zip(self.kinds, pods, strict=True))
+        self.sample = [found[number] for number in range(len(numbers))]
+        self.cpu = np.array([pod.cpu for pod in self.sample], dtype=np.int64)
+        self.memory = np.array([pod.memory for pod in self.sample], dtype=np.int64)
+        self.milli = np.array([pod.milli for pod in self.sample], dtype=np.int64)
+        self.gpus = np.array([pod.gpus for pod in self.sample], dtype=np.int64)
+        models = np.array([node.model for node in nodes])
+        every = np.ones(len(nodes), dtype=np.bool_)
+        self.hosts = np.array(
+            [
+                (np.isin(models, sorted(pod.models)) if pod.gpus and pod.models else every)
+                & (gate.hosts(pod.kind) if gate is not None else every)
+                for pod in self.sample
+            ]
+        ).reshape(len(self.sample), len(nodes))
+        width = max(1, self.fleet.gpus.shape[1])
+        self.blocked = np.zeros((len(self.sample), len(nodes), width), dtype=np.bool_)
+        self.opened: dict[int, Hashable] = {}
+        self.fit = self._fit(np.arange(len(nodes)))
+
+    def room(self, kind: int, nodes: Ints) -> Ints:
+        """Return what is free of the GPUs of some nodes, -1 for a GPU that a rule keeps a kind from."""
+        gpus = self.fleet.gpus[nodes]
+        return np.where(self.blocked[kind, nodes][:, : gpus.shape[1]], -1, gpus)
+
+    def _fit(self, nodes: Ints) -> NDArray[np.bool_]:
+        """Return, per kind, which of some nodes a pod fits on."""
+        fleet, rows = self.fleet, []
+        for kind in range(len(self.sample)):
+            fits = (
+                self.hosts[kind, nodes]
+                & (fleet.cpu[nodes] >= self.cpu[kind])
+                & (fleet.memory[nodes] >= self.memory[kind])
+            )
+            rows.append(fits & ((fleet.gpus[nodes] >= self.milli[kind]).sum(axis=1) >= self.gpus[kind]))
+        return np.array(rows).reshape(len(self.sample), len(nodes))
+
+    def refresh(self, node: int) -> None:
+        """Look at one node again, for all kinds."""
+        fleet, gpus = self.fleet, self.fleet.gpus[node]
+        free = (gpus >= self.milli[:, None]) & ~self.blocked[:, node, : len(gpus)]
+        fits = self.hosts[:, node] & (fleet.cpu[node] >= self.cpu) & (fleet.memory[node] >= self.memory)
+        fits &= free.sum(axis=1) >= self.gpus
+        self.fit[:, node] = fits & ~self.blocked[:, node].all(axis=1)
+
+    def block(self, kind: int, node: int, gpu: int | None) -> None:
+        """Remember that a rule keeps a kind from a node, or from one GPU of it."""
+        self.blocked[kind, node, slice(None) if gpu is None else gpu] = True
+        if gpu is None or not (self.room(kind, np.array([node])) >= self.milli[kind]).any():
+            self.fit[kind, node] = False
+
+    def reopen(self, kind: int) -> None:
+        """Forget what rules kept a kind from, where that may have changed."""
+        if self.gate is None or (opened := self.gate.opened(self.sample[kind].kind)) == self.opened.get(kind):
+            return
+        self.opened[kind] = opened
+        for node in np.flatnonzero(self.blocked[kind].any(axis=1)).tolist():
+            self.blocked[kind, node] = False
+            self.refresh(node)
+
+
+def _kind_of(pod: Pod) -> Hashable:
+    return pod.cpu, pod.memory, pod.gpus, pod.milli, pod.models, pod.kind
+
+
+class Policy(Protocol):
+    """A way to choose; it may keep figures per node, which `changed` has it look at again."""
+
+    def changed(self, desk: Desk, node: int) -> None:
+        """Note that what a node holds has changed."""
+
+    def choose(self, desk: Desk, kind: int, fitting: Ints) -> tuple[int, int]:
+        """Return one of the nodes that a kind fits on, and the GPU for a part of one."""
 
 
 def run(
-    nodes: Sequence[Node], pods: Iterable[Pod], choose: Choice, gate: Gate | None = None, seconds: float | None = None
+    nodes: Sequence[Node],
+    pods: Sequence[Pod],
+    start: Callable[[Desk], Policy],
+    gate: Gate | None,
+    seconds: float | None,
 ) -> Fleet:
-    """Place pods one by one where `choose` says, dropping those that fit nowhere, until time is up."""
-    fleet, waiting = Fleet(nodes, gate), []
+    """Place pods one by one where a policy says, dropping those that fit nowhere, until time is up."""
     ends = None if seconds is None else time.monotonic() + seconds
-    for pod in pods:
+    desk = Desk(nodes, pods, gate)
+    policy, waiting = start(desk), []
+    for pod, kind in zip(pods, desk.kinds, strict=True):
         if ends is not None and time.monotonic() > ends:
-            fleet.untried += 1
-        elif not fleet.take(pod, choose):
-            waiting.append(pod)
-    for pod in waiting if gate is not None else ():
+            desk.fleet.untried += 1
+        elif not _place(desk, policy, pod, kind):
+            waiting.append((pod, kind))
+    for pod, kind in waiting if gate is not None else ():
         if ends is None or time.monotonic() <= ends:
-            fleet.take(pod, choose)
-    return fleet
+            _place(desk, policy, pod, kind)
+    return desk.fleet
+
+
+def _place(desk: Desk, policy: Policy, pod: Pod, kind: int) -> bool:
+    """Place a pod where the policy says and no rule objects; tell whether there is such a place."""
+    gate, fleet = desk.gate, desk.fleet
+    desk.reopen(kind)
+    if gate is not None and gate.bars(pod.kind):
+        return False
+    while len(fitting := np.flatnonzero(desk.fit[kind])):
+        node, gpu = policy.choose(desk, kind, fitting)
+        at = gpu if pod.is_share else None
+        if gate is not None and gate.blocks(pod.kind, node, at):
+            desk.block(kind, node, at)
+            continue
+        fleet.put(pod, node, (gpu,) if pod.is_share else fleet.untouched(node, pod.gpus))
+        if gate is not None:
+            gate.add(pod, node, at)
+        desk.refresh(node)
+        policy.changed(desk, node)
+        return True
+    return False
+
+
+class FirstFit:
+    """The first node, and on it the first GPU."""
+
+    def __init__(self, desk: Desk) -> None:
+        pass
+
+    def changed(self, desk: Desk, node: int) -> None:
+        """Keep nothing."""
+
+    def choose(self, desk: Desk, kind: int, fitting: Ints) -> tuple[int, int]:
+        """Return the first of all."""
+        room = desk.room(kind, fitting[:1])[0]
+        return int(fitting[0]), int(np.argmax(room >= desk.milli[kind])) if len(room) else 0
+
+
+class BestFit:
+    """The node with least left, and on it the fullest GPU."""
+
+    def __init__(self, desk: Desk) -> None:
+        # Over the common denominator, in integers: no tie is decided by rounding. That the pod itself takes something
+        # from each node alike changes no order.
+        self.left: Ints = desk.fleet.cpu * MOST_GPU + np.maximum(desk.fleet.gpus, 0).sum(axis=1) * MOST_CPU
+
+    def changed(self, desk: Desk, node: int) -> None:
+        """Count what the node has left."""
+        free = int(np.maximum(desk.fleet.gpus[node], 0).sum())
+        self.left[node] = int(desk.fleet.cpu[node]) * MOST_GPU + free * MOST_CPU
+
+    def choose(self, desk: Desk, kind: int, fitting: Ints) -> tuple[int, int]:
+        """Return the fullest of all."""
+        node = int(fitting[np.argmin(self.left[fitting])])
+        room = desk.room(kind, np.array([node]))[0] - desk.milli[kind]
+        return node, int(np.argmin(np.where(room >= 0, room, MILLI + 1))) if len(room) else 0
+
+
+class Gradient:
+    """The most points for a fall of fragmentation, kept per kind and node."""
+
+    def __init__(self, desk: Desk, measure: Fragmentation) -> None:
+        self.measure = measure
+        shape = desk.fit.shape
+        self.points, self.gpu = np.full(shape, -1, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        self.stale = np.ones(shape, dtype=np.bool_)
+
+    def changed(self, desk: Desk, node: int) -> None:
+        """Give points anew when they are asked for."""
+        self.stale[:, node] = True
+
+    def choose(self, desk: Desk, kind: int, fitting: Ints) -> tuple[int, int]:
+        """Return the node with most points, the first where several have, and its GPU."""
+        stale = fitting[self.stale[kind, fitting]]
+        if len(stale):
+            self._score(desk, kind, stale)
+            self.stale[kind, stale] = False
+        node = int(fitting[np.argmax(self.points[kind, fitting])])
+        gpu = int(self.gpu[kind, node])
+        if desk.sample[kind].is_share and desk.blocked[kind, node, gpu]:
+            self._score(desk, kind, np.array([node]))
+            return self.choose(desk, kind, fitting)
+        return node, gpu
+
+    def _score(self, desk: Desk, kind: int, nodes: Ints) -> None:
+        fleet, pod = desk.fleet, desk.sample[kind]
+        if not pod.is_share:
+            after = fleet.gpus[nodes].copy()
+            untouched = after == MILLI
+            after[untouched & (np.cumsum(untouched, axis=1) <= pod.gpus)] = 0
+            self.points[kind, nodes] = _points(self.measure, fleet, pod, nodes, after)
+            return
+        rows, gpus = np.nonzero(desk.room(kind, nodes) >= pod.milli)
+        after = fleet.gpus[nodes[rows]].copy()
+        after[np.arange(len(rows)), gpus] -= pod.milli
+        points = np.full(fleet.gpus[nodes].shape, -1, dtype=np.int64)
+        points[rows, gpus] = _points(self.measure, fleet, pod, nodes[rows], after)
+        self.gpu[kind, nodes] = np.argmax(points, axis=1)
+        self.points[kind, nodes] = points.max(axis=1)
 
 
 def first_fit_decreasing(
@@ -268,14 +386,8 @@ def first_fit_decreasing(
     stay in order of arrival), so those without GPU come last. Each goes to the first node in the order of the file
     that it fits on; a pod for part of a GPU takes the first GPU of that node with enough left.
     """
-
-    def choose(fleet: Fleet, pod: Pod, fitting: Ints) -> tuple[int, tuple[int, ...]]:
-        node = int(fitting[0])
-        if pod.is_share:
-            return node, (int(np.flatnonzero(fleet.room(pod, fitting[:1])[0] >= pod.milli)[0]),)
-        return node, fleet.untouched(node, pod.gpus)
-
-    return run(nodes, sorted(pods, key=lambda p: (-p.band, -p.total, -p.cpu, -p.memory)), choose, gate, seconds)
+    ordered = sorted(pods, key=lambda p: (-p.band, -p.total, -p.cpu, -p.memory))
+    return run(nodes, ordered, FirstFit, gate, seconds)
 
 
 def best_fit(
@@ -286,18 +398,7 @@ def best_fit(
     What a node has left after the pod is 0.5 CPU / 128 cores + 0.5 GPU / 8, as in the simulator of the FGD paper; the
     least wins, unrounded. A pod for part of a GPU takes the GPU with least left that still holds it.
     """
-
-    def choose(fleet: Fleet, pod: Pod, fitting: Ints) -> tuple[int, tuple[int, ...]]:
-        gpus = np.maximum(fleet.gpus[fitting], 0).sum(axis=1) - pod.total
-        # Over the common denominator, in integers: no tie is decided by rounding.
-        left = (fleet.cpu[fitting] - pod.cpu) * MOST_GPU + gpus * MOST_CPU
-        node = int(fitting[np.argmin(left)])
-        if not pod.is_share:
-            return node, fleet.untouched(node, pod.gpus)
-        room = fleet.room(pod, np.array([node]))[0] - pod.milli
-        return node, (int(np.argmin(np.where(room >= 0, room, MILLI + 1))),)
-
-    return run(nodes, pods, choose, gate, seconds)
+    return run(nodes, pods, BestFit, gate, seconds)
 
 
 def fgd(nodes: Sequence[Node], pods: Sequence[Pod], gate: Gate | None = None, seconds: float | None = None) -> Fleet:
@@ -311,21 +412,7 @@ def fgd(nodes: Sequence[Node], pods: Sequence[Pod], gate: Gate | None = None, se
     the most frequent first, until they make up 95 %; those without GPU count as in the paper.
     """
     measure = Fragmentation(nodes, pods)
-
-    def choose(fleet: Fleet, pod: Pod, fitting: Ints) -> tuple[int, tuple[int, ...]]:
-        if not pod.is_share:
-            after = fleet.gpus[fitting].copy()
-            untouched = after == MILLI
-            after[untouched & (np.cumsum(untouched, axis=1) <= pod.gpus)] = 0
-            node = int(fitting[np.argmax(_points(measure, fleet, pod, fitting, after))])
-            return node, fleet.untouched(node, pod.gpus)
-        rows, gpus = np.nonzero(fleet.room(pod, fitting) >= pod.milli)
-        after = fleet.gpus[fitting[rows]].copy()
-        after[np.arange(len(rows)), gpus] -= pod.milli
-        best = np.argmax(_points(measure, fleet, pod, fitting[rows], after))
-        return int(fitting[rows[best]]), (int(gpus[best]),)
-
-    return run(nodes, pods, choose, gate, seconds)
+    return run(nodes, pods, lambda desk: Gradient(desk, measure), gate, seconds)
 
 
 def _points(measure: Fragmentation, fleet: Fleet, pod: Pod, nodes: Ints, after: Ints) -> Ints:
