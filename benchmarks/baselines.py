@@ -117,8 +117,11 @@ class Gate(Protocol):
     def opened(self, kind: int) -> Hashable:
         """Return what changes whenever places may have opened for a kind."""
 
-    def blocks(self, kind: int, node: int, gpu: int | None) -> bool:
-        """Tell whether a rule keeps a pod (one for part of a GPU: on GPU `gpu`) from a node."""
+    def objection(self, kind: int, node: int, gpu: int | None) -> Ints | None:
+        """Return the nodes that a rule keeps a pod (one for part of a GPU: on GPU `gpu`) from; None if no rule does.
+
+        Empty where it is that node or GPU alone; else nodes of a domain, which may open again.
+        """
 
     def add(self, pod: Pod, node: int, gpu: int | None) -> None:
         """Count a pod in."""
@@ -199,24 +202,23 @@ class Desk:
         width = max(1, self.fleet.gpus.shape[1])
         self.blocked = np.zeros((len(self.sample), len(nodes), width), dtype=np.bool_)
         self.opened: dict[int, Hashable] = {}
-        self.fit = self._fit(np.arange(len(nodes)))
+        self.away = np.zeros_like(self.hosts)  # nodes of domains that rules keep a kind from for now
+        every_node = np.arange(len(nodes))
+        self.fit = np.array([self._fits(kind, every_node) for kind in range(len(self.sample))]).reshape(
+            self.hosts.shape
+        )
 
     def room(self, kind: int, nodes: Ints) -> Ints:
         """Return what is free of the GPUs of some nodes, -1 for a GPU that a rule keeps a kind from."""
         gpus = self.fleet.gpus[nodes]
         return np.where(self.blocked[kind, nodes][:, : gpus.shape[1]], -1, gpus)
 
-    def _fit(self, nodes: Ints) -> NDArray[np.bool_]:
-        """Return, per kind, which of some nodes a pod fits on."""
-        fleet, rows = self.fleet, []
-        for kind in range(len(self.sample)):
-            fits = (
-                self.hosts[kind, nodes]
-                & (fleet.cpu[nodes] >= self.cpu[kind])
-                & (fleet.memory[nodes] >= self.memory[kind])
-            )
-            rows.append(fits & ((fleet.gpus[nodes] >= self.milli[kind]).sum(axis=1) >= self.gpus[kind]))
-        return np.array(rows).reshape(len(self.sample), len(nodes))
+    def _fits(self, kind: int, nodes: Ints) -> NDArray[np.bool_]:
+        """Return which of some nodes a pod of a kind fits on."""
+        fleet = self.fleet
+        fits = (fleet.cpu[nodes] >= self.cpu[kind]) & (fleet.memory[nodes] >= self.memory[kind])
+        room = (self.room(kind, nodes) >= self.milli[kind]).sum(axis=1) >= self.gpus[kind]
+        return np.asarray(self.hosts[kind, nodes] & fits & room & ~self.blocked[kind, nodes].all(axis=1))
 
     def refresh(self, node: int) -> None:
         """Look at one node again, for all kinds."""
@@ -224,22 +226,26 @@ class Desk:
         free = (gpus >= self.milli[:, None]) & ~self.blocked[:, node, : len(gpus)]
         fits = self.hosts[:, node] & (fleet.cpu[node] >= self.cpu) & (fleet.memory[node] >= self.memory)
         fits &= free.sum(axis=1) >= self.gpus
-        self.fit[:, node] = fits & ~self.blocked[:, node].all(axis=1)
+        self.fit[:, node] = fits & ~self.blocked[:, node].all(axis=1) & ~self.away[:, node]
 
-    def block(self, kind: int, node: int, gpu: int | None) -> None:
-        """Remember that a rule keeps a kind from a node, or from one GPU of it."""
+    def block(self, kind: int, node: int, gpu: int | None, domain: Ints) -> None:
+        """Remember that a rule keeps a kind from a node, one GPU of it, or for now from a domain."""
+        if len(domain):
+            self.away[kind, domain] = True
+            self.fit[kind, domain] = False
+            return
         self.blocked[kind, node, slice(None) if gpu is None else gpu] = True
         if gpu is None or not (self.room(kind, np.array([node])) >= self.milli[kind]).any():
             self.fit[kind, node] = False
 
     def reopen(self, kind: int) -> None:
-        """Forget what rules kept a kind from, where that may have changed."""
+        """Forget the domains that rules kept a kind from, where that may have changed."""
         if self.gate is None or (opened := self.gate.opened(self.sample[kind].kind)) == self.opened.get(kind):
             return
         self.opened[kind] = opened
-        for node in np.flatnonzero(self.blocked[kind].any(axis=1)).tolist():
-            self.blocked[kind, node] = False
-            self.refresh(node)
+        if len(nodes := np.flatnonzero(self.away[kind])):
+            self.away[kind] = False
+            self.fit[kind, nodes] = self._fits(kind, nodes)
 
 
 def _kind_of(pod: Pod) -> Hashable:
@@ -287,8 +293,8 @@ def _place(desk: Desk, policy: Policy, pod: Pod, kind: int) -> bool:
     while len(fitting := np.flatnonzero(desk.fit[kind])):
         node, gpu = policy.choose(desk, kind, fitting)
         at = gpu if pod.is_share else None
-        if gate is not None and gate.blocks(pod.kind, node, at):
-            desk.block(kind, node, at)
+        if gate is not None and (domain := gate.objection(pod.kind, node, at)) is not None:
+            desk.block(kind, node, at, domain)
             continue
         fleet.put(pod, node, (gpu,) if pod.is_share else fleet.untouched(node, pod.gpus))
         if gate is not None:

@@ -16,6 +16,9 @@ from dovetail.problem import Problem, compile_problem
 from dovetail.rules import Context, context_of
 from dovetail.rules.base import Guard
 from dovetail.spec import ReplicaId, Request, Spec
+from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
+
+ALONE: NDArray[np.int64] = np.array([], dtype=np.int64)
 
 
 class Rules:
@@ -28,6 +31,7 @@ class Rules:
         scopes = problem.context.scopes
         found = [policy.rule.guard(scopes[policy.name]) for policy in hard]
         self._guards: list[Guard] = [guard for guard in found if guard is not None]
+        self._domains: dict[tuple[str, str | None], NDArray[np.int64]] = {}
         self._hosts = self._open(problem)
         for policy in hard:
             closed = policy.rule.closed_nodes(scopes[policy.name])
@@ -56,10 +60,24 @@ class Rules:
         """Return what changes whenever places may have opened for a shape."""
         return tuple(guard.opened(self._roles[kind][0]) for guard in self._guards)
 
+    def objection(self, kind: int, node: int, gpu: int | None) -> NDArray[np.int64] | None:
+        """Return the nodes that a rule keeps a replica from: none but that one if empty, None if no rule objects."""
+        role, where = self._roles[kind], self._nodes[node]
+        for guard in self._guards:
+            if guard.blocks(*role, where, gpu):
+                level = getattr(guard, "level", NODE_LEVEL)
+                return self._domain(level, where.domain(level)) if level not in (NODE_LEVEL, GPU_LEVEL) else ALONE
+        return None
+
+    def _domain(self, level: str, path: str | None) -> NDArray[np.int64]:
+        if (level, path) not in self._domains:
+            members = [index for index, node in enumerate(self._nodes) if node.domain(level) == path]
+            self._domains[level, path] = np.array(members, dtype=np.int64)
+        return self._domains[level, path]
+
     def blocks(self, kind: int, node: int, gpu: int | None) -> bool:
         """Tell whether a rule keeps a replica from a node."""
-        role = self._roles[kind]
-        return any(guard.blocks(*role, self._nodes[node], gpu) for guard in self._guards)
+        return self.objection(kind, node, gpu) is not None
 
     def add(self, pod: Pod, node: int, gpu: int | None) -> None:
         """Count a replica in."""
