@@ -55,8 +55,8 @@ class Run:
         plan = folder / "out" / "plan.yaml"
         plan.write_text(BEFORE, encoding="utf-8")
         command = [sys.executable, "-m", "dovetail_cli", "plan", "project", "--out", "out/plan.yaml", *arguments]
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command, cwd=folder, text=True, start_new_session=True, **streams)
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, cwd=folder, text=True, start_new_session=True, stdout=pipe, stderr=pipe)
         return cls(folder, process)
 
     def wait(self, seconds: float) -> bool:

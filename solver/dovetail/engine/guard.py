@@ -17,7 +17,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, BinaryIO, cast
 
 from dovetail.engine import child
-from dovetail.engine.processes import context_to_start, dumps, end_group, loads
+from dovetail.engine.processes import Pulse, context_to_start, dumps, end_group, loads
 from dovetail.placement import Places
 from dovetail.plan import Plan, finish
 from dovetail.plan.model import Outcome
@@ -107,6 +107,8 @@ class _Heard:
             return "did not end at its time limit and was ended"
         if self.ended == "interrupt":
             return "did not stop when it was asked to and was ended"
+        if self.ended == "crash":
+            return "did nothing any more, as may happen without memory, and was ended"
         if isinstance(self.error, MemoryError):
             return "ran out of memory"
         if self.error is not None:
@@ -272,6 +274,7 @@ class SolverProcess:
     def _follow(self, connection: Connection, heard: _Heard, stop: Stop, end: float | None, *, kept: bool) -> None:
         """Hear a call out: until it is over, its process is gone, or has to be ended."""
         stop_by: float | None = None
+        pulse, pulse_at = Pulse(self._process.pid if self._process else None), 0.0
         while not heard.over():
             self._tick()
             if connection.poll(_TICK):
@@ -290,6 +293,9 @@ class SolverProcess:
                 heard.ended = "time"
             elif not heard.over() and stop_by is not None and now > stop_by and (kept or heard.table is not None):
                 heard.ended = "interrupt"
+            elif not heard.over() and now > pulse_at:
+                pulse_at = now + 1.0
+                heard.ended = "crash" if pulse.stopped() else None
 
     def _alive(self) -> bool:
         return self._process is not None and self._process.is_alive()

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 _SHARE = 0.8  # of the machine's memory, where no limit is given
+_NATIVE = frozenset({"highspy", "numpy", "ortools"})
 _THREAD = 2**24  # bytes that must be left: a thread, the least that solvers ask for in one piece, takes half of it
 _SETTLING = 0.05  # seconds in which a thread that has just ended leaves the process table
 
@@ -25,13 +26,14 @@ _SETTLING = 0.05  # seconds in which a thread that has just ended leaves the pro
 def context_to_start() -> BaseContext:
     """Return how to start a process: by `fork` where that is safe, else by `spawn`, which takes a second more.
 
-    A fork copies one thread and all locks as they are: with other threads, those of native libraries too, a lock
-    may stay closed for ever.
+    A fork copies one thread and all locks as they are: with other threads, or once native libraries have had some, a
+    lock may stay closed for ever.
     """
     deadline = time.monotonic() + _SETTLING
     while _threads() > 1 and time.monotonic() < deadline:
         time.sleep(0.005)
-    return multiprocessing.get_context("fork" if _threads() == 1 else "spawn")
+    pristine = _threads() == 1 and _NATIVE.isdisjoint(sys.modules)
+    return multiprocessing.get_context("fork" if pristine else "spawn")
 
 
 def _threads() -> int:
@@ -122,6 +124,39 @@ def follow_parent() -> None:
 
 def _read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(mapping)
+
+
+class Pulse:
+    """Tells whether a process, or any that it started, still does something; solvers that wait wait for ever.
+
+    A thread that could not begin for want of memory, or a lock that nobody holds any more, leaves a process that
+    neither ends nor works.
+    """
+
+    def __init__(self, pid: int | None, patience: int = 20) -> None:
+        self._pid, self._patience = pid, patience
+        self._spent: int | None = None
+        self._still = 0
+
+    def stopped(self) -> bool:
+        """Tell whether no processor time was spent since so many calls; to be called about once a second."""
+        spent = self._processor_time()
+        self._still = self._still + 1 if spent is not None and spent == self._spent else 0
+        self._spent = spent
+        return self._still >= self._patience
+
+    def _processor_time(self) -> int | None:
+        """Return the ticks spent by the process and by its children, None where that cannot be known."""
+        try:
+            found = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text(encoding="ascii").split()
+            return sum(self._ticks(pid) for pid in (self._pid, *found))
+        except (OSError, ValueError, IndexError):
+            return None
+
+    @staticmethod
+    def _ticks(pid: int | str | None) -> int:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
 
 
 class _Pickler(pickle.Pickler):
