@@ -2,7 +2,7 @@
 
 Bands come in order; within a band what is all-or-nothing first, largest first, then replicas with GPUs in an even
 mixture of shapes (a mixture leaves fewer odd remainders than any sorted order), then those without. The mixture is
-exact up to some thousands of replicas; where there are more, each form takes its turns with several at a time.
+exact up to some thousands of replicas; where there are more, shapes take their turns with several at a time.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.spec import ReplicaId, Workload
 
-EXACT = 10_000  # the replicas of a band, with GPUs or without, up to which each takes a turn of its own
-TURNS = 1_000  # that all forms take together where there are more
+EXACT = 10_000  # the waiting replicas up to which each takes a turn of its own
+TURNS = 1_500  # that all forms of a band, with GPUs or without, take together where more wait
 
 Choices = list[frozenset[str] | None]  # accelerators that may be used together, one set after the other; None: all
-Turn = list[tuple[int, int]]  # shapes, each with a number of replicas
 
 
 def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = None) -> State:
@@ -37,6 +36,7 @@ def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = 
     for replica, place in sorted((hint or {}).items()):
         _follow(field, replica, place)
     outlooks = Outlooks(field)
+    many = sum(field.wanted(shape.index) for shape in problem.shapes) > EXACT
     for band in problem.spec.bands:
         waiting = [s for s in problem.shapes if problem.spec.band_of(s.workload) == band]
         joint, single = _sorted_out(field, waiting)
@@ -45,10 +45,10 @@ def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = 
                 return field.state()
             _place_batch(outlooks, batch)
         for gpu in (True, False):
-            for turn in _turns(outlooks, [s for s in single if bool(s.request.gpu_count) == gpu]):
+            for shape, count in _turns(outlooks, [s for s in single if bool(s.request.gpu_count) == gpu], many=many):
                 if stop:
                     return field.state()
-                _take_turn(outlooks, turn)
+                _take_turn(outlooks, shape, count)
     return field.state()
 
 
@@ -80,49 +80,43 @@ def _sorted_out(field: Field, shapes: list[Shape]) -> tuple[list[list[int]], lis
     return [joint[workload] for workload in sorted(joint, key=lambda w: (-weight[w], w))], single
 
 
-def _turns(outlooks: Outlooks, shapes: list[Shape]) -> Iterator[Turn]:
-    """Yield what to place next, each form spread evenly over the sequence, and each shape within its form."""
-    forms: dict[object, list[tuple[int, int]]] = defaultdict(list)
-    for shape in shapes:
-        if waiting := outlooks.field.wanted(shape.index):
-            forms[outlooks.form(shape.index)].append((shape.index, waiting))
-    if sum(waiting for members in forms.values() for _, waiting in members) <= EXACT:
-        yield from ([(shape, 1)] for shape in _mixed([pair for members in forms.values() for pair in members]))
-        return
-    most = _most_turns([sum(waiting for _, waiting in members) for members in forms.values()])
-    keyed: list[tuple[float, int, Turn]] = []
-    for members in forms.values():
-        row = _mixed(members)
-        count = min(most, len(row))
-        for turn in range(count):
-            part = row[turn * len(row) // count : (turn + 1) * len(row) // count]
-            keyed.append(((turn + 0.5) / count, part[0], list(Counter(part).items())))
-    yield from (turn for _, _, turn in sorted(keyed))
+def _turns(outlooks: Outlooks, shapes: list[Shape], *, many: bool) -> Iterator[tuple[int, int]]:
+    """Yield what to place next, a shape and a number of replicas, each shape spread evenly over the sequence.
+
+    Where there are `many` replicas, forms have a limited number of turns, and all their shapes turns of one size.
+    """
+    waiting = {shape.index: count for shape in shapes if (count := outlooks.field.wanted(shape.index))}
+    forms: Counter[object] = Counter()
+    for shape, count in waiting.items():
+        forms[outlooks.form(shape)] += count
+    turns = _most_turns(list(forms.values()), TURNS) if many else EXACT
+    keyed = []
+    for shape, count in waiting.items():
+        size = -(-forms[outlooks.form(shape)] // turns)
+        times = -(-count // size)
+        keyed += [
+            ((turn + 0.5) / times, shape, turn * count // times, (turn + 1) * count // times) for turn in range(times)
+        ]
+    for _, shape, start, end in sorted(keyed):
+        yield shape, end - start
 
 
-def _mixed(shapes: list[tuple[int, int]]) -> list[int]:
-    """Return shape indices, one per waiting replica, each shape spread evenly over the sequence."""
-    keys = [((position + 0.5) / waiting, shape) for shape, waiting in shapes for position in range(waiting)]
-    return [shape for _, shape in sorted(keys)]
-
-
-def _most_turns(demands: list[int]) -> int:
-    """Return how many turns a form may take so that all together stay within the turns there are."""
-    low, high = 1, TURNS
+def _most_turns(demands: list[int], turns: int) -> int:
+    """Return how many turns a form may take so that all together stay within so many, one each at the least."""
+    low, high = 1, turns
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if sum(min(d, middle) for d in demands) <= TURNS else (low, middle - 1)
+        low, high = (middle, high) if sum(min(d, middle) for d in demands) <= turns else (low, middle - 1)
     return low
 
 
-def _take_turn(outlooks: Outlooks, turn: Turn) -> None:
-    for shape, count in turn:
-        workload = outlooks.field.problem.shapes[shape].workload
-        if workload.atomic and workload.mix != "any":
-            for _ in range(count):
-                _place_batch(outlooks, [shape])
-        else:
-            outlooks.place(shape, count)
+def _take_turn(outlooks: Outlooks, shape: int, count: int) -> None:
+    workload = outlooks.field.problem.shapes[shape].workload
+    if workload.atomic and workload.mix != "any":
+        for _ in range(count):
+            _place_batch(outlooks, [shape])
+    else:
+        outlooks.place(shape, count)
 
 
 def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
