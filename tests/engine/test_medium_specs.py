@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import pytest
+from tests.support.fleet_cuts import cuts
 from tests.support.medium_specs import medium
 
 from dovetail.engine import ladder, solve
@@ -151,6 +152,11 @@ def test_the_way_of_large_projects_never_crosses_a_proved_optimum(
         assert faults(shared()[turn :: len(_SIZES)], 0.3) == []
 
 
+def test_no_bound_on_the_fleet_cuts_a_proved_optimum() -> None:
+    closed = [case for case in shared() if case.feasible]
+    assert [f"seed {case.seed}: {cut}" for case in closed for cut in cuts(case.spec, case.optima)] == []
+
+
 def test_the_whole_ladder_finds_what_the_exact_engine_proves() -> None:
     assert faults(shared(), 20.0) == []
 
@@ -163,3 +169,4 @@ def test_hundreds_of_medium_specs(monkeypatch: pytest.MonkeyPatch, in_parts: Non
     cases = [proved(seed) for seed in range(first, first + CHUNK)]
     of_size(monkeypatch, _SIZES[chunk % len(_SIZES)])
     assert faults(cases, 2.0) == []
+    assert [f"seed {c.seed}: {cut}" for c in cases if c.feasible for cut in cuts(c.spec, c.optima)] == []

@@ -1,0 +1,45 @@
+"""Whether the relaxation of whole fleets cuts a proved optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dovetail.engine.answer import Effort, Verdict
+from dovetail.engine.cpsat import CpSat
+from dovetail.engine.fleet_lp import FleetLp
+from dovetail.linear import Linear
+from dovetail.problem import compile_problem
+from dovetail.progress import Stop
+from dovetail.proof.fleet import FleetModel, fleet_bound
+from dovetail.rules import context_of
+from dovetail.spec import Spec
+
+
+def cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
+    """Yield where a bound is below what the first tiers reach, each with the earlier ones at their optimum.
+
+    Parameters
+    ----------
+    optima : of the first tiers, greater being better.
+    """
+    problem = compile_problem(context_of(spec))
+    fleet = FleetModel(problem)
+    lp = FleetLp(fleet, Stop())
+    given: dict[str, int] = {}
+    for tier, optimum in zip(problem.tiers, optima, strict=False):
+        if tier.name not in fleet.tiers:
+            continue
+        lp.optimise(tier.name, given)
+        bound = fleet_bound(fleet, tier.name, given, lp.proof())
+        if bound < optimum:
+            yield f"multipliers: {tier.name} {bound} < {optimum}"
+        if not _within_rows(fleet, fleet.tiers[tier.name], optimum):
+            yield f"rows: {tier.name} < {optimum}"
+        given[tier.name] = optimum
+
+
+def _within_rows(fleet: FleetModel, expression: Linear, optimum: int) -> bool:
+    """Tell whether the rows allow a tier's optimum, and hold it there for the next one."""
+    fleet.model.require(expression, lower=optimum)
+    answer = CpSat(fleet.model).solve(Linear(), "max", Effort(2.0), None, Stop())
+    return answer.verdict is not Verdict.INFEASIBLE
