@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import floor
+from random import Random
 
 from dovetail.engine.patterns import Column, Master, Mixture
 from dovetail.engine.pricing import Pricing
@@ -14,6 +16,8 @@ _SURE = 0.7  # fractions from here on are rounded up, several in one step
 _AT_ONCE = 0.1  # of the nodes left, that such a step may settle
 _ROUNDS = 10  # of pricing after each step
 _CLOSE = 1e-6
+_LAST = 40  # nodes settled last, which later dives always take up again
+_RELEASED = 0.12  # of all others, that they take up too
 
 
 def dive(master: Master, mixture: Mixture, pricing: Pricing) -> Chosen:
@@ -25,7 +29,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing) -> Chosen:
     chosen: Chosen = []
     while sum(master.sizes.values()):
         aim = mixture.value
-        settled = _step(master, mixture, first=not chosen)
+        settled = _step(master, mixture, first=not chosen, hurried=pricing.hurried)
         if not settled:
             break
         chosen += settled
@@ -35,19 +39,60 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing) -> Chosen:
     return chosen
 
 
-def _step(master: Master, mixture: Mixture, *, first: bool) -> Chosen:
-    """Settle whole parts of the mixture and, but for the first step, fractions near one; at least something."""
+def dive_again(master: Master, chosen: Chosen, everything: Counter[int], pricing: Pricing, source: Random) -> Chosen:
+    """Settle some nodes anew, those that were settled last among them; the result may be worse.
+
+    Parameters
+    ----------
+    everything : replicas per shape that all nodes together may hold.
+    """
+    kept, sizes = _release(chosen, source)
+    demand = Counter(everything)
+    for column, times in kept:
+        demand.subtract({shape: times * count for shape, count in column.counts.items()})
+    master.reset({position: sizes[position] for position in master.sizes}, demand)
+    master.refresh()
+    mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, pricing.bound - worth(master, kept))
+    return kept + dive(master, mixture, pricing)
+
+
+def worth(master: Master, chosen: Chosen) -> float:
+    """Return the value of what nodes were settled on."""
+    return sum(master.worth_of(column) * times for column, times in chosen)
+
+
+def _release(chosen: Chosen, source: Random) -> tuple[Chosen, Counter[int]]:
+    """Cut what was chosen into what stays and nodes, per class, that are free again."""
+    kept: Chosen = []
+    sizes: Counter[int] = Counter()
+    late = sum(times for _, times in chosen) - _LAST
+    for column, times in chosen:
+        late -= times
+        freed = times if late < 0 else sum(source.random() < _RELEASED for _ in range(times))
+        sizes[column.node_class] += freed
+        if times > freed:
+            kept.append((column, times - freed))
+    return kept, sizes
+
+
+def _step(master: Master, mixture: Mixture, *, first: bool, hurried: bool) -> Chosen:
+    """Settle whole parts of the mixture and, but for the first step, fractions near one; at least something.
+
+    Parameters
+    ----------
+    hurried : settle all fractions as far as they still fit, largest first.
+    """
     settled: Chosen = []
     rest: list[tuple[float, int]] = []
     for index, uses in mixture.uses.items():
         whole = floor(uses + _WHOLE)
         _take(master, index, whole, settled)
         rest.append((whole - uses, index))
-    if settled and first:
+    if settled and first and not hurried:
         return settled
-    limit = max(1, int(_AT_ONCE * sum(master.sizes.values())))
+    limit = sum(master.sizes.values()) if hurried else max(1, int(_AT_ONCE * sum(master.sizes.values())))
     for minus, index in sorted(rest):
-        if minus > -_WHOLE or (settled and -minus < _SURE):
+        if minus > -_WHOLE or (settled and -minus < _SURE and not hurried):
             break
         limit -= _take(master, index, 1, settled)
         if limit <= 0:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from random import Random
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
-from dovetail.engine.diving import Chosen, dive
+from dovetail.engine.diving import Chosen, dive, dive_again, worth
 from dovetail.engine.first_prices import first_prices
 from dovetail.engine.patterns import Master, Pattern, pattern_of
 from dovetail.engine.pricing import Pricing
@@ -25,6 +26,8 @@ from dovetail.rules import Guard
 
 _ROUNDS = 60
 _CLOSE = 1e-5
+_CLOSEST = 2e-6
+_PATIENCE = 6  # dives that find nothing better
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
 _BAND = 0.03  # worth of the next band, where that of a band is 1
 _LEAST = 1e-6
@@ -92,10 +95,25 @@ class Generation:
             for node in nodes:
                 master.add(position, pattern_of(self.problem, self.state.fill(node)))
         first = first_prices(self.problem, [*zip(self.kinds, sizes.values(), strict=True)], self.demand, self.worth)
-        pricing = Pricing(self.problem, self.kinds, self.prices or first.prices, budget, self.stop)
+        pricing = Pricing(self.problem, self.kinds, self.prices or first.prices, first.bound, budget, self.stop)
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, first.bound * (1 - _CLOSE))
         chosen = dive(master, mixture, pricing)
         yield self.filled(chosen, budget)
+        for better in self._improve(master, chosen, pricing):
+            yield self.filled(better, budget)
+
+    def _improve(self, master: Master, chosen: Chosen, pricing: Pricing) -> Iterator[Chosen]:
+        """Yield ever better choices from diving again for some nodes, until that fails several times in a row."""
+        source, idle = Random(1), 0
+        best = worth(master, chosen)
+        everything = Counter(self.demand)
+        while idle < _PATIENCE and best < pricing.bound * (1 - _CLOSEST) and not pricing.over:
+            found = dive_again(master, chosen, everything, pricing, source)
+            value = worth(master, found)
+            idle = 0 if value > best else idle + 1
+            if value > best:
+                best, chosen = value, found
+                yield chosen
 
     def filled(self, chosen: Chosen, budget: Budget) -> State:
         """Return a state whose free nodes hold what was chosen, filled up with what else fits."""

@@ -24,12 +24,20 @@ class Pricing:
     ----------
     kinds : the kinds of nodes; their positions are the master's classes.
     centre : prices that are near those at the end; prices of early LPs swing far around them.
+    bound : a value that the master cannot exceed, whatever the patterns.
     """
 
     def __init__(
-        self, problem: Problem, kinds: Sequence[Kind], centre: Mapping[int, float], budget: Budget, stop: Stop
+        self,
+        problem: Problem,
+        kinds: Sequence[Kind],
+        centre: Mapping[int, float],
+        bound: float,
+        budget: Budget,
+        stop: Stop,
     ) -> None:
         self.centre = centre
+        self.bound = bound
         self.budget = budget
         self._stop = stop
         self._nodes = [[Knapsack(problem, kind, side) for side in kind.sides] for kind in kinds]
@@ -38,6 +46,11 @@ class Pricing:
     def over(self) -> bool:
         """Whether there is nothing left to search with."""
         return bool(self._stop) or self.budget.spent()
+
+    @property
+    def hurried(self) -> bool:
+        """Whether the search must end at once."""
+        return bool(self._stop) or self.budget.out_of_time()
 
     def solve(self, master: Master) -> Mixture:
         """Solve the LP, at its cost."""
