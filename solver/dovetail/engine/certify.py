@@ -18,8 +18,11 @@ from dovetail.rules import Context
 LARGEST = 3_000
 """The most counts of a problem whose exact model proofs are looked for."""
 
-WORK = 60_000_000
-WORK_PER_TIER = 25_000_000
+WORK = 40_000_000
+"""Work for all tiers of a plan; 25 million take about a second of a core."""
+
+WORK_PER_TIER = 12_000_000
+"""Work for one tier, or for showing that there is no plan."""
 
 
 def with_certificate(

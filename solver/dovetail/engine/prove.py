@@ -120,10 +120,11 @@ class _Search:
         for _ in range(_ROUNDS):
             if point.outcome is not Outcome.SOLVED or len(self.cuts) >= _MOST_CUTS:
                 return
-            found = broken_cuts(self.question, self.rows, self.numbers, self.lp, point)[:_CUTS_PER_ROUND]
+            found, work = broken_cuts(self.question, self.rows, self.numbers, self.lp, point)
+            self.work.left -= work
             if not found:
                 return
-            for _, cut, row in found:
+            for _, cut, row in found[:_CUTS_PER_ROUND]:
                 self.cuts.append(cut)
                 self.numbers.append(len(self.rows))
                 self.rows.append(row)

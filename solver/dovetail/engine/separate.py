@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ _WIDEST = 400  # coefficients of a cut
 _LARGEST = 10**7  # coefficient of a cut, for the LP's sake
 _LEAST = 1e-3  # by how much a cut must be broken, over its length
 _DIVISORS = 6  # tried per row
+_MOST_TRIED = 250
+_TERM = 40  # work per coefficient looked at, in the units of `RelaxedLp.work`
 
 
 class Broken(NamedTuple):
@@ -32,8 +35,8 @@ class Broken(NamedTuple):
 
 def broken_cuts(
     question: Question, rows: Sequence[PlainRow], numbers: Sequence[int], lp: RelaxedLp, point: Point
-) -> list[Broken]:
-    """Return cuts that a point breaks, the worst broken first.
+) -> tuple[list[Broken], int]:
+    """Return cuts that a point breaks, the worst broken first, and the work it took to find them.
 
     Parameters
     ----------
@@ -41,14 +44,16 @@ def broken_cuts(
     numbers : the numbers of the LP's rows.
     """
     found: dict[PlainRow, Broken] = {}
-    for cut in _candidates(question, rows, numbers, lp, point):
+    terms = 0
+    for cut in islice(_candidates(question, rows, numbers, lp, point), _MOST_TRIED):
+        terms += sum(len(rows[number].variables) for number in cut.multipliers)
         row = rounded(rows, cut, question.lower, question.upper)
         if row in found or not 0 < len(row.variables) <= _WIDEST or max(map(abs, row.coefficients)) > _LARGEST:
             continue
         by = -_slack(row, point) / sum(c * c for c in row.coefficients) ** 0.5
         if by > _LEAST:
             found[row] = Broken(by, cut, row)
-    return sorted(found.values(), key=lambda each: (-each.by, len(each.row.variables)))
+    return sorted(found.values(), key=lambda each: (-each.by, len(each.row.variables))), _TERM * terms
 
 
 def _candidates(
