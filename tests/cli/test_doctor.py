@@ -88,6 +88,16 @@ def test_a_plan_as_base_is_what_runs(dovetail: Shell, project: Path) -> None:
     assert spec["nodeSplits"][-1] == {"attribute": "running today", "values": 3, "adds": 2, "alone": 2}
 
 
+def test_the_steps_are_the_phases_that_a_search_goes_through(dovetail: Shell, project: Path) -> None:
+    assert dovetail("doctor", "--model", "-o", "json") == 0
+    steps = json.loads(dovetail.out)["spec"]["model"]["steps"]
+    assert dovetail("plan", "--out", "plan.yaml") == 0
+    log = json.loads((project / "plan.run.json").read_text(encoding="utf-8"))
+    phases = [phase["name"] for phase in log["phases"] if phase["name"] not in ("load", "certify", "verify")]
+    assert phases == ["compile", "construct", "exact", "bound"]
+    assert [step for step in dict.fromkeys(steps) if step in phases] == phases
+
+
 def test_long_lists_are_cut_and_shown_in_full_on_demand(dovetail: Shell, project: Path) -> None:
     edit(project / "dovetail.yaml", "count: 3", "count: 30")
     (project / "racks.yaml").write_text(
