@@ -22,7 +22,7 @@ def test_reasons_are_those_of_whole_checks(monkeypatch: pytest.MonkeyPatch) -> N
     quick = [plan_for(spec, places, "feasible").admitted for spec, places in placed]
     with monkeypatch.context() as patch:
         patch.setattr(Trials, "_rises", lambda *_: True)
-        patch.setattr(Trials, "_is_total", lambda *_: False)
+        patch.setattr(Trials, "_certain", lambda *_: False)
         whole = [plan_for(spec, places, "feasible").admitted for spec, places in placed]
     assert quick == whole
     told = Counter(code for plan in quick for result in plan.values() for code in result.reasons)

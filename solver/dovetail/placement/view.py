@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 from dovetail.placement.place import Place, Places
 from dovetail.placement.room import Room
@@ -33,6 +34,20 @@ class View:
         for replica in sorted(self.places):
             found.setdefault(replica.workload, []).append(replica)
         return {workload: tuple(replicas) for workload, replicas in found.items()}
+
+    def extended(self, workload: Workload, more: Places) -> View:
+        """Return a view with more replicas of a workload, at the cost of that workload alone."""
+        places = ChainMap(dict(more), cast("dict[ReplicaId, Place]", self.places))  # read only
+        found = View(self.spec, places, self.today)
+        own = tuple(sorted([*self.admitted(workload), *more]))
+        found.__dict__["by_workload"] = {**self.by_workload, workload.id: own}
+        found.__dict__["_origin"] = self, workload.id
+        return found
+
+    @cached_property
+    def _origin(self) -> tuple[View, str] | None:
+        """The view that this one extends, and the workload in which they differ."""
+        return None
 
     def admitted(self, workload: Workload) -> tuple[ReplicaId, ...]:
         """Return the admitted replicas of a workload."""
@@ -64,6 +79,8 @@ class View:
 
     def _spread_of(self, level: str, workload: Workload, nodes: frozenset[str] | None) -> Counter[str]:
         """Return how many replicas of a workload lie in each domain, worked out once."""
+        if self._origin is not None and self._origin[1] != workload.id:
+            return self._origin[0]._spread_of(level, workload, nodes)
         key = level, workload.id, nodes
         found = self._spreads.get(key)
         if found is None:

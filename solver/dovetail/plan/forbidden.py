@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Final, cast
+from typing import Final
 
 from dovetail.placement import Place, Places, View
 from dovetail.plan.space import Space, Wanting
 from dovetail.rules import Context, Guard, Violations
-from dovetail.rules.guards import CrowdGuard, SkewGuard, TotalGuard
+from dovetail.rules.guards import ApartGuard, CrowdGuard, SkewGuard, TotalGuard
 from dovetail.spec import Node, Policy, ReplicaId, Role, Spec, Workload
 
 MOST_TRIALS: Final = 256
@@ -83,14 +83,20 @@ class Trials:
             return False
         self.left -= 1
         suspects = [policy for policy in policies if self._rises(policy, workload, more)]
-        if any(self._is_total(policy) for policy in suspects):
+        if any(self._certain(policy, more) for policy in suspects):
             return True
-        view = _extended(self.view, workload, more)
+        view = self.view.extended(workload, more)
         return any(self._broken(policy, view) for policy in suspects)
 
-    def _is_total(self, policy: Policy) -> bool:
-        """Tell whether a policy's account says exactly whether it would be broken: a sum, and nothing excused."""
-        return isinstance(self._guard(policy), TotalGuard) and not self.context.tolerated.get(policy.name)
+    def _certain(self, policy: Policy, more: Places) -> bool:
+        """Tell whether a policy whose account would be broken is broken for sure: the account is exact there."""
+        guard = self._guard(policy)
+        if self.context.tolerated.get(policy.name):
+            return False
+        if isinstance(guard, ApartGuard):
+            wanted = [_of_guard(self.view.spec, replica, place) for replica, place in more.items()]
+            return any(guard.clashes(workload, node, gpu) for workload, _, node, gpu in wanted)
+        return isinstance(guard, TotalGuard | CrowdGuard)
 
     def _rises(self, policy: Policy, workload: Workload, more: Places) -> bool:
         """Tell whether a policy's account holds it possible that adding replicas raises a violation."""
@@ -146,12 +152,3 @@ def _of_guard(spec: Spec, replica: ReplicaId, place: Place) -> tuple[Workload, R
     workload = spec.by_id[replica.workload]
     role = workload.by_role[replica.role]
     return workload, role, spec.cluster.by_name[place.node], place.gpus[0] if role.request.share else None
-
-
-def _extended(view: View, workload: Workload, more: Places) -> View:
-    """Return a view with more replicas of a workload, without sorting all of them anew."""
-    places = ChainMap(dict(more), cast("dict[ReplicaId, Place]", view.places))  # read only
-    extended = View(view.spec, places, view.today)
-    own = tuple(sorted([*view.admitted(workload), *more]))
-    extended.__dict__["by_workload"] = {**view.by_workload, workload.id: own}
-    return extended

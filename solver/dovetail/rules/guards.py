@@ -70,6 +70,12 @@ class ApartGuard(_Plain):
         key = self.key(workload)
         return key is not None and (len(held) > 1 or key not in held)
 
+    def clashes(self, workload: Workload, node: Node, gpu: int | None) -> bool:
+        """Tell whether a domain that holds one key would hold two."""
+        path, key = domain_of(self.level, self.scope, node, gpu), self.key(workload)
+        held = self.held.get(path) if path is not None else None
+        return held is not None and key is not None and len(held) == 1 and key not in held
+
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas by domain and key."""
         path, key = domain_of(self.level, self.scope, node, gpu), self.key(workload)
