@@ -98,3 +98,23 @@ def test_what_is_possible_is_not_refuted() -> None:
     assert prove(question, Work(10**6), lambda: False) is None
     with pytest.raises(Unproved):
         check_tree(question, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "provable"),
+    [
+        (Question(Linear(), 1, (), (), ()), True),
+        (Question(Linear({}, 3), 4, (), (), ()), True),
+        (Question(Linear({}, 3), 3, (), (), ()), False),
+        (Question(Linear({0: 2}), 8, (0,), (3,), ()), True),
+        (Question(Linear({0: 2}), 6, (0,), (3,), ()), False),
+        (Question(Linear(), 0, (0,), (3,), (PlainRow((), (), -1),)), True),
+        (Question(Linear(), 0, (), (), (PlainRow((), (), -1),)), True),
+        (Question(Linear({0: 1}), 3, (0,), (5,), (PlainRow((0,), (0,), 0), PlainRow((0,), (2,), 5))), True),
+    ],
+)
+def test_models_with_next_to_nothing_in_them(question: Question, provable: bool) -> None:
+    found = prove(question, Work(10**6), lambda: False)
+    assert (found is not None) == provable
+    if found is not None:
+        check_tree(question, *found)

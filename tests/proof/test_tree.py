@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
 import pytest
 
 from dovetail.linear import Linear
 from dovetail.proof import tree
-from dovetail.proof.certificate import Branch, Cut, Leaf
+from dovetail.proof.certificate import Branch, Cut, Leaf, Multipliers
 from dovetail.proof.lagrangian import PlainRow
 from dovetail.proof.tree import Question, Unproved, check_tree, next_value
 
@@ -115,3 +118,27 @@ def test_the_target_is_the_next_value_an_objective_can_have(
     terms: dict[int, int], constant: int, bound: int, target: int
 ) -> None:
     assert next_value(Linear(terms, constant), bound) == target
+
+
+@dataclass(frozen=True)
+class Either:
+    """Two variables of which at most one is not 0, as one block; a price makes it dearer to be there."""
+
+    price: int
+    variables: tuple[int, int] = (0, 1)
+
+    def limit(self, costs: Mapping[int, int]) -> int:
+        return max(0, *(3 * (costs[v] - self.price) for v in self.variables)) + 3 * self.price
+
+
+def test_blocks_bound_variables_together_and_take_prices_from_the_leaf() -> None:
+    def blocks(prices: Mapping[int, Multipliers]) -> Sequence[Either]:
+        return [Either(prices.get(0, {}).get(5, 0))]
+
+    apart = Question(Linear({0: 1, 1: 1}), 4, (0, 0), (3, 3), ())
+    with pytest.raises(Unproved, match="shows 6 at most"):
+        check_tree(apart, (Leaf({}),))
+    together = replace(apart, blocks=blocks)
+    check_tree(together, (Leaf({}),))
+    with pytest.raises(Unproved, match="shows 6 at most"):
+        check_tree(together, (Leaf({}, prices={0: {5: 2}}),))

@@ -84,12 +84,28 @@ class _Search:
 
     def run(self) -> list[Branch | Leaf]:
         """Return the tree."""
+        leaf = self.obvious()
+        if leaf is not None:
+            return [leaf]
         point = self.solve()
         leaf = self.leaf(point, self.question.lower, self.question.upper)
         if leaf is not None:
             return [leaf]
         self.strengthen(point)
         return self.tree()
+
+    def obvious(self) -> Leaf | None:
+        """Return a leaf without an LP, where the box alone says it, or a row that no point of the box keeps."""
+        question = self.question
+        most = leaf_bound(question.objective, (), {}, 1, question.lower, question.upper)
+        if most < question.target:
+            return Leaf({})
+        for number, row in enumerate(question.rows):
+            pairs = zip(row.variables, row.coefficients, strict=True)
+            short = sum(c * (question.lower[v] if c > 0 else question.upper[v]) for v, c in pairs) - row.upper
+            if short > 0:
+                return Leaf({number: (most - question.target) // short + 1})
+        return None
 
     def solve(self, iterations: int = 100_000) -> Point:
         """Solve the LP, within the work given."""
