@@ -129,8 +129,9 @@ class _Shares:
         for room in range(1, self.size + 1):
             table[room] = table[room - 1]
             if len(self._rest[room]):
-                most = (table[self._rest[room]] + best[self._fitting[room]]).max(axis=0)
-                np.maximum(table[room], most, out=table[room])
+                np.maximum(
+                    table[room], (table[self._rest[room]] + best[self._fitting[room]]).max(axis=0), table[room]
+                )
         return table
 
 
@@ -212,6 +213,7 @@ class _Search:
         empty = np.flatnonzero(counts.sum(axis=1) == 0)  # a GPU may always stay empty
         keep = np.concatenate([keep, np.setdiff1d(empty, keep)])
         self.pool = counts[keep]
+        self.empty = int(np.flatnonzero(self.pool.sum(axis=1) == 0)[0])
         return self._contents(self.pool, np.arange(len(keep))[:, None])
 
     def _shared(self, shares: _Shares) -> Iterator[Ints]:
@@ -249,10 +251,14 @@ class _Search:
             for size in self.sizes:
                 if 2 * size > gpus >= size > 1:
                     found.append(self._join(self._single(size), self._several(gpus - size)))
+            nothing = np.zeros((1, len(self.rows)), dtype=np.int64)  # what is best may leave the others no room
+            found.append(self._contents(nothing, np.full((1, gpus), self.empty)))
             merged = Contents(*(np.concatenate([getattr(f, name) for f in found]) for name in Contents.__slots__))
             _, first = np.unique(merged.counts @ self.hash, return_index=True)
             limit = 4 * _JOINED if gpus == self.node.gpus else _JOINED
-            self.known[gpus] = merged.take(first[np.argsort(-merged.value[first], kind="stable")[:limit]])
+            ranked = first[np.argsort(-merged.value[first], kind="stable")]
+            none = ranked[limit:][merged.counts[ranked[limit:]].sum(axis=1) == 0]
+            self.known[gpus] = merged.take(np.concatenate([ranked[:limit], none]))
         return self.known[gpus]
 
     def _single(self, size: int) -> Contents:
