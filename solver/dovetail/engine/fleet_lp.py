@@ -16,6 +16,7 @@ import numpy as np
 from dovetail.engine.cuts import dearest
 from dovetail.engine.highs import Lp
 from dovetail.progress import Stop
+from dovetail.proof.cells import Cell, Plot
 from dovetail.proof.fleet import FleetModel, Multipliers
 from dovetail.proof.kinds import Kind, capacities, room_for
 from dovetail.rules.quota import requested_of
@@ -25,8 +26,12 @@ _DENOMINATOR = 10**9
 _ROUNDS = 40
 _CLOSE = 1e-6
 _MILLION = 10**6
+_NOTHING = 1e-7
 _LARGEST = 1e3  # objectives are scaled so that their largest coefficient is this
 _PENALTY = 1e5  # per scaled unit that an earlier tier falls short, while patterns are too few to reach it
+
+
+Cut = tuple[tuple[int, int], ...]  # size of share in milli-GPU, count
 
 
 @dataclass(slots=True)
@@ -37,7 +42,7 @@ class Side:
     ----------
     counts : column of each shape's count on this side.
     patterns : column per multiset of GPU sizes, as (size, count) pairs.
-    milli : per set of shares that may meet on a GPU, the row of each size of share; `cuts` the columns per pattern.
+    milli : per set of shares that may meet on a GPU (`groups`), the row of each size; `cuts` the columns per pattern.
     resource : the row of each resource.
     gpus : the row of GPUs taken one at a time, shared ones among them; None where there are none.
     """
@@ -48,18 +53,30 @@ class Side:
     patterns: dict[tuple[tuple[int, int], ...], int] = field(default_factory=dict)
     milli: list[dict[int, int]] = field(default_factory=list)
     cuts: list[dict[tuple[int, ...], int]] = field(default_factory=list)
+    groups: list[frozenset[int]] = field(default_factory=list)
     resource: dict[str, int] = field(default_factory=dict)
     gpus: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an LP solution would have on one side of a kind: nodes, and replicas per shape."""
+    """What an LP solution would have on one side of a kind, on one plot of its nodes.
+
+    Parameters
+    ----------
+    members : the nodes of the plot, which other sides may use too.
+    bound : the shapes that rules ask for by cell, which may not go to other plots instead.
+    nodes, counts : how many nodes, and replicas per shape on them in all.
+    cuts : how many shared GPUs are cut in which way: the shapes that may meet on it, and shares per size in milli.
+    """
 
     kind: int
     side: int
+    members: tuple[int, ...]
+    bound: frozenset[int]
     nodes: float
     counts: Mapping[int, float]
+    cuts: tuple[tuple[frozenset[int], Cut, float], ...]
 
 
 class FleetLp:
@@ -169,6 +186,7 @@ class FleetLp:
                 for m in millis
             }
             side.milli.append(rows)
+            side.groups.append(frozenset(mine))
             side.cuts.append({})
             for position, m in enumerate(millis):
                 single = tuple(MILLI // m if i == position else 0 for i in range(len(millis)))
@@ -252,13 +270,81 @@ class FleetLp:
         return Multipliers(_DENOMINATOR, rows, floors, prices)
 
     def targets(self) -> Iterator[Target]:
-        """Yield what the last solution has on every side of every kind that it uses."""
+        """Yield what the last solution has on every plot of every side that it uses."""
         values = self._lp.values()
+        by_kind: dict[int, list[tuple[Side, float, dict[int, float]]]] = {}
         for side in self.sides:
             nodes = sum(values[column] for column in side.patterns.values())
-            counts = {s: values[column] for s, column in side.counts.items() if values[column] > 1e-7}
-            if nodes > 1e-7 and counts:
-                yield Target(side.kind, side.position, nodes, counts)
+            counts = {s: values[column] for s, column in side.counts.items() if values[column] > _NOTHING}
+            if nodes > _NOTHING and counts:
+                by_kind.setdefault(side.kind, []).append((side, nodes, counts))
+        for kind, uses in by_kind.items():
+            yield from self._by_plot(kind, uses, values)
+
+    def _by_plot(
+        self, kind: int, uses: Sequence[tuple[Side, float, dict[int, float]]], values: Sequence[float]
+    ) -> Iterator[Target]:
+        """Deal the sides of a kind out to its plots: by cell what rules ask for, the rest where there is room."""
+        plots, cells = self.fleet.plots_of[kind], self.fleet.cells_of[kind]
+        bound = frozenset(s for s, found in cells.items() if len(found) > 1)
+        parts = {s: _dealt(plots, cells[s], values) for _, _, counts in uses for s in counts if s in bound}
+        gpus = MILLI * max(1, len(self.fleet.kinds[kind].node.healthy_gpus()))
+        milli = {s: self.fleet.problem.shapes[s].request.gpu_milli for s in cells}
+        needs = [
+            [
+                sum(x * parts[s][z] * milli[s] for s, x in counts.items() if s in bound) / gpus
+                for z in range(len(plots))
+            ]
+            for _, _, counts in uses
+        ]
+        nodes = _allotted(needs, [nodes for _, nodes, _ in uses], [len(plot.members) for plot in plots])
+        for (side, total, counts), taken, mine in zip(uses, needs, nodes, strict=True):
+            room = [max(0.0, n - t) for n, t in zip(mine, taken, strict=True)]
+            left = sum(room) or 1.0
+            cuts = tuple(self._cuts_of(side, values))
+            for z, plot in enumerate(plots):
+                own = {s: x * (parts[s][z] if s in bound else room[z] / left) for s, x in counts.items()}
+                own = {s: x for s, x in own.items() if x > _NOTHING}
+                if own:
+                    share = tuple((group, cut, times * mine[z] / total) for group, cut, times in cuts)
+                    yield Target(kind, side.position, plot.members, bound, mine[z], own, share)
+
+    def _cuts_of(self, side: Side, values: Sequence[float]) -> Iterator[tuple[frozenset[int], Cut, float]]:
+        for group, cuts in enumerate(side.cuts):
+            millis = list(side.milli[group])
+            for pattern, column in cuts.items():
+                if values[column] > _NOTHING:
+                    cut = tuple((m, n) for m, n in zip(millis, pattern, strict=True) if n)
+                    yield side.groups[group], cut, values[column]
+
+
+def _dealt(plots: Sequence[Plot], cells: Sequence[Cell], values: Sequence[float]) -> list[float]:
+    """Return which part of a shape's count on a kind each plot takes."""
+    total = sum(values[cell.variable] for cell in cells) or 1.0
+    found = []
+    for plot in plots:
+        cell = next(cell for cell in cells if plot.lies_in(cell))
+        beside = sum(len(other.members) for other in plots if other.lies_in(cell))
+        found.append(values[cell.variable] / total * len(plot.members) / beside)
+    return found
+
+
+def _allotted(needs: Sequence[Sequence[float]], totals: Sequence[float], sizes: Sequence[int]) -> list[list[float]]:
+    """Return how many nodes each side has of each plot: what is bound to it first, the rest as nodes are left.
+
+    Parameters
+    ----------
+    needs : per side and plot, how many nodes its bound shapes fill; `totals` per side, `sizes` per plot, all nodes.
+    """
+    rest = [max(0.0, size - sum(need[z] for need in needs)) for z, size in enumerate(sizes)]
+    found = []
+    for need, total in zip(needs, totals, strict=True):
+        mine, more = list(need), max(0.0, total - sum(need))
+        for z in sorted(range(len(rest)), key=lambda z: (-mine[z], -rest[z], z)):  # in few plots rather than in all
+            taken = min(more, rest[z])
+            mine[z], rest[z], more = mine[z] + taken, rest[z] - taken, more - taken
+        found.append(mine)
+    return found
 
 
 def multisets(gpus: int, sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:

@@ -72,10 +72,11 @@ class Lp:
         if self._highs is not None and column < self._built:
             self._highs.changeColBounds(column, low, high)
 
-    def solve(self) -> float:
-        """Solve and return the value."""
+    def solve(self, *, corner: bool = False) -> float:
+        """Solve by interior points and return the value; where asked for, go on to a solution in a corner."""
         if self._highs is None:
             self._highs = self._build()
+        self._highs.setOptionValue("run_crossover", "on" if corner else "off")
         for column in range(self._built, len(self._limits)):
             entries = self._entries[column]
             low, high = self._limits[column]
@@ -115,6 +116,7 @@ class Lp:
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("threads", 1)
+        highs.setOptionValue("solver", "simplex")
         highs.passModel(lp)
         self._built = count
         return highs

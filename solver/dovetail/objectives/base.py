@@ -44,11 +44,13 @@ class TierPart(Part, Protocol):
 class Tier(Protocol):
     """One tier of the objective; `kind` is its family, `name` tells it apart (`admitted[900]`).
 
-    `limit_needs_current` tells whether its `limit` counts from what runs today.
+    `limit_needs_current` tells whether its `limit` counts from what runs today, `counts_nodes` whether it asks for
+    nodes and GPUs in use.
     """
 
     kind: ClassVar[str]
     limit_needs_current: ClassVar[bool]
+    counts_nodes: ClassVar[bool]
 
     @property
     def name(self) -> str:

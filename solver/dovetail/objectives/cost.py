@@ -18,6 +18,7 @@ class Cost:
 
     kind: ClassVar[str] = "cost"
     limit_needs_current: ClassVar[bool] = False
+    counts_nodes: ClassVar[bool] = True
 
     name: str = "cost"
     sense: Sense = "min"

@@ -19,6 +19,7 @@ class Evicted:
 
     kind: ClassVar[str] = "disruption"
     limit_needs_current: ClassVar[bool] = False
+    counts_nodes: ClassVar[bool] = False
 
     name: str = "disruption.evicted"
     sense: Sense = "min"
@@ -57,6 +58,7 @@ class GpuTimeLost:
 
     kind: ClassVar[str] = "disruption"
     limit_needs_current: ClassVar[bool] = True
+    counts_nodes: ClassVar[bool] = False
 
     name: str = "disruption.gpuTimeLost"
     sense: Sense = "min"
@@ -100,6 +102,7 @@ class Moves:
 
     kind: ClassVar[str] = "disruption"
     limit_needs_current: ClassVar[bool] = False
+    counts_nodes: ClassVar[bool] = False
 
     name: str = "disruption.moves"
     sense: Sense = "min"

@@ -18,6 +18,7 @@ class Mend:
 
     kind: ClassVar[str] = "mend"
     limit_needs_current: ClassVar[bool] = False
+    counts_nodes: ClassVar[bool] = False
 
     name: str = "mend"
     sense: Sense = "min"
@@ -59,6 +60,7 @@ class Policies:
 
     kind: ClassVar[str] = "policies"
     limit_needs_current: ClassVar[bool] = False
+    counts_nodes: ClassVar[bool] = False
 
     name: str = "policies"
     sense: Sense = "min"

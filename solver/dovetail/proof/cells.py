@@ -33,6 +33,17 @@ class Cell(NamedTuple):
     variable: int
 
 
+class Plot(NamedTuple):
+    """Nodes of a kind that no question about any shape tells apart, by their position in the Problem's node list."""
+
+    answers: Mapping[Question, object]
+    members: tuple[int, ...]
+
+    def lies_in(self, cell: Cell) -> bool:
+        """Tell whether the plot is part of a cell."""
+        return all(self.answers[question] == answer for question, answer in cell.answers.items())
+
+
 def domains_of(nodes: Iterable[Node], level: str) -> tuple[Domain, ...]:
     """Return the domains of a level, which carry the level in place of their nodes; none within nodes."""
     if level in INSIDE:

@@ -8,7 +8,7 @@ It forgets what runs today, that some replicas stand or fall together, and where
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,14 +16,17 @@ from dovetail.linear import Linear, Model
 from dovetail.model.counting import Counting
 from dovetail.objectives import Tier
 from dovetail.placement import judge
-from dovetail.problem import Problem, compile_problem
-from dovetail.proof.cells import Cell, Listener, Question, domains_of, questions_of
-from dovetail.proof.kinds import Kind, kinds_of, room_for
+from dovetail.problem import Problem, Shape, compile_problem
+from dovetail.proof.cells import Cell, Listener, Plot, Question, domains_of, questions_of
+from dovetail.proof.kinds import Kind, capacities, kinds_of, room_for
 from dovetail.proof.lagrangian import PlainRow, leaf_bound, plain_rows
 from dovetail.proof.node import NodeLimit, Prices
 from dovetail.rules import Context, Domain, Scope
+from dovetail.rules.quota import requested_of
 from dovetail.spec import Current, Node, Policy, Spec, Workload
+from dovetail.spec.workload import MILLI
 
+_NEVER = object()
 _MOST_CELLS = 50_000  # a policy that asks for shapes by more cells than this is left out
 
 
@@ -36,27 +39,33 @@ class FleetModel(Counting):
     Parameters
     ----------
     original : the Problem to bound; what runs today is set aside.
+    priced : whether to tell nodes apart by price and count those in use, as tiers with `counts_nodes` need it.
     """
 
-    def __init__(self, original: Problem) -> None:
+    def __init__(self, original: Problem, *, priced: bool = False) -> None:
         super().__init__(_without_today(original))
         self.original = original
-        self.kinds = kinds_of(self.problem, _present(original, self.problem))
+        self.priced = priced
+        self.kinds = kinds_of(self.problem, _present(original, self.problem), priced=priced)
         self.inside: set[str] = set()
         self.untold: set[str] = set()
         questions = self._questions()
         self.model = Model()
         self._of_shape: dict[int, list[tuple[int, int]]] = {}
         self._cells: dict[int, list[Cell]] = {}
+        self.cells_of: list[Mapping[int, list[Cell]]] = []
+        self.plots_of = [tuple(_plots(self.problem, kind, questions)) for kind in self.kinds]
         self.counts_of = [self._add_counts(position, kind, questions) for position, kind in enumerate(self.kinds)]
-        self.used_of = [self.model.integer(0, kind.size) if kind.node.price else None for kind in self.kinds]
+        self.used_of = [self._count_in_use(1, kind, kind.node.price) for kind in self.kinds]
         self.gpus_used_of = [
-            self.model.integer(0, kind.size * len(kind.node.healthy_gpus())) if kind.node.gpu_price else None
-            for kind in self.kinds
+            self._count_in_use(len(kind.node.healthy_gpus()), kind, kind.node.gpu_price) for kind in self.kinds
         ]
-        for shape in self.problem.shapes:
-            self.model.require(self.admitted_shape(shape.index), upper=shape.demand)
+        self._admitted = [self._add_admitted(shape) for shape in self.problem.shapes]
         self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies()
+
+    def _count_in_use(self, each: int, kind: Kind, price: int) -> int | None:
+        """Add a variable for the nodes of a kind, or their GPUs, that are in use, where they have a price."""
+        return self.model.integer(0, kind.size * each) if self.priced and price else None
 
     def _questions(self) -> Mapping[int, tuple[Question, ...]]:
         """Let every policy speak once to learn by what shapes are asked for; leave out those that ask too finely."""
@@ -79,6 +88,7 @@ class FleetModel(Counting):
 
     def _add_counts(self, position: int, kind: Kind, questions: Mapping[int, tuple[Question, ...]]) -> dict[int, int]:
         found = {}
+        cells: dict[int, list[Cell]] = {}
         for shape in kind.shapes:
             form = self.problem.shapes[shape]
             room = room_for(kind, form)
@@ -86,23 +96,49 @@ class FleetModel(Counting):
             if most > 0:
                 found[shape] = self.model.integer(0, most, f"x:{position}:{shape}")
                 self._of_shape.setdefault(shape, []).append((position, found[shape]))
-                self._add_cells(kind, found[shape], shape, room, questions.get(shape, ()))
+                cells[shape] = self._add_cells(kind, found[shape], room, questions.get(shape, ()))
+                self._cells.setdefault(shape, []).extend(cells[shape])
+        for question in dict.fromkeys(q for shape in found for q in questions.get(shape, ())):
+            self._add_room_of_cells(kind, question, cells)
+        self.cells_of.append(cells)
         return found
 
-    def _add_cells(self, kind: Kind, count: int, shape: int, room: int, questions: tuple[Question, ...]) -> None:
+    def _add_cells(self, kind: Kind, count: int, room: int, questions: tuple[Question, ...]) -> list[Cell]:
         """Cut a shape's count on a kind into one per cell."""
-        cells = self._cells.setdefault(shape, [])
         nodes = self.problem.nodes
         sizes = Counter(tuple(question.of(nodes[member]) for question in questions) for member in kind.members)
         if len(sizes) == 1:
-            cells.append(Cell(dict(zip(questions, next(iter(sizes)), strict=True)), count))
-            return
+            return [Cell(dict(zip(questions, next(iter(sizes)), strict=True)), count)]
         rest = Linear.of(count)
+        cells = []
         for answers, size in sizes.items():
             variable = self.model.integer(0, min(self.model.upper[count], size * room))
             cells.append(Cell(dict(zip(questions, answers, strict=True)), variable))
             rest.add_term(variable, -1)
         self.model.require(rest, lower=0, upper=0)
+        return cells
+
+    def _add_room_of_cells(self, kind: Kind, question: Question, cells: Mapping[int, list[Cell]]) -> None:
+        """Bound what is counted by cell by what the nodes with each answer to a question have in all."""
+        sizes = Counter(question.of(self.problem.nodes[member]) for member in kind.members)
+        if len(sizes) == 1:
+            return
+        for name, capacity in {"gpus": MILLI * len(kind.node.healthy_gpus()), **capacities(kind)}.items():
+            for answer, size in sizes.items():
+                total = Linear()
+                for shape, found in cells.items():
+                    amount = requested_of(self.problem.shapes[shape].request, name)
+                    here = [cell for cell in found if amount and cell.answers.get(question, _NEVER) == answer]
+                    total.add(Linear({cell.variable: amount for cell in here}))
+                if self.model.range_of(total)[1] > size * capacity:
+                    self.model.require(total, upper=size * capacity)
+
+    def _add_admitted(self, shape: Shape) -> Linear:
+        """Add up a shape's counts in one variable, so that rows on what is admitted stay short."""
+        counts = Linear({variable: 1 for _, variable in self._of_shape.get(shape.index, ())})
+        total = Linear.of(self.model.integer(0, shape.demand, f"z:{shape.index}"))
+        self.model.require(counts.minus(total), lower=0, upper=0)
+        return total
 
     def _add_policies(self) -> Mapping[str, Mapping[str, Linear]]:
         found: dict[str, Mapping[str, Linear]] = {}
@@ -180,7 +216,7 @@ class FleetModel(Counting):
 
     def admitted_shape(self, shape: int) -> Linear:
         """Return how many replicas of a shape are admitted."""
-        return Linear({variable: 1 for _, variable in self._of_shape.get(shape, ())})
+        return self._admitted[shape]
 
     def _kept(self, shape: int) -> Linear:
         return Linear()
@@ -212,7 +248,7 @@ class FleetModel(Counting):
         """Per tier that the model knows of, its expression, greater being better; none that counts from today."""
         found = {}
         for tier in self.original.tiers:
-            if not tier.needs_current(self.spec):
+            if not tier.needs_current(self.spec) and (self.priced or not tier.counts_nodes):
                 found[tier.name] = ascending(tier, tier.encode(self))
         return found
 
@@ -221,6 +257,16 @@ class FleetModel(Counting):
         """The rows of demands, policies and tiers."""
         self.tiers  # noqa: B018 -- tiers may add rows of their own
         return plain_rows(self.model)
+
+
+def _plots(problem: Problem, kind: Kind, questions: Mapping[int, tuple[Question, ...]]) -> Iterator[Plot]:
+    """Yield the nodes of a kind that no question about any of its shapes tells apart."""
+    asked = tuple(dict.fromkeys(question for shape in kind.shapes for question in questions.get(shape, ())))
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for member in kind.members:
+        groups.setdefault(tuple(question.of(problem.nodes[member]) for question in asked), []).append(member)
+    for answers, members in groups.items():
+        yield Plot(dict(zip(asked, answers, strict=True)), tuple(members))
 
 
 def ascending(tier: Tier, expression: Linear) -> Linear:
@@ -277,6 +323,8 @@ def _floor(expression: Linear, value: int) -> PlainRow:
 
 def _without_today(original: Problem) -> Problem:
     """Return the Problem as if nothing ran today, except for what today excuses."""
+    if not original.context.today.present():
+        return original
     spec = replace(original.spec, current=Current())
     context = original.context
     return compile_problem(Context(spec, judge(spec), _scopes(context, spec), context.tolerated))

@@ -38,7 +38,7 @@ class Kind:
         return len(self.members)
 
 
-def kinds_of(problem: Problem, present: Mapping[int, Iterable[int]]) -> tuple[Kind, ...]:
+def kinds_of(problem: Problem, present: Mapping[int, Iterable[int]], *, priced: bool = False) -> tuple[Kind, ...]:
     """Group the nodes of a Problem into kinds, by hardware, prices and what hard rules demand of single nodes.
 
     Where a node lies is told apart per shape, for those alone that rules ask for by domain (see `fleet`).
@@ -46,6 +46,7 @@ def kinds_of(problem: Problem, present: Mapping[int, Iterable[int]]) -> tuple[Ki
     Parameters
     ----------
     present : per node index, the shapes that run there today; they may stay whether or not they could come anew.
+    priced : whether prices tell nodes apart.
     """
     terms = [_terms(problem.context, policy) for policy in problem.spec.policies]
     groups: dict[Hashable, list[int]] = {}
@@ -53,7 +54,8 @@ def kinds_of(problem: Problem, present: Mapping[int, Iterable[int]]) -> tuple[Ki
         make = problem.makes.of[index]
         extra = tuple(sorted(set(present.get(index, ())).difference(problem.hosted_by_make[make])))
         binding = tuple((bool(bound.terms) and bound.holds_on(node), node.name in bound.closed) for bound in terms)
-        groups.setdefault((make, node.price, node.gpu_price, extra, binding), []).append(index)
+        prices = (node.price, node.gpu_price) if priced else None
+        groups.setdefault((make, prices, extra, binding), []).append(index)
     kinds = [_kind(problem, terms, indices, present) for indices in groups.values()]
     return tuple(kind for kind in kinds if kind.shapes)
 
