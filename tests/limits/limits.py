@@ -49,4 +49,9 @@ PLAN = Limit("plan the trace", None, 4 * GIB, "a build machine has 4 GiB for it;
 HOSTILE = Limit("refuse a hostile file below 1 MB", 5, GIB, "a pull request from anyone runs through validate")
 ROWS = Limit("read a plan of 100,000 rows", 10, GIB, "a plan of 100,000 GPUs must be as easy to read as a small one")
 DIFF = Limit("diff two plans of 100,000 rows", 20, GIB, "it reads two plans, and a reviewer waits for it")
+AROUND = Limit(
+    "load to verify 100,000 GPUs, search aside", 60, 4 * GIB, "it is paid on every run, whatever is searched"
+)
+STAGE = Limit("one stage of 100,000 GPUs", 20, None, "no stage may be what a run waits for")
+FIRST = Limit("construct 100,000 GPUs", 10, None, "a first plan is there within ten seconds")
 FLEET = Limit("build 12,500 nodes with 100,000 GPUs", 10, 2 * GIB, "the largest fleet that is planned for")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.measure import dovetail, measured
+from benchmarks import fleet
+from benchmarks.measure import Run, dovetail, measured
 from tests.documents.test_hostile import JSON, MEBIBYTE
 from tests.limits import limits
 from tests.limits.fleet import NODES, WORKLOADS, write_fleet, write_rows
@@ -24,6 +26,7 @@ Tell = Callable[[str], None]
 
 REFUSED = 3
 PLANNING = "60s"
+ROOT = Path(__file__).resolve().parents[2]
 
 HOSTILE = {f"{name}.yaml": text for name, text in MEBIBYTE.items()} | {f"{n}.json": t for n, t in JSON.items()}
 ACCEPTED = {"workloads.yaml", "blank lines.yaml", "comment.yaml"}  # large, yet nothing is wrong with them
@@ -142,6 +145,35 @@ def test_build_100_000_gpus(tmp_path: Path, tell: Tell) -> None:
     assert run.code == 0, run.out + run.err
     assert f"{WORKLOADS:,} Workloads" in run.out
     limits.FLEET.check(run, tell)
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """What the stages around the search took on a synthetic fleet, once from nothing and once from what runs then."""
+    project = tmp_path_factory.mktemp("stages") / "fleet"
+    fleet.write(fleet.fleet(100_000, seed=1), project)
+    run = measured([sys.executable, "-m", "tests.limits.stages", str(project), "--again"], cwd=ROOT)
+    assert run.code == 0, run.err
+    told = json.loads(run.out)
+    assert told["replicas"] > 80_000
+    return {
+        stage: replace(run, seconds=seconds, work=work, peak=told["peak"])
+        for stage, (seconds, work) in told["stages"].items()
+    }
+
+
+@pytest.mark.parametrize("again", ["", " again"])
+def test_construct_100_000_gpus(stages: dict[str, Run], again: str, tell: Tell) -> None:
+    limits.FIRST.check(stages[f"construct{again}"], tell, again.strip())
+
+
+def test_all_around_a_search_of_100_000_gpus(stages: dict[str, Run], tell: Tell) -> None:
+    first = {stage: run for stage, run in stages.items() if not stage.endswith("again") and stage != "construct"}
+    for stage, run in stages.items():
+        limits.STAGE.check(run, tell, stage)
+    runs = list(first.values())
+    both = replace(runs[0], seconds=sum(run.seconds for run in runs), work=sum(run.work for run in runs))
+    limits.AROUND.check(both, tell)
 
 
 def test_the_fleet_has_as_many_nodes_as_it_says(tmp_path: Path) -> None:
