@@ -36,7 +36,7 @@ class Grace:
 
     Parameters
     ----------
-    time : seconds beyond a time limit, None for half of it and 10 seconds at least.
+    time : seconds beyond a time limit, None for as many as it has, and 30 at least.
     stop : seconds after it was asked to stop, once there is a plan.
     """
 
@@ -47,7 +47,7 @@ class Grace:
         """Return when a call with a time limit that starts now is ended, on the monotonic clock; None without."""
         if seconds is None:
             return None
-        return time.monotonic() + seconds + (max(10.0, 0.5 * seconds) if self.time is None else self.time)
+        return time.monotonic() + seconds + (max(30.0, seconds) if self.time is None else self.time)
 
 
 def solve_guarded(
