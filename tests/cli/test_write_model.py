@@ -37,7 +37,7 @@ def test_a_model_that_is_too_large_is_refused_and_the_old_file_stays(
     monkeypatch.setattr(written, "LARGEST", 5)
     (project / "model.lp").write_text("old", encoding="utf-8")
     assert dovetail("plan", "--write-model", "model.lp", "--out", "plan.yaml") == 69
-    assert "no model is written: the exact model has at least 9 variables" in dovetail.err
+    assert "no model is written: the exact model has at least 6 variables" in dovetail.err
     assert "hint: dovetail doctor --model" in dovetail.err
     assert (project / "model.lp").read_text(encoding="utf-8") == "old"
     assert not (project / "plan.yaml").exists()
