@@ -84,7 +84,8 @@ def test_debugging_shows_where_a_defect_is(
 def test_a_solver_that_is_not_there_ends_with_69(
     dovetail: Shell, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "dovetail.engine", None)
+    for name in ["dovetail.engine", *(name for name in sys.modules if name.startswith("dovetail.engine."))]:
+        monkeypatch.setitem(sys.modules, name, None)
     assert dovetail("plan") == 69
     assert "cannot be loaded" in dovetail.err
 
