@@ -32,7 +32,7 @@ from dovetail.spec import ReplicaId, Spec
 
 DEFAULT_WORK = 60.0
 _PART_WORK = 1.0
-_ROUND = 2  # parts planned side by side; fixed, so that plans do not depend on the number of processes
+_ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _GENERATE_SHARE = 0.8
 _CONFIRM_SECONDS = 120.0
 _FAST_WORKERS = 8
