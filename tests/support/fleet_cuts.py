@@ -10,7 +10,8 @@ from dovetail.engine.fleet_lp import FleetLp
 from dovetail.linear import Linear
 from dovetail.problem import compile_problem
 from dovetail.progress import Stop
-from dovetail.proof.fleet import FleetModel, fleet_bound
+from dovetail.proof.fleet import FleetModel
+from dovetail.proof.fleet_models import fleet_bound
 from dovetail.rules import context_of
 from dovetail.spec import Spec
 
@@ -30,7 +31,7 @@ def cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
         if tier.name not in fleet.tiers:
             continue
         lp.optimise(tier.name, given)
-        bound = fleet_bound(fleet, tier.name, given, lp.proof())
+        bound = fleet_bound(fleet, given, lp.proof())
         if bound < optimum:
             yield f"multipliers: {tier.name} {bound} < {optimum}"
         if not _within_rows(fleet, fleet.tiers[tier.name], optimum):

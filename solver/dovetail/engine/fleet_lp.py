@@ -17,7 +17,8 @@ from dovetail.engine.cuts import dearest
 from dovetail.engine.highs import Lp
 from dovetail.progress import Stop
 from dovetail.proof.cells import Cell, Plot
-from dovetail.proof.fleet import FleetModel, Multipliers
+from dovetail.proof.fleet import FleetModel
+from dovetail.proof.fleet_models import FleetProof
 from dovetail.proof.kinds import Kind, capacities, room_for
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
@@ -106,6 +107,7 @@ class FleetLp:
             self._add_kind(kind)
         self._dual: Sequence[float] = ()
         self._tier = ""
+        self._given: tuple[str, ...] = ()
 
     # Rows and columns.
 
@@ -206,7 +208,7 @@ class FleetLp:
         """Maximise a tier, earlier ones held at given values; return the LP's value over all patterns that pay."""
         lp, scale = self._lp, self._scale
         expression = self.fleet.tiers[tier]
-        self._tier = tier
+        self._tier, self._given = tier, tuple(name for name in self._floors if name in given)
         lp.objective({v: c * scale[tier] for v, c in expression.terms.items()})
         for name, row in self._floors.items():
             low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf
@@ -253,7 +255,7 @@ class FleetLp:
         price = sum(self._dual[row] for row in rows if row is not None)
         return round(price * _MILLION * (1 + _CLOSE)) + 1
 
-    def proof(self) -> Multipliers:
+    def proof(self) -> FleetProof:
         """Return the dual solution of the last tier in integers."""
         unit = _DENOMINATOR / self._scale[self._tier]
 
@@ -261,13 +263,14 @@ class FleetLp:
             return max(0, round(sign * self._dual[row] * unit))
 
         rows = {position: value for position, row in enumerate(self._rows) if (value := whole(row))}
-        floors = {name: value for name, row in self._floors.items() if (value := whole(row, -1))}
+        floors = {name: value for name in self._given if (value := whole(self._floors[name], -1))}
         prices = {}
-        for side in self.sides:
-            found = {name: value for name, row in side.resource.items() if (value := whole(row))}
+        for block, side in enumerate(self.sides):
+            names = list(capacities(self.fleet.kinds[side.kind]))
+            found = {names.index(name): value for name, row in side.resource.items() if (value := whole(row))}
             if found:
-                prices[side.kind, side.position] = found
-        return Multipliers(_DENOMINATOR, rows, floors, prices)
+                prices[block] = found
+        return FleetProof(self._tier, _DENOMINATOR, rows, floors, prices)
 
     def targets(self) -> Iterator[Target]:
         """Yield what the last solution has on every plot of every side that it uses."""

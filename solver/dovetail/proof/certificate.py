@@ -17,6 +17,12 @@ Multipliers = Mapping[int, int]
 EXACT: Final = "exact"
 """The kind of proofs that are about the exact model of the whole."""
 
+FLEET: Final = "fleet"
+"""The kind of proofs that are about counts per kind of node."""
+
+FLEET_PRICED: Final = "fleet-priced"
+"""The same, nodes of different prices told apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
@@ -68,7 +74,7 @@ class Proof:
     ----------
     tier : the tier's name; empty where the proof shows that there is no plan at all.
     bound : in the tier's own units and sense.
-    kind : which rows it is about, a key of `dovetail.proof.models.MODELS`.
+    kind : which rows it is about, a key of `dovetail.proof.table.MODELS`.
     given : what earlier tiers are assumed to have reached.
     """
 

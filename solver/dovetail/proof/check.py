@@ -8,7 +8,8 @@ from dataclasses import replace
 from dovetail.plan import Plan, TierResult, as_planned
 from dovetail.problem import Problem, compile_problem
 from dovetail.proof.certificate import Certificate, digest_of, write
-from dovetail.proof.models import MODELS, Earlier, Models
+from dovetail.proof.models import Earlier, Models
+from dovetail.proof.table import MODELS
 from dovetail.proof.tree import Unproved, check_tree
 from dovetail.rules import context_of
 from dovetail.spec import Spec

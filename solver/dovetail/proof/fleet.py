@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from dovetail.linear import Linear, Model
@@ -19,7 +19,7 @@ from dovetail.placement import judge
 from dovetail.problem import Problem, Shape, compile_problem
 from dovetail.proof.cells import Cell, Listener, Plot, Question, domains_of, questions_of
 from dovetail.proof.kinds import Kind, capacities, kinds_of, room_for
-from dovetail.proof.lagrangian import PlainRow, leaf_bound, plain_rows
+from dovetail.proof.lagrangian import PlainRow, plain_rows
 from dovetail.proof.node import NodeLimit, Prices
 from dovetail.rules import Context, Domain, Scope
 from dovetail.rules.quota import requested_of
@@ -258,6 +258,32 @@ class FleetModel(Counting):
         self.tiers  # noqa: B018 -- tiers may add rows of their own
         return plain_rows(self.model)
 
+    @cached_property
+    def sides(self) -> tuple[tuple[int, int], ...]:
+        """The sides of all kinds, as (kind, position): the blocks of proofs, in order."""
+        return tuple((k, position) for k, kind in enumerate(self.kinds) for position in range(len(kind.sides)))
+
+    def floors(self, earlier: Mapping[str, int]) -> list[PlainRow]:
+        """Return rows that keep earlier tiers, those that the model knows, at values (greater being better)."""
+        return [_floor(self.tiers[name], earlier[name]) for name in self.tiers if name in earlier]
+
+    def blocks(self, prices: Mapping[int, Mapping[int, int]]) -> list[NodeLimit]:
+        """Return what the nodes of each kind can earn.
+
+        Parameters
+        ----------
+        prices : per block (see `sides`), multipliers of CPU, memory and resources in the order of `capacities`.
+        """
+        found: list[list[Prices]] = [[] for _ in self.kinds]
+        for block, (kind, _) in enumerate(self.sides):
+            names = list(capacities(self.kinds[kind]))
+            known = prices.get(block, {})
+            found[kind].append({names[position]: value for position, value in known.items() if position < len(names)})
+        return [
+            NodeLimit(self.problem, kind, self.counts_of[k], self.used_of[k], self.gpus_used_of[k], found[k])
+            for k, kind in enumerate(self.kinds)
+        ]
+
 
 def _plots(problem: Problem, kind: Kind, questions: Mapping[int, tuple[Question, ...]]) -> Iterator[Plot]:
     """Yield the nodes of a kind that no question about any of its shapes tells apart."""
@@ -272,48 +298,6 @@ def _plots(problem: Problem, kind: Kind, questions: Mapping[int, tuple[Question,
 def ascending(tier: Tier, expression: Linear) -> Linear:
     """Return a tier's expression so that greater is better."""
     return expression if tier.sense == "max" else expression.scaled(-1)
-
-
-@dataclass(frozen=True, slots=True)
-class Multipliers:
-    """Why no plan has more of a tier than a bound, given the earlier tiers' values: integers over `denominator`.
-
-    Parameters
-    ----------
-    rows : multiplier per row of the model.
-    floors : multiplier per earlier tier that the bound assumes.
-    prices : per kind of node and side, multipliers of CPU, memory and resources.
-    """
-
-    denominator: int
-    rows: Mapping[int, int]
-    floors: Mapping[str, int]
-    prices: Mapping[tuple[int, int], Prices]
-
-
-def fleet_bound(fleet: FleetModel, tier: str, given: Mapping[str, int], proof: Multipliers) -> int:
-    """Return the bound on a tier (greater being better) that multipliers prove, given earlier tiers' values.
-
-    Parameters
-    ----------
-    given : values of earlier tiers, greater being better, that plans are assumed to reach at the least.
-    """
-    floors = sorted(proof.floors)
-    rows = fleet.rows + [_floor(fleet.tiers[name], given[name]) for name in floors]
-    multipliers = {**proof.rows, **{len(fleet.rows) + i: proof.floors[name] for i, name in enumerate(floors)}}
-    model = fleet.model
-    blocks = [node_limit(fleet, kind, proof) for kind in range(len(fleet.kinds))]
-    objective = fleet.tiers[tier]
-    return leaf_bound(objective, rows, multipliers, proof.denominator, model.lower, model.upper, blocks)
-
-
-def node_limit(fleet: FleetModel, kind: int, proof: Multipliers) -> NodeLimit:
-    """Return what the nodes of a kind can earn under the prices of a proof."""
-    form = fleet.kinds[kind]
-    prices = [proof.prices.get((kind, side), {}) for side in range(len(form.sides))]
-    return NodeLimit(
-        fleet.problem, form, fleet.counts_of[kind], fleet.used_of[kind], fleet.gpus_used_of[kind], prices
-    )
 
 
 def _floor(expression: Linear, value: int) -> PlainRow:

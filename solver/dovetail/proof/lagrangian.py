@@ -61,7 +61,7 @@ def _plain(model: Model, row: Row, sign: int, upper: int) -> PlainRow:
     return PlainRow(tuple(terms), tuple(terms.values()), upper + (slack if positive else 0))
 
 
-def leaf_bound(
+def leaf_total(
     objective: Linear,
     rows: Sequence[PlainRow],
     multipliers: Mapping[int, int],
@@ -70,7 +70,7 @@ def leaf_bound(
     upper: Sequence[int],
     blocks: Iterable[Block] = (),
 ) -> int:
-    """Return a value that `objective` exceeds nowhere within a box, as some multipliers prove it.
+    """Return `denominator` times a value that `objective` exceeds nowhere within a box, as some multipliers prove it.
 
     Parameters
     ----------
@@ -91,4 +91,17 @@ def leaf_bound(
     for block in blocks:
         total += block.limit({variable: costs.pop(variable, 0) for variable in block.variables})
     total += sum(q * (upper[v] if q > 0 else lower[v]) for v, q in costs.items())
-    return total // denominator
+    return total
+
+
+def leaf_bound(
+    objective: Linear,
+    rows: Sequence[PlainRow],
+    multipliers: Mapping[int, int],
+    denominator: int,
+    lower: Sequence[int],
+    upper: Sequence[int],
+    blocks: Iterable[Block] = (),
+) -> int:
+    """Return an integer that `objective` exceeds nowhere within a box; see `leaf_total`."""
+    return leaf_total(objective, rows, multipliers, denominator, lower, upper, blocks) // denominator

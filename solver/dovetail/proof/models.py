@@ -1,17 +1,15 @@
-"""Which rows a proof is about, rebuilt from a Problem: `MODELS` has one line per kind of model."""
+"""Which rows a proof is about, rebuilt from a Problem; `table` lists the kinds of models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from dovetail.linear import Linear, Model
 from dovetail.model.part import PartModel
 from dovetail.model.state import State
 from dovetail.problem import Problem
-from dovetail.proof.certificate import EXACT
 from dovetail.proof.lagrangian import PlainRow, plain_rows
 from dovetail.proof.strengthen import strengthened
 from dovetail.proof.tree import Blocks, Question, Unproved, next_value
@@ -121,7 +119,3 @@ def _alike(part: PartModel) -> Mapping[int, Sequence[Hashable]]:
         for place, variable in keeps.items():
             found[variable] = (("keep", problem.class_of[node], place.shape), ("keep", place.shape))
     return found
-
-
-MODELS: Mapping[str, Callable[[Problem], Models]] = MappingProxyType({EXACT: ExactModels})
-"""Kinds of models, and how each is rebuilt from a Problem."""

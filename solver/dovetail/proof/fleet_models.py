@@ -1,0 +1,93 @@
+"""Proofs about whole fleets: which rows they argue about, and what their multipliers are (E4, E8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dovetail.linear import Linear
+from dovetail.problem import Problem
+from dovetail.proof.certificate import Leaf
+from dovetail.proof.fleet import FleetModel
+from dovetail.proof.lagrangian import leaf_total
+from dovetail.proof.models import Earlier, Statement
+from dovetail.proof.tree import Unproved
+
+
+class FleetModels:
+    """The relaxation to counts per kind of node; `priced` tells whether prices tell nodes apart."""
+
+    def __init__(self, problem: Problem, *, priced: bool) -> None:
+        self._fleet = FleetModel(problem, priced=priced)
+
+    def of_tier(self, position: int, earlier: Mapping[str, Earlier]) -> Statement:
+        """Return the rows with the earlier tiers that the relaxation knows at least as good as reached."""
+        fleet = self._fleet
+        tier = fleet.original.tiers[position]
+        if tier.name not in fleet.tiers:
+            raise Unproved("the relaxation does not know this tier")
+        reached = {t.name: known.value for t in fleet.original.tiers if (known := earlier.get(t.name)) is not None}
+        return Statement(
+            fleet.tiers[tier.name],
+            fleet.model.lower,
+            fleet.model.upper,
+            [*fleet.rows, *fleet.floors(in_sense(fleet, reached))],
+            fleet.blocks,
+            fleet.relaxed,
+        )
+
+    def of_none(self) -> Statement:
+        """Return the rows alone."""
+        fleet = self._fleet
+        return Statement(Linear(), fleet.model.lower, fleet.model.upper, fleet.rows, fleet.blocks, fleet.relaxed)
+
+
+def in_sense(fleet: FleetModel, values: Mapping[str, int]) -> dict[str, int]:
+    """Return tiers' values so that greater is better."""
+    signs = {tier.name: 1 if tier.sense == "max" else -1 for tier in fleet.original.tiers}
+    return {name: signs[name] * value for name, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class FleetProof:
+    """Why no plan has more of a tier than a bound, given the earlier tiers' values: integers over `denominator`.
+
+    Parameters
+    ----------
+    rows : multiplier per row of the model.
+    floors : multiplier per earlier tier that the bound assumes.
+    prices : per block of the model, multipliers of CPU, memory and resources by position.
+    """
+
+    tier: str
+    denominator: int
+    rows: Mapping[int, int]
+    floors: Mapping[str, int]
+    prices: Mapping[int, Mapping[int, int]]
+
+    def total(self, fleet: FleetModel) -> int:
+        """Return `denominator` times the bound (greater being better) were all earlier tiers assumed to reach 0."""
+        model = fleet.model
+        rows = [*fleet.rows, *fleet.floors(dict.fromkeys(self.floors, 0))]
+        objective = fleet.tiers[self.tier]
+        blocks = fleet.blocks(self.prices)
+        multipliers = self._multipliers(fleet, self.floors)
+        return leaf_total(objective, rows, multipliers, self.denominator, model.lower, model.upper, blocks)
+
+    def bound(self, total: int, given: Mapping[str, int]) -> int:
+        """Return the bound, given the `total` of this proof and what earlier tiers reach (greater being better)."""
+        return (total - sum(multiplier * given[name] for name, multiplier in self.floors.items())) // self.denominator
+
+    def leaf(self, fleet: FleetModel, earlier: Mapping[str, int]) -> Leaf:
+        """Return the proof as a leaf of a certificate that assumes some earlier tiers."""
+        return Leaf(self._multipliers(fleet, earlier), self.denominator, self.prices)
+
+    def _multipliers(self, fleet: FleetModel, earlier: Mapping[str, int]) -> dict[int, int]:
+        names = [name for name in fleet.tiers if name in earlier]
+        floors = {len(fleet.rows) + i: self.floors[name] for i, name in enumerate(names) if name in self.floors}
+        return {**self.rows, **floors}
+
+
+def fleet_bound(fleet: FleetModel, given: Mapping[str, int], proof: FleetProof) -> int:
+    """Return the bound on a tier that a proof shows, given what earlier tiers reach (greater being better)."""
+    return proof.bound(proof.total(fleet), given)
