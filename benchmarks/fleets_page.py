@@ -35,8 +35,8 @@ EXPLAINED = """\
   accounts that dovetail's construction asks: a place that a rule blocks is passed over.
 - **CP-SAT per replica and node**: a variable per replica, node and, for parts of a GPU, GPU; tier after tier.
 - **HiGHS per shape and node**: counts instead of booleans; tier after tier.
-- **random parts** (POP): nodes and replicas split at random into parts of about 250 GPUs, limits split alike, each
-  part solved by CP-SAT on counts; what parts break together is taken off again.
+- **random parts** (POP): nodes and replicas split at random into parts of about 120 GPUs, limits split alike, each
+  part solved by HiGHS on counts; what parts break together is taken off again.
 """
 
 

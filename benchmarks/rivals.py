@@ -33,7 +33,7 @@ from dovetail.verify import verify
 GIB = 2**30
 MEMORY = 8 * GIB  # of a rival's process
 MOST_VARIABLES = 3_000_000  # above, a plain model does not fit into that memory
-PART_GPUS = 250  # of a random part
+PART_GPUS = 120  # of a random part
 
 Places = dict[ReplicaId, Place]
 
@@ -48,6 +48,7 @@ class Result:
     failed: str = ""
     note: str = ""
     verified: bool = False
+    cpu_only: int = 0
     peak: int = 0
 
 
@@ -84,8 +85,8 @@ def model(
 def parts(case: Case, seconds: float, seed: int = 1) -> tuple[Places, str]:
     """Split nodes and replicas at random into equal parts and solve each by itself (POP, SOSP 2021).
 
-    Limits of rules over the whole are split alike. What parts break together (an evenness that holds in each) is
-    taken off afterwards, replica by replica, by the guards of the rules.
+    Limits of rules over the whole are split alike; HiGHS solves the counts of each part. What parts break together
+    (an evenness that holds in each) is taken off afterwards, replica by replica, by the guards of the rules.
     """
     gpus = sum(len(node.healthy_gpus()) for node in case.problem.nodes)
     many = max(2, round(gpus / PART_GPUS))
@@ -97,7 +98,7 @@ def parts(case: Case, seconds: float, seed: int = 1) -> tuple[Places, str]:
             break
         rows = plain.build(scope, MOST_VARIABLES)
         left = (ends - time.monotonic()) / (many - number)
-        solution = solvers.by_tiers(rows, left, solvers.cp_sat) if left > 0 else None
+        solution = solvers.by_tiers(rows, left, solvers.highs) if left > 0 else None
         done += solution is not None
         for slot, count in slots_of(scope, rows, solution).items() if solution else ():
             found[slot] += count
@@ -197,7 +198,8 @@ def run(project: Path, rival: str, seconds: float) -> Result:
         return Result(rival, time.monotonic() - began, failed=f"not built: more than {MEMORY // GIB} GiB")
     took = time.monotonic() - began
     plan = case.plan(places)
-    return Result(rival, took, values(plan), note=note, verified=verify(spec, plan).ok)
+    cpu_only = int(plan.summary["cpuOnlyReplicas"])
+    return Result(rival, took, values(plan), note=note, verified=verify(spec, plan).ok, cpu_only=cpu_only)
 
 
 def ask(project: Path, rival: str, seconds: float) -> Result:

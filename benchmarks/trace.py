@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import baselines
+from benchmarks import baselines, rivals
 from benchmarks.measure import dovetail
 from benchmarks.page import SCRATCH, TRACE_RAW, store, write_page
 from benchmarks.trace_page import Measured, Row
@@ -34,6 +34,7 @@ BASELINES: dict[str, Callable[[Sequence[baselines.Node], Sequence[baselines.Pod]
     "best fit, online": baselines.best_fit,
     "FGD, online": baselines.fgd,
 }
+MODELS = ("CP-SAT per replica and node", "HiGHS per shape and node", "random parts")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,6 +70,7 @@ def measure(data: Path, arrived: str, limits: Sequence[int]) -> Measured:
     imported = dovetail("import", "openb", "--nodes", nodes_file, "--pods", pods_file, "--out", scratch / "project")
     if imported.code:
         raise SystemExit(imported.err)
+    rows += [_tell(arrived, _rival(name, scratch / "project", min(limits))) for name in MODELS]
     rows += [_tell(arrived, _plan(scratch, seconds)) for seconds in limits]
     cpu_only = sum(not pod.gpus for pod in pods)
     return Measured(arrived, len(pods), cpu_only, sum(pod.total for pod in pods), rows)
@@ -81,6 +83,14 @@ def _baseline(name: str, nodes: Sequence[baselines.Node], pods: Sequence[baselin
     fleet.check(nodes)
     outcome = fleet.outcome()
     return Row(name, outcome.milli, outcome.cpu_only, seconds)
+
+
+def _rival(name: str, project: Path, seconds: int) -> Row:
+    """Let a plain model or random parts try, for as long as dovetail has at the least."""
+    result = rivals.ask(project, name, seconds)
+    placed = {tier.partition("[")[0]: value for tier, value in result.values.items()}
+    milli, cpu_only = placed.get("admitted", 0), result.cpu_only
+    return Row(name, milli, cpu_only, result.seconds, stopped_by=result.failed or result.note, peak=result.peak)
 
 
 def _plan(scratch: Path, seconds: int) -> Row:

@@ -123,10 +123,10 @@ def _list(each: Measured) -> Iterator[str]:
 
 def _cells(each: Measured, row: Row) -> Iterator[str]:
     yield row.planner
-    yield f"{row.milli / 1000:,.1f}"
-    yield f"{row.cpu_only:,}/{each.cpu_only:,}"
+    yield f"{row.milli / 1000:,.1f}" if row.milli else ""
+    yield f"{row.cpu_only:,}/{each.cpu_only:,}" if row.milli else ""
     yield f"{row.bound / 1000:,.1f}" if row.bound is not None else ""
-    yield f"{100 * (each.bound - row.milli) / each.bound:.2f} %"
+    yield f"{100 * (each.bound - row.milli) / each.bound:.2f} %" if row.milli else ""
     yield f"{row.seconds:,.1f} s"
     yield row.stopped_by or ""
     yield f"{row.peak / 2**20:,.0f} MiB" if row.peak is not None else ""
@@ -169,7 +169,7 @@ def plot(found: Sequence[Measured]) -> str:
         levels = {
             row.planner.split(",")[0]: 100 * (each.bound - row.milli) / each.bound
             for row in each.rows
-            if row.bound is None
+            if row.bound is None and row.milli
         }
         panels.append(Panel(each.arrived, points, levels))
     return svg(panels, (1.0, max(10.0, longest)), (0.01, 10.0))
