@@ -4,26 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dovetail.model.expand import expand
+from dovetail.model.score import view_of
 from dovetail.model.state import Fill, State
-from dovetail.placement import by_workload, mix_holds
+from dovetail.placement import mix_holds
 from dovetail.problem import Problem
+from dovetail.spec import Workload
 
 
 def legalise(problem: Problem, state: State) -> State:
     """Return a state without the replicas of workloads that miss their threshold or mix accelerators (S2.1, S2.4)."""
     admitted = state.admitted()
-    places = by_workload(expand(problem, state))
     refused: set[int] = set()
     for workload in problem.spec.workloads:
-        shapes = problem.shapes_of_workload.get(workload.id, ())
-        joint = workload.atomic or workload.min_replicas > 1
-        count = sum(admitted[shape] for shape in shapes) if joint else 0
-        if not count:
+        if not workload.atomic and workload.min_replicas <= 1:
             continue
-        if count < workload.min_replicas or not mix_holds(problem.spec, workload, places[workload.id]):
+        shapes = problem.shapes_of_workload.get(workload.id, ())
+        count = sum(admitted[shape] for shape in shapes)
+        if count and (count < workload.min_replicas or not _may_mix(problem, state, workload)):
             refused |= set(shapes)
     return _without(state, refused) if refused else state
+
+
+def _may_mix(problem: Problem, state: State, workload: Workload) -> bool:
+    """Tell whether the accelerators that a workload is on agree as it demands."""
+    if not workload.atomic or workload.mix == "any":
+        return True
+    view = view_of(problem, state)
+    return mix_holds(problem.spec, workload, {r: view.places[r] for r in view.admitted(workload)})
 
 
 def _without(state: State, shapes: set[int]) -> State:

@@ -49,13 +49,8 @@ class Admitted:
 
     def measure(self, view: View, context: Context) -> int:
         """Add up the values of the admitted replicas."""
-        spec = view.spec
-        return sum(
-            role.value
-            for replica in view.places
-            if spec.band_of(spec.by_id[replica.workload]) == self.band
-            and bool((role := view.role(replica)).request.gpu_count) == self.gpu
-        )
+        roles = _roles(view.spec, view.spec.workloads, self.band, gpu=self.gpu)
+        return sum(role.value * view.count(workload, role) for workload, role in roles)
 
     def limit(self, context: Context) -> int:
         """Return the value of everything that asks."""

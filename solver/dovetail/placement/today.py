@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from dovetail.placement.compat import mix_holds, obstacle
+from dovetail.placement.makes import make_of
 from dovetail.placement.place import Place, Places, by_workload
 from dovetail.placement.room import Room
-from dovetail.spec import PresentReplica, ReplicaId, Role, Spec, Workload
+from dovetail.spec import Node, PresentReplica, ReplicaId, Role, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,10 @@ def judge(spec: Spec) -> Today:
     """
     places: dict[ReplicaId, Place] = {}
     lost: dict[ReplicaId, Place] = {}
-    rooms: dict[str, Room] = {}
+    rooms = _Rooms(spec)
     for present, workload, role in sorted(_declared(spec), key=_precedence):
         place = Place(present.node, tuple(sorted(present.gpus)))
-        stands = _take(spec, workload, role, place, rooms)
+        stands = rooms.take(workload, role, place)
         (places if stands else lost)[present.replica] = place
     running = by_workload(places)
     sound = {w.id: w for w in spec.workloads if _sound(spec, w, running.get(w.id, {}))}
@@ -74,15 +76,37 @@ def _precedence(item: tuple[PresentReplica, Workload, Role]) -> tuple[int, Repli
     return -workload.priority, present.replica
 
 
-def _take(spec: Spec, workload: Workload, role: Role, place: Place, rooms: dict[str, Room]) -> bool:
-    node = spec.cluster.by_name.get(place.node)
-    if node is None or obstacle(workload, role, node, spec.accelerators, running=True):
-        return False
-    room = rooms.setdefault(node.name, Room(node, spec.accelerators))
-    if room.lacks(role.request, place.gpus):
-        return False
-    room.take(role.request, place.gpus)
-    return True
+class _Rooms:
+    """The room of the nodes as places are granted one after the other."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        self._rooms: dict[str, Room] = {}
+        self._makes: dict[str, Hashable] = {}
+        self._barred: dict[tuple[str, str, Hashable], bool] = {}
+
+    def take(self, workload: Workload, role: Role, place: Place) -> bool:
+        """Grant a place if it still stands."""
+        node = self._spec.cluster.by_name.get(place.node)
+        if node is None or self._is_barred(workload, role, node):
+            return False
+        room = self._rooms.get(node.name)
+        if room is None:
+            room = self._rooms[node.name] = Room(node, self._spec.accelerators)
+        if room.lacks(role.request, place.gpus):
+            return False
+        room.take(role.request, place.gpus)
+        return True
+
+    def _is_barred(self, workload: Workload, role: Role, node: Node) -> bool:
+        """Tell whether a role may not be on a node, asked once per make of node."""
+        make = self._makes.get(node.name)
+        if make is None:
+            make = self._makes[node.name] = make_of(node)
+        key = workload.id, role.name, make
+        if key not in self._barred:
+            self._barred[key] = obstacle(workload, role, node, self._spec.accelerators, running=True) is not None
+        return self._barred[key]
 
 
 def _sound(spec: Spec, workload: Workload, running: Places) -> bool:

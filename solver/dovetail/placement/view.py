@@ -53,6 +53,11 @@ class View:
         """Return the admitted replicas of a workload."""
         return self.by_workload.get(workload.id, ())
 
+    def count(self, workload: Workload, role: Role) -> int:
+        """Return how many replicas of a role are admitted."""
+        admitted = self.admitted(workload)
+        return len(admitted) if len(workload.roles) == 1 else sum(r.role == role.name for r in admitted)
+
     def domains_of(self, level: str, place: Place) -> tuple[str, ...]:
         """Return the domain paths that a place lies in at a level; `gpu` gives one `node/index` per GPU."""
         if level == GPU_LEVEL:

@@ -45,9 +45,9 @@ class Quota(RuleDefaults):
         """Add up what each group's admitted replicas request."""
         found = {}
         for group, members in grouped(scope.workloads, self.per, self.label).items():
-            requests = [view.role(replica).request for w in members for replica in view.admitted(w)]
+            counts = [(role.request, view.count(w, role)) for w in members for role in w.roles]
             for resource, limit in self.limits:
-                above = sum(requested_of(request, resource) for request in requests) - limit
+                above = sum(count * requested_of(request, resource) for request, count in counts) - limit
                 if above > 0:
                     found[f"{group}/{resource}"] = above
         return found
