@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,3 +116,13 @@ def test_a_new_plan_without_proofs_takes_the_old_certificate_away(dovetail: Shel
     (planned / "plan.cert.json").write_text("something else", encoding="utf-8")
     assert dovetail("plan", "--out", "plan.yaml") == 0
     assert text(planned, "plan.cert.json") == "something else"
+
+
+def test_a_certificate_is_checked_without_a_solver(planned: Path) -> None:
+    program = (
+        "import sys; from dovetail_cli.main import run; code = run(['verify', 'plan.yaml'])\n"
+        "loaded = {'ortools', 'highspy', 'pyomo', 'numpy'} & set(sys.modules)\n"
+        "sys.exit(f'{code} {loaded}' if code or loaded or 'dovetail.proof.tree' not in sys.modules else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=planned, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

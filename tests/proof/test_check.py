@@ -9,9 +9,12 @@ import pytest
 from tests.proof.cases import certificate_of, certified, refuted, two_nodes, with_first
 
 from dovetail.plan import Plan
+from dovetail.problem import compile_problem
 from dovetail.proof.attach import attached, detached
 from dovetail.proof.certificate import Branch, Certificate, Leaf, Proof, digest_of, write
 from dovetail.proof.check import findings, with_certificate
+from dovetail.proof.models import Earlier, ExactModels
+from dovetail.rules import context_of
 from dovetail.spec import Spec
 from dovetail.verify import verify
 
@@ -152,3 +155,16 @@ def test_the_check_waits_for_the_state_that_a_plan_started_from() -> None:
     found = with_certificate(verify(spec, plan), spec, elsewhere, certificate_of(plan)).checks[-1]
     assert (found.ran, found.ok) == (False, True)
     assert "--base" in found.needs
+
+
+def test_rows_do_not_depend_on_which_tiers_were_asked_for() -> None:
+    spec, plan = certified()
+    problem = compile_problem(context_of(spec))
+    known = {tier.name: Earlier(tier.value, tier.bound) for tier in plan.tiers}
+    last = len(problem.tiers) - 1
+    step_by_step, at_once = ExactModels(problem), ExactModels(problem)
+    for position in range(last):
+        step_by_step.of_tier(position, known)
+    assert last > 0
+    rows = [models.of_tier(last, known).rows for models in (step_by_step, at_once)]
+    assert rows[0] == rows[1]

@@ -18,10 +18,10 @@ from dovetail.rules import Context
 LARGEST = 3_000
 """The most counts of a problem whose exact model proofs are looked for."""
 
-WORK = 40_000_000
-"""Work for all tiers of a plan; 25 million take about a second of a core."""
+WORK = 100_000_000
+"""Work for all tiers of a plan; 60 million take about a second of a core."""
 
-WORK_PER_TIER = 12_000_000
+WORK_PER_TIER = 40_000_000
 """Work for one tier, or for showing that there is no plan."""
 
 

@@ -22,7 +22,7 @@ _CUTS_PER_ROUND = 24
 _MOST_CUTS = 120
 _ENOUGH_TRIED = 8  # candidates for a branch, where one of them is good for anything
 _MOST_TRIED = 40
-_LOOK = 60  # iterations per half of a candidate
+_LOOK = 150  # iterations per half of a candidate
 _CLOSED = 1e4  # what closing a half counts as a fall of the bound
 _LITTLE = 1e-4
 

@@ -74,21 +74,23 @@ class ExactModels:
         self._expressions: list[Linear] = []
         self._rows: list[PlainRow] = []
         self._taken = 0
-        self._held = 0
 
     def of_tier(self, position: int, earlier: Mapping[str, Earlier]) -> Statement:
         """Return the rows with the earlier tiers at least as good as reached, and no better than proved."""
         tiers = self._problem.tiers
         if any(tier.name not in earlier for tier in tiers[:position]):
             raise Unproved("its rows hold every earlier tier, and it assumes fewer")
-        for tier in tiers[len(self._expressions) : position + 1]:
-            self._expressions.append(tier.encode(self._part))
-        for number in range(self._held, position):
-            value, bound = earlier[tiers[number].name]
-            lower, upper = (value, bound) if tiers[number].sense == "max" else (bound, value)
-            self._part.model.require(self._expressions[number], lower, upper)
-        self._held = max(self._held, position)
+        # One order of rows, whichever tiers are asked for: a tier's own, what holds it, the next one's.
+        for number in range(len(self._expressions), position + 1):
+            if number:
+                self._hold(number - 1, earlier[tiers[number - 1].name])
+            self._expressions.append(tiers[number].encode(self._part))
         return self._statement(self._expressions[position].scaled(1 if tiers[position].sense == "max" else -1))
+
+    def _hold(self, number: int, known: Earlier) -> None:
+        more = self._problem.tiers[number].sense == "max"
+        lower, upper = (known.value, known.bound) if more else (known.bound, known.value)
+        self._part.model.require(self._expressions[number], lower, upper)
 
     def of_none(self) -> Statement:
         """Return the rows alone."""
