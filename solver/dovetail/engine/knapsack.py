@@ -129,9 +129,8 @@ class _Shares:
         for room in range(1, self.size + 1):
             table[room] = table[room - 1]
             if len(self._rest[room]):
-                np.maximum(
-                    table[room], (table[self._rest[room]] + best[self._fitting[room]]).max(axis=0), table[room]
-                )
+                most = (table[self._rest[room]] + best[self._fitting[room]]).max(axis=0)
+                np.maximum(table[room], most, out=table[room])
         return table
 
 
