@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dovetail.engine.bound import Floor, admitted_bound, counted_shapes
 from dovetail.engine.exact import TierAnswer
+from dovetail.engine.fleet_bounds import FleetBounds, proof_of
 from dovetail.objectives import Tier
-from dovetail.objectives.admitted import Admitted
-from dovetail.plan.model import Proof, TierResult
+from dovetail.plan.model import Proof as Rests
+from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
 from dovetail.progress import Stop
+from dovetail.proof.certificate import Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +20,28 @@ class Bound:
     """A value that no plan passes, what it rests on, and the rules that it ignores."""
 
     value: int
-    proof: Proof
+    rests: Rests
     relaxed: tuple[str, ...] = ()
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A plan's values, each with its bound, and the proofs of those bounds that have one."""
+
+    tiers: tuple[TierResult, ...]
+    proofs: tuple[Proof, ...]
 
 
 class Bounds:
-    """The bounds of one Problem, each worked out once for the earlier values that it assumes."""
+    """The bounds of one Problem."""
 
     def __init__(self, problem: Problem, stop: Stop) -> None:
         self.problem = problem
+        self.fleet = FleetBounds(problem, stop)
         self._stop = stop
-        self._relaxations: dict[tuple[str, tuple[tuple[str, int], ...]], Bound] = {}
 
-    def results(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> tuple[TierResult, ...]:
+    def results(self, values: Sequence[int], answers: Sequence[TierAnswer], *, last: bool = False) -> Results:
         """Pair every tier's value with the best bound at hand.
 
         Parameters
@@ -39,53 +49,43 @@ class Bounds:
         values : a plan's value per tier.
         answers : what an exact search of the whole says of the first tiers; a bound holds only given the earlier
             tiers' values, so answers count as far as the plan has the values that the search held.
+        last : whether to look for the best bounds that these very values allow, where others were good enough before.
         """
         found = []
+        proofs = []
         given: dict[str, int] = {}
         usable = True
         for position, (tier, value) in enumerate(zip(self.problem.tiers, values, strict=True)):
             answer = answers[position] if usable and position < len(answers) else None
-            best = self._best(tier, value, given, answer)
+            best = self._best(tier, value, given, answer, last=last)
             found.append(_result(tier, value, best, given))
+            proofs += [best.proof] if best.proof is not None else []
             given[tier.name] = value
             usable = usable and answer is not None and answer.value == value
-        return tuple(found)
+        return Results(tuple(found), tuple(proofs))
 
-    def _best(self, tier: Tier, value: int, given: Mapping[str, int], answer: TierAnswer | None) -> Bound:
+    def _best(
+        self, tier: Tier, value: int, given: Mapping[str, int], answer: TierAnswer | None, *, last: bool
+    ) -> Bound:
         """Return the tightest bound known, arithmetic on the documents preferred where it is as good."""
         candidates = [Bound(tier.limit(self.problem.context), "trivial")]
         if candidates[0].value != value and answer is not None and answer.bound is not None:
             candidates.append(Bound(answer.bound, "solver"))
-        proved = any(bound.value == value for bound in candidates)
-        if not proved and isinstance(tier, Admitted):
-            candidates.append(self._relaxation(tier, given))
+        if all(bound.value != value for bound in candidates) and self.fleet.knows(tier):
+            candidates += self._of_fleet(tier, given, last=last)
         sign = 1 if tier.sense == "max" else -1
         return min(candidates, key=lambda bound: sign * bound.value)
 
-    def _relaxation(self, tier: Admitted, given: Mapping[str, int]) -> Bound:
-        earlier = [t for t in self.problem.tiers if isinstance(t, Admitted) and t.name in given]
-        key = (tier.name, tuple((t.name, given[t.name]) for t in earlier))
-        if key not in self._relaxations:
-            weights = dict(counted_shapes(self.problem, tier.band, gpu=tier.gpu))
-            floors = [Floor(dict(counted_shapes(self.problem, t.band, gpu=t.gpu)), given[t.name]) for t in earlier]
-            value = admitted_bound(self.problem, weights, floors, self._stop)
-            self._relaxations[key] = Bound(value, "solver", relaxed_rules(self.problem))
-        return self._relaxations[key]
+    def _of_fleet(self, tier: Tier, given: Mapping[str, int], *, last: bool) -> list[Bound]:
+        """Return the bound of the relaxation to kinds of nodes, found anew where nothing is known yet."""
+        if (last and not self._stop) or self.fleet.best(tier, given) is None:
+            self.fleet.prove(tier, given)
+        best = self.fleet.best(tier, given)
+        if best is None:
+            return []
+        value, bound = best
+        return [Bound(value, "certificate", bound.fleet.relaxed, proof_of(tier.name, value, given, bound))]
 
 
 def _result(tier: Tier, value: int, bound: Bound, given: Mapping[str, int]) -> TierResult:
-    return TierResult(tier.name, value, bound.value, tier.unit, tier.sense, bound.proof, dict(given), bound.relaxed)
-
-
-def relaxed_rules(problem: Problem) -> tuple[str, ...]:
-    """Return what the pattern bound ignores: node borders, policies that bind, and demands beyond single replicas."""
-    spec = problem.spec
-    names = [policy.name for policy in spec.policies if policy.enforcement.kind == "hard"]
-    built_in = {
-        "node borders": True,
-        "minReplicas": any(workload.min_replicas > 1 for workload in spec.workloads),
-        "mix": any(workload.atomic and workload.mix != "any" for workload in spec.workloads),
-        "current state": bool(problem.context.today.places),
-        "share memory": any(s.request.share and s.request.share.memory is not None for s in problem.shapes),
-    }
-    return (*sorted(name for name, applies in built_in.items() if applies), *sorted(names))
+    return TierResult(tier.name, value, bound.value, tier.unit, tier.sense, bound.rests, dict(given), bound.relaxed)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dovetail.engine.bound import dearest
+from dovetail.engine.cuts import dearest
 from dovetail.engine.highs import Lp
 from dovetail.problem import Problem
 from dovetail.proof.kinds import Kind, capacities
@@ -100,8 +100,8 @@ def _cut_better(lp: Lp, rows: _Rows, dual: Sequence[float]) -> bool:
     """Add the dearest pattern of a shared GPU where it pays more than a GPU costs; tell whether it does."""
     if not rows.milli:
         return False
-    prices = {milli: max(0, round(dual[row] * _SCALE)) for milli, row in rows.milli.items()}
-    value, cut = dearest(list(rows.milli), prices)
+    prices = tuple(max(0, round(dual[row] * _SCALE)) for row in rows.milli.values())
+    value, cut = dearest(tuple(rows.milli), prices)
     if cut in rows.known or value <= dual[rows.gpus] * _SCALE * (1 + _CLOSE) + 1:
         return False
     _add_cut(lp, rows, cut)

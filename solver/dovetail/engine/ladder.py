@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dovetail.engine.answer import Effort, Verdict
-from dovetail.engine.bounds import Bounds
+from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.exact import TierAnswer, climb
@@ -33,6 +33,7 @@ from dovetail.spec import ReplicaId, Spec
 DEFAULT_WORK = 60.0
 _PART_WORK = 1.0
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
+_NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
 _GENERATE_SHARE = 0.8
 _CONFIRM_SECONDS = 120.0
 _FAST_WORKERS = 8
@@ -219,20 +220,22 @@ class _Search:
             budget.work -= max(done.work, 0.01)
             if done.state is not self.state:
                 self.state = done.state
-                self.unpaid = self._owed(self.unpaid)
-                self._report()
+                self.unpaid = self._owed(self.unpaid) if self.unpaid else self.unpaid
+                self._keep()
+                if turn % (1 + len(self.problem.nodes) // _NODES_PER_ROUND) == 0:
+                    self._report()
             if done.closed == (True,) and len(parts[0]) == len(self.problem.nodes):
                 break
         return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
-    def _tiers(self) -> tuple[TierResult, ...]:
+    def _results(self, *, last: bool = False) -> Results:
         view = view_of(self.problem, self.state)
         values = [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
-        return self.bounds.results(values, self.answers)
+        return self.bounds.results(values, self.answers, last=last)
 
     def _report(self) -> None:
         """Tell values, bounds and gaps as they stand."""
-        self.now = self._tiers()
+        self.now = self._results().tiers
         self._keep(self.now)
         for tier in self.now:
             self.reporter.tier(tier.name, tier.unit, tier.value, tier.bound)
@@ -276,12 +279,13 @@ class _Search:
             return finish(problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))
         self._keep()
         self.reporter.phase("bound")
-        tiers = self._tiers()
+        results = self._results(last=True)
+        tiers = results.tiers
         self._keep(tiers)
         proved = all(tier.proved for tier in tiers)
         stopped = None if proved else self._stopped_by()
         outcome = Outcome("optimal" if proved else "feasible", stopped, self.limits.fast)
-        return finish(problem.context, view.places, tiers, outcome)
+        return attached(finish(problem.context, view.places, tiers, outcome), results.proofs)
 
     def _stopped_by(self) -> str:
         if self.stop:

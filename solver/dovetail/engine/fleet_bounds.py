@@ -1,0 +1,78 @@
+"""Bounds on the tiers of any Problem from the LP over kinds of nodes, each with its proof (E2, E4).
+
+An LP gives multipliers, and multipliers prove a bound for any values of the earlier tiers. So what was proved once is
+brought up to date as values change without another LP, and LPs are solved anew where a search ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dovetail.engine.fleet_lp import FleetLp
+from dovetail.objectives import Tier
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+from dovetail.proof.certificate import FLEET, FLEET_PRICED, Proof
+from dovetail.proof.fleet import FleetModel
+from dovetail.proof.fleet_models import FleetProof, in_sense
+
+
+@dataclass(slots=True)
+class FleetBound:
+    """A proof, its total (see `FleetProof.total`), and the fleet it is about."""
+
+    fleet: FleetModel
+    proof: FleetProof
+    total: int
+
+    def value(self, given: Mapping[str, int]) -> int:
+        """Return the bound given earlier tiers' values, both so that greater is better."""
+        return self.proof.bound(self.total, given)
+
+
+@dataclass
+class FleetBounds:
+    """The bounds of one Problem, and the LPs they come from, made when first asked for."""
+
+    problem: Problem
+    stop: Stop
+    _found: dict[str, list[FleetBound]] = field(default_factory=dict)
+
+    @cached_property
+    def plain(self) -> FleetLp:
+        """The LP that does not tell nodes apart by price."""
+        return FleetLp(FleetModel(self.problem), self.stop)
+
+    @cached_property
+    def priced(self) -> FleetLp:
+        """The LP that does."""
+        return FleetLp(FleetModel(self.problem, priced=True), self.stop)
+
+    def knows(self, tier: Tier) -> bool:
+        """Tell whether a tier can be bounded at all: whether it counts from nothing that runs today."""
+        return not tier.needs_current(self.problem.spec)
+
+    def prove(self, tier: Tier, given: Mapping[str, int]) -> None:
+        """Look for the best multipliers for a tier, given what earlier tiers reach (in their own sense)."""
+        lp = self.priced if tier.counts_nodes else self.plain
+        earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
+        lp.optimise(tier.name, earlier)
+        proof = lp.proof()
+        self._found.setdefault(tier.name, []).append(FleetBound(lp.fleet, proof, proof.total(lp.fleet)))
+
+    def best(self, tier: Tier, given: Mapping[str, int]) -> tuple[int, FleetBound] | None:
+        """Return the best bound that is proved so far (in the tier's own sense), None where nothing is."""
+        found = self._found.get(tier.name, [])
+        if not found:
+            return None
+        earlier = in_sense(found[0].fleet, given)
+        bound = min(found, key=lambda one: one.value(earlier))
+        return (1 if tier.sense == "max" else -1) * bound.value(earlier), bound
+
+
+def proof_of(tier: str, value: int, given: Mapping[str, int], bound: FleetBound) -> Proof:
+    """Return the part of a certificate that shows a bound on a tier."""
+    kind = FLEET_PRICED if bound.fleet.priced else FLEET
+    return Proof(tier, value, (bound.proof.leaf(bound.fleet, given),), kind, dict(given))
