@@ -34,6 +34,7 @@ _NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
 _SLACK = 0.1  # how far from the best a content of one GPU may be, as a share of it
 _POOL = 2000  # contents of one GPU, on a node that has no other
 _JOINED = 400  # contents of several GPUs that are joined further
+_BUCKETS = 16  # of what contents take of the host; the best of each are kept, as the best of all may not go together
 _RETURNED = 8
 
 
@@ -113,24 +114,25 @@ class _Shares:
     Parameters
     ----------
     items : their positions among the items of a search.
-    weight : steps of a GPU that each takes.
+    weight, limit : steps of a GPU that each takes, and how many there may be.
     """
 
-    def __init__(self, items: Ints, weight: Ints, size: int) -> None:
+    def __init__(self, items: Ints, weight: Ints, limit: Ints, size: int) -> None:
         self.items, self.weight, self.size = items, weight, size
-        weights, self._starts = np.unique(-weight, return_index=True)
-        self._fitting = [np.flatnonzero(-weights <= room) for room in range(size + 1)]
-        self._rest = [room + weights[fitting] for room, fitting in enumerate(self._fitting)]
+        self._lots = [
+            (position, copies)
+            for position, most in enumerate(np.minimum(limit, size // weight).tolist())
+            for copies in _powers(most)
+        ]
 
     def table(self, reduced: Floats) -> Floats:
-        """Return the most they earn by steps of room, ignoring limits: a column per row of `reduced`."""
+        """Return the most they earn by steps of room: a column per row of `reduced`."""
         table = np.zeros((self.size + 1, len(reduced)))
-        best = np.maximum.reduceat(reduced[:, self.items], self._starts, axis=1).T
-        for room in range(1, self.size + 1):
-            table[room] = table[room - 1]
-            if len(self._rest[room]):
-                most = (table[self._rest[room]] + best[self._fitting[room]]).max(axis=0)
-                np.maximum(table[room], most, out=table[room])
+        gain = reduced[:, self.items].T
+        for position, copies in self._lots:
+            room = copies * int(self.weight[position])
+            if room <= self.size:
+                np.maximum(table[room:], table[:-room] + copies * gain[position], out=table[room:])
         return table
 
 
@@ -142,18 +144,22 @@ class _Search:
         self.host, self.milli, self.whole = node.host[rows], node.milli[rows], node.whole[rows]
         self.sizes = sorted({int(k) for k in self.whole if k})
         self.alone = np.flatnonzero((self.milli == 0) & (self.whole == 0))
-        self.shares = [shares for side in node.sides if (shares := self._shares(side[rows])) is not None]
+        self.shares = self._shares(np.ones(len(rows), dtype=bool))
         self.hash = (np.arange(1, len(rows) + 1, dtype=np.int64) * 2654435761) % 1000003
         self.known: dict[int, Contents] = {}
         self.multipliers = self._descend()
         self.reduced = worth - self.host[:, :_PRICED] @ self.multipliers
 
-    def _shares(self, side: NDArray[np.bool_]) -> _Shares | None:
-        found = np.flatnonzero(side & (self.milli > 0))
-        if not len(found) or not self.node.gpus:
-            return None
-        found = found[np.argsort(-self.milli[found], kind="stable")]
-        return _Shares(found, self.milli[found] // self.node.step, MILLI // self.node.step)
+    def _shares(self, wanted: NDArray[np.bool_]) -> list[_Shares]:
+        """Return those shares among some items that may meet on a GPU, per side that rules keep apart."""
+        found = []
+        for side in self.node.sides if self.node.gpus else ():
+            items = np.flatnonzero(side[self.rows] & wanted & (self.milli > 0))
+            items = items[np.argsort(-self.milli[items], kind="stable")]
+            if len(items):
+                weight = self.milli[items] // self.node.step
+                found.append(_Shares(items, weight, self.limit[items], MILLI // self.node.step))
+        return found
 
     def run(self) -> Priced:
         """Return the best contents of the node."""
@@ -198,22 +204,33 @@ class _Search:
     # Contents of GPUs.
 
     def _pool(self) -> Contents:
-        """List what one GPU may hold, best first: nothing, one whole-GPU item, or shares."""
-        ones = np.flatnonzero(self.whole == 1)
-        whole = np.zeros((len(ones) + 1, len(self.rows)), dtype=np.int64)
+        """List what one GPU may hold: nothing, one whole-GPU item, or shares.
+
+        Half of them are of items of which there are enough for every GPU, since others may be dearer but can be on
+        few GPUs only.
+        """
+        limit = {1: _POOL, 2: 2 * _JOINED}.get(self.node.gpus, _JOINED)
+        every = np.ones(len(self.rows), dtype=bool)
+        found = [self._best(every, self.shares, limit)]
+        plenty = self.limit >= self.node.gpus
+        if not plenty.all():
+            found.append(self._best(plenty, self._shares(plenty), limit))
+        merged = np.concatenate([np.zeros((1, len(self.rows)), dtype=np.int64), *found])
+        _, first = np.unique(merged @ self.hash, return_index=True)
+        self.pool = merged[np.sort(first)]  # the first one is empty
+        return self._contents(self.pool, np.arange(len(self.pool))[:, None])
+
+    def _best(self, wanted: NDArray[np.bool_], shares: Sequence[_Shares], limit: int) -> Ints:
+        """Return those contents of a GPU, of some items only, that fit the host and earn almost the most."""
+        ones = np.flatnonzero((self.whole == 1) & wanted)
+        whole = np.zeros((len(ones), len(self.rows)), dtype=np.int64)
         whole[np.arange(len(ones)), ones] = 1
-        counts = np.concatenate([whole, *(layer for shares in self.shares for layer in self._shared(shares))])
-        counts = counts[(counts @ self.host <= self.node.room).all(axis=1)]
+        counts = np.concatenate([whole, *(layer for each in shares for layer in self._shared(each))])
+        host = counts @ self.host
+        counts, host = counts[fits := (host <= self.node.room).all(axis=1)], host[fits]
         value = counts @ self.reduced
-        most = value.max()
-        keep = np.flatnonzero((value >= most - _SLACK * abs(most)) | (counts.sum(axis=1) == 0))
-        keep = keep[np.argsort(-value[keep], kind="stable")]
-        keep = keep[: {1: _POOL, 2: 2 * _JOINED}.get(self.node.gpus, _JOINED)]
-        empty = np.flatnonzero(counts.sum(axis=1) == 0)  # a GPU may always stay empty
-        keep = np.concatenate([keep, np.setdiff1d(empty, keep)])
-        self.pool = counts[keep]
-        self.empty = int(np.flatnonzero(self.pool.sum(axis=1) == 0)[0])
-        return self._contents(self.pool, np.arange(len(keep))[:, None])
+        keep = np.flatnonzero(value >= (1 - _SLACK) * max(0.0, value.max(initial=0.0)))
+        return counts[keep[_spread(value[keep], self._load(host[keep]), limit)]]
 
     def _shared(self, shares: _Shares) -> Iterator[Ints]:
         """Yield the contents of a shared GPU that earn almost the most, in layers by their number of replicas."""
@@ -242,6 +259,10 @@ class _Search:
             layer[:, items] = good
             yield layer
 
+    def _load(self, host: Ints) -> Floats:
+        """Return for rows of amounts how much of the host they take, by what is short the most."""
+        return np.asarray((host / np.maximum(1, self.node.room)).max(axis=1))
+
     def _several(self, gpus: int) -> Contents:
         """Return good contents of so many GPUs, best first."""
         if gpus not in self.known:
@@ -251,13 +272,11 @@ class _Search:
                 if 2 * size > gpus >= size > 1:
                     found.append(self._join(self._single(size), self._several(gpus - size)))
             nothing = np.zeros((1, len(self.rows)), dtype=np.int64)  # what is best may leave the others no room
-            found.append(self._contents(nothing, np.full((1, gpus), self.empty)))
+            found.append(self._contents(nothing, np.zeros((1, gpus), dtype=np.int64)))
             merged = Contents(*(np.concatenate([getattr(f, name) for f in found]) for name in Contents.__slots__))
             _, first = np.unique(merged.counts @ self.hash, return_index=True)
             limit = 4 * _JOINED if gpus == self.node.gpus else _JOINED
-            ranked = first[np.argsort(-merged.value[first], kind="stable")]
-            none = ranked[limit:][merged.counts[ranked[limit:]].sum(axis=1) == 0]
-            self.known[gpus] = merged.take(np.concatenate([ranked[:limit], none]))
+            self.known[gpus] = merged.take(first[_spread(merged.value[first], self._load(merged.host[first]), limit)])
         return self.known[gpus]
 
     def _single(self, size: int) -> Contents:
@@ -270,9 +289,11 @@ class _Search:
     def _join(self, left: Contents, right: Contents) -> Contents:
         """Return the best pairs that fit the host and what may be there of each item."""
         value = left.value[:, None] + right.value
-        bad = np.zeros(value.shape, dtype=bool)
+        load = np.zeros(value.shape)
         for axis, room in enumerate(self.node.room):
-            bad |= left.host[:, axis][:, None] + right.host[:, axis] > room
+            total = left.host[:, axis][:, None] + right.host[:, axis]
+            np.maximum(load, total / max(1, room), out=load)
+        bad = load > 1
         most = left.counts.max(axis=0), right.counts.max(axis=0)
         over = (most[0] + most[1] > self.limit) & (most[0] > 0) & (most[1] > 0)
         single = np.flatnonzero(over & (self.limit == 1))
@@ -283,10 +304,9 @@ class _Search:
             full = left.counts[some, item][:, None] + right.counts[more, item] > self.limit[item]
             bad[np.ix_(some, more)] |= full
         one, two = np.nonzero(~bad)
+        keep = _spread(value[one, two], load[one, two], 4 * _JOINED)
+        one, two = one[keep], two[keep]
         flat = value[one, two]
-        if len(flat) > 4 * _JOINED:
-            keep = np.sort(np.argpartition(-flat, 4 * _JOINED)[: 4 * _JOINED])
-            one, two, flat = one[keep], two[keep], flat[keep]
         return Contents(
             flat,
             left.host[one] + right.host[two],
@@ -332,3 +352,26 @@ class _Search:
                 for item in np.flatnonzero(self.pool[content] * (self.milli > 0)).tolist():
                     fill.slots[Slot(shape[item], gpu)] = int(self.pool[content, item])
         return pattern_of(self.node.problem, fill)
+
+
+def _spread(value: Floats, load: Floats, limit: int) -> Ints:
+    """Return about so many rows, best first: half of them the best of all, half the best of every bucket of load."""
+    if len(value) <= limit:
+        return np.argsort(-value, kind="stable")
+    bucket = np.minimum((load * _BUCKETS).astype(np.int64), _BUCKETS - 1)
+    half, share = limit // 2, limit // 2 // _BUCKETS
+    chosen = [np.argpartition(-value, half)[:half]]
+    for position in range(_BUCKETS):
+        rows = np.flatnonzero(bucket == position)
+        chosen.append(rows[np.argpartition(-value[rows], share)[:share]] if len(rows) > share else rows)
+    keep = np.unique(np.concatenate(chosen))
+    return np.asarray(keep[np.argsort(-value[keep], kind="stable")])
+
+
+def _powers(count: int) -> list[int]:
+    """Return numbers whose sums are 0 to `count`: powers of two and a rest."""
+    found: list[int] = []
+    while count > 0:
+        found.append(min(count, 2 ** len(found)))
+        count -= found[-1]
+    return found
