@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from tests.oracle.sample import Case, cases
@@ -118,3 +119,21 @@ def test_models_with_next_to_nothing_in_them(question: Question, provable: bool)
     assert (found is not None) == provable
     if found is not None:
         check_tree(question, *found)
+
+
+@pytest.mark.parametrize("skipped", [0, 1])
+def test_tiers_without_a_proof_leave_later_ones_theirs(monkeypatch: pytest.MonkeyPatch, skipped: int) -> None:
+    calls: list[Question] = []
+
+    def now_and_then(question: Question, *rest: Any) -> object:
+        calls.append(question)
+        return None if len(calls) % 2 == skipped else prove(question, *rest)
+
+    monkeypatch.setattr(certify, "prove", now_and_then)
+    shown = 0
+    for case, _ in certified():
+        plan = with_certificate(context_of(case.spec), case.plan)
+        if plan.claims_certificate and plan.outcome.status != "infeasible":
+            assert list(findings(case.spec, plan, certificate_of(plan))) == [], f"seed {case.seed}"
+            shown += any(tier.proof == "solver" for tier in plan.tiers)
+    assert shown > 20
