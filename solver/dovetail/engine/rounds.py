@@ -16,7 +16,6 @@ from dovetail.engine.cpsat import CpSat
 from dovetail.engine.jobs import JobAnswer, Jobs, SolveJob
 from dovetail.linear import Linear, Model
 from dovetail.model.part import PartModel
-from dovetail.model.score import score
 from dovetail.model.state import Fill, State
 from dovetail.objectives import Tier
 from dovetail.problem import Problem
@@ -49,6 +48,18 @@ class Task:
     relaxed: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The exact model of a part, and what to maximise in it one after the other."""
+
+    part: PartModel
+    objectives: Sequence[Linear]
+
+    def reached(self, state: State) -> list[int] | None:
+        """Return what a state achieves in every objective, None where it breaks a row."""
+        return _reached(self.part.model, self.objectives, self.part.variables.hint(state))
+
+
 def improve(
     task: Task,
     state: State,
@@ -66,22 +77,22 @@ def improve(
     effort : for each part; `deadline` limits its seconds too.
     turn : which parts come first where what waits is divided; another number in every round is fair.
     """
-    models: list[PartModel] = []
+    drafts: list[_Draft] = []
 
     def made() -> Iterator[SolveJob]:
         for nodes, share in zip(parts, divided(task.problem, state, len(parts), turn), strict=True):
             part = PartModel(task.problem, nodes, state, task.relaxed)
             _hold_back(part, state, share)
-            models.append(part)
+            drafts.append(_Draft(part, windows(part, task.tiers)))
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             limited = replace(effort, seconds=left)
-            yield SolveJob(part.model, tuple(windows(part, task.tiers)), part.variables.hint(state), limited)
+            yield SolveJob(part.model, tuple(drafts[-1].objectives), part.variables.hint(state), limited)
 
     answers = jobs.solve(made(), stop, deadline)
     now, closed, work = state, [], 0.0
-    for part, answer in zip(models, answers, strict=False):
+    for draft, answer in zip(drafts, answers, strict=False):
         if answer is not None:
-            now = _applied(task, state, now, part, answer)
+            now = _applied(task, state, now, draft, answer)
             closed.append(answer.closed)
             work += answer.work
     return Round(now, tuple(closed), work)
@@ -144,30 +155,30 @@ def _ascending(part: PartModel, tier: Tier) -> Linear:
     return expression if tier.sense == "max" else expression.scaled(-1)
 
 
-def _applied(task: Task, start: State, now: State, part: PartModel, answer: JobAnswer) -> State:
+def _applied(task: Task, start: State, now: State, draft: _Draft, answer: JobAnswer) -> State:
     """Return the state with a part as the answer has it, or as it was where that does no good any more."""
+    part = draft.part
     fills = None if answer.values is None else part.variables.fills(answer.values)
     if fills is None or all(fill == now.fill(node) for node, fill in fills.items()):
         return now
     found = now.with_fills(fills)
+    if now is start and answer.closed and not task.relaxed:
+        return found  # what the part's own rows say is proved
     if now is not start:
-        return found if _as_good(task, now, part.free, fills) else now
-    if task.relaxed or not answer.closed:
-        worse = score(task.problem, found, task.relaxed) < score(task.problem, now, task.relaxed)
-        return now if worse else found
-    return found
+        part = PartModel(task.problem, part.free, now, task.relaxed)
+        if not _can_hold(part, fills):
+            return now
+        draft = _Draft(part, windows(part, task.tiers))
+    wanted, held = draft.reached(found), draft.reached(now)
+    return found if wanted is not None and held is not None and wanted >= held else now
 
 
-def _as_good(task: Task, now: State, nodes: Sequence[int], fills: Mapping[int, Fill]) -> bool:
-    """Tell whether nodes may hold `fills` now that the state is another one, and are no worse for it."""
-    part = PartModel(task.problem, nodes, now, task.relaxed)
+def _can_hold(part: PartModel, fills: Mapping[int, Fill]) -> bool:
+    """Tell whether a part has variables for all that its nodes are to hold."""
     slots, keeps = part.variables.slots, part.variables.keeps
-    if any(fill.slots.keys() - slots[n].keys() or fill.kept.keys() - keeps[n].keys() for n, fill in fills.items()):
-        return False
-    objectives = windows(part, task.tiers)
-    wanted = _reached(part.model, objectives, part.variables.hint(now.with_fills(dict(fills))))
-    held = _reached(part.model, objectives, part.variables.hint(now))
-    return wanted is not None and held is not None and wanted >= held
+    return all(
+        fill.slots.keys() <= slots[n].keys() and fill.kept.keys() <= keeps[n].keys() for n, fill in fills.items()
+    )
 
 
 def _reached(model: Model, objectives: Sequence[Linear], counts: Mapping[int, int]) -> list[int] | None:
