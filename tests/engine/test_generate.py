@@ -1,0 +1,197 @@
+"""Column generation: what is priced is legal and near the best, no plan passes the LP, and rules are kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from tests.support.specs import make_spec, node, policy, workload
+from tests.support.tiny_specs import tiny
+
+from dovetail.engine.answer import Effort, Verdict
+from dovetail.engine.budget import Budget
+from dovetail.engine.construct import construct
+from dovetail.engine.cpsat import CpSat
+from dovetail.engine.diving import dive, dive_again, worth
+from dovetail.engine.first_prices import first_prices
+from dovetail.engine.generate import Generation
+from dovetail.engine.knapsack import Knapsack
+from dovetail.engine.patterns import Master, Pattern, counts_of
+from dovetail.engine.pricing import Pricing
+from dovetail.linear import Linear
+from dovetail.model.legal import legalise
+from dovetail.model.part import PartModel
+from dovetail.model.score import debt, view_of
+from dovetail.model.state import NO_GPU, State, today_state
+from dovetail.placement import Room
+from dovetail.problem import Problem, compile_problem
+from dovetail.progress import Stop
+from dovetail.proof.kinds import kinds_of
+from dovetail.rules import context_of
+from dovetail.rules.separate import Separate
+from dovetail.spec import Policy
+
+ALL = 10.0  # units of work, more than any of these needs
+
+
+def fleet(seed: int, policies: tuple[Policy, ...] = ()) -> Problem:
+    """Return a small fleet that is asked for more than it has, CPU and GPUs both scarce."""
+    rng = Random(seed)
+    nodes = [
+        node(f"{make}{index}", gpus, cpu=cpu, memory=200_000)
+        for make, gpus, cpu in (("a", 4, 40_000), ("b", 2, 26_000), ("c", 1, 9_000))
+        for index in range(rng.choice((2, 4, 6)))
+    ]
+    work = []
+    for index in range(14):
+        kind = rng.choice(("share", "share", "whole", "cpu"))
+        asked: dict[str, int] = {"cpu": rng.randrange(500, 12_000, 500), "memory": rng.randrange(1000, 30_000, 1000)}
+        if kind == "share":
+            asked["share"] = rng.choice((100, 250, 330, 400, 500, 650, 800))
+        elif kind == "whole":
+            asked["gpus"] = rng.choice((1, 1, 2, 4))
+        work.append(workload(f"w{index}", rng.randint(1, 9), tenant=rng.choice(("red", "blue")), **asked))
+    return compile_problem(context_of(make_spec(nodes=nodes, workloads=work, policies=policies)))
+
+
+def assert_fits(problem: Problem, index: int, pattern: Pattern) -> None:
+    """Check a pattern on a node, replica by replica."""
+    room = Room(problem.nodes[index], problem.spec.accelerators)
+    shared = {slot.gpu for slot, _ in pattern if slot.gpu != NO_GPU}
+    whole = [gpu for gpu in problem.nodes[index].healthy_gpus() if gpu not in shared]
+    for slot, count in pattern:
+        request = problem.shapes[slot.shape].request
+        for _ in range(count):
+            gpus = (slot.gpu,) if slot.gpu != NO_GPU else tuple(whole.pop(0) for _ in range(request.gpus))
+            assert room.lacks(request, gpus) is None
+            room.take(request, gpus)
+
+
+def worth_of(problem: Problem) -> dict[int, float]:
+    """Return the value of a replica per shape, work without GPU counting little."""
+    return {s.index: s.role.value * (1.0 if s.request.gpu_count else 0.01) for s in problem.shapes}
+
+
+def exact(problem: Problem, index: int, prices: dict[int, float]) -> float:
+    """Return the most that an empty node can earn, by an exact engine."""
+    part = PartModel(problem, [index], State(), demands=False)
+    slots = part.variables.slots[index]
+    earned = Linear({v: round(1000 * prices.get(slot.shape, 0.0)) for slot, v in slots.items()})
+    for shape, counts in part.variables.of_shape.items():
+        part.model.require(Linear(dict.fromkeys((v for _, v in counts), 1)), upper=problem.shapes[shape].demand)
+    answer = CpSat(part.model).solve(earned, "max", Effort(20.0), None, Stop())
+    assert answer.verdict is Verdict.OPTIMAL
+    assert answer.values is not None
+    return earned.value(answer.values) / 1000
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_priced_patterns_fit_their_nodes_and_earn_almost_as_much_as_the_exact_best(seed: int) -> None:
+    problem = fleet(seed)
+    rng = Random(seed)
+    prices = {s: value * rng.uniform(0.3, 1.0) for s, value in worth_of(problem).items()}
+    for kind in kinds_of(problem, {}):
+        found = Knapsack(problem, kind, kind.sides[0]).price(prices)
+        for value, pattern in found:
+            assert_fits(problem, kind.members[0], pattern)
+            counts = counts_of(pattern)
+            assert value == pytest.approx(sum(prices[s] * n for s, n in counts.items()))
+            assert all(n <= problem.shapes[s].demand for s, n in counts.items())
+        best = exact(problem, kind.members[0], prices)
+        assert 0.97 * best <= found[0][0] <= best + 0.1
+
+
+def test_pricing_leaves_out_what_nobody_asks_for_any_more() -> None:
+    problem = fleet(1)
+    kind = kinds_of(problem, {})[0]
+    prices = worth_of(problem)
+    left = {s.index: s.index % 2 for s in problem.shapes}
+    for _, pattern in Knapsack(problem, kind, kind.sides[0]).price(prices, left):
+        assert all(n <= left[s] for s, n in counts_of(pattern).items())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_dive_passes_the_lp_and_no_lp_the_bound(seed: int) -> None:
+    problem = fleet(seed)
+    kinds = kinds_of(problem, {})
+    sizes = {position: kind.size for position, kind in enumerate(kinds)}
+    demand = {s.index: s.demand for s in problem.shapes}
+    values = worth_of(problem)
+    first = first_prices(problem, [(kind, kind.size) for kind in kinds], demand, values)
+    master = Master(sizes, demand, values)
+    for position in sizes:
+        master.add(position, ())
+    pricing = Pricing(problem, kinds, first.prices, first.bound, Budget(ALL), Stop())
+    mixture = pricing.settle(master, pricing.solve(master), 30, first.bound)
+    assert mixture.value <= first.bound * (1 + 1e-6)
+    chosen = dive(master, mixture, pricing)
+    again = dive_again(master, chosen, Counter(demand), pricing, Random(1))
+    for found in (chosen, again):
+        assert 0.8 * mixture.value <= worth(master, found) <= first.bound * (1 + 1e-6)
+        held: Counter[int] = Counter()
+        for column, times in found:
+            held.update({shape: times * count for shape, count in column.counts.items()})
+        assert all(held[shape] <= demand[shape] for shape in held)
+        assert sum(times for _, times in found) <= len(problem.nodes)
+
+
+def test_a_pattern_with_more_than_is_left_is_not_mixed() -> None:
+    problem = fleet(2)
+    kind = kinds_of(problem, {})[0]
+    values = worth_of(problem)
+    _, pattern = Knapsack(problem, kind, kind.sides[0]).price(values)[0]
+    counts = counts_of(pattern)
+    master = Master({0: 2}, dict(counts), values)
+    master.add(0, pattern)
+    assert master.solve().value == pytest.approx(sum(values[s] * n for s, n in counts.items()))
+    master.take(master.columns[0], 1)
+    master.refresh()
+    assert master.times(master.columns[0]) == 0
+    assert master.solve().value == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_generated_states_break_no_hard_rule_and_keep_what_runs(seed: int) -> None:
+    problem = compile_problem(context_of(tiny(seed)))
+    start = legalise(problem, construct(problem, today_state(problem), Stop()))
+    hard = frozenset(
+        p.name for p in problem.spec.policies if p.enforcement.kind == "hard" and p.rule.kind != "admission"
+    )
+    before = debt(problem, view_of(problem, start), hard)
+    for state in Generation(problem, start, Stop()).run(Budget(ALL)):
+        view = view_of(problem, state)
+        assert debt(problem, view, hard) <= before
+        assert all(
+            view.places[replica] == place
+            for replica, place in problem.context.today.places.items()
+            if view_of(problem, start).places.get(replica) == place
+        )
+        for shape, count in state.admitted().items():
+            assert count <= problem.shapes[shape].demand
+
+
+def test_tenants_that_are_kept_apart_share_no_node() -> None:
+    apart = policy("apart", Separate(by="tenant", at="node"))
+    problem = fleet(3, (apart,))
+    states = list(Generation(problem, today_state(problem), Stop()).run(Budget(ALL)))
+    assert states
+    for state in states:
+        assert not debt(problem, view_of(problem, state), frozenset(["apart"]))
+
+
+def test_the_same_problem_gives_the_same_states() -> None:
+    runs = []
+    for _ in range(2):
+        problem = fleet(4)
+        states = Generation(problem, today_state(problem), Stop()).run(Budget(ALL))
+        runs.append([state.fills for state in states])
+    assert runs[0] == runs[1]
+
+
+def test_without_work_left_there_is_a_state_from_the_patterns_at_hand() -> None:
+    problem = fleet(5)
+    start = construct(problem, today_state(problem), Stop())
+    states = list(Generation(problem, start, Stop()).run(Budget(0.0)))
+    assert len(states) == 1
+    assert sum(states[0].admitted().values()) > 0
