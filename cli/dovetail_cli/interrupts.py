@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Generic, TypeVar
 
+from dovetail.engine.processes import end_group
 from dovetail.progress import Stop
 from dovetail_cli import streams
 from dovetail_cli.exit_codes import ExitCode
@@ -49,6 +51,9 @@ def guarded(stop: Stop) -> Iterator[None]:
 def _leave() -> None:
     """End the process now, native code and all; files are written whole, so nothing is left half done."""
     sys.stderr.flush()
+    for child in multiprocessing.active_children():
+        if child.pid is not None:
+            end_group(child.pid)
     os._exit(ExitCode.INTERRUPTED)
 
 
