@@ -118,8 +118,10 @@ class _Search:
         """Return what to try in turn, each with its share of the work that is left.
 
         A small model is given a first chance to close; what does not close is found better part by part, and the
-        exact model then starts from there.
+        exact model then starts from there. What is too large for it leaves all work to the parts.
         """
+        if self.problem.counts > EXACT_VARIABLES:
+            return [(self._parts, 1.0)]
         rest: list[tuple[Callable[[Budget], Verdict], float]] = [(self._parts, 0.5), (self._exact, 1.0)]
         return [(self._close, 0.2), *rest] if self.problem.counts <= EXACT_FIRST else rest
 
