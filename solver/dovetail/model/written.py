@@ -18,7 +18,7 @@ from dovetail.problem import Problem, Shape
 from dovetail.spec import ReplicaId
 
 LARGEST = 250_000
-"""The most counts of a model that is written: about 1 GiB while it is made, and 100 MB of text."""
+"""The most counts of a model that is written: about 1 GiB while it is made, and 150 MB of text."""
 
 _LONGEST = 200  # formats allow 255
 _ODD = re.compile(r"[^A-Za-z0-9_.]+")
