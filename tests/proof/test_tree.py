@@ -101,6 +101,13 @@ def test_cuts_cannot_grow_without_end(monkeypatch: pytest.MonkeyPatch, limit: st
         check_tree(question, (Leaf({2: 1}),), (cut,))
 
 
+def test_a_tree_that_takes_too_long_to_check_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_tree(knapsack(2), (Leaf({0: 1}, 2),))
+    monkeypatch.setattr(tree, "MOST_LOOKED", 3)
+    with pytest.raises(Unproved, match="too large to be checked"):
+        check_tree(knapsack(2), (Leaf({0: 1}, 2),))
+
+
 def test_a_tree_may_be_deeper_than_any_stack() -> None:
     depth = 20_000
     chain: tuple[Branch | Leaf, ...] = (

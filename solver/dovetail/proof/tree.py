@@ -19,6 +19,9 @@ from dovetail.proof.lagrangian import Block, PlainRow, leaf_bound
 MOST_TERMS: Final = 2_000_000
 """Coefficients that all cuts of a proof may have together."""
 
+MOST_LOOKED: Final = 100_000_000
+"""Coefficients that all leaves of a proof may add up together, a block counted as a thousand: some ten seconds."""
+
 LARGEST: Final = 10**60
 """Coefficients of cuts may not be larger: cuts of cuts could otherwise grow without end."""
 
@@ -94,6 +97,7 @@ def check_tree(question: Question, tree: Tree, cuts: Iterable[Cut] = ()) -> None
     rows = question.all_rows(cuts)
     lower, upper = list(question.lower), list(question.upper)
     nodes = iter(enumerate(tree, 1))
+    width, looked = len(question.objective.terms), 0
     due: list[tuple[int, int, int] | None] = [None]  # None: a node of the tree; else a variable's new box
     while due:
         step = due.pop()
@@ -108,6 +112,9 @@ def check_tree(question: Question, tree: Tree, cuts: Iterable[Cut] = ()) -> None
             continue
         _check_multipliers(node, len(rows), f"node {number}")
         blocks = question.blocks(node.prices)
+        looked += width + 1000 * len(blocks) + sum(len(rows[position].variables) for position in node.multipliers)
+        if looked > MOST_LOOKED:
+            raise Unproved("the tree is too large to be checked")
         bound = leaf_bound(question.objective, rows, node.multipliers, node.denominator, lower, upper, blocks)
         if bound >= question.target:
             raise Unproved(f"node {number} shows {bound} at most, and {question.target - 1} is needed")
