@@ -19,6 +19,8 @@ from dovetail.spec import Current, Policy, Spec, Waiver
 _ORDERED: Final = frozenset({"levels", "tiers", "disruption", "phases"})
 """Fields whose order has a meaning; every other collection is compared as a set."""
 
+_ENCODE: Final = json.JSONEncoder(sort_keys=True).encode
+
 
 def digest(spec: Spec) -> str:
     """Return `sha256:...` over everything that a plan for a Spec depends on."""
@@ -103,11 +105,11 @@ def _layout(kind: Hashable) -> tuple[tuple[Field[Any], Any], ...]:
 
 
 def _canonical(value: Any) -> Any:
-    if value is None or isinstance(value, (str, int)):
+    if value.__class__ is str or value.__class__ is int or value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, dt.date):
         return value.isoformat()
-    if isinstance(value, Mapping):
+    if value.__class__ is dict or isinstance(value, Mapping):
         return {str(key): _canonical(item) for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return [_canonical(item) for item in value]
@@ -127,4 +129,4 @@ def _unordered(items: Any) -> list[Any]:
     found = list(items)
     if all(isinstance(item, (int, str)) for item in found):
         return sorted(found, key=lambda item: (isinstance(item, str), item))
-    return sorted(found, key=lambda item: json.dumps(item, sort_keys=True))
+    return sorted(found, key=_ENCODE)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dovetail.placement import Places
-from dovetail.plan.digest import digest, outside_digest
+from dovetail.plan.digest import combined, documents_digest, outside_digest
 from dovetail.plan.model import Outcome, Plan, SecondOpinion, TierResult
 from dovetail.plan.policies import policies_of
 from dovetail.plan.reasons import admitted_of
@@ -36,10 +36,11 @@ def finish(
     conflict : names of policies that cannot hold together, for an infeasible outcome.
     """
     spec = context.spec
+    outside = outside_digest(spec)
     bare = Plan(
         name=spec.name,
-        inputs=inputs or digest(spec),
-        current=outside_digest(spec),
+        inputs=inputs or combined(documents_digest(spec), outside),
+        current=outside,
         options=spec.options,
         outcome=outcome,
         second_opinion=second_opinion,
