@@ -49,11 +49,12 @@ def counts_of(pattern: Pattern) -> Counter[int]:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """An LP solution: its value, how often each column's pattern is used, and the prices of shapes."""
+    """An LP solution: its value, uses of each column's pattern, prices of shapes, and of a node per class."""
 
     value: float
     uses: Mapping[int, float]
     prices: Mapping[int, float]
+    nodes: Mapping[int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,8 @@ class Master:
         primal, dual = solution.col_value[len(self._row) :], solution.row_dual
         uses = {index: times for index, times in enumerate(primal) if times > 1e-9}
         prices = {shape: max(0.0, dual[row]) for shape, row in self._row.items()}
-        return Mixture(self._highs.getInfo().objective_function_value, uses, prices)
+        nodes = {node_class: dual[row] for node_class, row in self._size_row.items()}
+        return Mixture(self._highs.getInfo().objective_function_value, uses, prices, nodes)
 
     def worth_of(self, column: Column) -> float:
         """Return the value of all replicas of a pattern."""
