@@ -69,6 +69,7 @@ class _Certifying:
         self._known = {proof.tier: proof for proof in before.tiers} if before else {}
         self._models = ExactModels(problem)
         self._work = WORK
+        self._share = WORK_PER_TIER
 
     def run(self) -> Plan:
         """Return the plan with all proofs, old and new."""
@@ -85,13 +86,16 @@ class _Certifying:
     def _proof(self, position: int, tier: TierResult, earlier: dict[str, Earlier]) -> Proof | None:
         if tier.bound is None or tier.proof not in ("solver", "two-engines") or self._over():
             return None
+        if dict(tier.given) != {name: known.value for name, known in earlier.items()}:
+            return None
         sign = 1 if tier.sense == "max" else -1
         question = self._models.of_tier(position, earlier).question(sign * tier.bound)
-        work = Work(min(self._work, WORK_PER_TIER))
+        work = Work(min(self._work, self._share))
         self._work -= work.left
         found = prove(question, work, self._over)
         self._work += work.left
-        if found is None or dict(tier.given) != {name: known.value for name, known in earlier.items()}:
+        if found is None:
+            self._share //= 4  # what follows a tier without proof is rarely easier
             return None
         return Proof(tier.name, tier.bound, found[0], given=tier.given, cuts=found[1])
 
