@@ -43,7 +43,10 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One run of dovetail: `phases` in seconds as the run tells them, `history` pairs seconds with a worst gap."""
+    """One run of dovetail: `phases` in seconds as the run tells them, `history` pairs seconds with a widest gap.
+
+    `first` is when the first plan was there, in seconds from the start of solving.
+    """
 
     seconds: int
     fast: bool
@@ -51,17 +54,12 @@ class Planned:
     peak: int
     failed: str = ""
     stopped_by: str = ""
+    first: float | None = None
     phases: dict[str, float] = field(default_factory=dict)
     tiers: list[Tier] = field(default_factory=list)
     history: list[tuple[float, float]] = field(default_factory=list)
     verify: float = 0.0
     verified: bool = False
-
-    @property
-    def first(self) -> float | None:
-        """Seconds from the start of solving to a first plan."""
-        found = [self.phases[name] for name in ("compile", "construct") if name in self.phases]
-        return sum(found) if "construct" in self.phases else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +141,10 @@ def plan(project: Path, file: Path, seconds: int, fast: bool, load: float) -> Pl
         run.seconds,
         run.peak,
         stopped_by=done.outcome.stopped_by or done.outcome.status,
+        first=first_of(log),
         phases={phase["name"]: phase["seconds"] for phase in log["phases"]},
         tiers=tiers,
-        history=worst(log["history"], load),
+        history=[*worst(log["history"], load), *_end(tiers, load, run.seconds)],
         verify=verified.seconds,
         verified=verified.code == 0,
     )
@@ -154,6 +153,20 @@ def plan(project: Path, file: Path, seconds: int, fast: bool, load: float) -> Pl
 def _why(run: Run) -> str:
     lines = run.err.strip().splitlines()
     return f"exit {run.code}: {lines[-1][:120]}" if lines else f"ended by force (exit {run.code})"
+
+
+def first_of(log: Mapping[str, Any]) -> float | None:
+    """Return when a run had its first plan, from the start of solving."""
+    phases = {phase["name"]: float(phase["seconds"]) for phase in log["phases"]}
+    told = [float(entry["at"]) - phases.get("load", 0.0) for entry in log["history"] if entry["value"] is not None]
+    built = [phases.get("compile", 0.0) + phases["construct"]] if "construct" in phases else []
+    return min([*told, *built], default=None)
+
+
+def _end(tiers: Sequence[Tier], load: float, seconds: float) -> list[tuple[float, float]]:
+    """Return the widest gap that a finished plan tells."""
+    gaps = [100 * tier.gap for tier in tiers if counts(tier.name, load) and tier.gap is not None]
+    return [(seconds, max(gaps))] if gaps else []
 
 
 def counts(tier: str, load: float) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 from benchmarks.plot import Curve, Panel, curves, svg
 
 GAP_PLOT, GROWTH_PLOT = "benchmarks-fleets.svg", "benchmarks-growth.svg"
-PHASES = ("load", "compile", "construct", "generate", "bound", "improve", "expand", "certify", "verify")
 
 INTRODUCTION = """\
 ## Synthetic fleets
@@ -71,10 +70,10 @@ def _gaps(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 f"{name} {_gap(tier)}" for name, tier in tiers.items() if name.startswith("admitted") and tier["gap"]
             ]
             shown = ", ".join(asked) or "none"
-            first = sum(plan["phases"].get(name, 0.0) for name in ("compile", "construct"))
+            first = f"{plan['first']:,.1f} s" if plan["first"] is not None else ""
             unverified = "" if plan["verified"] else " (does not verify)"
             yield (
-                f"{start}| {shown} | {_gap(tiers.get('cost'))} | {first:,.1f} s | {plan['took']:,.1f} s "
+                f"{start}| {shown} | {_gap(tiers.get('cost'))} | {first} | {plan['took']:,.1f} s "
                 f"| {_memory(plan)} | {plan['stopped_by']}{unverified} |"
             )
     yield ""
@@ -93,11 +92,12 @@ def _memory(plan: Mapping[str, Any]) -> str:
 
 
 def _phases(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield f"| GPUs | load | limit | validate | {' | '.join(PHASES)} | verify again |"
-    yield "|--:|--:|--:|--:|" + "--:|" * (len(PHASES) + 1)
+    names = list(dict.fromkeys(name for each in fleets for plan in each["plans"] for name in plan["phases"]))
+    yield f"| GPUs | load | limit | validate | {' | '.join(names)} | verify again |"
+    yield "|--:|--:|--:|--:|" + "--:|" * (len(names) + 1)
     for each in fleets:
         for plan in each["plans"]:
-            cells = [f"{plan['phases'][name]:,.1f}" if name in plan["phases"] else "" for name in PHASES]
+            cells = [f"{plan['phases'][name]:,.1f}" if name in plan["phases"] else "" for name in names]
             yield (
                 f"| {each['gpus']:,} | {each['load']:g} | {plan['seconds']} s | {each['validate']:,.1f} "
                 f"| {' | '.join(cells)} | {plan['verify']:,.1f} |"

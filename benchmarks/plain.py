@@ -166,7 +166,8 @@ def _capacities(model: Rows, scope: Scope) -> None:
 
 def _rule(model: Rows, scope: Scope, policy: Policy) -> None:
     """Add the rows of a hard policy; `require` and `forbid` have taken their variables away already."""
-    kind, rule = policy.rule.kind, policy.rule
+    kind: str = policy.rule.kind
+    rule: Any = policy.rule  # each kind has parameters of its own
     matched = scope.case.context.scopes[policy.name].ids
     if kind == "quota":
         _quota(model, scope, matched, rule)

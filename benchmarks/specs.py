@@ -50,7 +50,7 @@ class Rules:
 
     def hosts(self, kind: int) -> NDArray[np.bool_]:
         """Return which nodes may ever take a replica of a shape."""
-        return self._hosts[kind]
+        return np.asarray(self._hosts[kind], dtype=np.bool_)
 
     def bars(self, kind: int) -> bool:
         """Tell whether a replica of a shape is blocked wherever it goes."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from benchmarks import plain, rivals
 from benchmarks.fleet import fleet, write
-from benchmarks.fleets import worst
+from benchmarks.fleets import first_of, worst
 from benchmarks.specs import Case, case_of
 
 from dovetail.build import build
@@ -123,3 +123,15 @@ def test_the_widest_gap_over_time_is_that_of_the_tiers_in_question() -> None:
     ]
     assert worst(history, 1.0) == [(1.0, 10.0), (2.0, 20.0), (4.0, 10.0)]
     assert worst(history, 0.85) == [(3.0, 50.0)]
+
+
+def test_the_first_plan_is_timed_from_the_start_of_solving() -> None:
+    phases = [
+        {"name": "load", "seconds": 2.0},
+        {"name": "compile", "seconds": 1.0},
+        {"name": "construct", "seconds": 4.0},
+    ]
+    told = {"at": 5.5, "tier": "cost", "value": 1, "bound": None}
+    assert first_of({"phases": phases, "history": [told]}) == 3.5
+    assert first_of({"phases": phases, "history": []}) == 5.0
+    assert first_of({"phases": phases[:1], "history": []}) is None
