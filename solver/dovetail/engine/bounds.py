@@ -40,6 +40,7 @@ class Bounds:
         self.problem = problem
         self.fleet = FleetBounds(problem, stop)
         self._stop = stop
+        self.seconds: float | None = None  # a ceiling for each LP
 
     def results(self, values: Sequence[int], answers: Sequence[TierAnswer], *, last: bool = False) -> Results:
         """Pair every tier's value with the best bound at hand.
@@ -78,8 +79,8 @@ class Bounds:
 
     def _of_fleet(self, tier: Tier, given: Mapping[str, int], *, last: bool) -> list[Bound]:
         """Return the bound of the relaxation to kinds of nodes, found anew where nothing is known yet."""
-        if (last and not self._stop) or self.fleet.best(tier, given) is None:
-            self.fleet.prove(tier, given)
+        if (last and not self._stop) or (not tier.counts_nodes and self.fleet.best(tier, given) is None):
+            self.fleet.prove(tier, given, self.seconds)
         best = self.fleet.best(tier, given)
         if best is None:
             return []

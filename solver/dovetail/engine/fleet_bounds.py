@@ -6,6 +6,8 @@ brought up to date as values change without another LP, and LPs are solved anew 
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +19,8 @@ from dovetail.progress import Stop
 from dovetail.proof.certificate import FLEET, FLEET_PRICED, Proof
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof, in_sense
+
+_SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next one a solution
 
 
 @dataclass(slots=True)
@@ -54,13 +58,36 @@ class FleetBounds:
         """Tell whether a tier can be bounded at all: whether it counts from nothing that runs today."""
         return not tier.needs_current(self.problem.spec)
 
-    def prove(self, tier: Tier, given: Mapping[str, int]) -> None:
+    def prove(self, tier: Tier, given: Mapping[str, int], seconds: float | None = None) -> None:
         """Look for the best multipliers for a tier, given what earlier tiers reach (in their own sense)."""
         lp = self.priced if tier.counts_nodes else self.plain
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
-        lp.optimise(tier.name, earlier)
+        lp.optimise(tier.name, earlier, seconds=seconds)
         proof = lp.proof()
         self._found.setdefault(tier.name, []).append(FleetBound(lp.fleet, proof, proof.total(lp.fleet)))
+
+    def target(self, values: Mapping[str, int], seconds: float | None = None) -> FleetLp:
+        """Return an LP solved for the tiers in order, whose last solution is a target for a plan.
+
+        Parameters
+        ----------
+        values : what a plan at hand reaches; tiers that have all there is need no LP of their own.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        tiers = [tier for tier in self.problem.tiers if self.knows(tier)]
+        limits = {tier.name: tier.limit(self.problem.context) for tier in tiers}
+        full = all(values[t.name] == limits[t.name] for t in tiers if not t.counts_nodes)
+        lp = self.priced if full else self.plain
+        given: dict[str, int] = {}
+        for tier in tiers:
+            if tier.name in lp.fleet.tiers:
+                signed = in_sense(lp.fleet, {tier.name: limits[tier.name]})[tier.name]
+                if values[tier.name] != limits[tier.name]:
+                    left = None if until is None else until - time.monotonic()
+                    reached = lp.optimise(tier.name, given, corner=True, seconds=left)
+                    signed = math.floor(reached - _SLACK * abs(reached))
+                given[tier.name] = signed
+        return lp
 
     def best(self, tier: Tier, given: Mapping[str, int]) -> tuple[int, FleetBound] | None:
         """Return the best bound that is proved so far (in the tier's own sense), None where nothing is."""

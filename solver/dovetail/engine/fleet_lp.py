@@ -8,6 +8,7 @@ the LP solver did; its primal solution is a target that construction follows.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -204,8 +205,18 @@ class FleetLp:
 
     # Solving.
 
-    def optimise(self, tier: str, given: Mapping[str, int]) -> float:
-        """Maximise a tier, earlier ones held at given values; return the LP's value over all patterns that pay."""
+    def optimise(
+        self, tier: str, given: Mapping[str, int], *, corner: bool = False, seconds: float | None = None
+    ) -> float:
+        """Maximise a tier, earlier ones held at given values; return the LP's value over all patterns that pay.
+
+        Parameters
+        ----------
+        corner : whether to end in a corner, whose counts are mostly whole, as targets want it.
+        seconds : a ceiling; multipliers prove something whenever it strikes.
+        """
+        inner = self.fleet.priced  # many times faster where prices tell kinds apart, and slower elsewhere (measured)
+        until = None if seconds is None else time.monotonic() + seconds
         lp, scale = self._lp, self._scale
         expression = self.fleet.tiers[tier]
         self._tier, self._given = tier, tuple(name for name in self._floors if name in given)
@@ -217,9 +228,15 @@ class FleetLp:
             lp.limits(self._shortfalls[name], 0.0, np.inf if name in given else 0.0)
         value = -np.inf
         for _ in range(_ROUNDS):
-            before, value = value, lp.solve()
+            left = None if until is None else until - time.monotonic()
+            before, value = value, lp.solve(inner=inner, corner=corner, seconds=left)
             self._dual = lp.duals()
-            if self._stop or value <= before + _CLOSE * abs(value) or not self._cut_better():
+            if (
+                self._stop
+                or (left is not None and left <= 0)
+                or value <= before + _CLOSE * abs(value)
+                or not self._cut_better()
+            ):
                 break
         return value / scale[tier] + expression.constant
 
@@ -271,6 +288,11 @@ class FleetLp:
             if found:
                 prices[block] = found
         return FleetProof(self._tier, _DENOMINATOR, rows, floors, prices)
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a solution to take targets from."""
+        return bool(self._tier)
 
     def targets(self) -> Iterator[Target]:
         """Yield what the last solution has on every plot of every side that it uses."""

@@ -20,7 +20,6 @@ from dovetail.engine.fragmentation import Bools, Ints
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
-from dovetail.proof.fleet import FleetModel
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Node
 from dovetail.spec.workload import MILLI
@@ -30,8 +29,9 @@ _ALMOST = 1e-6
 _STEPS = 50  # how finely distances from the average line are told apart
 
 
-def guided(fleet: FleetModel, lp: FleetLp, stop: Stop) -> State:
+def guided(lp: FleetLp, stop: Stop) -> State:
     """Return a state that follows the LP's last solution as far as hard rules let it, filled up by construction."""
+    fleet = lp.fleet
     problem = fleet.problem
     field = Field(problem, State())
     targets = list(lp.targets())

@@ -72,11 +72,20 @@ class Lp:
         if self._highs is not None and column < self._built:
             self._highs.changeColBounds(column, low, high)
 
-    def solve(self, *, corner: bool = False) -> float:
-        """Solve by interior points and return the value; where asked for, go on to a solution in a corner."""
+    def solve(self, *, inner: bool = False, corner: bool = True, seconds: float | None = None) -> float:
+        """Solve and return the value.
+
+        Parameters
+        ----------
+        inner : go through the interior rather than from corner to corner; then `corner` asks for a corner in the end.
+        seconds : a ceiling; what is at hand when it strikes need not be a solution.
+        """
         if self._highs is None:
             self._highs = self._build()
+        self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
         self._highs.setOptionValue("run_crossover", "on" if corner else "off")
+        if seconds is not None:
+            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + max(0.1, seconds))
         for column in range(self._built, len(self._limits)):
             entries = self._entries[column]
             low, high = self._limits[column]
@@ -116,7 +125,6 @@ class Lp:
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("threads", 1)
-        highs.setOptionValue("solver", "simplex")
         highs.passModel(lp)
         self._built = count
         return highs

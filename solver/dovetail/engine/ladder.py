@@ -12,6 +12,7 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.exact import TierAnswer, climb
 from dovetail.engine.generate import Generation
+from dovetail.engine.guided import guided
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.jobs import Jobs
 from dovetail.engine.lns import Neighbourhoods
@@ -176,12 +177,23 @@ class _Search:
         self.reporter.phase("generate")
         self.jobs.warm_up()
         self._report()
+        self._follow_targets(budget)
         self._generate(budget)
         self.reporter.phase("improve")
         verdict = self._improve(budget)
         self._offer(construct(self.problem, self.state, self.stop))
         self.budget.work -= given - budget.work
         return verdict
+
+    def _follow_targets(self, budget: Budget) -> None:
+        """Build a plan after the LP over kinds of nodes, where nothing runs that it would have to mind."""
+        problem = self.problem
+        if problem.present or all(tier.proved for tier in self.now):
+            return
+        values = {tier.name: tier.value for tier in self.now}
+        lp = self.bounds.fleet.target(values, budget.seconds())
+        if lp.solved and not budget.spent():
+            self._offer(guided(lp, self.stop))
 
     def _generate(self, budget: Budget) -> None:
         """Mix node patterns, with a part of the work."""
