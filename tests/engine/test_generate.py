@@ -193,5 +193,5 @@ def test_without_work_left_there_is_a_state_from_the_patterns_at_hand() -> None:
     problem = fleet(5)
     start = construct(problem, today_state(problem), Stop())
     states = list(Generation(problem, start, Stop()).run(Budget(0.0)))
-    assert len(states) == 1
-    assert sum(states[0].admitted().values()) > 0
+    assert states
+    assert sum(states[-1].admitted().values()) > 0

@@ -20,7 +20,7 @@ _LAST = 40  # nodes settled last, which later dives always take up again
 _RELEASED = 0.12  # of all others, that they take up too
 
 
-def dive(master: Master, mixture: Mixture, pricing: Pricing) -> Chosen:
+def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUNDS) -> Chosen:
     """Settle all nodes of a master on whole patterns; those it finds none for are left out.
 
     After every step the LP is solved again for the nodes and demand that are left, and patterns are priced until it
@@ -35,7 +35,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing) -> Chosen:
         chosen += settled
         aim -= sum(master.worth_of(column) * times for column, times in settled)
         master.refresh()
-        mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, aim * (1 - _CLOSE))
+        mixture = pricing.settle(master, pricing.solve(master), rounds, aim * (1 - _CLOSE))
     return chosen
 
 

@@ -96,11 +96,23 @@ class Generation:
                 master.add(position, pattern_of(self.problem, self.state.fill(node)))
         first = first_prices(self.problem, [*zip(self.kinds, sizes.values(), strict=True)], self.demand, self.worth)
         pricing = Pricing(self.problem, self.kinds, self.prices or first.prices, first.bound, budget, self.stop)
+        yield self._quick(master, pricing)
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, first.bound * (1 - _CLOSE))
+        if not pricing.over:
+            yield self._quick(master, pricing)
+            mixture = pricing.solve(master)
         chosen = dive(master, mixture, pricing)
         yield self.filled(chosen, budget)
         for better in self._improve(master, chosen, pricing):
             yield self.filled(better, budget)
+
+    def _quick(self, master: Master, pricing: Pricing) -> State:
+        """Return a state from the patterns at hand, in case the search ends before it has better ones."""
+        sizes, demand = dict(master.sizes), dict(master.demand)
+        chosen = dive(master, pricing.solve(master), pricing, rounds=0)
+        master.reset(sizes, demand)
+        master.refresh()
+        return self.filled(chosen, pricing.budget)
 
     def _improve(self, master: Master, chosen: Chosen, pricing: Pricing) -> Iterator[Chosen]:
         """Yield ever better choices from diving again for some nodes, until that fails several times in a row."""
