@@ -148,7 +148,7 @@ class _Search:
         self.hash = (np.arange(1, len(rows) + 1, dtype=np.int64) * 2654435761) % 1000003
         self.known: dict[int, Contents] = {}
         self.multipliers = self._descend()
-        self.reduced = worth - self.host[:, :_PRICED] @ self.multipliers
+        self.reduced = worth - _earned(self.host[:, :_PRICED], self.multipliers)
 
     def _shares(self, wanted: NDArray[np.bool_]) -> list[_Shares]:
         """Return those shares among some items that may meet on a GPU, per side that rules keep apart."""
@@ -170,14 +170,17 @@ class _Search:
         return self._finish(self._several(self.node.gpus))
 
     def _contents(self, counts: Ints, gpus: Ints) -> Contents:
-        return Contents(counts @ self.reduced, counts @ self.host, counts, gpus)
+        return Contents(_earned(counts, self.reduced), counts @ self.host, counts, gpus)
 
     def _bound(self, multipliers: Floats) -> Floats:
         """Return the Lagrangian bound of the node, for rows of multipliers."""
-        reduced = self.worth[None, :] - multipliers @ self.host[:, :_PRICED].T
-        total = multipliers @ self.node.room[:_PRICED]
+        reduced = np.repeat(self.worth[None, :], len(multipliers), axis=0)
+        total = np.zeros(len(multipliers))
+        for axis in range(_PRICED):
+            reduced -= multipliers[:, axis, None] * self.host[:, axis]
+            total += multipliers[:, axis] * self.node.room[axis]
         if len(self.alone):
-            total = total + np.maximum(reduced[:, self.alone], 0.0) @ self.limit[self.alone]
+            total += (np.maximum(reduced[:, self.alone], 0.0) * self.limit[self.alone]).sum(axis=1)
         return np.asarray(total + self._most(reduced))
 
     def _most(self, reduced: Floats) -> Floats:
@@ -228,7 +231,7 @@ class _Search:
         counts = np.concatenate([whole, *(layer for each in shares for layer in self._shared(each))])
         host = counts @ self.host
         counts, host = counts[fits := (host <= self.node.room).all(axis=1)], host[fits]
-        value = counts @ self.reduced
+        value = _earned(counts, self.reduced)
         keep = np.flatnonzero(value >= (1 - _SLACK) * max(0.0, value.max(initial=0.0)))
         return counts[keep[_spread(value[keep], self._load(host[keep]), limit)]]
 
@@ -296,10 +299,7 @@ class _Search:
         bad = load > 1
         most = left.counts.max(axis=0), right.counts.max(axis=0)
         over = (most[0] + most[1] > self.limit) & (most[0] > 0) & (most[1] > 0)
-        single = np.flatnonzero(over & (self.limit == 1))
-        if len(single):
-            bad |= left.counts[:, single].astype(np.float32) @ right.counts[:, single].T.astype(np.float32) > 0
-        for item in np.flatnonzero(over & (self.limit > 1)):
+        for item in np.flatnonzero(over):
             some, more = np.flatnonzero(left.counts[:, item]), np.flatnonzero(right.counts[:, item])
             full = left.counts[some, item][:, None] + right.counts[more, item] > self.limit[item]
             bad[np.ix_(some, more)] |= full
@@ -319,9 +319,9 @@ class _Search:
     def _finish(self, found: Contents) -> Priced:
         """Add what needs no GPU, and return the best contents of the node."""
         spare = self.node.room - found.host
-        earned = found.value + found.host[:, :_PRICED] @ self.multipliers
+        earned = found.value + _earned(found.host[:, :_PRICED], self.multipliers)
         if len(self.alone):  # CPU that is left over earns about its price where work without GPU can take it
-            all_alone = self.worth[self.alone] @ self.limit[self.alone]
+            all_alone = float(_earned(self.limit[self.alone], self.worth[self.alone]))
             earned = earned + np.minimum(spare[:, 0] * self.multipliers[0], all_alone)
         order = sorted(self.alone.tolist(), key=lambda i: -self.worth[i] / max(1e-9, self._size(i)))
         best: dict[Pattern, float] = {}
@@ -334,7 +334,7 @@ class _Search:
                 most = int(min(self.limit[item], *(room[taken] // self.host[item][taken]).tolist(), 10**9))
                 counts[item] = most
                 room -= most * self.host[item]
-            best.setdefault(self._pattern(counts, found.gpus[row]), float(counts @ self.worth))
+            best.setdefault(self._pattern(counts, found.gpus[row]), float(_earned(counts, self.worth)))
         ranked = sorted(best.items(), key=lambda each: (-each[1], each[0]))
         return [(value, pattern) for pattern, value in ranked]
 
@@ -366,6 +366,11 @@ def _spread(value: Floats, load: Floats, limit: int) -> Ints:
         chosen.append(rows[np.argpartition(-value[rows], share)[:share]] if len(rows) > share else rows)
     keep = np.unique(np.concatenate(chosen))
     return np.asarray(keep[np.argsort(-value[keep], kind="stable")])
+
+
+def _earned(counts: Ints, gain: Floats) -> Floats:
+    """Return what rows of counts earn; not by a matrix product, whose threads cost more than they give here."""
+    return np.asarray((counts * gain).sum(axis=-1))
 
 
 def _powers(count: int) -> list[int]:
