@@ -36,20 +36,27 @@ def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = 
     for replica, place in sorted((hint or {}).items()):
         _follow(field, replica, place)
     outlooks = Outlooks(field)
-    many = sum(field.wanted(shape.index) for shape in problem.shapes) > EXACT
     for band in problem.spec.bands:
-        waiting = [s for s in problem.shapes if problem.spec.band_of(s.workload) == band]
-        joint, single = _sorted_out(field, waiting)
-        for batch in joint:
-            if stop:
-                return field.state()
-            _place_batch(outlooks, batch)
-        for gpu in (True, False):
-            for shape, count in _turns(outlooks, [s for s in single if bool(s.request.gpu_count) == gpu], many=many):
-                if stop:
-                    return field.state()
-                _take_turn(outlooks, shape, count)
+        fill_band(outlooks, band, stop)
     return field.state()
+
+
+def fill_band(outlooks: Outlooks, band: int, stop: Stop) -> None:
+    """Admit what waits of a priority band, as far as there is room."""
+    field = outlooks.field
+    problem = field.problem
+    many = sum(field.wanted(shape.index) for shape in problem.shapes) > EXACT
+    waiting = [s for s in problem.shapes if problem.spec.band_of(s.workload) == band]
+    joint, single = _sorted_out(field, waiting)
+    for batch in joint:
+        if stop:
+            return
+        _place_batch(outlooks, batch)
+    for gpu in (True, False):
+        for shape, count in _turns(outlooks, [s for s in single if bool(s.request.gpu_count) == gpu], many=many):
+            if stop:
+                return
+            _take_turn(outlooks, shape, count)
 
 
 def _follow(field: Field, replica: ReplicaId, place: Place) -> None:

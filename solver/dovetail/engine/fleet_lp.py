@@ -20,8 +20,7 @@ from dovetail.progress import Stop
 from dovetail.proof.cells import Cell, Plot
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof
-from dovetail.proof.kinds import Kind, capacities, room_for
-from dovetail.rules.quota import requested_of
+from dovetail.proof.kinds import Kind, dimensions, room_for
 from dovetail.spec.workload import MILLI
 
 _DENOMINATOR = 10**9
@@ -45,7 +44,7 @@ class Side:
     counts : column of each shape's count on this side.
     patterns : column per multiset of GPU sizes, as (size, count) pairs.
     milli : per set of shares that may meet on a GPU (`groups`), the row of each size; `cuts` the columns per pattern.
-    resource : the row of each resource.
+    prices : the row of each dimension of the nodes.
     gpus : the row of GPUs taken one at a time, shared ones among them; None where there are none.
     """
 
@@ -56,7 +55,8 @@ class Side:
     milli: list[dict[int, int]] = field(default_factory=list)
     cuts: list[dict[tuple[int, ...], int]] = field(default_factory=list)
     groups: list[frozenset[int]] = field(default_factory=list)
-    resource: dict[str, int] = field(default_factory=dict)
+    prices: dict[int, int] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
     gpus: int | None = None
 
 
@@ -70,6 +70,7 @@ class Target:
     bound : the shapes that rules ask for by cell, which may not go to other plots instead.
     nodes, counts : how many nodes, and replicas per shape on them in all.
     cuts : how many shared GPUs are cut in which way: the shapes that may meet on it, and shares per size in milli.
+    prices : what a replica of each shape pays for its part of a node.
     """
 
     kind: int
@@ -79,6 +80,7 @@ class Target:
     nodes: float
     counts: Mapping[int, float]
     cuts: tuple[tuple[frozenset[int], Cut, float], ...]
+    prices: Mapping[int, float]
 
 
 class FleetLp:
@@ -149,6 +151,7 @@ class FleetLp:
             row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0 for s in shapes if forms[s].request.gpus == size})
             for pattern, column in side.patterns.items():
                 lp.entry(row, column, -float(dict(pattern).get(size, 0)))
+            side.sizes[size] = row
             if size == 1:
                 side.gpus = row
         if gpus_in_use is not None:
@@ -161,13 +164,13 @@ class FleetLp:
         """Bind CPU, memory and resources of a side's nodes in all, and what rules allow of a shape per node."""
         lp = self._lp
         forms = self.fleet.problem.shapes
-        for name, capacity in capacities(kind).items():
-            amounts = {side.counts[s]: float(requested_of(forms[s].request, name)) for s in shapes}
-            asked = {column: amount for column, amount in amounts.items() if amount}
-            if asked:
-                side.resource[name] = lp.row(-np.inf, 0.0, asked)
+        for position, dimension in enumerate(dimensions(self.fleet.problem, kind)):
+            here = [s for s in shapes if s in dimension.amounts]
+            if here:
+                row = lp.row(-np.inf, 0.0, {side.counts[s]: float(dimension.amounts[s]) for s in here})
+                side.prices[position] = row
                 for column in side.patterns.values():
-                    lp.entry(side.resource[name], column, -float(capacity))
+                    lp.entry(row, column, -float(dimension.capacity))
         for s in shapes:
             if s in kind.most:
                 row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0})
@@ -283,8 +286,7 @@ class FleetLp:
         floors = {name: value for name in self._given if (value := whole(self._floors[name], -1))}
         prices = {}
         for block, side in enumerate(self.sides):
-            names = list(capacities(self.fleet.kinds[side.kind]))
-            found = {names.index(name): value for name, row in side.resource.items() if (value := whole(row))}
+            found = {position: value for position, row in side.prices.items() if (value := whole(row))}
             if found:
                 prices[block] = found
         return FleetProof(self._tier, _DENOMINATOR, rows, floors, prices)
@@ -327,12 +329,15 @@ class FleetLp:
             room = [max(0.0, n - t) for n, t in zip(mine, taken, strict=True)]
             left = sum(room) or 1.0
             cuts = tuple(self._cuts_of(side, values))
+            shares = [row for group in side.milli for row in group.values()]
+            rows = {*side.sizes.values(), *side.prices.values(), *shares}
+            prices = {s: self._lp.cost_of(side.counts[s], rows, self._dual) for s in counts}
             for z, plot in enumerate(plots):
                 own = {s: x * (parts[s][z] if s in bound else room[z] / left) for s, x in counts.items()}
                 own = {s: x for s, x in own.items() if x > _NOTHING}
                 if own:
                     share = tuple((group, cut, times * mine[z] / total) for group, cut, times in cuts)
-                    yield Target(kind, side.position, plot.members, bound, mine[z], own, share)
+                    yield Target(kind, side.position, plot.members, bound, mine[z], own, share, prices)
 
     def _cuts_of(self, side: Side, values: Sequence[float]) -> Iterator[tuple[frozenset[int], Cut, float]]:
         for group, cuts in enumerate(side.cuts):

@@ -152,10 +152,16 @@ class Gates:
             self._of[shape] = tuple(
                 g for guard, g in pairs if id(guard) in own and isinstance(g, ApartGate | CrowdGate)
             )
-        if not self._of[shape]:
-            return None
+        return self._mask(shape, self._of[shape]) if self._of[shape] else None
+
+    def crowded(self, shape: int) -> Bools:
+        """Return the nodes that are closed to a shape by where its own replicas are, whoever else is there."""
+        self.shut(shape)
+        return self._mask(shape, [gate for gate in self._of[shape] if isinstance(gate, CrowdGate)])
+
+    def _mask(self, shape: int, gates: Iterable[ApartGate | CrowdGate]) -> Bools:
         mask = np.zeros(len(self._problem.nodes), dtype=bool)
-        for gate in self._of[shape]:
+        for gate in gates:
             gate.close(mask, self._problem.shapes[shape])
         return mask
 

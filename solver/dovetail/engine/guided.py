@@ -8,25 +8,29 @@ content keeps to the side's average of CPU and memory per GPU, so that the last 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.construct import construct
+from dovetail.engine.construct import fill_band
 from dovetail.engine.field import Field
 from dovetail.engine.fleet_lp import FleetLp, Target
-from dovetail.engine.fragmentation import Bools, Ints
+from dovetail.engine.knapsack import Knapsack
+from dovetail.engine.patterns import Pattern, counts_of
+from dovetail.engine.placing import Outlooks, Put
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
-from dovetail.rules.quota import requested_of
+from dovetail.proof.kinds import Kind
 from dovetail.spec import Node
 from dovetail.spec.workload import MILLI
 
 Floats = NDArray[np.float64]
 _ALMOST = 1e-6
-_STEPS = 50  # how finely distances from the average line are told apart
+_WAYS = 4  # how often lower bands make way for a band
+_EVEN = 1.0
+_BOUND = 1.5  # how much more what may not go elsewhere counts
 
 
 def guided(lp: FleetLp, stop: Stop) -> State:
@@ -46,14 +50,58 @@ def guided(lp: FleetLp, stop: Stop) -> State:
         allowed = frozenset(fleet.kinds[target.kind].sides[target.side])
         for place in (target.kind, target.members):
             wanted += Counter({s: over[place].pop(s) for s in sorted(allowed & over[place].keys())})
-        packer = Packer(problem, fleet.kinds[target.kind].node, target, wanted)
+        packer = Packer(problem, fleet.kinds[target.kind], target, wanted)
         for content, times in packer.contents(number):
             taken, nodes[:times] = nodes[:times], []
             waiting += [(node, *part) for node in taken for part in content]
         for s, count in packer.left():
             over[target.members if s in target.bound else target.kind][s] += count
-    _grant(field, waiting, stop)
-    return construct(problem, field.state(), stop)
+    granted = _grant(field, waiting, stop)
+    planned = sum(counts, Counter[int]())
+    outlooks = Outlooks(field)
+    for band in problem.spec.bands:
+        fill_band(outlooks, band, stop)
+        for _ in range(_WAYS):
+            if stop or not _make_way(outlooks, band, planned, granted):
+                break
+            fill_band(outlooks, band, stop)
+    return field.state()
+
+
+def _make_way(outlooks: Outlooks, band: int, planned: Counter[int], granted: dict[int, list[Put]]) -> bool:
+    """Clear nodes of lower bands for what the target has of a band and found no place; tell whether any was."""
+    field = outlooks.field
+    problem = field.problem
+    rank = {s.index: problem.spec.bands.index(problem.spec.band_of(s.workload)) for s in problem.shapes}
+    mine = problem.spec.bands.index(band)
+    lacking = {
+        s.index: short
+        for s in problem.shapes
+        if rank[s.index] == mine
+        and s.request.gpu_count
+        and (short := min(field.wanted(s.index), planned[s.index] - field.admitted[s.index])) > 0
+    }
+    lower = {node: [put for put in puts if rank[put[1]] > mine] for node, puts in granted.items()}
+    order = sorted((node for node in lower if lower[node]), key=lambda node: _ease(granted[node], rank, mine, node))
+    cleared = False
+    for s, short in lacking.items():
+        may = field.hosts(problem.shapes[s]) & ~field.gates.crowded(s)
+        need = short * problem.shapes[s].request.gpu_milli
+        for node in order:
+            if need <= 0:
+                break
+            if may[node] and lower[node]:
+                need -= sum(problem.shapes[put[1]].request.gpu_milli for put in lower[node])
+                outlooks.undo(list(lacking), lower[node])
+                granted[node] = [put for put in granted[node] if rank[put[1]] <= mine]
+                lower[node], cleared = [], True
+    return cleared
+
+
+def _ease(puts: list[Put], rank: Mapping[int, int], mine: int, node: int) -> tuple[bool, int, int]:
+    """Return the order in which nodes are cleared: those of lower bands alone first, the lowest before others."""
+    ranks = [rank[shape] for _, shape, _ in puts]
+    return min(ranks) <= mine, -max(ranks), node
 
 
 def _whole_nodes(targets: Sequence[Target]) -> list[int]:
@@ -90,143 +138,95 @@ Content = tuple[tuple[int, tuple[int, ...], int], ...]  # shape, positions among
 _Wish = tuple[int, int, tuple[int, ...], int]  # node, shape, positions among its healthy GPUs, count
 
 
-def _grant(field: Field, wishes: list[_Wish], stop: Stop) -> None:
-    """Put what is wished for where it is; what a hard rule keeps off for now waits until others are placed."""
-    granted = True
-    while wishes and granted and not stop:
-        granted, left = False, []
-        for wish in wishes:
-            done = _put(field, wish)
-            granted = granted or done > 0
-            if done < wish[3]:
-                left.append((*wish[:3], wish[3] - done))
+def _grant(field: Field, wishes: list[_Wish], stop: Stop) -> dict[int, list[Put]]:
+    """Put what is wished for where it is; what a hard rule keeps off for now waits until others are placed.
+
+    Returns what was put on each node.
+    """
+    granted: dict[int, list[Put]] = defaultdict(list)
+    more = True
+    while wishes and more and not stop:
+        more, left = False, []
+        for node, shape, gpus, count in wishes:
+            healthy = field.problem.nodes[node].healthy_gpus()
+            here = tuple(healthy[gpu] for gpu in gpus)
+            done = _put(field, node, shape, here, count)
+            granted[node] += [(node, shape, here)] * done
+            more = more or done > 0
+            if done < count:
+                left.append((node, shape, gpus, count - done))
         wishes = left
+    return granted
 
 
-def _put(field: Field, wish: _Wish) -> int:
+def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int) -> int:
     """Put as many replicas as are asked for, fit and keep hard rules; return how many."""
-    node, shape, gpus, count = wish
-    healthy = field.problem.nodes[node].healthy_gpus()
-    here = tuple(healthy[gpu] for gpu in gpus)
     form = field.problem.shapes[shape]
     for done in range(count):
-        blocked = field.blocked(node, shape, here[0] if form.request.share else None)
-        if blocked or field.wanted(shape) <= 0 or not field.room_on(node, form, here):
+        blocked = field.blocked(node, shape, gpus[0] if form.request.share else None)
+        if blocked or field.wanted(shape) <= 0 or not field.room_on(node, form, gpus):
             return done
-        field.put(node, shape, here)
+        field.put(node, shape, gpus)
     return count
 
 
 class Packer:
     """Makes up contents of alike nodes from what is to run on them in all.
 
+    Contents are priced by the part of a node that they fill, so that none leaves what fits nobody; what may not go to
+    other plots, and what asks much of the host for its GPUs, comes early.
+
     Parameters
     ----------
-    node : stands for the nodes; `target` and `wanted` are what the LP has on them, in fractions and rounded.
+    kind, target, wanted : the nodes, and what the LP has on them, in fractions and rounded.
     """
 
-    def __init__(self, problem: Problem, node: Node, target: Target, wanted: Counter[int]) -> None:
-        self._shapes = sorted(+wanted)
-        self._bound = np.isin(self._shapes, sorted(target.bound))
-        requests = [problem.shapes[s].request for s in self._shapes]
-        names = ("cpu", "memory", *sorted(node.resources))
-        self._wanted = np.array([wanted[s] for s in self._shapes], dtype=np.int64)
-        self._asks = np.array([[requested_of(r, name) for name in names] for r in requests], dtype=np.int64)
-        self._capacity = np.array([node.cpu, node.memory, *(node.resources[n] for n in names[2:])], dtype=np.int64)
-        self._sizes = np.array([r.gpus for r in requests], dtype=np.int64)
-        self._milli = np.array([r.gpu_milli if r.share else 0 for r in requests], dtype=np.int64)
-        self._gpus = len(node.healthy_gpus())
-        self._allowed = [np.isin(self._shapes, sorted(group)) for group, _, _ in target.cuts]
-        self._cuts = [cut for _, cut, _ in target.cuts]
-        self._left = [round(times) for _, _, times in target.cuts]
+    def __init__(self, problem: Problem, kind: Kind, target: Target, wanted: Counter[int]) -> None:
+        self._problem = problem
+        self._gpus = len(kind.node.healthy_gpus())
+        self._wanted = Counter({s: n for s, n in wanted.items() if n > 0 and problem.shapes[s].request.gpu_count})
+        self._knapsack = Knapsack(problem, kind, sorted(self._wanted)) if self._wanted else None
+        most = max(target.prices.values(), default=0.0) or 1.0
+        self._price = {
+            s: (target.prices.get(s, 0.0) / most + _EVEN * _part(problem, kind.node, s))
+            * (_BOUND if s in target.bound else 1.0)
+            for s in self._wanted
+        }
 
     def contents(self, nodes: int) -> Iterator[tuple[Content, int]]:
         """Yield contents and how many nodes take each."""
-        while nodes > 0 and self._wanted.any():
-            before = self._wanted.copy()
-            content, cuts = self._content(nodes)
-            uses = before - self._wanted
-            if not uses.any():
+        while nodes > 0 and self._knapsack is not None and any(self._wanted.values()):
+            given = nodes
+            for _, pattern in self._knapsack.price(self._price, self._wanted):
+                uses = counts_of(pattern)
+                times = min([nodes, *(self._wanted[s] // n for s, n in uses.items())])
+                if times:
+                    self._wanted.subtract({s: n * times for s, n in uses.items()})
+                    nodes -= times
+                    yield self._content(pattern), times
+            if nodes == given:
                 return
-            times = min([nodes, *(before[uses > 0] // uses[uses > 0])])
-            times = max(1, min([times, *(self._left[i] // n for i, n in cuts.items())]))
-            self._wanted = before - times * uses
-            for i, n in cuts.items():
-                self._left[i] -= n * times
-            nodes -= times
-            yield content, int(times)
 
     def left(self) -> list[tuple[int, int]]:
-        """Return the shapes with GPUs that found no room, and how many replicas of each."""
-        gpu = (self._sizes > 0) | (self._milli > 0)
-        return [(s, int(n)) for s, n, g in zip(self._shapes, self._wanted, gpu, strict=True) if g and n > 0]
+        """Return the shapes that found no room, and how many replicas of each."""
+        return [(s, n) for s, n in sorted(self._wanted.items()) if n > 0]
 
-    def _content(self, nodes: int) -> tuple[Content, Counter[int]]:
-        """Fill one node: the largest first, each shape so that CPU and memory keep to the average per GPU."""
-        left = self._capacity.copy()
-        gpus = np.where(self._milli > 0, self._milli / MILLI, self._sizes)
-        per_gpu = (self._wanted @ self._asks) / max(1.0, float(self._wanted @ gpus))
-        content: list[tuple[int, tuple[int, ...], int]] = []
-        cuts: Counter[int] = Counter()
-        first = 0
-        apart = -(-int(self._wanted @ self._milli) // (MILLI * nodes))  # GPUs of each node that shares need
-        while first < self._gpus:
-            chosen = self._whole(left, self._gpus - apart - first, first, per_gpu)
-            if chosen is not None:
-                size = int(self._sizes[chosen])
-                content.append((self._shapes[chosen], tuple(range(first, first + size)), 1))
-                self._take(left, chosen)
-                first += size
-                continue
-            cut = self._shared(left, first, per_gpu, cuts)
-            if not cut and not apart:
-                break
-            apart = 0 if not cut else max(0, apart - 1)
-            content += [(self._shapes[s], (first,), n) for s, n in sorted(Counter(cut).items())]
-            first += bool(cut)
-        return tuple(content), cuts
+    def _content(self, pattern: Pattern) -> Content:
+        """Give replicas of whole GPUs the positions that shared ones leave."""
+        shared = {slot.gpu for slot, _ in pattern if slot.gpu >= 0}
+        free = iter(gpu for gpu in range(self._gpus) if gpu not in shared)
+        found: list[tuple[int, tuple[int, ...], int]] = []
+        for slot, count in pattern:
+            if slot.gpu >= 0:
+                found.append((slot.shape, (slot.gpu,), count))
+            else:
+                gpus = self._problem.shapes[slot.shape].request.gpus
+                found += [(slot.shape, tuple(next(free) for _ in range(gpus)), 1) for _ in range(count)]
+        return tuple(found)
 
-    def _take(self, left: Ints, chosen: int) -> None:
-        left -= self._asks[chosen]
-        self._wanted[chosen] -= 1
 
-    def _whole(self, left: Ints, room: int, used: int, per_gpu: Floats) -> int | None:
-        """Return the best shape of the largest size of whole GPUs that is wanted and fits, None if there is none."""
-        fits = (self._wanted > 0) & (self._sizes > 0) & (self._sizes <= room) & (self._asks <= left).all(axis=1)
-        if not fits.any():
-            return None
-        if (fits & self._bound).any():  # what may not go elsewhere comes first
-            fits &= self._bound
-        fits &= self._sizes == self._sizes[fits].max()
-        return self._nearest(fits, left, used, per_gpu)
-
-    def _nearest(self, fits: Bools, left: Ints, used: float, per_gpu: Floats) -> int:
-        """Return the shape with which use comes nearest to the average line; ties go to what is wanted most."""
-        candidates = np.flatnonzero(fits)
-        size = np.where(self._milli > 0, self._milli / MILLI, self._sizes)[candidates]
-        taken = self._capacity - left
-        off = taken + self._asks[candidates] - per_gpu * (used + size)[:, None]
-        distance = np.abs(off / np.maximum(self._capacity, 1)).max(axis=1)
-        order = np.lexsort((-self._wanted[candidates], np.floor(distance * _STEPS)))
-        return int(candidates[order[0]])
-
-    def _shared(self, left: Ints, used: int, per_gpu: Floats, cuts: Counter[int]) -> list[int]:
-        """Cut one GPU in the way that is most wanted, take the shapes for it, and return them."""
-        order = sorted(range(len(self._cuts)), key=lambda i: (cuts[i] - self._left[i], i))
-        for i in order:
-            taken: list[int] = []
-            for milli, count in sorted(self._cuts[i], reverse=True):
-                for _ in range(count):
-                    fits = (
-                        self._allowed[i]
-                        & (self._wanted > 0)
-                        & (self._milli == milli)
-                        & (self._asks <= left).all(axis=1)
-                    )
-                    if fits.any():
-                        taken.append(self._nearest(fits, left, used, per_gpu))
-                        self._take(left, taken[-1])
-            if taken:
-                cuts[i] += 1
-                return taken
-        return []
+def _part(problem: Problem, node: Node, shape: int) -> float:
+    """Return about which part of a node a replica fills: of its GPUs, and half of that of its CPU and memory."""
+    request = problem.shapes[shape].request
+    gpus = request.gpu_milli / (MILLI * max(1, len(node.healthy_gpus())))
+    return gpus + (request.cpu / max(1, node.cpu) + request.memory / max(1, node.memory)) / 4

@@ -5,7 +5,7 @@ HiGHS runs on one thread, which makes it reproducible.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import highspy
 import numpy as np
@@ -107,6 +107,10 @@ class Lp:
         """Return the columns' values in the last solution."""
         assert self._highs is not None
         return list(self._highs.getSolution().col_value)
+
+    def cost_of(self, column: int, rows: Container[int], duals: Sequence[float]) -> float:
+        """Return what a column pays for some rows at given prices."""
+        return sum(value * duals[row] for row, value in self._entries[column].items() if row in rows)
 
     def _build(self) -> highspy.Highs:
         lp = highspy.HighsLp()

@@ -272,13 +272,11 @@ class FleetModel(Counting):
 
         Parameters
         ----------
-        prices : per block (see `sides`), multipliers of CPU, memory and resources in the order of `capacities`.
+        prices : per block (see `sides`), multipliers of the dimensions of its nodes.
         """
         found: list[list[Prices]] = [[] for _ in self.kinds]
         for block, (kind, _) in enumerate(self.sides):
-            names = list(capacities(self.kinds[kind]))
-            known = prices.get(block, {})
-            found[kind].append({names[position]: value for position, value in known.items() if position < len(names)})
+            found[kind].append(prices.get(block, {}))
         return [
             NodeLimit(self.problem, kind, self.counts_of[k], self.used_of[k], self.gpus_used_of[k], found[k])
             for k, kind in enumerate(self.kinds)

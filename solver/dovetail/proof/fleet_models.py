@@ -56,7 +56,7 @@ class FleetProof:
     ----------
     rows : multiplier per row of the model.
     floors : multiplier per earlier tier that the bound assumes.
-    prices : per block of the model, multipliers of CPU, memory and resources by position.
+    prices : per block of the model, multipliers of the dimensions of its nodes.
     """
 
     tier: str

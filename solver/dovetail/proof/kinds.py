@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Context, NodeTerms
+from dovetail.rules.quota import requested_of
 from dovetail.spec import Node, Policy
 from dovetail.spec.workload import MILLI
 
@@ -139,6 +141,39 @@ def _sides(shapes: Sequence[Shape], rules: Sequence[Mapping[str, Hashable]]) -> 
 def capacities(kind: Kind) -> Mapping[str, int]:
     """Return what one node of a kind has of everything but GPUs."""
     return {"cpu": kind.node.cpu, "memory": kind.node.memory, **kind.node.resources}
+
+
+class Dimension(NamedTuple):
+    """Something that each node of a kind has so much of, and how much of it a replica of each shape takes."""
+
+    capacity: int
+    amounts: Mapping[int, int]
+
+
+_CLASSES = 8
+
+
+def dimensions(problem: Problem, kind: Kind) -> tuple[Dimension, ...]:
+    """Return what a node's contents must keep to beside its GPUs: CPU, memory, resources, and classes of each.
+
+    With a capacity C and k = 1..8, a replica that takes d of it counts ceil((k + 1) d / C) - 1, and a node holds k of
+    these at the most: their sum is below (k + 1) times the used part of C, so below k + 1, and it is whole. That tells
+    how few replicas of a third or more of a node fit it, which totals do not (dual feasible functions; Fekete and
+    Schepers 2001).
+    """
+    found = []
+    for name, capacity in capacities(kind).items():
+        asked = {s: requested_of(problem.shapes[s].request, name) for s in kind.shapes}
+        amounts = {s: amount for s, amount in asked.items() if amount}
+        if not amounts:
+            continue
+        found.append(Dimension(capacity, amounts))
+        for k in range(1, _CLASSES + 1) if capacity else ():
+            classes = {s: -(-(k + 1) * amount // capacity) - 1 for s, amount in amounts.items() if amount <= capacity}
+            counted = {s: number for s, number in classes.items() if number > 0}
+            if counted:
+                found.append(Dimension(k, counted))
+    return tuple(found)
 
 
 def room_for(kind: Kind, shape: Shape) -> int:

@@ -1,7 +1,7 @@
 """How much one node of a kind can earn at given prices: an upper bound in exact integers (E4, E8).
 
-A node lies within one side (see `kinds`). Within it CPU, memory and resources are priced by multipliers, and what is
-left is packed exactly: shares into one GPU (a knapsack over thousandths), replicas of whole GPUs and shared GPUs into
+A node lies within one side (see `kinds`). Within it CPU, memory, resources and their classes are priced by
+multipliers, and what is left is packed exactly: shares into one GPU (a knapsack over thousandths), replicas of whole GPUs and shared GPUs into
 the node's GPUs (a knapsack over their number). Replicas without GPUs count as often as they have room.
 """
 
@@ -13,11 +13,10 @@ from itertools import accumulate
 from math import gcd
 
 from dovetail.problem import Problem, Shape
-from dovetail.proof.kinds import Kind, capacities, room_for
-from dovetail.rules.quota import requested_of
+from dovetail.proof.kinds import Kind, dimensions, room_for
 from dovetail.spec.workload import MILLI
 
-Prices = Mapping[str, int]  # per resource of the host, over the certificate's denominator
+Prices = Mapping[int, int]  # per dimension of the node (see `dimensions`), over the certificate's denominator
 
 
 class NodeLimit:
@@ -27,7 +26,7 @@ class NodeLimit:
     ----------
     counts : the variable of each shape's count on the kind's nodes.
     used, gpus_used : the variables of nodes that host anything and of GPUs in use, where the model has them.
-    prices : per side of the kind, the multipliers of its resources; any non-negative ones give a valid bound.
+    prices : per side of the kind, the multipliers of its dimensions; any non-negative ones give a valid bound.
     """
 
     def __init__(
@@ -70,13 +69,15 @@ class Packing:
         self._kind = kind
         self._gpus = len(kind.node.healthy_gpus())
         self._room = {s: room_for(kind, shape) for s, shape in self._shapes.items()}
-        self._capacity = capacities(kind)
+        self._dimensions = dimensions(problem, kind)
 
     @cached_property
-    def _asks(self) -> Mapping[int, tuple[tuple[str, int], ...]]:
-        names = tuple(self._capacity)
-        amounts = {s: [(n, requested_of(shape.request, n)) for n in names] for s, shape in self._shapes.items()}
-        return {s: tuple((name, amount) for name, amount in found if amount) for s, found in amounts.items()}
+    def _asks(self) -> Mapping[int, list[tuple[int, int]]]:
+        found: dict[int, list[tuple[int, int]]] = {s: [] for s in self._shapes}
+        for position, dimension in enumerate(self._dimensions):
+            for s, amount in dimension.amounts.items():
+                found[s].append((position, amount))
+        return found
 
     def earnings(self, side: Sequence[int], worth: Mapping[int, int], per_gpu: int, prices: Prices) -> int:
         """Return a value that no content of one side earns more than, what it pays for resources included.
@@ -85,13 +86,14 @@ class Packing:
         ----------
         worth : what a replica of each shape earns; `per_gpu` what each GPU in use earns on top (often negative).
         """
-        total = sum(price * self._capacity.get(name, 0) for name, price in prices.items() if price > 0)
+        known = {d: price for d, price in prices.items() if price > 0 and d < len(self._dimensions)}
+        total = sum(price * self._dimensions[d].capacity for d, price in known.items())
         if per_gpu > 0:  # whatever a GPU in use earns, all of them might
             total, per_gpu = total + per_gpu * self._gpus, 0
         hosts: dict[int, list[int]] = {}
         shares: dict[int, int] = {}
         for s in side:
-            value = worth[s] - sum(max(0, prices.get(name, 0)) * amount for name, amount in self._asks[s])
+            value = worth[s] - sum(known.get(d, 0) * amount for d, amount in self._asks[s])
             room, request = self._room[s], self._shapes[s].request
             if request.gpus:
                 value += per_gpu * request.gpus
