@@ -207,6 +207,7 @@ class _Search:
 
     def _offer(self, candidate: State) -> None:
         """Take a state if it is better than the one at hand."""
+        candidate = legalise(self.problem, candidate)
         if self._better(candidate):
             self.state = candidate
             self._report()
