@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.certificate import Proof
+
+_WIDE = 1e-3  # a gap, relative, that is worth a larger LP
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Bounds:
         self.problem = problem
         self.fleet = FleetBounds(problem, stop)
         self._stop = stop
-        self.seconds: float | None = None  # a ceiling for each LP
+        self.until: float | None = None  # when to stop looking for better ones, on the monotonic clock
 
     def results(self, values: Sequence[int], answers: Sequence[TierAnswer], *, last: bool = False) -> Results:
         """Pair every tier's value with the best bound at hand.
@@ -73,19 +76,31 @@ class Bounds:
         if candidates[0].value != value and answer is not None and answer.bound is not None:
             candidates.append(Bound(answer.bound, "solver"))
         if all(bound.value != value for bound in candidates) and self.fleet.knows(tier):
-            candidates += self._of_fleet(tier, given, last=last)
+            candidates += self._of_fleet(tier, value, given, last=last)
         sign = 1 if tier.sense == "max" else -1
         return min(candidates, key=lambda bound: sign * bound.value)
 
-    def _of_fleet(self, tier: Tier, given: Mapping[str, int], *, last: bool) -> list[Bound]:
-        """Return the bound of the relaxation to kinds of nodes, found anew where nothing is known yet."""
-        if (last and not self._stop) or (not tier.counts_nodes and self.fleet.best(tier, given) is None):
-            self.fleet.prove(tier, given, self.seconds)
+    def _of_fleet(self, tier: Tier, value: int, given: Mapping[str, int], *, last: bool) -> list[Bound]:
+        """Return the bound of the relaxation to kinds of nodes, found anew where nothing is known yet.
+
+        In the end the LP is solved again for these values, and where that leaves a gap, with prices told apart.
+        """
+        if (last and not self._over()) or (not tier.counts_nodes and self.fleet.best(tier, given) is None):
+            self.fleet.prove(tier, given, seconds=self._left())
         best = self.fleet.best(tier, given)
+        if last and best is not None and abs(best[0] - value) > _WIDE * abs(best[0]) and not self._over():
+            self.fleet.prove(tier, given, priced=True, seconds=self._left())
+            best = self.fleet.best(tier, given)
         if best is None:
             return []
-        value, bound = best
-        return [Bound(value, "certificate", bound.fleet.relaxed, proof_of(tier.name, value, given, bound))]
+        bound = best[1]
+        return [Bound(best[0], "certificate", bound.fleet.relaxed, proof_of(tier.name, best[0], given, bound))]
+
+    def _left(self) -> float | None:
+        return None if self.until is None else max(0.1, self.until - time.monotonic())
+
+    def _over(self) -> bool:
+        return bool(self._stop) or (self.until is not None and time.monotonic() >= self.until)
 
 
 def _result(tier: Tier, value: int, bound: Bound, given: Mapping[str, int]) -> TierResult:

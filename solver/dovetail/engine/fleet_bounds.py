@@ -21,6 +21,7 @@ from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof, in_sense
 
 _SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next one a solution
+_LARGE = 8_000  # columns
 
 
 @dataclass(slots=True)
@@ -54,13 +55,26 @@ class FleetBounds:
         """The LP that does."""
         return FleetLp(FleetModel(self.problem, priced=True), self.stop)
 
+    @property
+    def large(self) -> bool:
+        """Whether the LPs take a while."""
+        return self.plain.columns > _LARGE
+
     def knows(self, tier: Tier) -> bool:
         """Tell whether a tier can be bounded at all: whether it counts from nothing that runs today."""
         return not tier.needs_current(self.problem.spec)
 
-    def prove(self, tier: Tier, given: Mapping[str, int], seconds: float | None = None) -> None:
-        """Look for the best multipliers for a tier, given what earlier tiers reach (in their own sense)."""
-        lp = self.priced if tier.counts_nodes else self.plain
+    def prove(
+        self, tier: Tier, given: Mapping[str, int], *, priced: bool = False, seconds: float | None = None
+    ) -> None:
+        """Look for the best multipliers for a tier, given what earlier tiers reach (in their own sense).
+
+        Parameters
+        ----------
+        priced : whether to tell nodes of different prices apart; often closer, as prices differ where places do.
+        seconds : a ceiling.
+        """
+        lp = self.priced if priced or tier.counts_nodes else self.plain
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
         lp.optimise(tier.name, earlier, seconds=seconds)
         proof = lp.proof()
@@ -84,7 +98,7 @@ class FleetBounds:
                 signed = in_sense(lp.fleet, {tier.name: limits[tier.name]})[tier.name]
                 if values[tier.name] != limits[tier.name]:
                     left = None if until is None else until - time.monotonic()
-                    reached = lp.optimise(tier.name, given, corner=True, seconds=left)
+                    reached = lp.optimise(tier.name, given, seconds=left)
                     signed = math.floor(reached - _SLACK * abs(reached))
                 given[tier.name] = signed
         return lp

@@ -208,14 +208,11 @@ class FleetLp:
 
     # Solving.
 
-    def optimise(
-        self, tier: str, given: Mapping[str, int], *, corner: bool = False, seconds: float | None = None
-    ) -> float:
+    def optimise(self, tier: str, given: Mapping[str, int], *, seconds: float | None = None) -> float:
         """Maximise a tier, earlier ones held at given values; return the LP's value over all patterns that pay.
 
         Parameters
         ----------
-        corner : whether to end in a corner, whose counts are mostly whole, as targets want it.
         seconds : a ceiling; multipliers prove something whenever it strikes.
         """
         inner = self.fleet.priced  # many times faster where prices tell kinds apart, and slower elsewhere (measured)
@@ -232,7 +229,7 @@ class FleetLp:
         value = -np.inf
         for _ in range(_ROUNDS):
             left = None if until is None else until - time.monotonic()
-            before, value = value, lp.solve(inner=inner, corner=corner, seconds=left)
+            before, value = value, lp.solve(inner=inner, seconds=left)
             self._dual = lp.duals()
             if (
                 self._stop
@@ -290,6 +287,11 @@ class FleetLp:
             if found:
                 prices[block] = found
         return FleetProof(self._tier, _DENOMINATOR, rows, floors, prices)
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return self._lp.columns
 
     @property
     def solved(self) -> bool:

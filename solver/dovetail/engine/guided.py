@@ -39,7 +39,10 @@ def guided(lp: FleetLp, stop: Stop) -> State:
     problem = fleet.problem
     field = Field(problem, State())
     targets = list(lp.targets())
-    counts = _whole_counts(problem, targets)
+    joint = {s.index for s in problem.shapes if s.workload.atomic or s.workload.min_replicas > 1}
+    counts = [
+        Counter({s: n for s, n in found.items() if s not in joint}) for found in _whole_counts(problem, targets)
+    ]
     free: dict[tuple[int, ...], list[int]] = {}
     waiting: list[_Wish] = []
     over: dict[Hashable, Counter[int]] = defaultdict(Counter)  # what found no room, by where else it may go

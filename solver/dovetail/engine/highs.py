@@ -72,18 +72,17 @@ class Lp:
         if self._highs is not None and column < self._built:
             self._highs.changeColBounds(column, low, high)
 
-    def solve(self, *, inner: bool = False, corner: bool = True, seconds: float | None = None) -> float:
+    def solve(self, *, inner: bool = False, seconds: float | None = None) -> float:
         """Solve and return the value.
 
         Parameters
         ----------
-        inner : go through the interior rather than from corner to corner; then `corner` asks for a corner in the end.
+        inner : go through the interior, and to a corner in the end only, rather than from corner to corner.
         seconds : a ceiling; what is at hand when it strikes need not be a solution.
         """
         if self._highs is None:
             self._highs = self._build()
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
-        self._highs.setOptionValue("run_crossover", "on" if corner else "off")
         if seconds is not None:
             self._highs.setOptionValue("time_limit", self._highs.getRunTime() + max(0.1, seconds))
         for column in range(self._built, len(self._limits)):
@@ -107,6 +106,11 @@ class Lp:
         """Return the columns' values in the last solution."""
         assert self._highs is not None
         return list(self._highs.getSolution().col_value)
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return len(self._limits)
 
     def cost_of(self, column: int, rows: Container[int], duals: Sequence[float]) -> float:
         """Return what a column pays for some rows at given prices."""

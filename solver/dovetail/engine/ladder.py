@@ -32,6 +32,7 @@ from dovetail.rules import context_of
 from dovetail.spec import ReplicaId, Spec
 
 DEFAULT_WORK = 60.0
+_BOUND_SHARE = 0.3  # of the time, for the last bounds of a large fleet
 _PART_WORK = 1.0
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
@@ -135,9 +136,15 @@ class _Search:
         return verdict
 
     def _reserve(self, construction: float) -> None:
-        """Keep time for what follows the search: filling up, names, figures and reasons take about a construction."""
+        """Keep time for what follows the search: filling up, names, figures and reasons take about a construction.
+
+        Bounds of large fleets take a part of the time as well.
+        """
         if self.budget.deadline is not None and self.limits.time is not None:
             self.budget.deadline -= min(construction, 0.2 * self.limits.time)
+            self.bounds.until = self.budget.deadline
+            if self.problem.counts > EXACT_VARIABLES and self.bounds.fleet.large:
+                self.budget.deadline -= _BOUND_SHARE * self.limits.time
 
     def _start(self, hint: Places | None) -> None:
         """Find a legal state: today's, filled up; hard policies that it breaks remain unpaid."""
