@@ -184,23 +184,28 @@ class _Search:
         self.reporter.phase("generate")
         self.jobs.warm_up()
         self._report()
-        self._follow_targets(budget)
-        self._generate(budget)
+        if not self._follow_targets(budget):
+            self._generate(budget)
         self.reporter.phase("improve")
         verdict = self._improve(budget)
         self._offer(construct(self.problem, self.state, self.stop))
         self.budget.work -= given - budget.work
         return verdict
 
-    def _follow_targets(self, budget: Budget) -> None:
-        """Build a plan after the LP over kinds of nodes, where nothing runs that it would have to mind."""
-        problem = self.problem
-        if problem.present or all(tier.proved for tier in self.now):
-            return
+    def _follow_targets(self, budget: Budget) -> bool:
+        """Build a plan after the LP over kinds of nodes, where nothing runs that it would have to mind.
+
+        Returns whether that takes the place of mixing patterns: on a large fleet with many sides and domains, of
+        which patterns know nothing.
+        """
+        problem, fleet = self.problem, self.bounds.fleet
+        if problem.present or self.unpaid or all(tier.proved for tier in self.now):
+            return False
         values = {tier.name: tier.value for tier in self.now}
-        lp = self.bounds.fleet.target(values, budget.seconds())
+        lp = fleet.target(values, budget.seconds())
         if lp.solved and not budget.spent():
             self._offer(guided(lp, self.stop))
+        return fleet.large
 
     def _generate(self, budget: Budget) -> None:
         """Mix node patterns, with a part of the work."""
