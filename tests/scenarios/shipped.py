@@ -15,9 +15,11 @@ from pathlib import Path
 from dovetail.build import build
 from dovetail.documents import DocumentSet, load_project
 from dovetail.engine import solve
+from dovetail.engine.certify import with_certificate
 from dovetail.placement import Places
 from dovetail.plan import Plan
 from dovetail.progress import Limits
+from dovetail.rules import context_of
 from dovetail.spec import Spec
 from dovetail_cli.main import run
 
@@ -52,7 +54,7 @@ def solved(spec: Spec, *given: object, hint: Places | None = None, **named: obje
     """Plan a Spec, or return the plan that was made of an equal one before: several tests ask the same."""
     key = repr((spec, hint))
     if key not in _PLANS:
-        _PLANS[key] = solve(spec, Limits(), hint=hint)
+        _PLANS[key] = with_certificate(context_of(spec), solve(spec, Limits(), hint=hint))
     return _PLANS[key]
 
 

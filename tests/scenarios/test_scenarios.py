@@ -69,7 +69,9 @@ def test_its_committed_plan_is_what_is_planned_now(name: str) -> None:
     """`DOVETAIL_GOLDEN=write` plans it anew; folders without a plan.yaml have none to compare."""
     page = FOLDER / name / "plan.yaml"
     if page.is_file():
-        keep(page, write(plan_of(name)))
+        plan = plan_of(name)
+        keep(page, write(plan))
+        keep(FOLDER / name / "plan.cert.json", plan.evidence or "")
 
 
 @pytest.mark.parametrize(("name", "document"), WHATIFS)
