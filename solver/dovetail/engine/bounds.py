@@ -45,7 +45,7 @@ class Bounds:
         self._stop = stop
         self.until: float | None = None  # when to stop looking for better ones, on the monotonic clock
 
-    def results(self, values: Sequence[int], answers: Sequence[TierAnswer], *, last: bool = False) -> Results:
+    def results(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> Results:
         """Pair every tier's value with the best bound at hand.
 
         Parameters
@@ -53,7 +53,6 @@ class Bounds:
         values : a plan's value per tier.
         answers : what an exact search of the whole says of the first tiers; a bound holds only given the earlier
             tiers' values, so answers count as far as the plan has the values that the search held.
-        last : whether to look for the best bounds that these very values allow, where others were good enough before.
         """
         found = []
         proofs = []
@@ -61,40 +60,51 @@ class Bounds:
         usable = True
         for position, (tier, value) in enumerate(zip(self.problem.tiers, values, strict=True)):
             answer = answers[position] if usable and position < len(answers) else None
-            best = self._best(tier, value, given, answer, last=last)
+            best = self._best(tier, value, given, answer)
             found.append(_result(tier, value, best, given))
             proofs += [best.proof] if best.proof is not None else []
             given[tier.name] = value
             usable = usable and answer is not None and answer.value == value
         return Results(tuple(found), tuple(proofs))
 
-    def _best(
-        self, tier: Tier, value: int, given: Mapping[str, int], answer: TierAnswer | None, *, last: bool
-    ) -> Bound:
+    def _best(self, tier: Tier, value: int, given: Mapping[str, int], answer: TierAnswer | None) -> Bound:
         """Return the tightest bound known, arithmetic on the documents preferred where it is as good."""
         candidates = [Bound(tier.limit(self.problem.context), "trivial")]
         if candidates[0].value != value and answer is not None and answer.bound is not None:
             candidates.append(Bound(answer.bound, "solver"))
         if all(bound.value != value for bound in candidates) and self.fleet.knows(tier):
-            candidates += self._of_fleet(tier, value, given, last=last)
+            candidates += self._of_fleet(tier, given)
         sign = 1 if tier.sense == "max" else -1
         return min(candidates, key=lambda bound: sign * bound.value)
 
-    def _of_fleet(self, tier: Tier, value: int, given: Mapping[str, int], *, last: bool) -> list[Bound]:
+    def _of_fleet(self, tier: Tier, given: Mapping[str, int]) -> list[Bound]:
         """Return the bound of the relaxation to kinds of nodes, found anew where nothing is known yet.
 
-        In the end the LP is solved again for these values, and where that leaves a gap, with prices told apart.
+        The LP of tiers that count nodes is left for the end.
         """
-        if (last and not self._over()) or (not tier.counts_nodes and self.fleet.best(tier, given) is None):
+        if not tier.counts_nodes and self.fleet.best(tier, given) is None:
             self.fleet.prove(tier, given, seconds=self._left())
         best = self.fleet.best(tier, given)
-        if last and best is not None and abs(best[0] - value) > _WIDE * abs(best[0]) and not self._over():
-            self.fleet.prove(tier, given, priced=True, seconds=self._left())
-            best = self.fleet.best(tier, given)
         if best is None:
             return []
         bound = best[1]
         return [Bound(best[0], "certificate", bound.fleet.relaxed, proof_of(tier.name, best[0], given, bound))]
+
+    def sharpen(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
+        """Look for the best bounds that these very values allow, the quick LPs first.
+
+        Where that leaves a gap, nodes of different prices are told apart.
+        """
+        names = [tier.name for tier in self.problem.tiers]
+        for priced in (False, True):
+            told = self.results(values, answers).tiers
+            for position, (tier, result) in enumerate(zip(self.problem.tiers, told, strict=True)):
+                given = dict(zip(names[:position], values, strict=False))
+                closed = (result.gap or 0.0) <= (_WIDE if priced else 0.0)
+                if not (closed or self._over() or (priced and tier.counts_nodes)) and self.fleet.knows(tier):
+                    left = self._left()
+                    half = left if left is None or not tier.counts_nodes else left / 2
+                    self.fleet.prove(tier, given, priced=priced, seconds=half)
 
     def _left(self) -> float | None:
         return None if self.until is None else max(0.1, self.until - time.monotonic())

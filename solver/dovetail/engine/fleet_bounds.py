@@ -16,7 +16,7 @@ from dovetail.engine.fleet_lp import FleetLp
 from dovetail.objectives import Tier
 from dovetail.problem import Problem
 from dovetail.progress import Stop
-from dovetail.proof.certificate import FLEET, FLEET_PRICED, Proof
+from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_PRICED, Proof
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof, in_sense
 
@@ -55,6 +55,11 @@ class FleetBounds:
         """The LP that does."""
         return FleetLp(FleetModel(self.problem, priced=True), self.stop)
 
+    @cached_property
+    def cost(self) -> FleetLp:
+        """The LP for tiers that count nodes in use."""
+        return FleetLp(FleetModel(self.problem, priced=True, sided=False), self.stop)
+
     @property
     def large(self) -> bool:
         """Whether the LPs take a while."""
@@ -74,7 +79,7 @@ class FleetBounds:
         priced : whether to tell nodes of different prices apart; often closer, as prices differ where places do.
         seconds : a ceiling.
         """
-        lp = self.priced if priced or tier.counts_nodes else self.plain
+        lp = self.cost if tier.counts_nodes else self.priced if priced else self.plain
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
         lp.optimise(tier.name, earlier, seconds=seconds)
         proof = lp.proof()
@@ -115,5 +120,5 @@ class FleetBounds:
 
 def proof_of(tier: str, value: int, given: Mapping[str, int], bound: FleetBound) -> Proof:
     """Return the part of a certificate that shows a bound on a tier."""
-    kind = FLEET_PRICED if bound.fleet.priced else FLEET
+    kind = FLEET if not bound.fleet.priced else FLEET_PRICED if bound.fleet.sided else FLEET_COST
     return Proof(tier, value, (bound.proof.leaf(bound.fleet, given),), kind, dict(given))

@@ -97,6 +97,11 @@ class Lp:
         self._highs.run()
         return float(self._highs.getInfo().objective_function_value)
 
+    @property
+    def complete(self) -> bool:
+        """Whether the last solution is one, and not what was at hand when time ran out."""
+        return self._highs is not None and self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+
     def duals(self) -> Sequence[float]:
         """Return the price of every row in the last solution: what one more unit of its upper bound is worth."""
         assert self._highs is not None

@@ -258,7 +258,9 @@ class _Search:
     def _results(self, *, last: bool = False) -> Results:
         view = view_of(self.problem, self.state)
         values = [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
-        return self.bounds.results(values, self.answers, last=last)
+        if last:
+            self.bounds.sharpen(values, self.answers)
+        return self.bounds.results(values, self.answers)
 
     def _report(self) -> None:
         """Tell values, bounds and gaps as they stand."""

@@ -23,6 +23,9 @@ FLEET: Final = "fleet"
 FLEET_PRICED: Final = "fleet-priced"
 """The same, nodes of different prices told apart."""
 
+FLEET_COST: Final = "fleet-cost"
+"""The same, and what rules keep apart on single nodes set aside: small enough for tiers that count nodes in use."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:

@@ -40,13 +40,14 @@ class FleetModel(Counting):
     ----------
     original : the Problem to bound; what runs today is set aside.
     priced : whether to tell nodes apart by price and count those in use, as tiers with `counts_nodes` need it.
+    sided : whether rules that keep sides of single nodes apart are counted.
     """
 
-    def __init__(self, original: Problem, *, priced: bool = False) -> None:
+    def __init__(self, original: Problem, *, priced: bool = False, sided: bool = True) -> None:
         super().__init__(_without_today(original))
         self.original = original
-        self.priced = priced
-        self.kinds = kinds_of(self.problem, _present(original, self.problem), priced=priced)
+        self.priced, self.sided = priced, sided
+        self.kinds = kinds_of(self.problem, _present(original, self.problem), priced=priced, sided=sided)
         self.inside: set[str] = set()
         self.untold: set[str] = set()
         questions = self._questions()
@@ -175,6 +176,8 @@ class FleetModel(Counting):
         if policy.name in self.untold or policy.rule.needs_current:
             return True
         terms = policy.rule.node_terms(self.context.scopes[policy.name])
+        if terms.apart and not self.sided:
+            return True
         return policy.name in self.inside and not (terms and policy.enforcement.kind == "hard")
 
     # What rules see.

@@ -15,10 +15,10 @@ from dovetail.proof.tree import Unproved
 
 
 class FleetModels:
-    """The relaxation to counts per kind of node; `priced` tells whether prices tell nodes apart."""
+    """The relaxation to counts per kind of node; see `FleetModel` for `priced` and `sided`."""
 
-    def __init__(self, problem: Problem, *, priced: bool) -> None:
-        self._fleet = FleetModel(problem, priced=priced)
+    def __init__(self, problem: Problem, *, priced: bool = False, sided: bool = True) -> None:
+        self._fleet = FleetModel(problem, priced=priced, sided=sided)
 
     def of_tier(self, position: int, earlier: Mapping[str, Earlier]) -> Statement:
         """Return the rows with the earlier tiers that the relaxation knows at least as good as reached."""

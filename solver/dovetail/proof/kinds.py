@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from dovetail.problem import Problem, Shape
@@ -40,7 +40,9 @@ class Kind:
         return len(self.members)
 
 
-def kinds_of(problem: Problem, present: Mapping[int, Iterable[int]], *, priced: bool = False) -> tuple[Kind, ...]:
+def kinds_of(
+    problem: Problem, present: Mapping[int, Iterable[int]], *, priced: bool = False, sided: bool = True
+) -> tuple[Kind, ...]:
     """Group the nodes of a Problem into kinds, by hardware, prices and what hard rules demand of single nodes.
 
     Where a node lies is told apart per shape, for those alone that rules ask for by domain (see `fleet`).
@@ -49,6 +51,7 @@ def kinds_of(problem: Problem, present: Mapping[int, Iterable[int]], *, priced: 
     ----------
     present : per node index, the shapes that run there today; they may stay whether or not they could come anew.
     priced : whether prices tell nodes apart.
+    sided : whether rules keep sides of nodes apart.
     """
     terms = [_terms(problem.context, policy) for policy in problem.spec.policies]
     groups: dict[Hashable, list[int]] = {}
@@ -59,7 +62,8 @@ def kinds_of(problem: Problem, present: Mapping[int, Iterable[int]], *, priced: 
         prices = (node.price, node.gpu_price) if priced else None
         groups.setdefault((make, prices, extra, binding), []).append(index)
     kinds = [_kind(problem, terms, indices, present) for indices in groups.values()]
-    return tuple(kind for kind in kinds if kind.shapes)
+    found = kinds if sided else [replace(kind, sides=(kind.shapes,), gpu_sides=()) for kind in kinds]
+    return tuple(kind for kind in found if kind.shapes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +161,9 @@ def dimensions(problem: Problem, kind: Kind) -> tuple[Dimension, ...]:
     """Return what a node's contents must keep to beside its GPUs: CPU, memory, resources, and classes of each.
 
     With a capacity C and k = 1..8, a replica that takes d of it counts ceil((k + 1) d / C) - 1, and a node holds k of
-    these at the most: their sum is below (k + 1) times the used part of C, so below k + 1, and it is whole. That tells
-    how few replicas of a third or more of a node fit it, which totals do not (dual feasible functions; Fekete and
-    Schepers 2001).
+    these at the most: their sum is below (k + 1) times the used part of C, so below k + 1, and it is whole. That
+    tells how few replicas of a third or more of a node fit it, which totals do not (dual feasible functions; Fekete
+    and Schepers 2001).
     """
     found = []
     for name, capacity in capacities(kind).items():

@@ -1,8 +1,9 @@
 """How much one node of a kind can earn at given prices: an upper bound in exact integers (E4, E8).
 
 A node lies within one side (see `kinds`). Within it CPU, memory, resources and their classes are priced by
-multipliers, and what is left is packed exactly: shares into one GPU (a knapsack over thousandths), replicas of whole GPUs and shared GPUs into
-the node's GPUs (a knapsack over their number). Replicas without GPUs count as often as they have room.
+multipliers, and what is left is packed exactly: shares into one GPU (a knapsack over thousandths), replicas of whole
+GPUs and shared GPUs into the node's GPUs (a knapsack over their number). Replicas without GPUs count as often as they
+have room.
 """
 
 from __future__ import annotations
