@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("benchmarks: name the directory of the traces with --data or DOVETAIL_DATA", file=sys.stderr)
         return 64
     load = os.getloadavg()[0]
-    found = [measure(given.data, arrived, given.seconds) for arrived in given.arrived]
+    found = [measure(given.data, arrived, given.seconds, given.models) for arrived in given.arrived]
     store(TRACE_RAW, {"load": load, "lists": [asdict(each) for each in found]})
     write_page(given.out)
     return 0
@@ -56,11 +56,12 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--data", type=Path, default=Path(data) if data else None, help="directory of the traces")
     parser.add_argument("--seconds", type=int, nargs="+", default=[60, 300], help="time limits of dovetail")
     parser.add_argument("--arrived", nargs="+", choices=ARRIVED, default=ARRIVED, help="lists of arrived pods")
+    parser.add_argument("--models", nargs="*", choices=MODELS, default=MODELS, help="plain models and random parts")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where page and plot go")
     return parser.parse_args(arguments)
 
 
-def measure(data: Path, arrived: str, limits: Sequence[int]) -> Measured:
+def measure(data: Path, arrived: str, limits: Sequence[int], models: Sequence[str] = MODELS) -> Measured:
     """Run every planner on one list of arrived pods."""
     nodes_file, pods_file = data / "openb/nodes.csv", data / f"openb/arrived/{arrived}.csv"
     nodes, pods = baselines.read_nodes(nodes_file), baselines.read_pods(pods_file)
@@ -70,7 +71,7 @@ def measure(data: Path, arrived: str, limits: Sequence[int]) -> Measured:
     imported = dovetail("import", "openb", "--nodes", nodes_file, "--pods", pods_file, "--out", scratch / "project")
     if imported.code:
         raise SystemExit(imported.err)
-    rows += [_tell(arrived, _rival(name, scratch / "project", min(limits))) for name in MODELS]
+    rows += [_tell(arrived, _rival(name, scratch / "project", min(limits))) for name in models]
     rows += [_tell(arrived, _plan(scratch, seconds)) for seconds in limits]
     cpu_only = sum(not pod.gpus for pod in pods)
     return Measured(arrived, len(pods), cpu_only, sum(pod.total for pod in pods), rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
 
 import pytest
 from tests.support.specs import make_spec, node, policy, workload
@@ -46,7 +47,7 @@ def fleet(seed: int, policies: tuple[Policy, ...] = ()) -> Problem:
     work = []
     for index in range(14):
         kind = rng.choice(("share", "share", "whole", "cpu"))
-        asked: dict[str, int] = {"cpu": rng.randrange(500, 12_000, 500), "memory": rng.randrange(1000, 30_000, 1000)}
+        asked: dict[str, Any] = {"cpu": rng.randrange(500, 12_000, 500), "memory": rng.randrange(1000, 30_000, 1000)}
         if kind == "share":
             asked["share"] = rng.choice((100, 250, 330, 400, 500, 650, 800))
         elif kind == "whole":

@@ -57,7 +57,7 @@ def plan_without_search(clock: Clock, spec: Spec, *, again: str = "") -> Plan:
     state = clock.run(f"legalise{again}", lambda: legalise(problem, state))
     view = clock.run(f"expand{again}", lambda: view_of(problem, state))
     clock.run(f"score{again}", lambda: score(problem, state))
-    tiers = []
+    tiers: list[TierResult] = []
     for tier in tiers_of(context):
         value, given = tier.measure(view, context), {earlier.name: earlier.value for earlier in tiers}
         tiers.append(TierResult(tier.name, value, tier.limit(context), tier.unit, tier.sense, "trivial", given))
