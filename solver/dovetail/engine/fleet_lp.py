@@ -33,9 +33,6 @@ _LARGEST = 1e3  # objectives are scaled so that their largest coefficient is thi
 _PENALTY = 1e5  # per scaled unit that an earlier tier falls short, while patterns are too few to reach it
 
 
-Cut = tuple[tuple[int, int], ...]  # size of share in milli-GPU, count
-
-
 @dataclass(slots=True)
 class Side:
     """The rows and columns of one side of a kind.
@@ -44,7 +41,7 @@ class Side:
     ----------
     counts : column of each shape's count on this side.
     patterns : column per multiset of GPU sizes, as (size, count) pairs.
-    milli : per set of shares that may meet on a GPU (`groups`), the row of each size; `cuts` the columns per pattern.
+    milli : per set of shares that may meet on a GPU, the row of each size; `cuts` the columns per pattern.
     prices : the row of each dimension of the nodes.
     gpus : the row of GPUs taken one at a time, shared ones among them; None where there are none.
     """
@@ -55,7 +52,6 @@ class Side:
     patterns: dict[tuple[tuple[int, int], ...], int] = field(default_factory=dict)
     milli: list[dict[int, int]] = field(default_factory=list)
     cuts: list[dict[tuple[int, ...], int]] = field(default_factory=list)
-    groups: list[frozenset[int]] = field(default_factory=list)
     prices: dict[int, int] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     gpus: int | None = None
@@ -70,7 +66,6 @@ class Target:
     members : the nodes of the plot, which other sides may use too.
     bound : the shapes that rules ask for by cell, which may not go to other plots instead.
     nodes, counts : how many nodes, and replicas per shape on them in all.
-    cuts : how many shared GPUs are cut in which way: the shapes that may meet on it, and shares per size in milli.
     prices : what a replica of each shape pays for its part of a node.
     """
 
@@ -80,7 +75,6 @@ class Target:
     bound: frozenset[int]
     nodes: float
     counts: Mapping[int, float]
-    cuts: tuple[tuple[frozenset[int], Cut, float], ...]
     prices: Mapping[int, float]
 
 
@@ -193,7 +187,6 @@ class FleetLp:
                 for m in millis
             }
             side.milli.append(rows)
-            side.groups.append(frozenset(mine))
             side.cuts.append({})
             for position, m in enumerate(millis):
                 single = tuple(MILLI // m if i == position else 0 for i in range(len(millis)))
@@ -328,10 +321,9 @@ class FleetLp:
             for _, _, counts in uses
         ]
         nodes = _allotted(needs, [nodes for _, nodes, _ in uses], [len(plot.members) for plot in plots])
-        for (side, total, counts), taken, mine in zip(uses, needs, nodes, strict=True):
+        for (side, _, counts), taken, mine in zip(uses, needs, nodes, strict=True):
             room = [max(0.0, n - t) for n, t in zip(mine, taken, strict=True)]
             left = sum(room) or 1.0
-            cuts = tuple(self._cuts_of(side, values))
             shares = [row for group in side.milli for row in group.values()]
             rows = {*side.sizes.values(), *side.prices.values(), *shares}
             prices = {s: self._lp.cost_of(side.counts[s], rows, self._dual) for s in counts}
@@ -339,16 +331,7 @@ class FleetLp:
                 own = {s: x * (parts[s][z] if s in bound else room[z] / left) for s, x in counts.items()}
                 own = {s: x for s, x in own.items() if x > _NOTHING}
                 if own:
-                    share = tuple((group, cut, times * mine[z] / total) for group, cut, times in cuts)
-                    yield Target(kind, side.position, plot.members, bound, mine[z], own, share, prices)
-
-    def _cuts_of(self, side: Side, values: Sequence[float]) -> Iterator[tuple[frozenset[int], Cut, float]]:
-        for group, cuts in enumerate(side.cuts):
-            millis = list(side.milli[group])
-            for pattern, column in cuts.items():
-                if values[column] > _NOTHING:
-                    cut = tuple((m, n) for m, n in zip(millis, pattern, strict=True) if n)
-                    yield side.groups[group], cut, values[column]
+                    yield Target(kind, side.position, plot.members, bound, mine[z], own, prices)
 
 
 def _dealt(plots: Sequence[Plot], cells: Sequence[Cell], values: Sequence[float]) -> list[float]:
