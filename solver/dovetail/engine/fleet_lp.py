@@ -20,7 +20,7 @@ from dovetail.progress import Stop
 from dovetail.proof.cells import Cell, Plot
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof
-from dovetail.proof.kinds import Kind, dimensions, room_for
+from dovetail.proof.kinds import Kind, room_for
 from dovetail.spec.workload import MILLI
 
 _DENOMINATOR = 10**9
@@ -159,7 +159,7 @@ class FleetLp:
         """Bind CPU, memory and resources of a side's nodes in all, and what rules allow of a shape per node."""
         lp = self._lp
         forms = self.fleet.problem.shapes
-        for position, dimension in enumerate(dimensions(self.fleet.problem, kind)):
+        for position, dimension in enumerate(self.fleet.packings[side.kind].dimensions):
             here = [s for s in shapes if s in dimension.amounts]
             if here:
                 row = lp.row(-np.inf, 0.0, {side.counts[s]: float(dimension.amounts[s]) for s in here})
@@ -240,15 +240,18 @@ class FleetLp:
         The dearest cut of each side is found exactly; it is offered to all sides that cut GPUs into the same sizes.
         """
         offers: dict[tuple[int, ...], dict[tuple[int, ...], None]] = {}
-        asking = [(side, group) for side in self.sides for group in range(len(side.milli))]
-        for side, group in asking:
+        asking = [
+            (side, group, self._prices(side, group), self._price_of_gpu(side))
+            for side in self.sides
+            for group in range(len(side.milli))
+        ]
+        for side, group, prices, cost in asking:
             millis = tuple(side.milli[group])
-            worth, pattern = dearest(millis, tuple(self._prices(side, group)))
-            if worth > self._price_of_gpu(side):
+            worth, pattern = dearest(millis, prices)
+            if worth > cost:
                 offers.setdefault(millis, {})[pattern] = None
         grown = False
-        for side, group in asking:
-            prices, cost = self._prices(side, group), self._price_of_gpu(side)
+        for side, group, prices, cost in asking:
             for pattern in offers.get(tuple(side.milli[group]), ()):
                 worth = sum(price * count for price, count in zip(prices, pattern, strict=True))
                 if worth > cost and pattern not in side.cuts[group]:
@@ -256,9 +259,9 @@ class FleetLp:
                     grown = True
         return grown
 
-    def _prices(self, side: Side, group: int) -> list[int]:
+    def _prices(self, side: Side, group: int) -> tuple[int, ...]:
         """Return what a share of each size is worth on a side, in millionths."""
-        return [max(0, round(self._dual[row] * _MILLION)) for row in side.milli[group].values()]
+        return tuple(max(0, round(self._dual[row] * _MILLION)) for row in side.milli[group].values())
 
     def _price_of_gpu(self, side: Side) -> int:
         """Return what a shared GPU costs on a side, in millionths, with a little that need not be gained."""

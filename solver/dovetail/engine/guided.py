@@ -37,10 +37,12 @@ def guided(lp: FleetLp, stop: Stop) -> State:
     planned = sum(counts, Counter[int]())
     granted = _grant(field, _wishes(lp, targets, counts, stop), stop)
     outlooks = Outlooks(field)
-    for band in problem.spec.bands:
+    ranks = {band: rank for rank, band in enumerate(problem.spec.bands)}
+    rank_of = {s.index: ranks[problem.spec.band_of(s.workload)] for s in problem.shapes}
+    for mine, band in enumerate(problem.spec.bands):
         fill_band(outlooks, band, stop)
         for _ in range(_WAYS):
-            if stop or not _make_way(outlooks, band, planned, granted):
+            if stop or not _make_way(outlooks, mine, rank_of, planned, granted):
                 break
             fill_band(outlooks, band, stop)
     return field.state()
@@ -67,12 +69,17 @@ def _wishes(lp: FleetLp, targets: Sequence[Target], counts: Sequence[Counter[int
     return waiting
 
 
-def _make_way(outlooks: Outlooks, band: int, planned: Counter[int], granted: dict[int, list[Put]]) -> bool:
-    """Clear nodes of lower bands for what the target has of a band and found no place; tell whether any was."""
+def _make_way(
+    outlooks: Outlooks, mine: int, rank: Mapping[int, int], planned: Counter[int], granted: dict[int, list[Put]]
+) -> bool:
+    """Clear nodes of lower bands for what the target has of a band and found no place; tell whether any was.
+
+    Parameters
+    ----------
+    mine, rank : the band's place among all, 0 the highest, and that of each shape's.
+    """
     field = outlooks.field
     problem = field.problem
-    rank = {s.index: problem.spec.bands.index(problem.spec.band_of(s.workload)) for s in problem.shapes}
-    mine = problem.spec.bands.index(band)
     lacking = {
         s.index: short
         for s in problem.shapes

@@ -23,7 +23,6 @@ class Lp:
         self._limits: list[tuple[float, float]] = []
         self._entries: list[dict[int, float]] = []
         self._costs: dict[int, float] = {}
-        self._changed: set[int] = set()
         self._built = 0
         self._solved = False
         self._highs: highspy.Highs | None = None
@@ -83,8 +82,8 @@ class Lp:
         if self._highs is None:
             self._highs = self._build()
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
-        if seconds is not None:
-            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + max(0.1, seconds))
+        ceiling = np.inf if seconds is None else self._highs.getRunTime() + max(0.1, seconds)
+        self._highs.setOptionValue("time_limit", ceiling)
         for column in range(self._built, len(self._limits)):
             entries = self._entries[column]
             low, high = self._limits[column]

@@ -13,7 +13,7 @@ from math import floor, gcd, inf
 from dovetail.engine.relaxed_lp import Outcome, Point, RelaxedLp, is_fraction
 from dovetail.engine.separate import broken_cuts
 from dovetail.proof.certificate import Branch, Cut, Leaf, Multipliers, Tree
-from dovetail.proof.lagrangian import PlainRow, leaf_bound
+from dovetail.proof.lagrangian import PlainRow, leaf_total
 from dovetail.proof.tree import Question
 
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 12, 24, 60, 120, 840, 5040, 10**5, 10**7, 10**9)
@@ -97,7 +97,7 @@ class _Search:
     def obvious(self) -> Leaf | None:
         """Return a leaf without an LP, where the box alone says it, or a row that no point of the box keeps."""
         question = self.question
-        most = leaf_bound(question.objective, (), {}, 1, question.lower, question.upper)
+        most = leaf_total(question.objective, (), {}, 1, question.lower, question.upper)
         if most < question.target:
             return Leaf({})
         for number, row in enumerate(question.rows):
@@ -127,7 +127,8 @@ class _Search:
             return None
         for denominator, found in options:
             multipliers = {self.numbers[place]: y for place, y in found.items() if y > 0}
-            if leaf_bound(question.objective, self.rows, multipliers, denominator, lower, upper) < question.target:
+            total = leaf_total(question.objective, self.rows, multipliers, denominator, lower, upper)
+            if total // denominator < question.target:
                 return Leaf(multipliers, denominator)
         return None
 

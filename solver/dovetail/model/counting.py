@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from dovetail.linear import Linear, Literal, Model
 from dovetail.objectives import TierPart
 from dovetail.problem import Problem
 from dovetail.rules import Context
 from dovetail.rules.quota import requested_of
-from dovetail.spec import Role, Spec, Workload
+from dovetail.spec import Policy, Role, Spec, Workload
 
 
 class Counting(TierPart, ABC):
@@ -37,6 +37,12 @@ class Counting(TierPart, ABC):
     @abstractmethod
     def _kept(self, shape: int) -> Linear:
         """Return how many replicas of a shape stay on today's place."""
+
+    def _forbid(self, policy: Policy, violations: Mapping[str, Linear]) -> None:
+        """Let no subject violate a hard policy beyond what today excuses (S4.5)."""
+        excused = self.context.tolerated[policy.name]
+        for subject, violation in violations.items():
+            self.model.require(violation, upper=excused.get(subject, 0))
 
     def _shapes_in(self, workloads: Collection[Workload]) -> frozenset[int]:
         """Return the shapes that workloads make up, worked out once per collection, as rules ask for each domain."""

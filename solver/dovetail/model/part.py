@@ -101,9 +101,7 @@ class PartModel(Counting):
             if policy.name in relaxed:
                 self.debt.add(Linear.total(violations.values()))
             elif policy.enforcement.kind == "hard":
-                excused = self.context.tolerated[policy.name]
-                for subject, violation in violations.items():
-                    self.model.require(violation, upper=excused.get(subject, 0))
+                self._forbid(policy, violations)
         return found
 
     # What the part can change.

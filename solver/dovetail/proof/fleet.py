@@ -20,7 +20,7 @@ from dovetail.problem import Problem, Shape, compile_problem
 from dovetail.proof.cells import Cell, Listener, Plot, Question, domains_of, questions_of
 from dovetail.proof.kinds import Kind, capacities, kinds_of, room_for
 from dovetail.proof.lagrangian import PlainRow, plain_rows
-from dovetail.proof.node import NodeLimit, Prices
+from dovetail.proof.node import NodeLimit, Packing, Prices
 from dovetail.rules import Context, Domain, Scope
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Current, Node, Policy, Spec, Workload
@@ -52,8 +52,6 @@ class FleetModel(Counting):
         self.untold: set[str] = set()
         questions = self._questions()
         self.model = Model()
-        self._of_shape: dict[int, list[tuple[int, int]]] = {}
-        self._cells: dict[int, list[Cell]] = {}
         self.cells_of: list[Mapping[int, list[Cell]]] = []
         self.plots_of = [tuple(_plots(self.problem, kind, questions)) for kind in self.kinds]
         self.counts_of = [self._add_counts(position, kind, questions) for position, kind in enumerate(self.kinds)]
@@ -96,9 +94,7 @@ class FleetModel(Counting):
             most = min(form.demand, kind.size * room)
             if most > 0:
                 found[shape] = self.model.integer(0, most, f"x:{position}:{shape}")
-                self._of_shape.setdefault(shape, []).append((position, found[shape]))
                 cells[shape] = self._add_cells(kind, found[shape], room, questions.get(shape, ()))
-                self._cells.setdefault(shape, []).extend(cells[shape])
         for question in dict.fromkeys(q for shape in found for q in questions.get(shape, ())):
             self._add_room_of_cells(kind, question, cells)
         self.cells_of.append(cells)
@@ -136,7 +132,7 @@ class FleetModel(Counting):
 
     def _add_admitted(self, shape: Shape) -> Linear:
         """Add up a shape's counts in one variable, so that rows on what is admitted stay short."""
-        counts = Linear({variable: 1 for _, variable in self._of_shape.get(shape.index, ())})
+        counts = Linear({counts[shape.index]: 1 for counts in self.counts_of if shape.index in counts})
         total = Linear.of(self.model.integer(0, shape.demand, f"z:{shape.index}"))
         self.model.require(counts.minus(total), lower=0, upper=0)
         return total
@@ -152,9 +148,7 @@ class FleetModel(Counting):
             violations = policy.rule.encode(self, self.context.scopes[policy.name])
             found[policy.name] = violations
             if policy.enforcement.kind == "hard":
-                excused = self.context.tolerated[policy.name]
-                for subject, violation in violations.items():
-                    self.model.require(violation, upper=excused.get(subject, 0))
+                self._forbid(policy, violations)
         return found
 
     @cached_property
@@ -203,7 +197,7 @@ class FleetModel(Counting):
         return Linear.total(self._in_cells(shape, wanted) for shape in sorted(self._shapes_in(workloads)))
 
     def _in_cells(self, shape: int, wanted: Mapping[Question, str | bool]) -> Linear:
-        cells = self._cells.get(shape, ())
+        cells = (cell for by_shape in self.cells_of for cell in by_shape.get(shape, ()))
         here = (cell for cell in cells if all(cell.answers[q] == answer for q, answer in wanted.items()))
         return Linear({cell.variable: 1 for cell in here})
 
@@ -266,6 +260,11 @@ class FleetModel(Counting):
         """The sides of all kinds, as (kind, position): the blocks of proofs, in order."""
         return tuple((k, position) for k, kind in enumerate(self.kinds) for position in range(len(kind.sides)))
 
+    @cached_property
+    def packings(self) -> tuple[Packing, ...]:
+        """The knapsacks of a node of each kind."""
+        return tuple(Packing(self.problem, kind) for kind in self.kinds)
+
     def floors(self, earlier: Mapping[str, int]) -> list[PlainRow]:
         """Return rows that keep earlier tiers, those that the model knows, at values (greater being better)."""
         return [_floor(self.tiers[name], earlier[name]) for name in self.tiers if name in earlier]
@@ -281,8 +280,8 @@ class FleetModel(Counting):
         for block, (kind, _) in enumerate(self.sides):
             found[kind].append(prices.get(block, {}))
         return [
-            NodeLimit(self.problem, kind, self.counts_of[k], self.used_of[k], self.gpus_used_of[k], found[k])
-            for k, kind in enumerate(self.kinds)
+            NodeLimit(packing, self.counts_of[k], self.used_of[k], self.gpus_used_of[k], found[k])
+            for k, packing in enumerate(self.packings)
         ]
 
 

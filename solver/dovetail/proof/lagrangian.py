@@ -92,16 +92,3 @@ def leaf_total(
         total += block.limit({variable: costs.pop(variable, 0) for variable in block.variables})
     total += sum(q * (upper[v] if q > 0 else lower[v]) for v, q in costs.items())
     return total
-
-
-def leaf_bound(
-    objective: Linear,
-    rows: Sequence[PlainRow],
-    multipliers: Mapping[int, int],
-    denominator: int,
-    lower: Sequence[int],
-    upper: Sequence[int],
-    blocks: Iterable[Block] = (),
-) -> int:
-    """Return an integer that `objective` exceeds nowhere within a box; see `leaf_total`."""
-    return leaf_total(objective, rows, multipliers, denominator, lower, upper, blocks) // denominator

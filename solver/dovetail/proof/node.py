@@ -25,6 +25,7 @@ class NodeLimit:
 
     Parameters
     ----------
+    packing : the knapsacks of a node of the kind.
     counts : the variable of each shape's count on the kind's nodes.
     used, gpus_used : the variables of nodes that host anything and of GPUs in use, where the model has them.
     prices : per side of the kind, the multipliers of its dimensions; any non-negative ones give a valid bound.
@@ -32,17 +33,15 @@ class NodeLimit:
 
     def __init__(
         self,
-        problem: Problem,
-        kind: Kind,
+        packing: Packing,
         counts: Mapping[int, int],
         used: int | None,
         gpus_used: int | None,
         prices: Sequence[Prices] = (),
     ) -> None:
-        self.kind = kind
+        self._packing = packing
         self._counts, self._used, self._gpus_used = counts, used, gpus_used
         self._prices = prices
-        self._packing = Packing(problem, kind)
 
     @property
     def variables(self) -> list[int]:
@@ -56,26 +55,29 @@ class NodeLimit:
         per_gpu = 0 if self._gpus_used is None else costs[self._gpus_used]
         per_node = 0 if self._used is None else costs[self._used]
         best = 0
-        for position, side in enumerate(self.kind.sides):
+        for position, side in enumerate(self._packing.kind.sides):
             prices = self._prices[position] if position < len(self._prices) else {}
             best = max(best, self._packing.earnings(side, worth, per_gpu, prices) + per_node)
-        return self.kind.size * best
+        return self._packing.kind.size * best
 
 
 class Packing:
-    """Exact knapsacks of one node of a kind."""
+    """Exact knapsacks of one node of a kind, for any prices.
+
+    `dimensions` is what a node's contents must keep to beside its GPUs.
+    """
 
     def __init__(self, problem: Problem, kind: Kind) -> None:
         self._shapes: dict[int, Shape] = {s: problem.shapes[s] for s in kind.shapes}
-        self._kind = kind
+        self.kind = kind
         self._gpus = len(kind.node.healthy_gpus())
         self._room = {s: room_for(kind, shape) for s, shape in self._shapes.items()}
-        self._dimensions = dimensions(problem, kind)
+        self.dimensions = dimensions(problem, kind)
 
     @cached_property
     def _asks(self) -> Mapping[int, list[tuple[int, int]]]:
         found: dict[int, list[tuple[int, int]]] = {s: [] for s in self._shapes}
-        for position, dimension in enumerate(self._dimensions):
+        for position, dimension in enumerate(self.dimensions):
             for s, amount in dimension.amounts.items():
                 found[s].append((position, amount))
         return found
@@ -87,8 +89,8 @@ class Packing:
         ----------
         worth : what a replica of each shape earns; `per_gpu` what each GPU in use earns on top (often negative).
         """
-        known = {d: price for d, price in prices.items() if price > 0 and d < len(self._dimensions)}
-        total = sum(price * self._dimensions[d].capacity for d, price in known.items())
+        known = {d: price for d, price in prices.items() if price > 0 and d < len(self.dimensions)}
+        total = sum(price * self.dimensions[d].capacity for d, price in known.items())
         if per_gpu > 0:  # whatever a GPU in use earns, all of them might
             total, per_gpu = total + per_gpu * self._gpus, 0
         hosts: dict[int, list[int]] = {}
@@ -115,9 +117,9 @@ class Packing:
         """Return what the shares on one GPU earn at the most."""
         if not values:
             return 0
-        if not self._kind.gpu_sides:
+        if not self.kind.gpu_sides:
             return self._knapsack(values)
-        sides = ({s: v for s, v in values.items() if s in side} for side in self._kind.gpu_sides)
+        sides = ({s: v for s, v in values.items() if s in side} for side in self.kind.gpu_sides)
         return max((self._knapsack(side) for side in sides if side), default=0)
 
     def _knapsack(self, values: Mapping[int, int]) -> int:

@@ -14,7 +14,7 @@ from typing import Final
 from dovetail.linear import Linear
 from dovetail.proof.certificate import Branch, Cut, Leaf, Multipliers, Tree
 from dovetail.proof.cuts import rounded
-from dovetail.proof.lagrangian import Block, PlainRow, leaf_bound
+from dovetail.proof.lagrangian import Block, PlainRow, leaf_total
 
 MOST_TERMS: Final = 2_000_000
 """Coefficients that all cuts of a proof may have together."""
@@ -115,7 +115,8 @@ def check_tree(question: Question, tree: Tree, cuts: Iterable[Cut] = ()) -> None
         looked += width + 1000 * len(blocks) + sum(len(rows[position].variables) for position in node.multipliers)
         if looked > MOST_LOOKED:
             raise Unproved("the tree is too large to be checked")
-        bound = leaf_bound(question.objective, rows, node.multipliers, node.denominator, lower, upper, blocks)
+        total = leaf_total(question.objective, rows, node.multipliers, node.denominator, lower, upper, blocks)
+        bound = total // node.denominator
         if bound >= question.target:
             raise Unproved(f"node {number} shows {bound} at most, and {question.target - 1} is needed")
     if next(nodes, None) is not None:
