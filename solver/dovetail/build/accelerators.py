@@ -9,6 +9,7 @@ from functools import partial
 from dovetail import catalogue
 from dovetail.build.cursor import Cursor, Log, cursor
 from dovetail.documents import Document
+from dovetail.mig import Geometry
 from dovetail.quantities import parse_memory
 from dovetail.spec import Accelerator
 
@@ -39,7 +40,9 @@ def read_accelerators(documents: Iterable[Document], log: Log) -> Models:
     """Return the catalogue with the documents of kind Accelerator put over it."""
     places = {document.name: cursor(document, log) for document in documents}
     by_id = {
-        entry.id: Accelerator(entry.id, entry.memory_mib, entry.aliases, "; ".join(entry.sources), entry.verified)
+        entry.id: Accelerator(
+            entry.id, entry.memory_mib, entry.aliases, "; ".join(entry.sources), entry.verified, _usable(entry.mig)
+        )
         for entry in catalogue.load().values()
     }
     by_id |= {name: _read(name, here) for name, here in places.items()}
@@ -51,6 +54,11 @@ def read_accelerators(documents: Iterable[Document], log: Log) -> Models:
             if other != name:
                 _taken(places, name, other, alias, index)
     return Models(by_id, by_name, frozenset(places))
+
+
+def _usable(geometry: Geometry | None) -> Geometry | None:
+    """Return a geometry that may be planned with unasked: one that somebody has verified (S1.4)."""
+    return geometry if geometry is not None and geometry.known and geometry.verified else None
 
 
 def _taken(places: Mapping[str, Cursor], name: str, other: str, alias: str, index: int) -> None:

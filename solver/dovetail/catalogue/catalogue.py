@@ -14,6 +14,9 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal
 
+from dovetail.catalogue.partitions import geometries
+from dovetail.mig import Geometry
+
 MemoryBasis = Literal["nvidia-smi", "cuda", "nominal"]
 
 
@@ -38,6 +41,8 @@ class AcceleratorEntry:
         Where the figures come from.
     verified
         Whether the memory was seen on hardware.
+    mig
+        What one GPU can be cut into, None where it cannot be cut.
     """
 
     id: str
@@ -48,6 +53,7 @@ class AcceleratorEntry:
     aliases: tuple[str, ...]
     sources: tuple[str, ...]
     verified: bool
+    mig: Geometry | None = None
 
 
 @cache
@@ -60,4 +66,4 @@ def load() -> Mapping[str, AcceleratorEntry]:
 
 def _entry(row: Mapping[str, Any]) -> AcceleratorEntry:
     lists = {"aliases": tuple(row["aliases"]), "sources": tuple(row["sources"])}
-    return AcceleratorEntry(**{**row, **lists})
+    return AcceleratorEntry(**{**row, **lists}, mig=geometries().get(row["id"]))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Literal
 
+from dovetail.mig import Geometry
+
 Mechanism = Literal["devicePlugin", "fraction", "dra"]
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
@@ -16,13 +18,18 @@ GPU_LEVEL = "gpu"
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """One GPU product (S1.4); `memory` in MiB, as usable by a tenant of the whole card."""
+    """One GPU product (S1.4); `memory` in MiB, as usable by a tenant of the whole card.
+
+    `mig` is what one GPU can be cut into, None where it cannot be cut or where nobody has verified how and the
+    documents do not say `allowUnverified`.
+    """
 
     name: str
     memory: int
     aliases: tuple[str, ...] = ()
     source: str = ""
     verified: bool = True
+    mig: Geometry | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,18 @@
+"""MIG geometry: what one GPU can be cut into, as arithmetic on one product's table (S3.3)."""
+
+from dovetail.mig.arrange import arrange, fits, layouts, legal, maximal, multisets
+from dovetail.mig.geometry import Counts, Geometry, Instance, Profile, parse_instance
+
+__all__ = [
+    "Counts",
+    "Geometry",
+    "Instance",
+    "Profile",
+    "arrange",
+    "fits",
+    "layouts",
+    "legal",
+    "maximal",
+    "multisets",
+    "parse_instance",
+]

@@ -1,0 +1,191 @@
+"""What fits on one GPU, and where (S3.3): interval packing on the axis of memory slices.
+
+Placed freely, a multiset of profiles fits iff compute slices, memory slices, maxima and engines hold. That is a
+theorem for every built-in table (a test enumerates it), not for every table that somebody may observe, so `fits`
+asks for an arrangement as well; both are remembered per geometry.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from dovetail.mig.geometry import Counts, Geometry, Instance
+
+_Key = tuple[tuple[str, int], ...]
+
+
+def fits(geometry: Geometry, counts: Counts) -> bool:
+    """Tell whether instances of these counts fit together on one GPU that holds nothing else."""
+    return _free(geometry, _key(counts)) is not None
+
+
+def arrange(geometry: Geometry, counts: Counts, pinned: Sequence[Instance] = ()) -> tuple[Instance, ...] | None:
+    """Return legal instances for these counts beside pinned ones, None where there are none.
+
+    The pinned instances are not among the returned ones, which ascend by start. Larger profiles are placed first
+    and every profile at its last legal start: 4g and 7g begin at 0 only, so that the low slices are the dear ones.
+
+    Parameters
+    ----------
+    counts : instances to place, by profile; the pinned ones not included.
+    pinned : instances that stay where they are.
+    """
+    if not pinned:
+        return _free(geometry, _key(counts))
+    return _beside(geometry, _key(counts), tuple(sorted(pinned)))
+
+
+def legal(geometry: Geometry, instances: Sequence[Instance]) -> str | None:
+    """Return in words why these instances cannot stand together on one GPU, None where they can."""
+    if not geometry.known:
+        return f"the placements of MIG instances on {geometry.product} are not known"
+    return (
+        _misplaced(geometry, instances) or _over(geometry, _counted(instances)) or _overlapping(geometry, instances)
+    )
+
+
+def layouts(geometry: Geometry) -> Iterator[tuple[Instance, ...]]:
+    """Yield every legal set of instances of one GPU, the empty one first, each ascending by start."""
+    choices = sorted(
+        (Instance(profile.name, start) for profile in geometry.profiles for start in profile.starts),
+        key=lambda one: (one.start, one.profile),
+    )
+    yield from _extended(geometry, choices, 0, (), 0)
+
+
+@lru_cache(maxsize=64)
+def multisets(geometry: Geometry) -> tuple[Counts, ...]:
+    """Return every multiset of profiles that fits on one GPU, the empty one last, larger profiles first."""
+    found: list[dict[str, int]] = [{}]
+    for profile in geometry.profiles:
+        found = [
+            {**counts, profile.name: number} if number else counts
+            for counts in found
+            for number in range(profile.maximum, -1, -1)
+            if _over(geometry, {**counts, profile.name: number}) is None
+        ]
+    return tuple(counts for counts in found if fits(geometry, counts))
+
+
+@lru_cache(maxsize=64)
+def maximal(geometry: Geometry) -> tuple[Counts, ...]:
+    """Return the multisets that no further instance fits beside, in the order of `multisets`."""
+    return tuple(counts for counts in multisets(geometry) if not _can_grow(geometry, counts))
+
+
+def _can_grow(geometry: Geometry, counts: Counts) -> bool:
+    grown = ({**counts, name: counts.get(name, 0) + 1} for name in geometry.by_name)
+    return any(fits(geometry, more) for more in grown)
+
+
+def _key(counts: Counts) -> _Key:
+    return tuple(sorted((name, number) for name, number in counts.items() if number))
+
+
+def _counted(instances: Sequence[Instance]) -> dict[str, int]:
+    return dict(Counter(instance.profile for instance in instances))
+
+
+@lru_cache(maxsize=65536)
+def _free(geometry: Geometry, key: _Key) -> tuple[Instance, ...] | None:
+    return _beside(geometry, key, ())
+
+
+@lru_cache(maxsize=65536)
+def _beside(geometry: Geometry, key: _Key, pinned: tuple[Instance, ...]) -> tuple[Instance, ...] | None:
+    if not geometry.known or any(name not in geometry.by_name for name, _ in key):
+        return None
+    together = Counter(dict(key))
+    together.update(_counted(pinned))
+    if _over(geometry, together) is not None or legal(geometry, pinned) is not None:
+        return None
+    wanted = dict(key)
+    sequence = [profile.name for profile in geometry.profiles for _ in range(wanted.get(profile.name, 0))]
+    found = _search(geometry, sequence, 0, _mask(geometry, pinned), None)
+    return None if found is None else tuple(sorted(found, key=lambda one: one.start))
+
+
+def _search(
+    geometry: Geometry, names: Sequence[str], place: int, taken: int, last: Instance | None
+) -> tuple[Instance, ...] | None:
+    """Place `names[place:]` on the slices that are free, equal profiles at descending starts."""
+    if place == len(names):
+        return ()
+    profile = geometry.by_name[names[place]]
+    for start in reversed(profile.starts):
+        slices = _slices(start, profile.size)
+        if taken & slices or (last is not None and last.profile == profile.name and start > last.start):
+            continue
+        here = Instance(profile.name, start)
+        rest = _search(geometry, names, place + 1, taken | slices, here)
+        if rest is not None:
+            return (here, *rest)
+    return None
+
+
+def _extended(
+    geometry: Geometry, choices: Sequence[Instance], first: int, chosen: tuple[Instance, ...], taken: int
+) -> Iterator[tuple[Instance, ...]]:
+    yield chosen
+    for index in range(first, len(choices)):
+        here = choices[index]
+        slices = _slices(here.start, geometry.by_name[here.profile].size)
+        more = (*chosen, here)
+        if not taken & slices and _over(geometry, _counted(more)) is None:
+            yield from _extended(geometry, choices, index + 1, more, taken | slices)
+
+
+def _slices(start: int, size: int) -> int:
+    """Return the memory slices of an instance as bits."""
+    return ((1 << size) - 1) << start
+
+
+def _mask(geometry: Geometry, instances: Sequence[Instance]) -> int:
+    """Return the memory slices that legal instances take, as bits."""
+    return sum(_slices(one.start, geometry.by_name[one.profile].size) for one in instances)
+
+
+def _misplaced(geometry: Geometry, instances: Sequence[Instance]) -> str | None:
+    for instance in instances:
+        profile = geometry.by_name.get(instance.profile)
+        if profile is None:
+            return f"{geometry.product} has no profile {instance.profile}"
+        if instance.start not in profile.starts:
+            starts = ", ".join(map(str, profile.starts))
+            return f"{instance.profile} cannot start at {instance.start} on {geometry.product}, only at {starts}"
+    return None
+
+
+def _over(geometry: Geometry, counts: Counts) -> str | None:
+    """Return which budget of a GPU these counts break, None where all hold: maxima, slices, engines."""
+    profiles = geometry.by_name
+    for name, number in counts.items():
+        if number > profiles[name].maximum:
+            return f"{number} x {name} are more than the {profiles[name].maximum} that fit on one {geometry.product}"
+    compute = sum(number * profiles[name].compute for name, number in counts.items())
+    if compute > geometry.compute:
+        return f"they take {compute} compute slices, {geometry.product} has {geometry.compute}"
+    size = sum(number * profiles[name].size for name, number in counts.items())
+    if size > geometry.axis:
+        return f"they take {size} memory slices, {geometry.product} has {geometry.axis}"
+    return _over_engines(geometry, counts)
+
+
+def _over_engines(geometry: Geometry, counts: Mapping[str, int]) -> str | None:
+    for kind, number in geometry.engines.items():
+        taken = sum(count * geometry.by_name[name].engines.get(kind, 0) for name, count in counts.items())
+        if taken > number:
+            return f"they take {taken} {kind.upper()} engines, {geometry.product} has {number}"
+    return None
+
+
+def _overlapping(geometry: Geometry, instances: Sequence[Instance]) -> str | None:
+    ordered = sorted(instances, key=lambda one: (one.start, one.profile))
+    for before, after in pairwise(ordered):
+        end = before.start + geometry.by_name[before.profile].size
+        if end > after.start:
+            return f"{before} and {after} overlap: {before} takes memory slices {before.start} to {end - 1}"
+    return None
