@@ -10,6 +10,7 @@ from dovetail.spec.objective import Objective
 from dovetail.spec.options import Options
 from dovetail.spec.policy import Enforcement, NodeSelector, Policy, Requirement, Waiver, WorkloadSelector
 from dovetail.spec.spec import Spec
+from dovetail.spec.topology import Group, Topology
 from dovetail.spec.workload import Observed, ReplicaId, Request, Role, Share, Workload
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Cluster",
     "Current",
     "Enforcement",
+    "Group",
     "Node",
     "NodeGroup",
     "NodeSelector",
@@ -33,6 +35,7 @@ __all__ = [
     "Spec",
     "Taint",
     "Toleration",
+    "Topology",
     "Waiver",
     "Workload",
     "WorkloadSelector",

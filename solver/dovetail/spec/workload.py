@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from dovetail.spec.cluster import Toleration
+from dovetail.spec.topology import Topology
 
 WorkloadType = Literal["gang", "service", "job"]
 Isolation = Literal["none", "memory", "fault"]
@@ -73,7 +74,9 @@ class Observed:
 class Role:
     """Alike replicas of a workload; `name` is empty for a workload without roles.
 
-    `value` is what one admitted replica is worth: milli-GPU by default (S2.9), milli-cores without a GPU.
+    `value` is what one admitted replica is worth: milli-GPU by default (S2.9), milli-cores without a GPU. An elastic
+    role (S2.6) has `least` to `replicas` of them where any of the workload is admitted, in steps of `step`; `least`
+    is None where a role says nothing of that.
     """
 
     name: str
@@ -82,11 +85,30 @@ class Role:
     value: int
     accelerators: tuple[str, ...] = ()
     observed: Observed | None = None
+    least: int | None = None
+    step: int = 1
+
+    @property
+    def elastic(self) -> bool:
+        """Tell whether the role itself says how few of it are worth admitting."""
+        return self.least is not None
+
+    def allows(self, count: int) -> bool:
+        """Tell whether the workload, where it is admitted at all, may have so many replicas of this role."""
+        least = self.least or 0
+        return least <= count <= self.replicas and not (count - least) % self.step
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload with the defaults of its type resolved (S2.1)."""
+    """A workload with the defaults of its type resolved (S2.1).
+
+    Parameters
+    ----------
+    min_replicas : the fewest replicas, over all roles, that are admitted at all; all of them where `atomic`, unless
+        roles are elastic.
+    communicates : whether its replicas talk to each other, so that the domains they span count (S5.1).
+    """
 
     id: str
     namespace: str
@@ -105,6 +127,8 @@ class Workload:
     tolerations: tuple[Toleration, ...] = ()
     checkpoint_every: int | None = None
     restart: int = 0
+    communicates: bool = False
+    topology: Topology | None = None
 
     @cached_property
     def by_role(self) -> Mapping[str, Role]:
@@ -115,6 +139,11 @@ class Workload:
     def replicas(self) -> int:
         """Replicas over all roles."""
         return sum(role.replicas for role in self.roles)
+
+    @property
+    def elastic(self) -> bool:
+        """Tell whether any of its roles is elastic."""
+        return any(role.elastic for role in self.roles)
 
     def replica_ids(self) -> Iterator[ReplicaId]:
         """Yield every replica's identity, role by role, by index."""
