@@ -40,6 +40,7 @@ KINDS = [
     "Faults",
     "Verification",
     "WhatIfResult",
+    "PolicyList",
     "Report",
     "SweepResult",
     "ModelReport",

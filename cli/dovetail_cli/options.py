@@ -60,6 +60,14 @@ Memory = Annotated[
         help="What each process of the search may take; default four fifths of the machine's memory.",
     ),
 ]
+EachTimeLimit = Annotated[
+    str | None,
+    typer.Option("--time-limit", metavar="60s", help="A ceiling for each side; what it cuts off may differ."),
+]
+EachWork = Annotated[
+    float | None,
+    typer.Option("--work", metavar="UNITS", help="Deterministic work for each side, 1-2 s of a core each."),
+]
 Output = Annotated[str, typer.Option("-o", "--output", metavar="FORMAT", help="How to print the result.")]
 
 
@@ -137,6 +145,13 @@ def as_of(text: str | None) -> dt.date:
         return parse_date(text)
     except QuantityError as error:
         raise usage(f"--as-of: {error}", "write it as 2026-12-31") from None
+
+
+def work(units: float | None) -> float | None:
+    """Return the deterministic work asked for."""
+    if units is not None and not units > 0:
+        raise usage("--work must be more than nothing")
+    return units
 
 
 def output(given: str, allowed: tuple[str, ...]) -> str:

@@ -28,6 +28,7 @@ TABLE: tuple[Command, ...] = (
     Command("verify", "Check a plan against the documents, without any solver.", "verify"),
     Command("diff", "Show what changes from one plan to another, and what it costs.", "diff"),
     Command("show", "Read a plan.", "show"),
+    Command("policies", "List the policies: their sources, whom they bind, what they cost.", "policies"),
     Command("whatif", "Plan a scenario and show it beside the base.", "whatif"),
     Command("import", "Turn files of other formats into documents.", "importing"),
     Command("explain", "Say what a code means.", "explain"),

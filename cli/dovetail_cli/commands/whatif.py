@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import datetime as dt
-import functools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
 from dovetail.documents import load_project
 from dovetail.faults import Refused
-from dovetail.placement import Place
 from dovetail.plan import Plan
 from dovetail.progress import Limits, Stop
-from dovetail.spec import Spec
 from dovetail.whatif import Question, Scenario, WhatIfResult, prepare
 from dovetail.whatif import run as compare
 from dovetail_cli import interrupts, library, options, planning, project, refusals, scenarios, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
+from dovetail_cli.planner import Planner
 from dovetail_cli.plans import read_plan
 from dovetail_cli.problems import usage
 from dovetail_cli.progress import Display, Timeline
 from dovetail_cli.render import whatif as formats
 from dovetail_cli.render.comparison import Comparison
-
-if TYPE_CHECKING:
-    from dovetail.engine.guard import SolverProcess
-    from dovetail.verify import Verification
 
 
 def _several(name: str, metavar: str, help: str) -> typer.models.OptionInfo:
@@ -50,14 +44,6 @@ _Base = Annotated[
     str | None,
     typer.Option("--base", metavar="PLAN", help="The base's plan, a file or REV:path, instead of planning it."),
 ]
-_TimeLimit = Annotated[
-    str | None,
-    typer.Option("--time-limit", metavar="60s", help="A ceiling for each side; what it cuts off may differ."),
-]
-_Work = Annotated[
-    float | None,
-    typer.Option("--work", metavar="UNITS", help="Deterministic work for each side, 1-2 s of a core each."),
-]
 
 
 def run(
@@ -70,8 +56,8 @@ def run(
     drop: _Drop = None,
     drop_policy: _DropPolicy = None,
     base: _Base = None,
-    time_limit: _TimeLimit = None,
-    work: _Work = None,
+    time_limit: options.EachTimeLimit = None,
+    work: options.EachWork = None,
     jobs: options.Jobs = None,
     memory: options.Memory = None,
     as_of: options.AsOf = None,
@@ -87,7 +73,7 @@ def run(
     """
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
-    limits = Limits(options.seconds(time_limit), _positive(work), jobs=jobs, memory=options.memory(memory))
+    limits = Limits(options.seconds(time_limit), options.work(work), jobs=jobs, memory=options.memory(memory))
     changes = dict(zip(scenarios.OPTIONS, (add, drop_policy, drop, scale, fail, cordon), strict=True))
     if scenario is None and not any(changes.values()):
         raise usage("nothing is asked", "give --scenario, or a change such as --fail rack=r3 or --add h100=+4")
@@ -132,37 +118,6 @@ def _found(asked: _Asked) -> _Found:
     return _Found(before, question, project.Project(documents, question.changed, question.warnings))
 
 
-def _positive(work: float | None) -> float | None:
-    if work is not None and not work > 0:
-        raise usage("--work must be more than nothing")
-    return work
-
-
-@dataclass(slots=True)
-class _Planner:
-    """Plans one side after the other within the same limits, and verifies each plan."""
-
-    limits: Limits
-    timeline: Timeline
-    stop: Stop
-    display: Display
-    solver: SolverProcess
-    broken: list[Verification] = field(default_factory=list)
-
-    def __call__(self, spec: Spec) -> Plan:
-        today = {each.replica: Place(each.node, each.gpus) for each in spec.current.replicas}
-        reporter, stop, solver = self.timeline, self.stop, self.solver
-        plan = library.solve(spec, self.limits, hint=today or None, reporter=reporter, stop=stop, solver=solver)
-        plan = library.without_certificate(plan)
-        if plan.outcome.status in ("optimal", "feasible"):
-            self.timeline.phase("verify")
-            check = functools.partial(library.verify, spec, plan)
-            verification = interrupts.in_background(check, self.display.tick)
-            if not verification.ok:
-                self.broken.append(verification)
-        return plan
-
-
 def _compared(found: _Found, limits: Limits) -> tuple[WhatIfResult, tuple[Finding, ...]]:
     """Return both sides compared, and what the run found out; say on stderr what is odd."""
     project.tell_warnings(found.project)
@@ -170,24 +125,16 @@ def _compared(found: _Found, limits: Limits) -> tuple[WhatIfResult, tuple[Findin
     display = Display(timeline)
     try:
         with interrupts.guarded(stop), library.solver_process(limits, display.tick) as solver:
-            planner = _Planner(limits, timeline, stop, display, solver)
+            planner = Planner(limits, timeline, stop, display, solver)
             result = compare(found.question, planner, base=found.before)
     finally:
         display.close()
-    for verification in planner.broken:
-        _complain(verification)
+    planner.complain()
     planning.tell_waivers(found.project)
     return result, tuple(_findings(result, planner))
 
 
-def _complain(verification: Verification) -> None:
-    from dovetail.verify import lines
-
-    streams.say("dovetail: a plan does not verify; this is a defect of dovetail")
-    streams.say("\n".join(lines(verification)))
-
-
-def _findings(result: WhatIfResult, planner: _Planner) -> Iterator[Finding]:
+def _findings(result: WhatIfResult, planner: Planner) -> Iterator[Finding]:
     """Yield what the run found out; it is the scenario's side that counts, once the base could be searched."""
     if planner.stop:
         yield Finding.INTERRUPTED

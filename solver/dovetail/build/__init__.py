@@ -1,5 +1,6 @@
 """From documents to a Spec: every reference resolved, every unit exact, all faults at once."""
 
 from dovetail.build.build import Built, assemble, build, current_from, declares_current
+from dovetail.build.origins import Origin, Origins, origins_of
 
-__all__ = ["Built", "assemble", "build", "current_from", "declares_current"]
+__all__ = ["Built", "Origin", "Origins", "assemble", "build", "current_from", "declares_current", "origins_of"]

@@ -99,7 +99,7 @@ def _check_workloads(documents: DocumentSet, spec: Spec, tenants: tuple[str, ...
 
 def _with_policies(documents: DocumentSet, project: Cursor | None, bare: Spec, models: Models, log: Log) -> Spec:
     known = Known(bare.cluster, models, bare.by_id, tenants_of(project))
-    sources = chosen_policies(documents, project, log)
+    sources = chosen_policies(documents, project, log).applied
     return replace(
         bare,
         policies=read_policies(sources.values(), bare, known),

@@ -28,26 +28,51 @@ class Source:
     pack: str = ""
 
 
-def chosen_policies(documents: DocumentSet, project: Cursor | None, log: Log) -> Mapping[str, Source]:
-    """Return the policies that apply, by name and sorted by it; documents replace policies of packs by name."""
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which policies apply, and which do not.
+
+    Parameters
+    ----------
+    applied : the sources that apply, by name and sorted by it.
+    replaced : policies of packs that a document of the same name stands for.
+    left_out : policies of packs that `withoutPolicies` drops, each with where that is said.
+    """
+
+    applied: Mapping[str, Source]
+    replaced: tuple[Source, ...] = ()
+    left_out: tuple[tuple[Source, Cursor], ...] = ()
+
+
+def chosen_policies(documents: DocumentSet, project: Cursor | None, log: Log) -> Chosen:
+    """Return the policies that apply; documents replace policies of packs by name."""
     own = {d.name: Source(d.name, cursor(d, log)) for d in documents.of_kind("Policy")}
     packs = {document.name: document for document in documents.of_kind("PolicyPack")}
-    left_out = {each.value: each for each in project.items("withoutPolicies")} if project else {}
+    places = {each.value: each for each in project.items("withoutPolicies")} if project else {}
+    read = [source for pack in _named(project, packs) for source in _of_pack(pack, log)]
     found: dict[str, Source] = {}
-    for pack in _named(project, packs):
-        for source in _of_pack(pack, log):
-            other = found.setdefault(source.name, source)
-            if other is not source and source.name not in own and source.name not in left_out:
-                message = f"the policy '{source.name}' is in pack '{other.pack}' already"
-                hint = "leave it out with withoutPolicies, or replace it by a Policy document of that name"
-                source.body["name"].fault("DT1601", message, hint)
-    for name, place in left_out.items():
+    for source in read:
+        other = found.setdefault(source.name, source)
+        if other is not source and source.name not in own and source.name not in places:
+            message = f"the policy '{source.name}' is in pack '{other.pack}' already"
+            hint = "leave it out with withoutPolicies, or replace it by a Policy document of that name"
+            source.body["name"].fault("DT1601", message, hint)
+    _check_left_out(places, own, found)
+    applied = {name: source for name, source in {**found, **own}.items() if name in own or name not in places}
+    return Chosen(
+        applied=dict(sorted(applied.items())),
+        replaced=tuple(source for source in read if source.name in own),
+        left_out=tuple((s, places[s.name]) for s in read if s.name in places and s.name not in own),
+    )
+
+
+def _check_left_out(places: Mapping[str, Cursor], own: Mapping[str, Source], found: Mapping[str, Source]) -> None:
+    for name, place in places.items():
         if name in own:
-            place.fault("DT1602", f"the policy '{name}' is left out, and a document declares it")
+            hint = "delete the document, or do not leave the policy out"
+            place.fault("DT1602", f"the policy '{name}' is left out, and a document declares it", hint)
         else:
             place.refer("DT1314", "policy of a pack", found)
-        found.pop(name, None)
-    return dict(sorted({**found, **own}.items()))
 
 
 def _named(project: Cursor | None, packs: Mapping[str, Document]) -> Iterator[Document]:

@@ -29,6 +29,7 @@ WRITTEN_KINDS: Final = (
     "Faults",
     "Verification",
     "WhatIfResult",
+    "PolicyList",
     "Report",
     "SweepResult",
     "ModelReport",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from dovetail.spec.cluster import Node
 from dovetail.spec.workload import Workload
@@ -13,12 +14,21 @@ from dovetail.spec.workload import Workload
 if TYPE_CHECKING:
     from dovetail.rules.base import Rule
 
-Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+WaiverState = Literal["active", "expiring", "expired"]
+SOON: Final = dt.timedelta(days=14)
+"""A waiver that ends within this time is told, so that somebody renews it or mends what it excuses."""
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One `matchExpressions` entry, with Kubernetes' meanings (`NotIn` also holds where the key is absent)."""
+    """One `matchExpressions` entry, with Kubernetes' meanings.
+
+    `NotIn` also holds where the key is absent. `Gt` and `Lt`, for labels of nodes only, compare integers and hold for
+    no label that is none.
+    """
 
     key: str
     operator: Operator
@@ -31,8 +41,16 @@ class Requirement:
             return present
         if self.operator == "DoesNotExist":
             return not present
+        if self.operator in ("Gt", "Lt"):
+            return present and self._compares(labels[self.key])
         inside = present and labels[self.key] in self.values
         return inside if self.operator == "In" else not inside
+
+    def _compares(self, label: str) -> bool:
+        if not _INTEGER.fullmatch(label):
+            return False
+        there, wanted = int(label), int(self.values[0])
+        return there > wanted if self.operator == "Gt" else there < wanted
 
 
 def _labels_hold(labels: Mapping[str, str], wanted: Mapping[str, str], requirements: tuple[Requirement, ...]) -> bool:
@@ -123,3 +141,9 @@ class Waiver:
     def active(self, as_of: dt.date) -> bool:
         """Tell whether the waiver still lifts its policy on a date; the expiry day is included."""
         return as_of <= self.expires
+
+    def state(self, as_of: dt.date) -> WaiverState:
+        """Tell how a waiver stands on a date: `expiring` in its last 14 days."""
+        if not self.active(as_of):
+            return "expired"
+        return "expiring" if self.expires - as_of <= SOON else "active"

@@ -1,0 +1,117 @@
+"""`dovetail policies [WORKLOAD] [PATH]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.build import origins_of
+from dovetail.faults import Refused, nearest
+from dovetail.policylist import PolicyList, Pricing, listing, priceable, priced
+from dovetail.progress import Limits, Stop
+from dovetail.spec import Spec
+from dovetail_cli import interrupts, library, options, planning, project, refusals, streams
+from dovetail_cli.exit_codes import ExitCode, Finding, first_of
+from dovetail_cli.planner import Planner
+from dovetail_cli.plans import read_plan
+from dovetail_cli.problems import usage
+from dovetail_cli.progress import Display, Timeline
+from dovetail_cli.render import policies as formats
+from dovetail_cli.render.words import printable
+
+_Workload = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[WORKLOAD]", help="Only what applies to this workload; a lone file or directory is PATH."
+    ),
+]
+_Path = Annotated[str | None, typer.Argument(metavar="[PATH]", help="Directory or file of the project; default `.`.")]
+_Price = Annotated[bool, typer.Option("--price", help="Plan again without each hard policy, to tell what it costs.")]
+_Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="PLAN", help="The plan that says what runs today: a file or REV:path."),
+]
+
+
+def run(
+    workload: _Workload = None,
+    path: _Path = None,
+    price: _Price = False,
+    base: _Base = None,
+    current: options.Current = None,
+    time_limit: options.EachTimeLimit = None,
+    work: options.EachWork = None,
+    jobs: options.Jobs = None,
+    memory: options.Memory = None,
+    as_of: options.AsOf = None,
+    detail: options.Detail = False,
+    output: options.Output = "table",
+    also: options.Also = None,
+) -> ExitCode:
+    """List policies.
+
+    Tells of each policy where it is written, how strict it is, whom it binds and whom a waiver excuses; then which
+    policies of packs are replaced or left out. With --price every hard policy is left out once and the rest planned
+    again; the price is how much better that can be, as a range that narrows to one number where both sides are
+    proved. Loads a solver only for --price. Formats: table, json, yaml, md.
+    """
+    shown = options.output(output, formats.FORMATS)
+    wanted = options.renderings(also or (), formats.FORMATS)
+    limits = Limits(options.seconds(time_limit), options.work(work), jobs=jobs, memory=options.memory(memory))
+    name, where = _told_apart(workload, path)
+    try:
+        before = read_plan(base) if base is not None else None
+        found = project.load(where, project.Question(options.as_of(as_of), before, current))
+    except Refused as refused:
+        return refusals.tell(refused, shown)
+    listed = listing(found.spec, origins_of(found.documents), _known(found.spec, name))
+    project.tell_warnings(found)
+    pricing, findings = _priced(listed, limits) if price else (None, ())
+    planning.tell_waivers(found)
+    streams.publish(lambda form, screen: formats.rendered(listed, pricing, form, screen, detail), shown, wanted)
+    return first_of((*findings, *((Finding.BROKEN,) if found.spec.expired_waivers() else ())))
+
+
+def _told_apart(workload: str | None, path: str | None) -> tuple[str | None, str]:
+    """Return the workload and the project that two optional words name."""
+    if path is None and workload is not None and Path(workload).exists():
+        return None, workload
+    return workload, path or "."
+
+
+def _known(spec: Spec, workload: str | None) -> str | None:
+    if workload is None or workload in spec.by_id:
+        return workload
+    near = nearest(workload, spec.by_id)
+    hint = f"did you mean {near}?" if near else "a workload is [namespace/]name; PATH comes after it"
+    raise usage(f"there is no workload {printable(workload)}", hint)
+
+
+def _priced(listed: PolicyList, limits: Limits) -> tuple[Pricing, tuple[Finding, ...]]:
+    """Return what the listed hard policies cost, and what the run found out."""
+    names = [name for name in priceable(listed.spec) if name in listed.by_name]
+    timeline, stop = Timeline(), Stop()
+    display = Display(timeline)
+    try:
+        with interrupts.guarded(stop), library.solver_process(limits, display.tick) as solver:
+            planner = Planner(limits, timeline, stop, display, solver)
+            pricing = priced(listed.spec, names, planner)
+    finally:
+        display.close()
+    planner.complain()
+    return pricing, tuple(_findings(pricing, planner))
+
+
+def _findings(pricing: Pricing, planner: Planner) -> Iterator[Finding]:
+    """Yield what planning found out; that another policy is in the way without one is an answer, no failure."""
+    if planner.stop:
+        yield Finding.INTERRUPTED
+    if planner.broken:
+        yield Finding.BROKEN
+    if pricing.plan.outcome.status == "infeasible":
+        yield Finding.INFEASIBLE
+    if "unknown" in (pricing.plan.outcome.status, *(each.without.outcome.status for each in pricing.priced)):
+        yield Finding.NO_PLAN

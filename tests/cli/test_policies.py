@@ -1,0 +1,89 @@
+"""`dovetail policies`: what is listed, in which format, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+from tests.cli.shell import Engine, Shell
+
+from dovetail.plan import Outcome
+from dovetail_cli.exit_codes import ExitCode
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+QUOTA = """\
+apiVersion: dovetail/v1alpha1
+kind: Policy
+metadata: {name: few-gpus}
+spec:
+  match: {workloads: {namespaces: [research]}}
+  rule: {quota: {limit: {gpus: 8}}}
+  enforcement: hard
+---
+apiVersion: dovetail/v1alpha1
+kind: Waiver
+metadata: {name: pilot}
+spec:
+  policy: few-gpus
+  match: {workloads: {names: [research/batch]}}
+  reason: a pilot
+  owner: team-research
+  expires: 2026-06-10
+"""
+DAY = ("--as-of", "2026-06-01")
+
+
+@pytest.fixture
+def quota(project: Path) -> Path:
+    (project / "quota.yaml").write_text(QUOTA, encoding="utf-8")
+    return project
+
+
+def test_the_list_names_source_and_whom_it_binds(dovetail: Shell, quota: Path) -> None:
+    assert dovetail("policies", *DAY) == ExitCode.DONE
+    assert "few-gpus   hard   quota {limit: {gpus: 8}}" in dovetail.out
+    assert "quota.yaml:3" in dovetail.out
+    assert "1 of 3 workloads: research/train" in dovetail.out
+    assert "pilot for research/batch, ENDS SOON, on 2026-06-10; team-research: a pilot" in dovetail.out
+
+
+def test_a_workload_and_a_path_are_told_apart(dovetail: Shell, quota: Path) -> None:
+    assert dovetail("policies", "search/web", *DAY) == ExitCode.DONE
+    assert "few-gpus" not in dovetail.out
+    assert dovetail("policies", "policy.yaml", *DAY) == ExitCode.REFUSED  # a file, and no project
+    assert dovetail("policies", "search/wbe", ".", *DAY) == ExitCode.USAGE
+    assert "did you mean search/web?" in dovetail.err
+
+
+def test_an_expired_waiver_ends_the_run_with_4_and_is_named(dovetail: Shell, quota: Path) -> None:
+    assert dovetail("policies", "--as-of", "2026-06-11") == ExitCode.BROKEN
+    assert "waiver pilot of policy few-gpus expired on 2026-06-10" in dovetail.err
+    assert "EXPIRED on 2026-06-10" in dovetail.out
+
+
+def test_the_document_follows_its_schema(dovetail: Shell, quota: Path, engine: Engine) -> None:
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in SCHEMAS.rglob("*.json")]
+    registry = Registry().with_resources([(each["$id"], Resource.from_contents(each)) for each in found])
+    schema = next(each for each in found if each["title"] == "PolicyList")
+    for more in ((), ("--price",)):
+        assert dovetail("policies", "-o", "json", *more, *DAY) == ExitCode.DONE
+        Draft202012Validator(schema, registry=registry).validate(json.loads(dovetail.out))
+
+
+def test_prices_are_asked_of_the_engine_only_for_hard_policies_that_bind(
+    dovetail: Shell, quota: Path, engine: Engine
+) -> None:
+    engine.outcome = Outcome("optimal")
+    assert dovetail("policies", "--price", *DAY) == ExitCode.DONE
+    assert dovetail.out.count("costs") == 1  # the audited one has no price
+    assert "nothing (proved)" in dovetail.out
+
+
+def test_markdown_and_table_tell_the_same_policies(dovetail: Shell, quota: Path) -> None:
+    assert dovetail("policies", "-o", "md", *DAY) == ExitCode.DONE
+    assert dovetail.out.startswith("<!-- dovetail:policies demo -->")
+    assert "`few-gpus`" in dovetail.out
+    assert "`one-tenant-per-node`" in dovetail.out
