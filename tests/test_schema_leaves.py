@@ -185,9 +185,19 @@ REACHES: dict[str, str] = {
     "rule.quota": "Policy.rule",
     "rule quota.per": "Quota.per",
     "rule quota.label": "Quota.label",
-    "rule quota.limit.gpus": "Quota.limits",
-    "rule quota.limit.cpu": "Quota.limits",
-    "rule quota.limit.memory": "Quota.limits",
+    "rule quota.limit": "Quota.limits",
+    "rule quota.guaranteed": "Quota.guaranteed",
+    "rule quota.borrowing": "Quota.borrowing",
+    "rule quota.lending": "Quota.lending",
+    "rule quota.lends": "Quota.lends",
+    "rule quota.cohort": "Quota.cohort",
+    "amounts.gpus": "Quota.limits",
+    "amounts.cpu": "Quota.limits",
+    "amounts.memory": "Quota.limits",
+    "amounts.resources": "Quota.limits",
+    "amounts.dominantShare": "Quota.limits",
+    "amounts.shape.replicas": "Quota.limits",
+    "amounts.shape.request": "Quota.limits",
     "rule.move": "Policy.rule",
     "rule move.maxMoves": "Move.max_moves",
     "rule move.never": "Move.never",
@@ -330,7 +340,7 @@ def is_leaf(schema: dict[str, Any]) -> bool:
 def shared_name(target: str, schema: dict[str, Any]) -> str | None:
     """Return the name that leaves below a shared definition go by; None for a plain value or a whole document."""
     file, _, pointer = target.removeprefix(BASE).partition("#")
-    if file.startswith("rules/"):
+    if file.startswith("rules/") and not pointer:
         return f"rule {schema['title'].removeprefix('Rule ')}"
     return pointer.rpartition("/")[2] if pointer and has_parts(schema) else None
 

@@ -101,7 +101,12 @@ def read_policies(sources: Iterable[Source], spec: Spec, known: Known) -> tuple[
     ----------
     spec : the project without policies, which rules judge their parameters by.
     """
-    return tuple(_policy(source, spec, known) for source in sources)
+    sources = tuple(sources)
+    policies = tuple(_policy(source, spec, known) for source in sources)
+    for source, policy in zip(sources, policies, strict=True):
+        if problem := policy.rule.unsound_beside(policy, policies):
+            source.body["rule"][policy.rule.kind].fault("DT1606", problem, of_key=True)
+    return policies
 
 
 def _policy(source: Source, spec: Spec, known: Known) -> Policy:

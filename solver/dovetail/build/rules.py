@@ -9,9 +9,11 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from dovetail.build.cursor import Cursor
-from dovetail.quantities import parse_cpu, parse_gpus, parse_memory
+from dovetail.build.requests import read_request
+from dovetail.quantities import parse_cpu, parse_fraction, parse_gpus, parse_memory
 from dovetail.rules import Rule
 from dovetail.rules.admission import Admission
+from dovetail.rules.cohorts import Amounts, requested_of
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
@@ -24,6 +26,7 @@ _LIMITS: Final[Mapping[str, Callable[[object], int]]] = {
     "gpus": parse_gpus,
     "cpu": parse_cpu,
     "memory": partial(parse_memory, rounding="down"),
+    "dominantShare": parse_fraction,
 }
 
 
@@ -48,8 +51,45 @@ def _forbid(_: Cursor) -> Rule:
 
 
 def _quota(here: Cursor) -> Rule:
-    limits = tuple((key, value.quantity(_LIMITS[key], 0)) for key, value in here.fields("limit"))
-    return Quota(limits=tuple(sorted(limits)), per=here.raw("per", "all"), label=here.raw("label"))
+    guaranteed = _amounts(here.get("guaranteed"))
+    return Quota(
+        limits=_amounts(here.get("limit")),
+        per=here.raw("per", "all"),
+        label=here.raw("label"),
+        guaranteed=guaranteed,
+        borrowing=_within(here.get("borrowing"), guaranteed),
+        lending=_within(here.get("lending"), guaranteed),
+        lends=here.raw("lends", "idle"),
+        cohort=here.raw("cohort", ""),
+    )
+
+
+def _within(here: Cursor | None, guaranteed: Amounts) -> Amounts | None:
+    """Return limits of borrowing or lending: none for `true`, nothing of what is guaranteed for `false`."""
+    if here is None or here.value is True:
+        return None
+    return tuple((name, 0) for name, _ in guaranteed) if here.value is False else _amounts(here)
+
+
+def _amounts(here: Cursor | None) -> Amounts:
+    """Return amounts by resource, sorted: given by name, or as a number of replicas of a request."""
+    if here is None:
+        return ()
+    found = {key: value.quantity(_LIMITS[key], 0) for key, value in here.fields() if key in _LIMITS}
+    found |= here.raw("resources", {})
+    if "shape" in here.value:
+        for name, amount in _of_shape(here["shape"]).items():
+            if name in found:
+                here["shape"].fault("DT1606", f"'{name}' is given by name and by 'shape'", of_key=True)
+            found[name] = amount
+    return tuple(sorted(found.items()))
+
+
+def _of_shape(here: Cursor) -> dict[str, int]:
+    request = read_request(here["request"])
+    names = ("gpus", "cpu", "memory", *request.resources)
+    asked = {name: requested_of(request, name) for name in names}
+    return {name: here.raw("replicas", 1) * amount for name, amount in asked.items() if amount}
 
 
 def _move(here: Cursor) -> Rule:

@@ -122,7 +122,7 @@ class Trials:
             scope = self.context.scopes[policy.name]
             guard = self._guards[policy.name] = policy.rule.guard(scope)
             if guard is not None:
-                own = isinstance(guard, TotalGuard | CrowdGuard | SkewGuard)
+                own = isinstance(guard, CrowdGuard | SkewGuard) or type(guard) is TotalGuard
                 for (workload, role, node, gpu), count in self._placed.items():
                     if not own or workload in scope.ids:
                         work = self.view.spec.by_id[workload]

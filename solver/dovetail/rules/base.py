@@ -6,14 +6,16 @@ Both halves speak of the same *subjects* (domains, workloads, quota groups) and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 from dovetail.linear import Linear, Model
 from dovetail.placement import Makes, View
-from dovetail.spec import Node, Role, Spec, Workload
+from dovetail.spec import Node, Policy, Role, Spec, Workload
+from dovetail.spec.workload import MILLI
 
 Violations = Mapping[str, int]
 
@@ -36,6 +38,33 @@ class Scope:
     def running(self) -> frozenset[str]:
         """Ids of the workloads of which anything runs today, whether or not its place stands."""
         return frozenset(row.replica.workload for row in self.spec.current.replicas)
+
+    @classmethod
+    def of(cls, spec: Spec, policy: Policy) -> Scope:
+        """Return what a policy applies to."""
+        selector = policy.nodes
+        nodes = None if selector is None else frozenset(n.name for n in spec.cluster.nodes if selector.selects(n))
+        return cls(spec, policy.name, spec.matched(policy), nodes)
+
+    @cached_property
+    def _others(self) -> dict[str, Scope]:
+        return {self.policy: self}
+
+    def beside(self, policy: Policy) -> Scope:
+        """Return what another policy of the Spec applies to, for rules of which several policies act together."""
+        if policy.name not in self._others:
+            self._others[policy.name] = Scope.of(self.spec, policy)
+        return self._others[policy.name]
+
+    @cached_property
+    def capacity(self) -> Mapping[str, int]:
+        """What the nodes that are up have in all: `gpus` in milli-GPU, `cpu`, `memory` and resources by name."""
+        total: Counter[str] = Counter()
+        for node in self.spec.cluster.nodes:
+            if not node.down:
+                gpus = {"gpus": MILLI * len(node.healthy_gpus())}
+                total.update({"cpu": node.cpu, "memory": node.memory, **gpus, **node.resources})
+        return total
 
     @cached_property
     def makes(self) -> Makes:
@@ -208,6 +237,9 @@ class Rule(Protocol):
     def unsound(self, spec: Spec) -> str | None:
         """Return why the parameters make no sense for a Spec (an unknown level, a missing part), None if fine."""
 
+    def unsound_beside(self, own: Policy, policies: Sequence[Policy]) -> str | None:
+        """Return why a policy of this rule makes no sense beside all policies, None if it is fine."""
+
 
 class RuleDefaults:
     """What most rules have to say where they have nothing to say."""
@@ -232,6 +264,10 @@ class RuleDefaults:
 
     def unsound(self, spec: Spec) -> str | None:
         """Accept all parameters."""
+        return None
+
+    def unsound_beside(self, own: Policy, policies: Sequence[Policy]) -> str | None:
+        """Accept all other policies."""
         return None
 
 

@@ -11,9 +11,7 @@ from dovetail.spec import Policy, Spec
 
 def scope_of(spec: Spec, policy: Policy) -> Scope:
     """Return what a policy applies to."""
-    selector = policy.nodes
-    nodes = None if selector is None else frozenset(n.name for n in spec.cluster.nodes if selector.selects(n))
-    return Scope(spec, policy.name, spec.matched(policy), nodes)
+    return Scope.of(spec, policy)
 
 
 def scopes_of(spec: Spec) -> Mapping[str, Scope]:

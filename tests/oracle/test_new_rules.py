@@ -1,0 +1,110 @@
+"""Rules with a search of their own agree with brute force, tier by tier, hard and soft, on tiny random Specs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from random import Random
+
+import pytest
+from tests.oracle.brute import TooLarge, brute
+from tests.support.specs import policy
+from tests.support.tiny_specs import TENANTS, tiny
+
+from dovetail.engine import solve
+from dovetail.rules import context_of
+from dovetail.rules.cohorts import Lends
+from dovetail.rules.quota import Quota
+from dovetail.spec import Policy, Spec, WorkloadSelector
+from dovetail.verify import lines, verify
+
+SEEDS = 40
+
+
+def _cohort(rng: Random) -> list[Policy]:
+    """Return a quota for each tenant, in one cohort or in one that the groups of a policy make up."""
+    lends: Lends = rng.choice(("idle", "unused"))
+    enforcement = rng.choice(("hard", "hard", 1, 3))
+    if rng.random() < 0.3:
+        rule = Quota(
+            per="tenant", guaranteed=_amounts(rng), borrowing=_limits(rng), lending=_limits(rng), lends=lends
+        )
+        return [policy("q", rule, enforcement=enforcement)]
+    return [
+        policy(
+            f"q-{tenant}",
+            Quota(
+                limits=rng.choice(((), (), (("gpus", 2000),))),
+                guaranteed=_amounts(rng),
+                borrowing=_limits(rng),
+                lending=_limits(rng),
+                lends=lends,
+                cohort="c",
+            ),
+            enforcement=enforcement,
+            workloads=WorkloadSelector(tenants=(tenant,)),
+        )
+        for tenant in TENANTS
+    ]
+
+
+def _amounts(rng: Random) -> tuple[tuple[str, int], ...]:
+    return rng.choice(
+        (
+            (("gpus", 1000),),
+            (("gpus", 700),),
+            (("cpu", 2000), ("gpus", 1000)),
+            (("gpus", 0),),
+            (("dominantShare", 300),),
+        )
+    )
+
+
+def _limits(rng: Random) -> tuple[tuple[str, int], ...] | None:
+    return rng.choice((None, None, (("gpus", 0),), (("gpus", 600),)))
+
+
+RULES: Mapping[str, Callable[[Random], list[Policy]]] = {"cohort": _cohort}
+
+
+def cases(kind: str) -> Iterator[tuple[int, Spec]]:
+    """Yield Specs whose policies are one tiny Spec's first, if any, and some of a rule."""
+    for seed in range(SEEDS):
+        rng = Random(f"{kind} {seed}")
+        base = tiny(seed * 7 + 1000)
+        policies = [*base.policies[: seed % 2], *RULES[kind](rng)]
+        yield seed, replace(base, policies=tuple(sorted(policies, key=lambda p: p.name)), waivers=())
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_the_engine_has_the_optimum_of_brute_force(kind: str, tell: Callable[[str], None]) -> None:
+    faults, looked, bound = [], 0, 0
+    for seed, spec in cases(kind):
+        try:
+            optimum = brute(spec)
+        except TooLarge:
+            continue
+        plan = solve(spec)
+        verification = verify(spec, plan)
+        told = {tier.name: tier.value for tier in plan.tiers}
+        looked += 1
+        bound += _binds(spec, kind)
+        if not verification.ok:
+            faults.append(f"seed {seed}: " + "; ".join(lines(verification)))
+        if optimum is None and plan.outcome.status != "infeasible":
+            faults.append(f"seed {seed}: {plan.outcome.status}, and there is no plan")
+        if optimum is not None and (plan.outcome.status != "optimal" or told != optimum.by_name):
+            faults.append(f"seed {seed}: {plan.outcome.status} {told}, brute force has {optimum.by_name}")
+    tell(f"{kind}: {looked} tiny Specs, the rule binds in {bound}")
+    assert faults == []
+    assert looked >= SEEDS // 2
+    assert bound >= SEEDS // 5
+
+
+def _binds(spec: Spec, kind: str) -> bool:
+    """Tell whether the best plan without the rule's policies breaks any of them."""
+    own = {p.name for p in RULES[kind](Random(0))} | {"q"}
+    free = replace(spec, policies=tuple(p for p in spec.policies if p.name not in own))
+    context = context_of(spec)
+    found = context.violations(context.view(solve(free).placements))
+    return any(found[name] for name in own if name in found)
