@@ -7,6 +7,10 @@ nodes, residual nodes, ten tenants of whom some are kept apart, quotas, spreads,
 300 shapes of whole GPUs, 100 of parts of one and 24 without. The load is what is asked for, in milli-GPU, over what
 is healthy.
 
+    python -m benchmarks.fleet --gpus 1000 --also gangs slices --out DIR
+
+lets gangs of 2 to 128 nodes on ragged racks, and services on MIG instances, take a part of that load.
+
     python -m benchmarks.fleet --replan DIR [--plan PLAN] --seed 1 --out LATER
 
 writes that project as it is some days later: 90 % of its GPUs at work as in the plan, and one workload in a hundred
@@ -25,18 +29,45 @@ ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__" and str(ROOT) not in sys.path:  # run as a file
     sys.path.insert(0, str(ROOT))
 
-from benchmarks.synthetic import documents  # noqa: E402
+from benchmarks.synthetic import documents, gangs, slices  # noqa: E402
 from benchmarks.synthetic.hardware import hardware  # noqa: E402
 from benchmarks.synthetic.work import replicas, shapes  # noqa: E402
 
 LEAST = 100
 
 
-def fleet(gpus: int, seed: int, load: float = 1.0, kinds: documents.Kinds = documents.ALL) -> Mapping[str, str]:
-    """Return the text of every file of a project, by its path; `kinds` are the kinds of rules that it has."""
+ALSO = ("gangs", "slices")
+
+
+def fleet(
+    gpus: int,
+    seed: int,
+    load: float = 1.0,
+    kinds: documents.Kinds = documents.ALL,
+    also: Sequence[str] = (),
+) -> Mapping[str, str]:
+    """Return the text of every file of a project, by its path.
+
+    Parameters
+    ----------
+    kinds : the kinds of rules that it has.
+    also : out of `ALSO`, work that takes a part of the load.
+    """
     nodes = hardware(gpus, seed)
     found = shapes(nodes, seed)
-    return documents.files(nodes, found, replicas(found, round(100 * load)), kinds)
+    percent = round(100 * load)
+    jobs = gangs.gangs(nodes, seed, percent) if "gangs" in also else ()
+    services = slices.slices(nodes, seed, percent) if "slices" in also else ()
+    taken = sum(one.milli for one in (*jobs, *services))
+    rest = percent - round(100 * taken / nodes.milli)
+    return documents.files(
+        nodes,
+        found,
+        replicas(found, rest),
+        kinds,
+        (*gangs.documents(jobs), *slices.documents(services)),
+        seed if "gangs" in also else None,
+    )
 
 
 def write(texts: Mapping[str, str], out: Path) -> None:
@@ -70,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write a fleet."""
     given = _options(arguments)
     if given.replan is None:
-        texts = fleet(given.gpus, given.seed, given.load)
+        texts = fleet(given.gpus, given.seed, given.load, also=given.also)
     else:
         texts = later(given.replan, given.plan, given.seed)
     write(texts, given.out)
@@ -85,6 +116,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--load", type=float, default=1.0, help="what is asked for over what is healthy, such as 0.85"
     )
+    parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
     parser.add_argument("--replan", type=Path, help="instead: a project of this command, as it is some days later")
     parser.add_argument("--plan", type=Path, help="the plan that runs there; first fit decreasing without")
     parser.add_argument("--out", type=Path, required=True, help="directory of the project")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from random import Random
 
+from benchmarks.synthetic.gangs import ragged
 from benchmarks.synthetic.hardware import MILLI, Group, Hardware
 from benchmarks.synthetic.work import BANDS, FAMILIES, TENANTS, Shape
 
@@ -33,18 +35,17 @@ def project(name: str) -> str:
     return head("Project", name) + "\n".join(lines) + "\n"
 
 
-def objective() -> str:
+def objective(tiers: str) -> str:
     """Return the Objective."""
     bands = ", ".join(map(str, BANDS))
-    tiers = "mend, admitted, policies, disruption, cost"
     return head("Objective", "fleet") + f"  bands: [{bands}]\n  tiers: [{tiers}]\n"
 
 
-def cluster(hardware: Hardware) -> str:
-    """Return the Cluster: a group per kind and zone, failed GPUs node by node."""
+def cluster(hardware: Hardware, seed: int | None) -> str:
+    """Return the Cluster: a group per kind and zone, failed GPUs node by node; a seed makes racks ragged."""
     lines = ["  levels: [{name: zone}, {name: rack}, {name: node}]", "  nodeGroups:"]
     for group in hardware.groups:
-        lines += _group(group)
+        lines += _group(group, _racks(group, seed))
     failed = [
         f"    {group.name}-{number:03d}: {{failedGpus: [{group.gpus - 1}]}}"
         for group in hardware.groups
@@ -53,7 +54,13 @@ def cluster(hardware: Hardware) -> str:
     return head("Cluster", "fleet") + "\n".join([*lines, *(["  nodes:", *failed] if failed else [])]) + "\n"
 
 
-def _group(group: Group) -> Iterator[str]:
+def _racks(group: Group, seed: int | None) -> str:
+    if seed is None:
+        return f"size: {group.rack}"
+    return f"sizes: {ragged(group.count, group.rack, Random(f'racks {seed} {group.name}'))}"
+
+
+def _group(group: Group, racks: str) -> Iterator[str]:
     kind = group.kind
     yield f"  - name: {group.name}"
     yield f"    count: {group.count}"
@@ -61,7 +68,7 @@ def _group(group: Group) -> Iterator[str]:
     yield f"    gpus: {group.gpus}"
     yield f"    cpu: {kind.cpu}"
     yield f"    memory: {kind.memory}Gi"
-    yield f"    domains: {{zone: {{name: {group.zone}}}, rack: {{size: {group.rack}}}}}"
+    yield f"    domains: {{zone: {{name: {group.zone}}}, rack: {{{racks}}}}}"
     if group.certified:
         yield '    labels: {certified: "yes"}'
     if kind.fraction:
@@ -152,12 +159,33 @@ def _nodes() -> Iterator[Rule]:
     yield "forbid", "iris-off-h100", "tenants: [iris]", "accelerators: [H100-80GB]", ""
 
 
-def files(hardware: Hardware, found: Sequence[Shape], counts: Sequence[int], kinds: Kinds) -> Mapping[str, str]:
-    """Return the text of every file of a project."""
+Extra = tuple[str, str, str]  # tenant, name, lines of `spec`
+
+
+def files(
+    hardware: Hardware,
+    found: Sequence[Shape],
+    counts: Sequence[int],
+    kinds: Kinds,
+    extra: Iterable[Extra] = (),
+    racks: int | None = None,
+) -> Mapping[str, str]:
+    """Return the text of every file of a project.
+
+    Parameters
+    ----------
+    extra : further workloads, written as they are.
+    racks : a seed that makes racks ragged, and the objective ask for few of them; None for racks of equal size.
+    """
+    tiers = "mend, admitted, policies, disruption, cost" + (", topology" if racks is not None else "")
     texts = {
         "dovetail.yaml": project("fleet"),
-        "cluster.yaml": cluster(hardware),
+        "cluster.yaml": cluster(hardware, racks),
         "policies.yaml": policies(hardware, found, kinds),
-        "objective.yaml": objective(),
+        "objective.yaml": objective(tiers),
     }
-    return texts | {f"workloads/{tenant}.yaml": workloads(found, counts, tenant) for tenant in TENANTS}
+    more = list(extra)
+    for tenant in TENANTS:
+        own = [head("Workload", name, f", namespace: {tenant}") + lines for who, name, lines in more if who == tenant]
+        texts[f"workloads/{tenant}.yaml"] = "---\n".join(filter(None, [workloads(found, counts, tenant), *own]))
+    return texts
