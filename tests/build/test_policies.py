@@ -5,7 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.build.text import AS_OF, JOB, SMALL, built, codes, document, faults_of, policy, project, spec_of, workload
+from tests.build.text import (
+    AS_OF,
+    JOB,
+    SMALL,
+    built,
+    cluster,
+    codes,
+    document,
+    faults_of,
+    policy,
+    project,
+    spec_of,
+    workload,
+)
 
 from dovetail.build import build
 from dovetail.build.rules import READERS
@@ -18,6 +31,7 @@ from dovetail.rules.spread import Spread
 from dovetail.spec import Objective
 
 WORK = workload(JOB, "w", ", namespace: team, labels: {app: web}")
+OTHER = workload(JOB, "v", ", namespace: crew")
 
 
 def packs(**rules: str) -> str:
@@ -87,15 +101,66 @@ def test_enforcement(given: str, kind: str, weight: int) -> None:
     [
         ("{tenants: [taem]}", "did you mean team?"),
         ("{namespaces: [teams]}", "did you mean team?"),
-        ("{types: [gang]}", None),
+        ("{types: [gang]}", "types here: job"),
         ("{matchLabels: {app: wbe}}", "did you mean web?"),
         ("{matchLabels: {ap: web}}", "did you mean app?"),
-        ("{priority: {min: 1}}", None),
+        ("{priority: {min: 1}}", "priorities here are 0 to 0"),
+        ("{matchLabels: {x: y}}", "label keys here: app"),
+        ("{matchExpressions: [{key: ap, operator: Exists}]}", "did you mean app?"),
+        ("{matchExpressions: [{key: app, operator: In, values: [wbe]}]}", "did you mean web?"),
+        ("{accelerators: [L4-24GB]}", "workloads ask for: none"),
+        (
+            "{matchLabels: {app: web}, priority: {min: -1, max: 0}, namespaces: [crew]}",
+            "each condition by itself selects some, all of them together none",
+        ),
     ],
 )
 def test_a_selector_without_effect_gives_a_warning_with_what_was_meant(selector: str, hint: str | None) -> None:
-    found = built(SMALL, WORK, policy(f"match: {{workloads: {selector}}}\nrule: {{admission: {{}}}}")).warnings
+    found = built(SMALL, WORK, OTHER, policy(f"match: {{workloads: {selector}}}\nrule: {{admission: {{}}}}")).warnings
     assert [(each.code, each.severity, each.hint) for each in found] == [("DT1911", "warning", hint)]
+
+
+@pytest.mark.parametrize("operator", ["NotIn, values: [web]", "DoesNotExist"])
+def test_a_condition_that_holds_for_all_because_its_label_is_misspelt_gives_a_warning(operator: str) -> None:
+    rule = (
+        f"match: {{workloads: {{matchExpressions: [{{key: ap, operator: {operator}}}]}}}}\nrule: {{admission: {{}}}}"
+    )
+    found = built(SMALL, WORK, policy(rule)).warnings
+    assert [(each.code, each.hint) for each in found] == [("DT1917", "did you mean app?")]
+
+
+@pytest.mark.parametrize(
+    ("condition", "selected"),
+    [
+        ("key: slots, operator: In, values: ['8']", {"a"}),
+        ("key: slots, operator: NotIn, values: ['8']", {"b", "c", "d"}),
+        ("key: slots, operator: Exists", {"a", "b", "c"}),
+        ("key: slots, operator: DoesNotExist", {"d"}),
+        ("key: slots, operator: Gt, values: ['8']", {"b"}),
+        ("key: slots, operator: Lt, values: ['16']", {"a"}),
+    ],
+)
+def test_conditions_on_labels_of_nodes_mean_what_they_mean_in_kubernetes(condition: str, selected: set[str]) -> None:
+    labels = {"a": '{slots: "8"}', "b": '{slots: "16"}', "c": "{slots: many}", "d": "{}"}
+    groups = "\n".join(f"{{name: {name}, count: 1, gpus: 0, labels: {given}}}" for name, given in labels.items())
+    text = policy(f"match: {{nodes: {{matchExpressions: [{{{condition}}}]}}}}\nrule: {{forbid: {{}}}}")
+    spec = spec_of(cluster(groups), text)
+    nodes = spec.policies[0].nodes
+    assert nodes is not None
+    assert {node.group for node in spec.cluster.nodes if nodes.selects(node)} == selected
+
+
+def test_workloads_are_selected_by_what_they_may_run_on() -> None:
+    def job(name: str, more: str) -> str:
+        return workload(f"type: job\nrequest: {{{more}}}", name)
+
+    listing = workload("type: job\nrequest: {gpus: 1}\naccelerators: [H100]", "listing")
+    other = workload("type: job\nrequest: {gpus: 1}\naccelerators: [L4-24GB]", "other")
+    rule = policy("match: {workloads: {accelerators: [H100-80GB]}}\nrule: {admission: {}}", enforcement="audit")
+    spec = spec_of(
+        SMALL, job("any", "gpus: 1"), job("cpu-only", "cpu: 1"), other, listing.replace("H100]", "H100-80GB]"), rule
+    )
+    assert [each.id for each in spec.matched(spec.policies[0])] == ["any", "listing"]
 
 
 def test_nodes_that_nobody_has_give_a_warning() -> None:

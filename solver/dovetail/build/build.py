@@ -19,7 +19,7 @@ from dovetail.build.project import (
     warn_of_unlisted_tenants,
 )
 from dovetail.build.selectors import Known
-from dovetail.build.waivers import read_waivers
+from dovetail.build.waivers import read_waivers, warn_of_ends
 from dovetail.build.workloads import read_workloads
 from dovetail.documents import Document, DocumentSet
 from dovetail.documents.source import collector_paused
@@ -68,6 +68,7 @@ def _assembled(documents: DocumentSet, current: Current | None, as_of: dt.date) 
     log.raise_if_errors()
     told = stated if current is None else replace(current, from_outside=True)
     spec = replace(spec, current=told, as_of=as_of)
+    warn_of_ends(spec.waivers, documents.of_kind("Waiver"), as_of, log)
     return Built(spec, log.warnings)
 
 
@@ -100,11 +101,9 @@ def _check_workloads(documents: DocumentSet, spec: Spec, tenants: tuple[str, ...
 def _with_policies(documents: DocumentSet, project: Cursor | None, bare: Spec, models: Models, log: Log) -> Spec:
     known = Known(bare.cluster, models, bare.by_id, tenants_of(project))
     sources = chosen_policies(documents, project, log).applied
-    return replace(
-        bare,
-        policies=read_policies(sources.values(), bare, known),
-        waivers=read_waivers(documents.of_kind("Waiver"), tuple(sources), known, log),
-    )
+    policies = read_policies(sources.values(), bare, known)
+    by_name = {policy.name: policy for policy in policies}
+    return replace(bare, policies=policies, waivers=read_waivers(documents.of_kind("Waiver"), by_name, known, log))
 
 
 def _stated(documents: DocumentSet, spec: Spec, log: Log) -> Current:

@@ -6,14 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dovetail.build.cursor import Cursor, Log, cursor
+from dovetail.build.hints import listed, warn_if_no_node, warn_if_no_workload
 from dovetail.build.rules import READERS, Reader
-from dovetail.build.selectors import (
-    Known,
-    read_node_selector,
-    read_workload_selector,
-    warn_if_no_node,
-    warn_if_no_workload,
-)
+from dovetail.build.selectors import Known, read_node_selector, read_workload_selector
 from dovetail.documents import Document, DocumentSet
 from dovetail.rules import Rule
 from dovetail.spec import Enforcement, NodeSelector, Policy, Spec
@@ -115,12 +110,16 @@ def _policy(source: Source, spec: Spec, known: Known) -> Policy:
     match = source.body.get("match")
     place = match.get("workloads") if match else None
     workloads = read_workload_selector(place, known)
+    rule = _rule(reader, here, spec)
     # A pack is written for many projects: that one of them has nothing to match is as it should be.
-    if place and not source.pack:
-        warn_if_no_workload(place, workloads, known)
+    if not source.pack:
+        if place:
+            warn_if_no_workload(place, workloads, known)
+        if rule.unsound(spec) is None:
+            _check_label(here, known)
     return Policy(
         name=source.name,
-        rule=_rule(reader, here, spec),
+        rule=rule,
         workloads=workloads,
         nodes=_nodes(source, kind, reader, match, known),
         enforcement=_enforcement(source.body),
@@ -137,6 +136,18 @@ def _rule(reader: Reader, here: Cursor, spec: Spec) -> Rule:
     elif problem := rule.unsound(spec):
         here.fault("DT1606", problem, of_key=True)
     return rule
+
+
+def _check_label(here: Cursor, known: Known) -> None:
+    """Refuse a rule that tells workloads apart by a label that none carries."""
+    place = here.get("label")
+    workloads = known.workloads.values()
+    if place is None or not workloads or not here.log.may_select(len(workloads)):
+        return
+    keys = {key for workload in workloads for key in workload.labels}
+    if place.value not in keys:
+        hint = here.log.suggest(place.value, keys) or listed("label keys here", keys)
+        place.fault("DT1611", f"no workload carries the label '{place.value}'", hint)
 
 
 def _nodes(source: Source, kind: str, reader: Reader, match: Cursor | None, known: Known) -> NodeSelector | None:

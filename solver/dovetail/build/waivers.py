@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 
-from dovetail.build.cursor import Log, cursor
-from dovetail.build.selectors import Known, read_workload_selector, warn_if_no_workload
+from dovetail.build.cursor import Cursor, Log, cursor
+from dovetail.build.hints import warn_if_no_workload
+from dovetail.build.selectors import Known, read_workload_selector
 from dovetail.documents import Document
 from dovetail.quantities import parse_date
-from dovetail.spec import Waiver
+from dovetail.spec import Policy, Waiver, WorkloadSelector
 
 
 def read_waivers(
-    documents: Iterable[Document], policies: Collection[str], known: Known, log: Log
+    documents: Iterable[Document], policies: Mapping[str, Policy], known: Known, log: Log
 ) -> tuple[Waiver, ...]:
     """Return the waivers of documents, sorted by name; whether one has expired is not judged here."""
     found = [_read(document, policies, known, log) for document in documents]
     return tuple(sorted(found, key=lambda waiver: waiver.name))
 
 
-def _read(document: Document, policies: Collection[str], known: Known, log: Log) -> Waiver:
+def _read(document: Document, policies: Mapping[str, Policy], known: Known, log: Log) -> Waiver:
     here = cursor(document, log)
-    here["policy"].refer("DT1314", "policy", policies)
+    policy = here["policy"].refer("DT1314", "policy", policies)
     place = here["match"]["workloads"]
     workloads = read_workload_selector(place, known)
-    warn_if_no_workload(place, workloads, known)
+    if not warn_if_no_workload(place, workloads, known) and policy is not None:
+        _warn_if_nothing_is_lifted(place, workloads, policies[policy], known)
     return Waiver(
         name=document.name,
         policy=here.raw("policy"),
@@ -34,3 +36,25 @@ def _read(document: Document, policies: Collection[str], known: Known, log: Log)
         owner=here.raw("owner"),
         expires=here["expires"].quantity(parse_date, dt.date.min),
     )
+
+
+def _warn_if_nothing_is_lifted(place: Cursor, selector: WorkloadSelector, policy: Policy, known: Known) -> None:
+    """Warn at a waiver that selects workloads, none of which its policy binds."""
+    workloads = known.workloads.values()
+    if not workloads or not place.log.may_select(2 * len(workloads)):
+        return
+    if not any(selector.selects(w) and policy.workloads.selects(w) for w in workloads):
+        message = f"the policy '{policy.name}' binds none of the workloads that this selects"
+        place.warn("DT1918", message, "delete the waiver, or select workloads of the policy", of_key=True)
+
+
+def warn_of_ends(waivers: Iterable[Waiver], documents: Iterable[Document], as_of: dt.date, log: Log) -> None:
+    """Warn of waivers in their last days, while there is time to renew them or to mend what they excuse (S4.3)."""
+    places = {document.name: cursor(document, log) for document in documents}
+    for waiver in waivers:
+        if waiver.state(as_of) == "expiring":
+            left = (waiver.expires - as_of).days
+            when = {0: "today", 1: "tomorrow"}.get(left, f"in {left} days")
+            message = f"the waiver '{waiver.name}' of '{waiver.policy}' holds for the last time {when}"
+            hint = f"{waiver.owner} renews it, or mends what it excuses; from then on a run ends with 4"
+            places[waiver.name]["expires"].warn("DT1919", message, hint)

@@ -114,6 +114,11 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT1609": CodeInfo("empty range of priorities", "The lower end is above the upper one."),
     "DT1610": CodeInfo("values without effect", "`Exists` and `DoesNotExist` look at the key alone."),
+    "DT1611": CodeInfo(
+        "label that nothing carries",
+        "The rule tells workloads apart by a label that no workload carries, so that it would bind nobody.",
+    ),
+    "DT1612": CodeInfo("not one integer", "`Gt` and `Lt` compare the label of a node with one integer."),
 }
 
 CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
@@ -139,4 +144,11 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "shares without a place", "Shares land on nodes with the mechanism `fraction`; there are none."
     ),
     "DT1916": CodeInfo("objective not used", "`Project.spec.objective` names the objective that applies."),
+    "DT1917": CodeInfo(
+        "condition on a label that nothing carries",
+        "`NotIn` and `DoesNotExist` hold for all that does not carry the label; a key that is nearly one in use is "
+        "probably misspelt.",
+    ),
+    "DT1918": CodeInfo("waiver without effect", "The policy binds none of the workloads that the waiver selects."),
+    "DT1919": CodeInfo("waiver ends soon", "Within 14 days of its end a waiver is told, its last day included."),
 }

@@ -19,7 +19,7 @@ WaiverState = Literal["active", "expiring", "expired"]
 SOON: Final = dt.timedelta(days=14)
 """A waiver that ends within this time is told, so that somebody renews it or mends what it excuses."""
 
-_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+_INTEGER: Final = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,11 @@ def _labels_hold(labels: Mapping[str, str], wanted: Mapping[str, str], requireme
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSelector:
-    """Selects workloads; every given part must hold, none given selects all. `priority` is inclusive."""
+    """Selects workloads; every given part must hold, none given selects all.
+
+    `priority` is inclusive. `accelerators` selects what may run on one of them: a role with GPUs that lists it, or
+    that lists none.
+    """
 
     match_labels: Mapping[str, str] = field(default_factory=dict)
     match_expressions: tuple[Requirement, ...] = ()
@@ -71,6 +75,7 @@ class WorkloadSelector:
     types: tuple[str, ...] = ()
     priority_min: int | None = None
     priority_max: int | None = None
+    accelerators: tuple[str, ...] = ()
 
     def selects(self, workload: Workload) -> bool:
         """Tell whether a workload is selected."""
@@ -82,7 +87,12 @@ class WorkloadSelector:
             and (not self.types or workload.type in self.types)
             and (self.priority_min is None or workload.priority >= self.priority_min)
             and (self.priority_max is None or workload.priority <= self.priority_max)
+            and (not self.accelerators or self._accepted(workload))
         )
+
+    def _accepted(self, workload: Workload) -> bool:
+        roles = (role for role in workload.roles if role.request.gpu_count)
+        return any(not role.accelerators or set(role.accelerators) & set(self.accelerators) for role in roles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,52 @@
+"""Waivers: what is warned of, and until when they hold (S4.3)."""
+
+from __future__ import annotations
+
+import pytest
+from tests.build.text import JOB, SMALL, built, codes, document, policy, workload
+
+WORK = [workload(JOB, "w", ", namespace: a"), workload(JOB, "v", ", namespace: b")]
+POLICY = policy("match: {workloads: {namespaces: [a]}}\nrule: {admission: {}}")
+
+
+def waiver(match: str = "{names: [a/w]}", expires: str = "2026-12-31") -> str:
+    return document(
+        "Waiver", "x", f"policy: p\nmatch: {{workloads: {match}}}\nreason: why\nowner: team-a\nexpires: {expires}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("match", "wanted"),
+    [
+        ("{names: [a/w]}", []),
+        ("{}", []),
+        ("{names: [b/v]}", ["DT1918"]),
+        ("{namespaces: [c]}", ["DT1911"]),
+    ],
+)
+def test_a_waiver_that_lifts_nothing_is_warned_of(match: str, wanted: list[str]) -> None:
+    assert codes(built(SMALL, *WORK, POLICY, waiver(match)).warnings) == wanted
+
+
+@pytest.mark.parametrize(
+    ("expires", "words"),
+    [
+        ("2026-05-31", None),  # expired: that fails the run, and is told then
+        ("2026-06-01", "for the last time today"),
+        ("2026-06-02", "for the last time tomorrow"),
+        ("2026-06-15", "for the last time in 14 days"),
+        ("2026-06-16", None),
+    ],
+)
+def test_the_last_days_of_a_waiver_are_warned_of(expires: str, words: str | None) -> None:
+    found = built(SMALL, *WORK, POLICY, waiver(expires=expires)).warnings
+    assert codes(found) == ([] if words is None else ["DT1919"])
+    assert all(words is not None and words in each.message and "team-a" in (each.hint or "") for each in found)
+    assert all(each.position is not None for each in found)
+
+
+@pytest.mark.parametrize(("expires", "bound"), [("2026-05-31", 1), ("2026-06-01", 0), ("2026-06-02", 0)])
+def test_a_waiver_holds_until_its_last_day_is_over(expires: str, bound: int) -> None:
+    spec = built(SMALL, *WORK, POLICY, waiver(expires=expires)).spec
+    assert len(spec.matched(spec.policies[0])) == bound
+    assert len(spec.expired_waivers()) == bound
