@@ -102,6 +102,23 @@ REACHES: dict[str, str] = {
     "Accelerator.spec.vendor": NOTE,
     "Accelerator.spec.source": "Accelerator.source",
     "Accelerator.spec.verified": "Accelerator.verified",
+    "Accelerator.spec.mig.allowUnverified": "Accelerator.mig",
+    "Accelerator.spec.mig.memorySlices": "Geometry.axis",
+    "Accelerator.spec.mig.computeSlices": "Geometry.compute",
+    "Accelerator.spec.mig.sms": "Profile.milli",
+    "Accelerator.spec.mig.engines": "Geometry.engines",
+    "Accelerator.spec.mig.modeToggleNeedsReset": "Geometry.mode_toggle_needs_reset",
+    "Accelerator.spec.mig.profiles.*": "Geometry.profiles",
+    "Accelerator.spec.mig.profiles.*=.id": "Profile.gi_profile_id",
+    "Accelerator.spec.mig.profiles.*=.computeSlices": "Profile.compute",
+    "Accelerator.spec.mig.profiles.*=.memorySlices": "Profile.size",
+    "Accelerator.spec.mig.profiles.*=.memory": "Profile.memory",
+    "Accelerator.spec.mig.profiles.*=.sms": "Profile.sms",
+    "Accelerator.spec.mig.profiles.*=.engines": "Profile.engines",
+    "Accelerator.spec.mig.profiles.*=.starts[]": "Profile.starts",
+    "Accelerator.spec.mig.profiles.*=.maxInstances": "Profile.maximum",
+    "migEngines.*": "Geometry.engines",
+    "migEngines.*=": "Geometry.engines",
     "Workload.apiVersion": READING,
     "Workload.kind": READING,
     "Workload.metadata": "Workload.id",
@@ -365,7 +382,7 @@ def test_every_destination_belongs_to_an_honoured_leaf() -> None:
 @pytest.mark.parametrize("destination", sorted(set(REACHES.values()) - {READING, NOTE, SCENARIO, REFUSED}))
 def test_every_destination_is_an_attribute_of_the_spec(destination: str) -> None:
     owner, _, attribute = destination.partition(".")
-    modules = [importlib.import_module(name) for name in ("dovetail.spec", "dovetail.rules")]
+    modules = [importlib.import_module(name) for name in ("dovetail.spec", "dovetail.rules", "dovetail.mig")]
     found = next((getattr(module, owner) for module in modules if hasattr(module, owner)), None)
     assert found is not None, owner
     assert not attribute or attribute in {field.name for field in dataclasses.fields(found)}

@@ -11,7 +11,11 @@ from dovetail.faults.build_codes import CLUSTER, CURRENT_STATE, POLICIES, REFERE
 TESTS = Path(__file__).resolve().parent.parent
 REFUSED = (TESTS / "documents" / "refused").glob("*.yaml")
 SOURCES = (TESTS.parent / "solver" / "dovetail" / "build").glob("*.py")
-TOLD_ELSEWHERE = {"DT1420"}  # too large for a file that people read
+TOLD_ELSEWHERE = {
+    "DT1420",  # too large for a file that people read
+    "DT1423",  # of fields that name MIG profiles and layouts: test_partitions.py
+    "DT1424",
+}
 
 
 def test_every_code_has_a_refused_document() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from dovetail import catalogue
 from dovetail.build.cursor import Cursor, Log, cursor
+from dovetail.build.partitions import read_geometry, usable
+from dovetail.catalogue import AcceleratorEntry
 from dovetail.documents import Document
 from dovetail.mig import Geometry
 from dovetail.quantities import parse_memory
@@ -16,11 +18,15 @@ from dovetail.spec import Accelerator
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Every accelerator by id, the ids by any name they go by, and the ids that documents define."""
+    """Every accelerator by id, the ids by any name they go by, and the ids that documents define.
+
+    `held_back` are built-in MIG geometries that nobody has verified and no document allows, by id.
+    """
 
     by_id: Mapping[str, Accelerator]
     by_name: Mapping[str, str]
     defined: frozenset[str]
+    held_back: Mapping[str, Geometry] = field(default_factory=dict)
 
     def resolve(self, here: Cursor) -> str | None:
         """Return the id of the accelerator named here; a fault and None where there is none."""
@@ -39,13 +45,9 @@ class Models:
 def read_accelerators(documents: Iterable[Document], log: Log) -> Models:
     """Return the catalogue with the documents of kind Accelerator put over it."""
     places = {document.name: cursor(document, log) for document in documents}
-    by_id = {
-        entry.id: Accelerator(
-            entry.id, entry.memory_mib, entry.aliases, "; ".join(entry.sources), entry.verified, _usable(entry.mig)
-        )
-        for entry in catalogue.load().values()
-    }
-    by_id |= {name: _read(name, here) for name, here in places.items()}
+    entries = catalogue.load()
+    by_id = {entry.id: _built_in(entry) for entry in entries.values()}
+    by_id |= {name: _read(name, here, entries.get(name)) for name, here in places.items()}
     by_name = {name: name for name in by_id}
     # Documents last, so that it is theirs to give way where a name is taken.
     for name in sorted(by_id, key=lambda name: (name in places, name)):
@@ -53,12 +55,9 @@ def read_accelerators(documents: Iterable[Document], log: Log) -> Models:
             other = by_name.setdefault(alias, name)
             if other != name:
                 _taken(places, name, other, alias, index)
-    return Models(by_id, by_name, frozenset(places))
-
-
-def _usable(geometry: Geometry | None) -> Geometry | None:
-    """Return a geometry that may be planned with unasked: one that somebody has verified (S1.4)."""
-    return geometry if geometry is not None and geometry.known and geometry.verified else None
+    unverified = {entry.id: entry.mig for entry in entries.values() if entry.mig is not None}
+    held_back = {name: mig for name, mig in unverified.items() if by_id[name].mig is None}
+    return Models(by_id, by_name, frozenset(places), held_back)
 
 
 def _taken(places: Mapping[str, Cursor], name: str, other: str, alias: str, index: int) -> None:
@@ -74,9 +73,30 @@ def _taken(places: Mapping[str, Cursor], name: str, other: str, alias: str, inde
         )
 
 
-def _read(name: str, here: Cursor) -> Accelerator:
-    memory = here["memory"].quantity(partial(parse_memory, rounding="down"), 1)
-    if not memory:
-        here["memory"].fault("DT1401", "an accelerator needs memory")
+def _built_in(entry: AcceleratorEntry) -> Accelerator:
+    source = "; ".join(entry.sources)
+    return Accelerator(entry.id, entry.memory_mib, entry.aliases, source, entry.verified, usable(entry.mig))
+
+
+def _read(name: str, here: Cursor, entry: AcceleratorEntry | None) -> Accelerator:
+    """Return the accelerator of a document.
+
+    Without memory the document only adds to an entry of the catalogue, whose other fields stay; with memory it takes
+    the entry's place, of which the MIG table alone stays where the document has none.
+    """
+    mig = read_geometry(name, here.get("mig"), None if entry is None else entry.mig)
+    if entry is not None and "memory" not in here.value:
+        base = _built_in(entry)
+        aliases = tuple(here.raw("aliases", base.aliases))
+        source, verified = here.raw("source", base.source), here.raw("verified", base.verified)
+        return Accelerator(name, base.memory, aliases, source, verified, mig)
     aliases = tuple(here.raw("aliases", ()))
-    return Accelerator(name, memory, aliases, here.raw("source", ""), here.raw("verified", True))
+    return Accelerator(name, _memory(here), aliases, here.raw("source", ""), here.raw("verified", True), mig)
+
+
+def _memory(here: Cursor) -> int:
+    place = here.get("memory")
+    memory = 0 if place is None else place.quantity(partial(parse_memory, rounding="down"), 1)
+    if not memory:
+        (place or here).fault("DT1401", "an accelerator needs memory")
+    return memory

@@ -70,6 +70,22 @@ CLUSTER: Final[Mapping[str, CodeInfo]] = {
     "DT1418": CodeInfo("reserved level", "`gpu`, `island` and `socket` are levels inside every node."),
     "DT1419": CodeInfo("node is not the last level", "Levels go from the outermost to `node`, the last one."),
     "DT1420": CodeInfo("too many levels", "A cluster has at most 16 topology levels, `node` included."),
+    "DT1421": CodeInfo("MIG table makes no sense", "A profile takes more of a GPU than the table says there is."),
+    "DT1422": CodeInfo(
+        "MIG table not verified",
+        "Nobody has seen this table on hardware. Allow it by `mig: {allowUnverified: true}` in an Accelerator "
+        "document, or import what `nvidia-smi mig -lgip` and `-lgipp` print (`dovetail import mig-geometry`).",
+    ),
+    "DT1423": CodeInfo(
+        "unknown MIG profile",
+        "Profiles are those of one product: `1g.10gb` of an A100-40GB is not that of an A100-80GB. "
+        "`dovetail accelerators NAME` shows what a product has.",
+    ),
+    "DT1424": CodeInfo(
+        "no such MIG layout",
+        "Instances have legal starts, do not overlap, and share the slices and engines of one GPU. "
+        "`dovetail accelerators NAME` draws what exists.",
+    ),
 }
 
 WORKLOADS: Final[Mapping[str, CodeInfo]] = {
