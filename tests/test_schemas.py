@@ -45,6 +45,7 @@ KINDS = [
     "SweepResult",
     "ModelReport",
     "Environment",
+    "TestResult",
 ]
 RULES = [
     "separate",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -51,3 +53,15 @@ class Planner:
         for verification in self.broken:
             streams.say("dovetail: a plan does not verify; this is a defect of dovetail")
             streams.say("\n".join(lines(verification)))
+
+
+@contextmanager
+def running(limits: Limits) -> Iterator[Planner]:
+    """Yield a planner whose process starts when it is first needed, with progress on stderr all the while."""
+    timeline, stop = Timeline(), Stop()
+    display = Display(timeline)
+    try:
+        with interrupts.guarded(stop), library.solver_process(limits, display.tick) as solver:
+            yield Planner(limits, timeline, stop, display, solver)
+    finally:
+        display.close()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,8 @@ from dovetail_cli.problems import usage
 from dovetail_cli.render.words import printable
 
 if TYPE_CHECKING:
+    from dovetail.documents import Document
+    from dovetail.faults import Position
     from dovetail.plan import Plan
 
 _GIT_SECONDS = 60
@@ -38,6 +42,39 @@ def plan_text(reference: str) -> str:
         return _decoded(path.read_bytes(), reference)
     except OSError as error:
         raise usage(f"{printable(reference)} cannot be read: {error.strerror}") from None
+
+
+def places_in(text: str, reference: str) -> Callable[[str], Position]:
+    """Return what tells where a plan speaks of a subject: a replica, node, GPU, workload, policy, tier or figure."""
+    from dovetail.documents import load_text
+
+    file = reference if Path(reference).is_file() else reference.partition(":")[2] or reference
+    return functools.partial(_place_of, load_text(text, file)[0])
+
+
+def _place_of(document: Document, subject: str) -> Position:
+    spec = document.spec
+    for key in ("policies", "admitted", "gpus", "summary", "placements"):
+        if subject in spec.get(key, {}):
+            return document.key_position("spec", key, subject)
+    for index, tier in enumerate(spec.get("tiers", ())):
+        if subject == tier["name"]:
+            return document.position("spec", "tiers", index)
+    node = subject.partition("/")[0]
+    for text, row in spec.get("placements", {}).items():
+        if row["node"] == node or _speaks_of(text, subject):
+            return document.key_position("spec", "placements", text)
+    return document.key_position("spec", "outcome")
+
+
+def _speaks_of(text: str, subject: str) -> bool:
+    """Tell whether a row of several replicas speaks of one of them, or of its workload."""
+    of, _, indices = text.partition("#")
+    named, _, index = subject.partition("#")
+    first, _, last = indices.partition("-")
+    if not index:
+        return named in (of, of.partition(".")[0])
+    return of == named and index.isdigit() and int(first) <= int(index) <= int(last or first)
 
 
 def _decoded(data: bytes, reference: str) -> str:

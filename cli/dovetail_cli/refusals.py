@@ -10,7 +10,7 @@ from dovetail_cli.render import faults
 
 def tell(refused: Refused, shown: str) -> ExitCode:
     """Tell the faults: on stdout where a program reads the format asked for, else on stderr."""
-    if shown in ("json", "yaml", "github"):
+    if shown in faults.FORMATS and shown != "table":
         streams.answer(faults.rendered(refused.faults, shown))
     else:
         streams.say(faults.rendered(refused.faults, "table").rstrip("\n"))

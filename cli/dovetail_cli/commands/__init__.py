@@ -30,6 +30,7 @@ TABLE: tuple[Command, ...] = (
     Command("show", "Read a plan.", "show"),
     Command("policies", "List the policies: their sources, whom they bind, what they cost.", "policies"),
     Command("whatif", "Plan a scenario and show it beside the base.", "whatif"),
+    Command("test", "Run the tests of policies and what scenarios expect.", "test"),
     Command("import", "Turn files of other formats into documents.", "importing"),
     Command("explain", "Say what a code means.", "explain"),
     Command("schema", "Print the JSON Schema of a kind of document.", "schema"),

@@ -14,7 +14,6 @@ from dovetail.spec import Options
 from dovetail_cli import files, models, options, planning, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.plans import read_plan
-from dovetail_cli.problems import usage
 from dovetail_cli.progress import Timeline
 from dovetail_cli.render import formats
 from dovetail_cli.render.review import Review
@@ -93,7 +92,7 @@ def run(
         models.check_file(write_model)
     _check_out(certificate)
     accepted = options.gaps(gap or ())
-    ends = options.seconds(time_limit), _positive(work), accepted.admitted or 0.0
+    ends = options.seconds(time_limit), options.work(work), accepted.admitted or 0.0
     limits = Limits(*ends, fast, jobs, options.memory(memory))
     timeline = Timeline.starting("load")
     try:
@@ -117,12 +116,6 @@ def run(
 def _check_out(out: str | None) -> None:
     if out is not None:
         files.check_writable(out)
-
-
-def _positive(work: float | None) -> float | None:
-    if work is not None and not work > 0:
-        raise usage("--work must be more than nothing")
-    return work
 
 
 def _review(plan: Plan, before: Plan | None, base: str, found: project.Project, *, detail: bool) -> Review:

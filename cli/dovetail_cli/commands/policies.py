@@ -11,14 +11,13 @@ import typer
 from dovetail.build import origins_of
 from dovetail.faults import Refused, nearest
 from dovetail.policylist import PolicyList, Pricing, listing, priceable, priced
-from dovetail.progress import Limits, Stop
+from dovetail.progress import Limits
 from dovetail.spec import Spec
-from dovetail_cli import interrupts, library, options, planning, project, refusals, streams
+from dovetail_cli import options, planning, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
-from dovetail_cli.planner import Planner
+from dovetail_cli.planner import Planner, running
 from dovetail_cli.plans import read_plan
 from dovetail_cli.problems import usage
-from dovetail_cli.progress import Display, Timeline
 from dovetail_cli.render import policies as formats
 from dovetail_cli.render.words import printable
 
@@ -93,14 +92,8 @@ def _known(spec: Spec, workload: str | None) -> str | None:
 def _priced(listed: PolicyList, limits: Limits) -> tuple[Pricing, tuple[Finding, ...]]:
     """Return what the listed hard policies cost, and what the run found out."""
     names = [name for name in priceable(listed.spec) if name in listed.by_name]
-    timeline, stop = Timeline(), Stop()
-    display = Display(timeline)
-    try:
-        with interrupts.guarded(stop), library.solver_process(limits, display.tick) as solver:
-            planner = Planner(limits, timeline, stop, display, solver)
-            pricing = priced(listed.spec, names, planner)
-    finally:
-        display.close()
+    with running(limits) as planner:
+        pricing = priced(listed.spec, names, planner)
     planner.complain()
     return pricing, tuple(_findings(pricing, planner))
 

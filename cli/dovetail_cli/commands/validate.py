@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dovetail.faults import Refused
-from dovetail.whatif import check_scenarios
+from dovetail.testing import check_tests
 from dovetail_cli import options, project, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.render import faults
@@ -23,19 +23,20 @@ def run(
     """Check documents.
 
     Every fault of every document is told at once, each with its place, its code and what was probably meant. Never
-    loads a solver. Formats: table, json, yaml, github.
+    loads a solver. Formats: table, json, yaml, junit, github, gitlab, sarif.
     """
     shown = options.output(output, faults.FORMATS)
     wanted = options.renderings(also or (), faults.FORMATS)
     question = project.Question(options.as_of(as_of))
     try:
         found = project.load(path, question)
-        check_scenarios(found.documents, as_of=question.as_of)
+        check_tests(found.documents, as_of=question.as_of)
     except Refused as refused:
         wrong = refused.faults
         streams.publish(lambda name, screen: faults.rendered(wrong, name), shown, wanted)
         return first_of([Finding.REFUSED])
-    streams.publish(lambda name, screen: faults.rendered(found.warnings, name, _verdict(found)), shown, wanted)
+    files = [document.file for document in found.documents.documents]
+    streams.publish(lambda name, screen: faults.rendered(found.warnings, name, _verdict(found), files), shown, wanted)
     return ExitCode.DONE
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.faults import Refused
+from dovetail.faults import Position, Refused
 from dovetail.plan import Plan
-from dovetail.verify import STATE, Verification, lines, to_document
+from dovetail.verify import Verification
 from dovetail_cli import files, library, options, planning, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
-from dovetail_cli.plans import plan_text, read_plan
+from dovetail_cli.plans import places_in, plan_text, read_plan
 from dovetail_cli.problems import CommandError
-from dovetail_cli.render import github, machine
-from dovetail_cli.render.github import Annotation
-from dovetail_cli.render.words import printable
+from dovetail_cli.render import verification as formats
 
 if TYPE_CHECKING:
     from dovetail.proof.certificate import Certificate
-
-FORMATS = ("table", "json", "yaml", "github")
 
 _Plan = Annotated[str, typer.Argument(metavar="PLAN", help="The plan: a file or REV:path.")]
 _Base = Annotated[
@@ -55,10 +52,10 @@ def run(
     Everything in it is computed anew from the documents: capacities, policies, tiers, figures, digest. Of a plan that
     was made with --base or --current, what counts from that state is checked only where the same is given here; the
     result names what was not. Bounds that rest on a certificate are shown anew from it. Never loads a solver.
-    Formats: table, json, yaml, github.
+    Formats: table, json, yaml, junit, github, gitlab, sarif.
     """
-    shown = options.output(output, FORMATS)
-    wanted = options.renderings(also or (), FORMATS)
+    shown = options.output(output, formats.FORMATS)
+    wanted = options.renderings(also or (), formats.FORMATS)
     try:
         checked = read_plan(plan)
         proofs = _certificate(checked, plan, certificate)
@@ -70,7 +67,8 @@ def run(
     project.tell_warnings(found)
     planning.tell_waivers(found)
     verification = library.verify(found.spec, checked, proofs)
-    streams.publish(lambda name, screen: _rendered(verification, name), shown, wanted)
+    where = functools.partial(_position, plan)
+    streams.publish(lambda name, screen: formats.rendered(verification, name, where), shown, wanted)
     return first_of(_findings(verification, found))
 
 
@@ -88,29 +86,18 @@ def _certificate(plan: Plan, reference: str, named: str | None) -> Certificate |
     return library.read_certificate(text, beside)
 
 
+def _position(reference: str, subject: str) -> Position:
+    """Return where the plan speaks of a subject; the file is read again, as few runs need to know."""
+    return _places(reference)(subject)
+
+
+@functools.cache
+def _places(reference: str) -> Callable[[str], Position]:
+    return places_in(plan_text(reference), reference)
+
+
 def _findings(verification: Verification, found: project.Project) -> Iterator[Finding]:
     if verification.broken or found.spec.expired_waivers():
         yield Finding.BROKEN
     if verification.stale:
         yield Finding.STALE
-
-
-def _rendered(verification: Verification, name: str) -> str:
-    if name in ("json", "yaml"):
-        return machine.rendered(to_document(verification), name)
-    if name == "github":
-        return github.rendered(_annotations(verification))
-    return printable("\n".join(lines(verification)), keep="\n") + "\n"
-
-
-def _annotations(verification: Verification) -> Iterator[Annotation]:
-    if verification.stale:
-        said = (f"plan {finding.subject} {finding.detail}" for finding in verification.checks[0].findings)
-        yield Annotation("error", "stale plan", "\n".join(said))
-        return
-    for check in verification.broken:
-        for finding in check.findings:
-            yield Annotation("error", f"{check.code} {check.name}", f"{finding.subject}: {finding.detail}")
-    if verification.without_state:
-        names = ", ".join(check.name for check in verification.without_state)
-        yield Annotation("notice", "not checked", f"needs {STATE}: {names}")

@@ -12,15 +12,13 @@ import typer
 from dovetail.documents import load_project
 from dovetail.faults import Refused
 from dovetail.plan import Plan
-from dovetail.progress import Limits, Stop
+from dovetail.progress import Limits
 from dovetail.whatif import Question, Scenario, WhatIfResult, prepare
 from dovetail.whatif import run as compare
-from dovetail_cli import interrupts, library, options, planning, project, refusals, scenarios, streams
+from dovetail_cli import options, planner, planning, project, refusals, scenarios, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
-from dovetail_cli.planner import Planner
 from dovetail_cli.plans import read_plan
 from dovetail_cli.problems import usage
-from dovetail_cli.progress import Display, Timeline
 from dovetail_cli.render import whatif as formats
 from dovetail_cli.render.comparison import Comparison
 
@@ -121,29 +119,23 @@ def _found(asked: _Asked) -> _Found:
 def _compared(found: _Found, limits: Limits) -> tuple[WhatIfResult, tuple[Finding, ...]]:
     """Return both sides compared, and what the run found out; say on stderr what is odd."""
     project.tell_warnings(found.project)
-    timeline, stop = Timeline(), Stop()
-    display = Display(timeline)
-    try:
-        with interrupts.guarded(stop), library.solver_process(limits, display.tick) as solver:
-            planner = Planner(limits, timeline, stop, display, solver)
-            result = compare(found.question, planner, base=found.before)
-    finally:
-        display.close()
-    planner.complain()
+    with planner.running(limits) as plan:
+        result = compare(found.question, plan, base=found.before)
+    plan.complain()
     planning.tell_waivers(found.project)
-    return result, tuple(_findings(result, planner))
+    return result, tuple(_findings(result, plan))
 
 
-def _findings(result: WhatIfResult, planner: Planner) -> Iterator[Finding]:
+def _findings(result: WhatIfResult, plan: planner.Planner) -> Iterator[Finding]:
     """Yield what the run found out; it is the scenario's side that counts, once the base could be searched."""
-    if planner.stop:
+    if plan.stop:
         yield Finding.INTERRUPTED
     if "unknown" in (result.base.outcome.status, result.result.outcome.status):
         yield Finding.NO_PLAN
     if result.result.outcome.status == "infeasible" and not _was_expected(result):
         yield Finding.INFEASIBLE
     failing = (p for p in result.result.policies.values() if p.enforcement == "hard" and p.result == "fail")
-    if planner.broken or result.spec.expired_waivers() or any(failing):
+    if plan.broken or result.spec.expired_waivers() or any(failing):
         yield Finding.BROKEN
     if result.missed:
         yield Finding.MISSED

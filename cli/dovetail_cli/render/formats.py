@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dovetail.plan import to_document
-from dovetail_cli.render import github, machine, markdown, text
+from dovetail_cli.render import annotated, annotation, machine, markdown, text
 from dovetail_cli.render.columns import PLAIN, Screen
 from dovetail_cli.render.review import Review
 
-PLAN = ("table", "json", "yaml", "md", "github")
+PLAN = ("table", "json", "yaml", "md", *annotated.FORMATS)
 DIFF = ("table", "json", "yaml", "md")
 
 
@@ -17,7 +17,9 @@ def of_plan(review: Review, name: str, screen: Screen = PLAIN) -> str:
         return _plan(review, name)
     if name == "md":
         return markdown.rendered(review)
-    return github.of_review(review) if name == "github" else text.rendered(review, screen)
+    if name in annotated.FORMATS:
+        return annotated.rendered(annotation.of_review(review), name)
+    return text.rendered(review, screen)
 
 
 def _plan(review: Review, name: str) -> str:

@@ -2,5 +2,16 @@
 
 from dovetail.build.build import Built, assemble, build, current_from, declares_current
 from dovetail.build.origins import Origin, Origins, origins_of
+from dovetail.build.placement import read_places
 
-__all__ = ["Built", "Origin", "Origins", "assemble", "build", "current_from", "declares_current", "origins_of"]
+__all__ = [
+    "Built",
+    "Origin",
+    "Origins",
+    "assemble",
+    "build",
+    "current_from",
+    "declares_current",
+    "origins_of",
+    "read_places",
+]

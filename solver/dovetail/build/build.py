@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from dovetail.build.accelerators import Models, read_accelerators
@@ -10,7 +11,7 @@ from dovetail.build.cluster import read_cluster
 from dovetail.build.cursor import Cursor, Log, cursor
 from dovetail.build.objective import read_objective
 from dovetail.build.placement import read_current
-from dovetail.build.policies import chosen_policies, read_policies
+from dovetail.build.policies import Source, chosen_policies, read_policies
 from dovetail.build.project import (
     check_identity,
     check_tenants,
@@ -51,19 +52,32 @@ def build(documents: DocumentSet, *, current: Current | None = None, as_of: dt.d
     return assemble(documents, current=current, as_of=as_of).spec
 
 
-def assemble(documents: DocumentSet, *, current: Current | None = None, as_of: dt.date) -> Built:
-    """Return what `build` returns, with its warnings; those of reading the documents are not among them."""
+def assemble(
+    documents: DocumentSet,
+    *,
+    current: Current | None = None,
+    as_of: dt.date,
+    only: Collection[str] | None = None,
+) -> Built:
+    """Return what `build` returns, with its warnings; those of reading the documents are not among them.
+
+    Parameters
+    ----------
+    only : names of the policies that take part, None for all.
+    """
     with collector_paused():
-        return _assembled(documents, current, as_of)
+        return _assembled(documents, current, as_of, only)
 
 
-def _assembled(documents: DocumentSet, current: Current | None, as_of: dt.date) -> Built:
+def _assembled(
+    documents: DocumentSet, current: Current | None, as_of: dt.date, only: Collection[str] | None
+) -> Built:
     log = Log()
     place = check_identity(documents, log)
     if place is None:
         log.raise_if_errors()
         raise AssertionError("a missing cluster is a fault")
-    spec = _spec(documents, place, log)
+    spec = _spec(documents, place, log, only)
     stated = _stated(documents, spec, log)
     log.raise_if_errors()
     told = stated if current is None else replace(current, from_outside=True)
@@ -72,7 +86,7 @@ def _assembled(documents: DocumentSet, current: Current | None, as_of: dt.date) 
     return Built(spec, log.warnings)
 
 
-def _spec(documents: DocumentSet, place: Document, log: Log) -> Spec:
+def _spec(documents: DocumentSet, place: Document, log: Log, only: Collection[str] | None) -> Spec:
     """Return the Spec without date and current state."""
     project = cursor(documents.project, log) if documents.project else None
     models = read_accelerators(documents.of_kind("Accelerator"), log)
@@ -86,7 +100,10 @@ def _spec(documents: DocumentSet, place: Document, log: Log) -> Spec:
         objective=read_objective(documents, project, log),
     )
     _check_workloads(documents, bare, tenants_of(project), log)
-    return _with_policies(documents, project, bare, models, log)
+    sources = chosen_policies(documents, project, log).applied
+    if only is not None:
+        sources = {name: source for name, source in sources.items() if name in only}
+    return _with_policies(documents, project, bare, models, sources, log)
 
 
 def _check_workloads(documents: DocumentSet, spec: Spec, tenants: tuple[str, ...] | None, log: Log) -> None:
@@ -98,9 +115,15 @@ def _check_workloads(documents: DocumentSet, spec: Spec, tenants: tuple[str, ...
     warn_of_homeless_shares(written, spec.workloads, spec.cluster, log)
 
 
-def _with_policies(documents: DocumentSet, project: Cursor | None, bare: Spec, models: Models, log: Log) -> Spec:
+def _with_policies(
+    documents: DocumentSet,
+    project: Cursor | None,
+    bare: Spec,
+    models: Models,
+    sources: Mapping[str, Source],
+    log: Log,
+) -> Spec:
     known = Known(bare.cluster, models, bare.by_id, tenants_of(project))
-    sources = chosen_policies(documents, project, log).applied
     policies = read_policies(sources.values(), bare, known)
     by_name = {policy.name: policy for policy in policies}
     return replace(bare, policies=policies, waivers=read_waivers(documents.of_kind("Waiver"), by_name, known, log))

@@ -21,7 +21,19 @@ def read_current(document: Document, log: Log, workloads: Mapping[str, Workload]
     ----------
     workloads : those declared, by id; where given, what runs of others gives a warning.
     """
-    here, left = cursor(document, log), MOST_REPLICAS
+    here = cursor(document, log)
+    found = read_places(here, workloads)
+    elapsed = {}
+    for workload, running in here.fields("running"):
+        elapsed[workload] = running["elapsed"].quantity(parse_duration, 0)
+        if workloads is not None and workload not in workloads:
+            running.warn("DT1914", f"no workload '{workload}' is declared", of_key=True)
+    return Current(tuple(found[replica] for replica in sorted(found)), frozen(elapsed))
+
+
+def read_places(here: Cursor, workloads: Mapping[str, Workload] | None = None) -> dict[ReplicaId, PresentReplica]:
+    """Return replicas and their places, as the mapping `placements` of a value tells them."""
+    left = MOST_REPLICAS
     found: dict[ReplicaId, PresentReplica] = {}
     for text, row in here.fields("placements"):
         replicas = _range(text, row, left)
@@ -34,12 +46,7 @@ def read_current(document: Document, log: Log, workloads: Mapping[str, Workload]
         found |= {replica: PresentReplica(replica, node, gpus) for replica in replicas.replicas()}
         if len(found) < before + replicas.size:
             row.fault("DT1702", f"{text} has a place already", of_key=True)
-    elapsed = {}
-    for workload, running in here.fields("running"):
-        elapsed[workload] = running["elapsed"].quantity(parse_duration, 0)
-        if workloads is not None and workload not in workloads:
-            running.warn("DT1914", f"no workload '{workload}' is declared", of_key=True)
-    return Current(tuple(found[replica] for replica in sorted(found)), frozen(elapsed))
+    return found
 
 
 def _range(text: str, row: Cursor, most: int) -> ReplicaRange | None:

@@ -34,6 +34,7 @@ WRITTEN_KINDS: Final = (
     "SweepResult",
     "ModelReport",
     "Environment",
+    "TestResult",
 )
 """What dovetail writes."""
 

@@ -1,4 +1,4 @@
-"""Codes of scenarios: patches that do not fit the project, expectations that say nothing (DT18xx)."""
+"""Codes of scenarios and tests: patches that do not fit the project, expectations that say nothing (DT18xx)."""
 
 from __future__ import annotations
 
@@ -39,6 +39,26 @@ SCENARIOS: Final[Mapping[str, CodeInfo]] = {
     "DT1810": CodeInfo(
         "expectation says nothing",
         "An expectation names one of `workload`, `summary`, `tier`, `status`, `policy`, and says what is expected: "
-        "`admitted`, `replicas` or a bound of a workload, a bound of a figure or tier, the `result` of a policy.",
+        "`admitted`, `replicas` or a bound of a workload, a bound of a figure or tier, `result`, `violation` or "
+        "`subjects` of a policy.",
     ),
+    "DT1811": CodeInfo(
+        "no documents are given",
+        "`given` of a PolicyTest names files of the project, by patterns that count from the project's directory.",
+    ),
+    "DT1812": CodeInfo(
+        "no document of a world",
+        "The world of a PolicyTest is made of documents of kind Cluster, Accelerator, Workload, Policy, Waiver, "
+        "Objective and Placement.",
+    ),
+    "DT1813": CodeInfo(
+        "places that cannot be",
+        "The places of a case are judged by policies only where they can be at all: replicas, nodes and GPUs exist, "
+        "capacities hold, nodes take the replicas in. What is wrong has the name and code of a check of `verify`.",
+    ),
+    "DT1814": CodeInfo(
+        "status of places that are given",
+        "Where `placements` are given, they are judged and nothing is searched for, so that there is no status.",
+    ),
+    "DT1815": CodeInfo("case named twice", "The cases of a PolicyTest have different names."),
 }

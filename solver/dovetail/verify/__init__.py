@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dovetail.plan import Plan, as_planned, combined, documents_digest, outside_digest
+from dovetail.placement import Places
+from dovetail.plan import Outcome, Plan, as_planned, combined, documents_digest, outside_digest
 from dovetail.spec import Current, Spec
 from dovetail.verify.case import Case
 from dovetail.verify.model import (
@@ -30,6 +31,7 @@ __all__ = [
     "Finding",
     "TierCheck",
     "Verification",
+    "impossible",
     "lines",
     "to_document",
     "verify",
@@ -64,6 +66,21 @@ def verify(spec: Spec, plan: Plan) -> Verification:
     results = _run_all(case)
     sound = all(result.needs != SOUND_ROWS for result in results)
     return replace(bare, checks=(_fresh(known), *results), tiers=_tiers(case) if sound else ())
+
+
+def impossible(spec: Spec, places: Places) -> Iterator[tuple[Check, Finding]]:
+    """Yield what is wrong with places by themselves, whatever policies say: rows, capacity, what nodes take in.
+
+    Sums over rows are made only where each row names what exists.
+    """
+    case = Case(spec, Plan(spec.name, "", Outcome("feasible"), placements=places))
+    sound = True
+    for check in TABLE:
+        if check.of_places and (check.basic or sound):
+            for found in check.run(case):
+                sound = sound and not check.basic
+                if isinstance(found, Finding):
+                    yield check, found
 
 
 def _staleness(plan: Plan, documents: str, given: str | None) -> Iterator[Finding]:

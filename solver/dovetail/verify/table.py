@@ -23,6 +23,11 @@ class Check(NamedTuple):
     basic: bool = False
     of_today: bool = False
 
+    @property
+    def of_places(self) -> bool:
+        """Whether it asks if places can be at all: rows (DT31xx), capacity (DT32xx), what nodes take in (DT33xx)."""
+        return self.code.startswith(("DT31", "DT32", "DT33"))
+
 
 DIGEST = Check("digest", "DT3001", lambda case: iter(()), basic=True)
 """Run apart: a plan that was made for other documents is stale, and nothing else is asked of it."""

@@ -1,11 +1,11 @@
 """What-ifs: typed changes to a project, both sides planned and compared, expectations judged (S7.1)."""
 
-from dovetail.whatif.expect import Check, Expectation
+from dovetail.whatif.expect import Check, Expectation, check
 from dovetail.whatif.patches import TABLE, Add, Cordon, Drop, Fail, Patch, Scale, Set
 from dovetail.whatif.result import WhatIfResult
 from dovetail.whatif.run import Question, Solve, check_scenarios, prepare, run
-from dovetail.whatif.scenario import Scenario, Step, read_scenario, step
-from dovetail.whatif.spot import Spot
+from dovetail.whatif.scenario import Scenario, Step, applied, examined, read_scenario, redeclared, scenario_at, step
+from dovetail.whatif.spot import SetDocument, Spot, Unfit, unknown
 
 __all__ = [
     "TABLE",
@@ -20,13 +20,21 @@ __all__ = [
     "Scale",
     "Scenario",
     "Set",
+    "SetDocument",
     "Solve",
     "Spot",
     "Step",
+    "Unfit",
     "WhatIfResult",
+    "applied",
+    "check",
     "check_scenarios",
+    "examined",
     "prepare",
     "read_scenario",
+    "redeclared",
     "run",
+    "scenario_at",
     "step",
+    "unknown",
 ]

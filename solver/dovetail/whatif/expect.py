@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dovetail.plan import Figure, Plan
 from dovetail.plan.finish import WITHOUT_PLACES
+from dovetail.quantities import counted
 from dovetail.spec import Spec
 from dovetail.whatif.spot import Spot, Unfit, unknown
 
@@ -23,7 +24,7 @@ _BOUNDS: Final[Mapping[str, Callable[[Figure, Figure], bool]]] = MappingProxyTyp
     }
 )
 _WORDS: Final[Mapping[str, str]] = MappingProxyType(
-    {"summary": "", "atMost": "at most", "atLeast": "at least", "result": ""}
+    {"summary": "", "atMost": "at most", "atLeast": "at least", "result": "", "subjects": "by"}
 )
 
 
@@ -36,7 +37,14 @@ class Expectation:
 
     def __str__(self) -> str:
         """Return what is expected, in words."""
-        return " ".join(f"{_WORDS.get(key, key)} {value}".lstrip() for key, value in self.row.items())
+        return " ".join(f"{_WORDS.get(key, key)} {_said(value)}".lstrip() for key, value in self.row.items())
+
+
+def _said(value: Any) -> str:
+    """Return a value in words: names in a row, subjects with how much each breaks."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} ({count:,})" for name, count in sorted(value.items())) or "nothing"
+    return ", ".join(sorted(value)) if isinstance(value, list | tuple) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +102,26 @@ def _tier(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
 
 
 def _status(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
-    return plan.outcome.status == row["status"], plan.outcome.status
+    status = plan.outcome.status
+    if "conflict" not in row:
+        return status == row["status"], status
+    ok = status == row["status"] and sorted(row["conflict"]) == sorted(plan.conflict)
+    return ok, f"{status}, conflict {_said(plan.conflict)}" if plan.conflict else f"{status}, no conflict known"
 
 
 def _policy(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
     found = plan.policies.get(row["policy"])
-    return (found.result == row["result"], found.result) if found else (False, None)
+    if found is None:
+        return False, None
+    told = {"result": found.result, "violation": found.violation, "subjects": dict(found.subjects)}
+    ok = all(row[key] == value for key, value in told.items() if key in row)
+    if row.keys() <= {"policy", "result"} and found.result != "fail":
+        return ok, found.result
+    return ok, f"{found.result}, {counted(found.violation, found.unit)} by {_said(found.subjects)}"
+
+
+def _policies(spec: Spec) -> list[str]:
+    return [policy.name for policy in spec.policies]
 
 
 SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
@@ -107,8 +129,8 @@ SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
         "workload": Subject(("admitted", "replicas", *_BOUNDS), _workload, "DT1806", lambda spec: list(spec.by_id)),
         "summary": Subject(tuple(_BOUNDS), _summary),
         "tier": Subject(tuple(_BOUNDS), _tier),
-        "status": Subject((), _status),
-        "policy": Subject(("result",), _policy, "DT1808", lambda spec: [policy.name for policy in spec.policies]),
+        "status": Subject(("conflict",), _status),
+        "policy": Subject(("result", "violation", "subjects"), _policy, "DT1808", _policies),
     }
 )
 """What expectations are about, by the key that names it."""
@@ -127,10 +149,13 @@ def examine(expectation: Expectation, spec: Spec) -> None:
     for key in claims:
         if key not in subject.claims:
             raise Unfit("DT1810", f"'{key}' says nothing about a {name}", key, of_key=True)
-    if subject.claims and not claims:
+    if subject.claims and not claims and name != "status":
         raise Unfit("DT1810", f"nothing is expected of the {name}", hint=f"add one of {', '.join(subject.claims)}")
     if subject.known and expectation.row[name] not in (known := subject.known(spec)):
         raise unknown(subject.code, name, expectation.row[name], known, name)
+    for index, each in enumerate(expectation.row.get("conflict", ())):
+        if each not in (policies := _policies(spec)):
+            raise unknown("DT1808", "policy", each, policies, "conflict", index)
 
 
 def _subject(row: Mapping[str, Any]) -> str:

@@ -46,7 +46,7 @@ class WhatIfResult:
             "metadata": {"name": self.scenario.name.rpartition("/")[2]},
             "spec": {
                 "scenario": self.scenario.name,
-                "patches": [_plain(step.row) for step in self.scenario.steps],
+                "patches": [plain(step.row) for step in self.scenario.steps],
                 "base": side(self.base),
                 "result": side(self.result),
                 "delta": difference["delta"] if difference else {},
@@ -57,15 +57,15 @@ class WhatIfResult:
 
 
 def _row(check: Check) -> dict[str, Any]:
-    return {"expect": _plain(check.expectation.row), "ok": check.ok, "actual": _plain(check.actual)}
+    return {"expect": plain(check.expectation.row), "ok": check.ok, "actual": plain(check.actual)}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return data as JSON knows it: decimals become numbers that print alike."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value

@@ -38,11 +38,15 @@ class Scenario:
 
 def read_scenario(document: Document) -> Scenario:
     """Return the scenario of a document that follows its schema."""
-    spot = Spot(document, ("spec",))
-    patches, expected = document.spec.get("patches", ()), document.spec.get("expect", ())
+    return scenario_at(Spot(document, ("spec",)), document.spec, document.identity)
+
+
+def scenario_at(spot: Spot, row: Mapping[str, Any], name: str) -> Scenario:
+    """Return the patches and expectations that stand at `spot` in a document, under a name."""
+    patches, expected = row.get("patches", ()), row.get("expect", ())
     return Scenario(
-        name=document.identity,
-        description=document.spec.get("description", ""),
+        name=name,
+        description=row.get("description", ""),
         steps=tuple(step(row, spot / "patches" / index) for index, row in enumerate(patches)),
         expectations=tuple(Expectation(row, spot / "expect" / index) for index, row in enumerate(expected)),
     )

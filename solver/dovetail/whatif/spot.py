@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dovetail.documents import Document
 from dovetail.documents.marks import PathPart
-from dovetail.faults import Fault, nearest
+from dovetail.faults import Fault, Position, nearest
 
 _MOST_COMPARED: Final = 20_000
 
@@ -56,10 +56,13 @@ class Spot:
 
     def __str__(self) -> str:
         """Return `file:line`, or the option."""
-        if self.document is None:
-            return self.option
-        place = self.document.position(*self.path)
-        return f"{place.file}:{place.line}"
+        place = self.position
+        return self.option if place is None else f"{place.file}:{place.line}"
+
+    @property
+    def position(self) -> Position | None:
+        """Where it stands, None for an option."""
+        return None if self.document is None else self.document.position(*self.path)
 
     def fault(self, unfit: Unfit) -> Fault:
         """Return a complaint as a fault at its place."""
