@@ -45,7 +45,7 @@ def plan_text(reference: str) -> str:
 
 
 def places_in(text: str, reference: str) -> Callable[[str], Position]:
-    """Return what tells where a plan speaks of a subject: a replica, node, GPU, workload, policy, tier or figure."""
+    """Return what tells where a plan speaks of a subject: replica, node, GPU, workload, policy, tier or field."""
     from dovetail.documents import load_text
 
     file = reference if Path(reference).is_file() else reference.partition(":")[2] or reference
@@ -54,6 +54,8 @@ def places_in(text: str, reference: str) -> Callable[[str], Position]:
 
 def _place_of(document: Document, subject: str) -> Position:
     spec = document.spec
+    if subject in spec:
+        return document.key_position("spec", subject)
     for key in ("policies", "admitted", "gpus", "summary", "placements"):
         if subject in spec.get(key, {}):
             return document.key_position("spec", key, subject)

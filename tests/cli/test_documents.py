@@ -167,4 +167,7 @@ def test_a_stale_plan_is_annotated(dovetail: Shell, project: Path, engine: Engin
     dovetail("plan", "--out", "plan.yaml")
     rescale(project, "web", 2, 3)
     assert dovetail("verify", "plan.yaml", ".", "-o", "github") == 8
-    assert dovetail.out == "::error title=stale plan::plan demo was made for other documents\n"
+    assert (
+        dovetail.out
+        == "::error file=plan.yaml,line=5,col=3,title=stale plan::plan demo was made for other documents\n"
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 
@@ -12,7 +14,7 @@ from dovetail.faults import Fault, Position
 from dovetail.placement import Place
 from dovetail.plan import AdmissionResult, Outcome, Plan, PolicyResult, TierResult
 from dovetail.spec import ReplicaId
-from dovetail_cli.render import github, markdown, text
+from dovetail_cli.render import annotation, github, gitlab, junit, markdown, sarif, text
 from dovetail_cli.render.columns import Screen, layout
 from dovetail_cli.render.review import Review
 from dovetail_cli.render.words import amount, human_change, human_value, nodes, percent, printable, signed
@@ -96,7 +98,9 @@ def test_what_today_excuses_is_shown() -> None:
         "**Policies that are broken as today, and excused**\n\n- :warning: `apart`, hard: 1 extra"
         in markdown.rendered(review)
     )
-    assert f"::notice title=policy apart::hard policy apart is excused: {said}\n" in github.of_review(review)
+    assert f"::notice title=policy apart::hard policy apart is excused: {said}\n" in github.rendered(
+        annotation.of_review(review)
+    )
 
 
 def test_differences_are_those_of_the_figures_beside_them() -> None:
@@ -112,18 +116,20 @@ def test_plain_text_is_left_alone() -> None:
 
 def test_annotations_are_escaped() -> None:
     fault = Fault("DT1103", "50% of\nx::error::y", Position("a,b:c.yaml", 3, 5), hint="h")
-    assert github.of_faults([fault]) == (
+    assert github.rendered(annotation.of_faults([fault])) == (
         "::error file=a%2Cb%3Ac.yaml,line=3,col=5,title=DT1103::50%25 of%0Ax::error::y%0Ahint: h\n"
     )
 
 
 def test_at_most_ten_annotations_of_a_level() -> None:
     faults = [Fault("DT1103", f"fault {i}", Position("a.yaml", i + 1, 1)) for i in range(25)]
-    lines = github.of_faults([*faults, Fault("DT1901", "odd", None, severity="warning")]).splitlines()
+    lines = github.rendered(
+        annotation.of_faults([*faults, Fault("DT1901", "odd", None, severity="warning")])
+    ).splitlines()
     assert len(lines) == 11
     assert lines[9] == "::error title=dovetail::and 16 more errors"
     assert lines[10] == "::warning title=DT1901::odd"
-    assert len(github.of_faults(faults[:10]).splitlines()) == 10
+    assert len(github.rendered(annotation.of_faults(faults[:10])).splitlines()) == 10
 
 
 def test_columns_are_as_wide_as_what_stands_in_them() -> None:
@@ -157,3 +163,68 @@ def test_nodes_fold_and_many_are_counted() -> None:
     assert nodes(["gpu-2", "gpu-1", "gpu-3"]) == "gpu-[1-3]"
     assert nodes(f"{letter}{'x' * 20}" for letter in "abcdef") == f"a{'x' * 20} ... f{'x' * 20} (6 nodes)"
     assert nodes([EVIL]) == EVIL
+
+
+EVERYWHERE = [
+    annotation.Annotation("error", "DT1103", "DT1103", f'a <b> & "c" {EVIL}', Position("a b%/c.yaml", 3, 5)),
+    annotation.Annotation("warning", "undecided", "PolicyTest x: y", "same", Position("/tmp/d.yaml", 1, 1)),
+    annotation.Annotation("notice", "undecided", "PolicyTest x: y", "same", Position("/tmp/d.yaml", 9, 9)),
+    annotation.Annotation("error", EVIL, EVIL, "no place"),
+]
+
+
+def test_sarif_keeps_to_what_the_standard_requires() -> None:
+    found = json.loads(sarif.rendered(EVERYWHERE))
+    assert (found["version"], len(found["runs"])) == ("2.1.0", 1)
+    driver, results = found["runs"][0]["tool"]["driver"], found["runs"][0]["results"]
+    assert driver["name"] == "dovetail"
+    assert driver["version"]
+    ids = [rule["id"] for rule in driver["rules"]]
+    assert len(set(ids)) == len(ids)
+    assert all(rule["shortDescription"]["text"] for rule in driver["rules"])
+    assert [result["level"] for result in results] == ["error", "warning", "note", "error"]
+    for result in results:
+        assert result["message"]["text"]
+        assert ids[result["ruleIndex"]] == result["ruleId"]
+    places = [result["locations"][0]["physicalLocation"] for result in results[:3]]
+    assert [place["artifactLocation"]["uri"] for place in places] == ["a%20b%25/c.yaml", *["file:///tmp/d.yaml"] * 2]
+    assert places[0]["region"] == {"startLine": 3, "startColumn": 5}
+    assert "locations" not in results[3]
+    assert not CONTROL.search("".join(result["message"]["text"] for result in results))
+
+
+def test_gitlab_issues_have_a_place_a_severity_and_fingerprints_of_their_own() -> None:
+    found = json.loads(gitlab.rendered(EVERYWHERE))
+    assert [each["severity"] for each in found] == ["major", "minor", "info", "major"]
+    assert all(each.keys() >= {"description", "check_name", "fingerprint", "severity", "location"} for each in found)
+    assert [each["location"]["path"] for each in found][::3] == ["a b%/c.yaml", "dovetail.yaml"]
+    assert [each["location"]["lines"]["begin"] for each in found] == [3, 1, 9, 1]
+    assert len({each["fingerprint"] for each in found}) == 4
+    assert json.loads(gitlab.rendered([])) == []
+
+
+def test_fingerprints_stay_where_lines_move() -> None:
+    moved = [replace(each, position=Position("/tmp/d.yaml", 40, 2)) for each in EVERYWHERE[1:2]]
+    assert annotation.fingerprints(moved) == annotation.fingerprints(EVERYWHERE[1:2])
+
+
+def test_junit_counts_its_cases_and_takes_no_markup_from_names() -> None:
+    troubles = [None, *(junit.Trouble(kind, "t", EVIL, f"]]>{EVIL}") for kind in ("failure", "error", "skipped"))]
+    cases = tuple(junit.Case(f"{EVIL}{i}", EVIL, trouble, None, 0.5) for i, trouble in enumerate(troubles))
+    text = junit.rendered([junit.Suite(EVIL, cases), junit.Suite("none", ())], EVIL)
+    assert not CONTROL.search(text)
+    root = ElementTree.fromstring(text)
+    assert (root.tag, root.attrib["tests"], root.attrib["failures"], root.attrib["time"]) == (
+        "testsuites",
+        "4",
+        "1",
+        "2.000",
+    )
+    suite = root[0]
+    assert {key: suite.attrib[key] for key in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "4", "failures": "1", "errors": "1", "skipped": "1",
+    }  # fmt: skip
+    assert [[below.tag for below in case] for case in suite] == [[], ["failure"], ["error"], ["skipped"]]
+    assert all(case.attrib["name"] and case.attrib["classname"] for case in suite)
+    assert "<script>" in suite[1][0].attrib["message"]
+    assert "<script>" not in text

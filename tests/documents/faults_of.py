@@ -9,6 +9,7 @@ from pathlib import Path
 from dovetail.build import build
 from dovetail.documents import load_project
 from dovetail.faults import Fault, Refused
+from dovetail.testing import check_tests
 
 AS_OF = dt.date(2026, 6, 1)
 EXPECTED = re.compile(r"^# expect: (DT\d{4}) (?:(\d+):(\d+)|-)$", re.MULTILINE)
@@ -23,6 +24,7 @@ def faults_of(path: Path) -> tuple[Fault, ...]:
         documents = load_project(path)
         if documents.of_kind("Cluster"):
             build(documents, as_of=AS_OF)
+        check_tests(documents, as_of=AS_OF)
     except Refused as refused:
         return refused.faults
     return ()

@@ -103,7 +103,14 @@ def test_results_violations_and_subjects_are_judged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    ["result: pass", "result: waived", "violation: 2", "violation: 0", "subjects: {n-001: 1}", "subjects: {n-000: 2}"],
+    [
+        "result: pass",
+        "result: waived",
+        "violation: 2",
+        "violation: 0",
+        "subjects: {n-001: 1}",
+        "subjects: {n-000: 2}",
+    ],
 )
 def test_each_claim_of_a_policy_counts(tmp_path: Path, wrong: str) -> None:
     found = results(tmp_path, f"{WORLD}  cases:\n{case('together', TOGETHER, f'policy: apart, {wrong}')}")
@@ -111,14 +118,19 @@ def test_each_claim_of_a_policy_counts(tmp_path: Path, wrong: str) -> None:
 
 
 def test_workloads_figures_and_tiers_of_given_places_are_judged_too(tmp_path: Path) -> None:
-    expected = ["workload: red/a, admitted: partial", "workload: red/a, replicas: 1", "workload: blue/b, admitted: full"]
-    expected += ["summary: gpusAllocated, equals: 2", 'tier: "admitted[0]", equals: 2000']
+    expected = ["workload: red/a, admitted: partial", "workload: red/a, replicas: 1"]
+    expected += [
+        "workload: blue/b, admitted: full",
+        "summary: gpusAllocated, equals: 2",
+        'tier: "admitted[0]", equals: 2000',
+    ]
     found = results(tmp_path, f"{WORLD}  cases:\n{case('apart', APART, *expected)}")
     assert [check.ok for check in found[0].checks] == [True] * 5
 
 
 def test_a_world_of_its_own_leaves_the_projects_workloads_and_waivers_out(tmp_path: Path) -> None:
-    trials = prepare(load_project(project(tmp_path, f"{WORLD}  cases:\n{case('c', APART, 'policy: apart, result: pass')}")), as_of=AS_OF)
+    test = f"{WORLD}  cases:\n{case('c', APART, 'policy: apart, result: pass')}"
+    trials = prepare(load_project(project(tmp_path, test)), as_of=AS_OF)
     spec = trials[0].spec  # type: ignore[attr-defined]
     assert [workload.id for workload in spec.workloads] == ["blue/b", "red/a"]
     assert [node.name for node in spec.cluster.nodes] == ["n-000", "n-001"]
@@ -128,8 +140,9 @@ def test_a_world_of_its_own_leaves_the_projects_workloads_and_waivers_out(tmp_pa
 
 def test_without_documents_of_its_own_the_world_is_the_project(tmp_path: Path) -> None:
     body = "    patches: [{scale: {workload: search/web, replicas: 2}}]\n"
-    body += "    placements: {search/web#0-1: {node: big-000, gpus: [0]}}\n"
-    test = "  cases:\n" + case("c", body.replace("0-1", "0"), "policy: on-big-nodes, result: pass", "workload: search/web, admitted: partial")
+    body += "    placements: {search/web#0: {node: big-000, gpus: [0]}}\n"
+    expected = "policy: on-big-nodes, result: pass", "workload: search/web, admitted: partial"
+    test = "  cases:\n" + case("c", body, *expected)
     assert [result.verdict for result in results(tmp_path, test)] == ["pass"]
 
 
@@ -138,7 +151,8 @@ def test_files_that_are_given_make_the_world(tmp_path: Path) -> None:
     lines = "".join(f"{line[2:]}\n" for line in WORLD.splitlines()[2:])
     documents = [f"apiVersion: dovetail/v1alpha1\n{each}" for each in _documents(lines)]
     (tmp_path / "worlds" / "tiny.yaml").write_text("---\n".join(documents), encoding="utf-8")
-    test = f"  policies: [apart]\n  given: ['worlds/*.yaml']\n  cases:\n{case('c', TOGETHER, 'policy: apart, result: fail')}"
+    test = "  policies: [apart]\n  given: [worlds/*.yaml]\n  cases:\n"
+    test += case("c", TOGETHER, "policy: apart, result: fail")
     assert [result.verdict for result in results(tmp_path, test)] == ["pass"]
 
 
@@ -149,7 +163,9 @@ def _documents(lines: str) -> list[str]:
 
 
 def test_waivers_are_judged_at_the_date_of_a_case(tmp_path: Path) -> None:
-    waiver = "  - kind: Waiver\n    metadata: {name: w}\n    spec: {policy: apart, match: {workloads: {names: [red/a]}}, "
+    waiver = (
+        "  - kind: Waiver\n    metadata: {name: w}\n    spec: {policy: apart, match: {workloads: {names: [red/a]}}, "
+    )
     waiver += "reason: pilot, owner: us, expires: 2026-06-30}\n"
     test = f"{WORLD}{waiver}  cases:\n"
     test += case("last day", f"    asOf: 2026-06-30\n{TOGETHER}", "policy: apart, result: waived")
@@ -173,7 +189,9 @@ def test_a_case_without_places_is_planned_once_for_equal_worlds(tmp_path: Path) 
 
     expected = ["status: infeasible, conflict: [apart]", "status: infeasible", "workload: red/a, admitted: none"]
     test = f"{WORLD}  cases:\n{case('one', '', *expected)}{case('two', '', 'status: optimal')}"
-    test += case("three", "    patches: [{scale: {workload: red/a, replicas: 1}}]\n", "status: infeasible, conflict: [apart]")
+    test += case(
+        "three", "    patches: [{scale: {workload: red/a, replicas: 1}}]\n", "status: infeasible, conflict: [apart]"
+    )
     trials = prepare(load_project(project(tmp_path, test)), as_of=AS_OF)
     found = list(run(trials, solve))
     assert [[check.ok for check in result.checks] for result in found] == [[True, True, False], [False], [True]]
@@ -189,32 +207,37 @@ def test_without_an_answer_a_case_is_undecided_and_not_missed(tmp_path: Path) ->
     assert [result.verdict for result in found] == ["undecided", "pass"]
 
 
-FIRST = HEAD.count("\n") + 1
-CASES = FIRST + WORLD.count("\n") + 1
+CASES = HEAD.count("\n") + WORLD.count("\n") + 2
+"""The line that the first case of `WORLD` starts on."""
+
+ANY = case("c", "", "status: optimal")
+TWICE = "  - {kind: Workload, metadata: {name: b, namespace: blue}, spec: {type: job, request: {gpus: 1}}}\n"
+
+
+def of_world(body: str, *expected: str) -> str:
+    return f"{WORLD}  cases:\n{case('c', body, *expected or ('policy: apart, result: fail',))}"
 
 
 @pytest.mark.parametrize(
     ("test", "wanted"),
     [
-        (f"  policies: [apart, appart]\n  cases:\n{case('c', '', 'status: optimal')}", [("DT1808", 5, 21)]),
-        (f"  given: [worlds/*.yaml]\n  cases:\n{case('c', '', 'status: optimal')}", [("DT1811", 5, 11)]),
-        (f"  given: [../*.yaml]\n  cases:\n{case('c', '', 'status: optimal')}", [("DT1811", 5, 11)]),
-        (f"  given: [dovetail.yaml]\n  cases:\n{case('c', '', 'status: optimal')}", [("DT1812", 5, 11)]),
-        (f"{WORLD}  cases:\n{case('c', APART, 'status: optimal')}", [("DT1814", CASES + 3, 16)]),
-        (f"{WORLD}  cases:\n{case('c', APART, 'policy: on-big-nodes, result: pass')}", [("DT1808", CASES + 3, 16)]),
-        (f"{WORLD}  cases:\n{case('c', '', 'status: infeasible, conflict: [apart, other]')}", [("DT1808", CASES + 2, 46)]),
-        (f"{WORLD}  cases:\n{case('c', '', 'policy: apart')}", [("DT1810", CASES + 2, 7)]),
-        (f"{WORLD}  cases:\n{case('c', TOGETHER.replace('n-000', 'x'), 'policy: apart, result: fail')}",
-         [("DT1813", CASES + 1, 18), ("DT1813", CASES + 1, 51)]),
-        (f"{WORLD}  cases:\n{case('c', TOGETHER.replace('a#0', 'a#7'), 'policy: apart, result: fail')}", [("DT1813", CASES + 1, 18)]),
-        (f"{WORLD}  cases:\n{case('c', TOGETHER.replace('[1]', '[0]'), 'policy: apart, result: fail')}", [("DT1813", CASES + 1, 18)]),
-        (f"{WORLD}  cases:\n{case('c', TOGETHER.replace('[1]', '[0, 1]'), 'policy: apart, result: fail')}", [("DT1813", CASES + 1, 18), ("DT1813", CASES + 1, 51)]),
-        (f"{WORLD}  cases:\n{case('c', '    asOf: 2026-02-30' + chr(10) + APART, 'policy: apart, result: pass')}", [("DT1201", CASES + 1, 11)]),
-        (f"{WORLD}  cases:\n{case('c', '', 'status: optimal')}{case('c', '', 'status: optimal')}", [("DT1815", CASES + 3, 11)]),
-        (f"{WORLD}  - {{kind: Workload, metadata: {{name: b, namespace: blue}}, spec: {{type: job, request: {{gpus: 1}}}}}}\n  cases:\n"
-         f"{case('c', '', 'status: optimal')}", [("DT1301", CASES - 1, 40)]),
+        (f"  policies: [apart, appart]\n  cases:\n{ANY}", [("DT1808", 5, 21)]),
+        (f"  given: [worlds/*.yaml]\n  cases:\n{ANY}", [("DT1811", 5, 11)]),
+        (f"  given: [../*.yaml]\n  cases:\n{ANY}", [("DT1811", 5, 11)]),
+        (f"  given: [dovetail.yaml]\n  cases:\n{ANY}", [("DT1812", 5, 11)]),
+        (of_world(APART, "status: optimal"), [("DT1814", CASES + 3, 16)]),
+        (of_world(APART, "policy: on-big-nodes, result: pass"), [("DT1808", CASES + 3, 16)]),
+        (of_world("", "status: infeasible, conflict: [apart, other]"), [("DT1808", CASES + 2, 46)]),
+        (of_world("", "policy: apart"), [("DT1810", CASES + 2, 7)]),
+        (of_world(APART.replace("n-001", "x")), [("DT1813", CASES + 1, 53)]),
+        (of_world(TOGETHER.replace("a#0", "a#7")), [("DT1813", CASES + 1, 18)]),
+        (of_world(TOGETHER.replace("[1]", "[0]")), [("DT1813", CASES + 1, 18)]),
+        (of_world(APART.replace("[1]", "[0, 1]")), [("DT1813", CASES + 1, 53)]),
+        (of_world(f"    asOf: 2026-02-30\n{APART}"), [("DT1201", CASES + 1, 11)]),
+        (f"{WORLD}  cases:\n{ANY}{ANY}", [("DT1815", CASES + 3, 11)]),
+        (f"{WORLD}{TWICE}  cases:\n{ANY}", [("DT1301", CASES - 1, 39)]),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_with_a_test_is_told_at_its_place(
     tmp_path: Path, test: str, wanted: list[tuple[str, int, int]]
 ) -> None:

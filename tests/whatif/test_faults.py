@@ -110,6 +110,7 @@ def test_without_a_document_the_option_is_named(tmp_path: Path) -> None:
     assert (fault.position, fault.message) == (None, "--fail rack=r3: there is no rack 'r3'")
 
 
-def test_every_code_of_scenarios_is_tested_here() -> None:
-    text = Path(__file__).read_text(encoding="utf-8")
+def test_every_code_of_scenarios_and_tests_is_tested() -> None:
+    others = Path(__file__).parents[1] / "testing" / "test_policytests.py"
+    text = "".join(path.read_text(encoding="utf-8") for path in (Path(__file__), others))
     assert [code for code in CODES if code.startswith("DT18") and f'"{code}"' not in text] == []

@@ -76,15 +76,15 @@ def _mark(cases: Sequence[CaseResult]) -> str:
     return _MARKS[worst]
 
 
-def _case_lines(result: CaseResult, screen: Screen) -> Iterator[str]:
-    yield from layout([(_MARKS[result.verdict], _called(result))], screen)
+def _case_lines(result: CaseResult, screen: Screen) -> list[str]:
+    rows = []
     for check in result.checks:
         if check.ok:
-            yield from layout([("holds", str(check.expectation))], screen, indent=6)
+            rows.append(("holds", str(check.expectation)))
         else:
-            where = str(_position(check, result) or "")
-            rows = [("expected", str(check.expectation)), ("found", _found(check, result))]
-            yield from layout([("at", where), *rows], screen, indent=6)
+            rows += [("at", str(_position(check, result) or "")), ("expected", str(check.expectation))]
+            rows.append(("found", _found(check, result)))
+    return [*layout([(_MARKS[result.verdict], _called(result))], screen), *layout(rows, screen, indent=6)]
 
 
 def _called(result: CaseResult) -> str:
