@@ -41,6 +41,7 @@ KINDS = [
     "Verification",
     "WhatIfResult",
     "PolicyList",
+    "AcceleratorList",
     "Report",
     "SweepResult",
     "ModelReport",

@@ -26,6 +26,7 @@ LIGHT = [
     ("diff", "plan.yaml", "plan.yaml"),
     ("explain", "DT1103"),
     ("doctor", "--model", "."),
+    ("accelerators", "H100-80GB"),
 ]
 SOLVERS = {"ortools", "pyomo", "highspy", "pandas", "numpy"}
 
@@ -38,7 +39,7 @@ SOLVERS = {"ortools", "pyomo", "highspy", "pandas", "numpy"}
      ("plan", "--also", "md"), ("plan", "--also", "pdf=x"), ("plan", "--base", "none.yaml"), ("explain", "DT0"),
      ("plan", "--current", "none.yaml"), ("schema", "Nothing"), ("diff", "a.yaml"), ("verify", "none.yaml"),
      ("import", "openb"), ("import", "slurm"), ("plan", "--write-model", "x"), ("doctor", "."),
-     ("doctor", "-o", "md")],
+     ("doctor", "-o", "md"), ("accelerators", "H100-81GB")],
 )  # fmt: skip
 def test_a_command_line_without_meaning_ends_with_64(
     dovetail: Shell, project: Path, engine: Engine, arguments: tuple[str, ...]

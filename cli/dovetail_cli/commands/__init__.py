@@ -35,6 +35,7 @@ TABLE: tuple[Command, ...] = (
     Command("explain", "Say what a code means.", "explain"),
     Command("schema", "Print the JSON Schema of a kind of document.", "schema"),
     Command("fmt", "Write documents and plans in their canonical form.", "fmt"),
+    Command("accelerators", "Look up accelerators and draw their MIG layouts.", "accelerators"),
     Command("doctor", "Look at the installation, or at a project's model.", "doctor"),
     Command("version", "Print the version.", "version"),
 )

@@ -44,7 +44,7 @@ def _geometry(row: Mapping[str, Any]) -> Geometry:
         engines=dict(row.get("engines", {})),
         profiles=tuple(_profile(row, profile) for profile in row["profiles"]),
         verified=row["verified"],
-        source="; ".join(row["sources"]),
+        source="; ".join((f"placements {row['placements']}", *row["sources"])),
         mode_toggle_needs_reset=row["mode_toggle_needs_reset"],
     )
 

@@ -30,6 +30,7 @@ WRITTEN_KINDS: Final = (
     "Verification",
     "WhatIfResult",
     "PolicyList",
+    "AcceleratorList",
     "Report",
     "SweepResult",
     "ModelReport",
