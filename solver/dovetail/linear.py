@@ -172,6 +172,12 @@ class Model:
         self.require(expression.minus(Linear.of(variable)), upper=0)
         return Linear.of(variable)
 
+    def positive_part_if(self, expression: Linear, trigger: Linear) -> Linear:
+        """Return a variable that is at least an expression where a non-negative `trigger` is 1 or more, else free."""
+        variable = self.integer(0, max(0, self.range_of(expression)[1]))
+        self.require(expression.minus(Linear.of(variable)), upper=0, when=self.at_least_one(trigger))
+        return Linear.of(variable)
+
 
 def unconditional(model: Model, row: Row) -> Iterator[tuple[Linear, int | None, int | None]]:
     """Yield rows without `when` that say the same as a row, each an expression between two sides.

@@ -407,6 +407,13 @@ def _move(rng: Random, levels: tuple[str, ...]) -> Rule:
     return Move(never=True) if rng.random() < 0.35 else Move(max_moves=rng.choice((0, 0, 1)))
 
 
+def _admission(rng: Random) -> Admission:
+    if rng.random() < 0.4:
+        return Admission()
+    per = rng.choice(("workload", "tenant", "all"))
+    return Admission(at_least=rng.choice(("all", "minimum", 2, 3)), per=per, or_none=rng.random() < 0.7)
+
+
 _RULES: dict[str, Callable[[Random, tuple[str, ...]], Rule]] = {
     "separate": _separate,
     "spread": _spread,
@@ -415,7 +422,7 @@ _RULES: dict[str, Callable[[Random, tuple[str, ...]], Rule]] = {
     "move": _move,
     "require": lambda rng, levels: Require(),
     "forbid": lambda rng, levels: Forbid(),
-    "admission": lambda rng, levels: Admission(),
+    "admission": lambda rng, levels: _admission(rng),
 }
 
 

@@ -96,8 +96,9 @@ def _move(here: Cursor) -> Rule:
     return Move(max_moves=here.raw("maxMoves"), never=here.raw("never", False))
 
 
-def _admission(_: Cursor) -> Rule:
-    return Admission()
+def _admission(here: Cursor) -> Rule:
+    at_least, per = here.raw("atLeast", "all"), here.raw("per", "workload")
+    return Admission(at_least=at_least, per=per, label=here.raw("label"), or_none=here.raw("orNone", False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,9 +120,6 @@ def _accelerators(here: Cursor, models: Models) -> tuple[str, ...]:
 
 def _check_without_gpu(here: Cursor, name: str) -> None:
     """Refuse what has no effect on a replica without GPU."""
-    if "value" in here.value:
-        message = "a value on a replica without GPU: it counts by the CPU it asks for"
-        here["value"].fault("DT1502", message, "leave it out", of_key=True)
     for key in ("accelerators", "observed"):
         # What a workload without roles says of accelerators is judged once for the whole workload.
         if key in here.value and (name or key == "observed"):

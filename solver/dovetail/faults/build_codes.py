@@ -90,10 +90,6 @@ CLUSTER: Final[Mapping[str, CodeInfo]] = {
 
 WORKLOADS: Final[Mapping[str, CodeInfo]] = {
     "DT1501": CodeInfo("empty request", "A replica asks for something: a GPU, CPU, memory or a resource."),
-    "DT1502": CodeInfo(
-        "value without GPU",
-        "Values weigh replicas with GPUs against each other; others count by the CPU that they ask for.",
-    ),
     "DT1503": CodeInfo("GPU field without GPU", "The field speaks of GPUs, and no replica asks for one."),
     "DT1504": CodeInfo(
         "atomic with fewer replicas",

@@ -40,7 +40,7 @@ class Admitted:
 
     @property
     def unit(self) -> str:
-        """Value is in milli-GPU unless documents say otherwise, in milli-cores without GPUs."""
+        """Value is in milli-GPU, or milli-cores without GPUs, unless documents say otherwise."""
         return "milli-GPU" if self.gpu else "milli-core"
 
     def encode(self, part: TierPart) -> Linear:

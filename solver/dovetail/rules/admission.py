@@ -1,23 +1,27 @@
-"""`admission`: everything that matches must be admitted."""
+"""`admission`: what matches must be admitted, each workload by itself or groups of them together."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
-from dovetail.spec import Workload
+from dovetail.rules.base import Part, RuleDefaults, Scope, Violations, grouped
+from dovetail.spec import Spec, Workload
+
+AtLeast = int | Literal["all", "minimum"]
 
 
 @dataclass(frozen=True, slots=True)
 class Admission(RuleDefaults):
-    """Admit every replica of the matched workloads.
+    """Admit the matched workloads: all replicas, their fewest ones, or a number of them per group.
 
-    The violation of a workload is its number of replicas not admitted. Work that merely waits today is no excuse,
-    so today's violation is not tolerated.
+    A subject is a group of `per` (by default each workload). With `at_least` `all`, its violation is its number of
+    replicas not admitted; with `minimum`, what its workloads lack of their least replicas; with a number, what the
+    group lacks of it. With `or_none` a group of which nothing is admitted violates nothing: it is admitted together
+    or not at all. Work that merely waits today is no excuse, so today's violation is not tolerated.
     """
 
     kind: ClassVar[str] = "admission"
@@ -27,15 +31,52 @@ class Admission(RuleDefaults):
     judges_places: ClassVar[bool] = False
     judges_node_alone: ClassVar[bool] = False
 
+    at_least: AtLeast = "all"
+    per: str = "workload"
+    label: str | None = None
+    or_none: bool = False
+
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
-        """Return each matched workload's replicas that are not admitted."""
-        return {w.id: Linear(constant=w.replicas).minus(part.admitted(w)) for w in part.changing(scope.workloads)}
+        """Return what each group lacks."""
+        found = {}
+        for group, members in grouped(scope.workloads, self.per, self.label).items():
+            if any(True for _ in part.changing(members)):
+                missing = self._missing(part, members)
+                admitted = Linear.total(part.admitted(workload) for workload in members)
+                found[group] = part.model.positive_part_if(missing, admitted) if self.or_none else missing
+        return found
+
+    def _missing(self, part: Part, members: Sequence[Workload]) -> Linear:
+        """Return an expression that is at least what a group lacks, and can equal it."""
+        if isinstance(self.at_least, int):
+            admitted = Linear.total(part.admitted(workload) for workload in members)
+            return part.model.positive_part(Linear(constant=self.at_least).minus(admitted))
+        wanted = ((self._wanted(workload), part.admitted(workload)) for workload in members)
+        return Linear.total(part.model.positive_part(Linear(constant=most).minus(count)) for most, count in wanted)
+
+    def _wanted(self, workload: Workload) -> int:
+        return workload.replicas if self.at_least == "all" else workload.min_replicas
 
     def check(self, view: View, scope: Scope) -> Violations:
-        """Count each matched workload's replicas that are not admitted."""
-        counts = {w.id: w.replicas - len(view.admitted(w)) for w in scope.workloads}
-        return {workload: count for workload, count in counts.items() if count}
+        """Count what each group lacks."""
+        groups = grouped(scope.workloads, self.per, self.label)
+        counts = {group: self._lack(view, members) for group, members in groups.items()}
+        return {group: count for group, count in counts.items() if count}
+
+    def _lack(self, view: View, members: Sequence[Workload]) -> int:
+        there = [len(view.admitted(workload)) for workload in members]
+        if self.or_none and not any(there):
+            return 0
+        if isinstance(self.at_least, int):
+            return max(0, self.at_least - sum(there))
+        return sum(max(0, self._wanted(workload) - count) for workload, count in zip(members, there, strict=True))
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
-        """Distinguish every workload: each is a subject of its own."""
+        """Distinguish every workload: each is judged by itself."""
         return workload.id
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Refuse a label key without `per: label`, and the reverse."""
+        if (self.per == "label") != (self.label is not None):
+            return "'label' names the label key where 'per' is 'label', and only there"
+        return None

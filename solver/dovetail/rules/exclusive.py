@@ -37,7 +37,7 @@ class Exclusive(RuleDefaults):
             own = part.count(scope.workloads, domain, scope.nodes)
             foreign = part.count(others, domain, scope.nodes)
             if part.model.range_of(own)[1] > 0 and part.model.range_of(foreign)[1] > 0:
-                found[domain.path] = _counted_if(part, foreign, own)
+                found[domain.path] = part.model.positive_part_if(foreign, own)
         return found
 
     def check(self, view: View, scope: Scope) -> Violations:
@@ -74,10 +74,3 @@ def _others(scope: Scope) -> tuple[Workload, ...]:
     matched = scope.ids
     return tuple(workload for workload in scope.spec.workloads if workload.id not in matched)
 
-
-def _counted_if(part: Part, amount: Linear, trigger: Linear) -> Linear:
-    """Return a variable at least `amount` where `trigger` is 1 or more, free to be 0 elsewhere."""
-    variable = part.model.integer(0, part.model.range_of(amount)[1])
-    present = part.model.at_least_one(trigger)
-    part.model.require(amount.minus(Linear.of(variable)), upper=0, when=present)
-    return Linear.of(variable)

@@ -1,0 +1,1 @@
+"""Gang-placement cases in a neutral form: read, declared as documents, planned, checked and compared."""

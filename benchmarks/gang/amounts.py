@@ -1,0 +1,92 @@
+"""Amounts of a case in units that documents can say: exact, and as small as the requests allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.gang import names
+from benchmarks.gang.case import Case, Gang, Running
+
+CPU, GPUS = "cpu_m", "gpu"
+MOST_GPUS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a node group has."""
+
+    cpu: int
+    gpus: int
+    resources: Mapping[str, int] = field(default_factory=dict)
+
+
+class Amounts:
+    """What nodes have and pods ask for; what runs and is declared has its use given back to its node first.
+
+    GPUs are GPUs, unless a node has more than documents can say, or jobs with and without GPUs compete: what is
+    admitted is counted for the two apart, and jobs have to count alike.
+    """
+
+    def __init__(self, case: Case, gangs: Sequence[Gang], running: Sequence[Running]) -> None:
+        self._case, self._gangs, self._running = case, gangs, running
+        asking = [*(gang.per_pod for gang in gangs), *(each.per_pod for each in running)]
+        self._unit = {name: math.gcd(*(per.get(name, 0) for per in asking)) for per in asking for name in per}
+        self._total = {node.name: self._of(node.name) for node in case.nodes}
+        mixed = bool(case.jobs) and len({bool(per.get(GPUS)) for per in asking}) > 1
+        many = any(total.get(GPUS, 0) > MOST_GPUS for total in self._total.values())
+        self.whole_gpus = GPUS in self._unit and not mixed and not many
+        plain = [name for name in self._unit if name != CPU and not (name == GPUS and self.whole_gpus)]
+        self._name = names.labels(sorted(plain), "resource", ["cpu", "memory", "gpus", "nothing"])
+
+    def of_node(self, node: str) -> Capacity:
+        """Return what a node has, in the units of requests."""
+        total = self._total[node]
+        scaled = {safe: total.get(name, 0) // self._unit[name] for name, safe in self._name.items()}
+        resources = {name: amount for name, amount in scaled.items() if amount > 0}
+        gpus = total.get(GPUS, 0) if self.whole_gpus else 0
+        return Capacity(max(0, total.get(CPU, 0)), max(0, gpus), {**resources, "nothing": 10**6})
+
+    def request(self, per_pod: Mapping[str, int]) -> dict[str, Any]:
+        """Return what a replica asks for; pods that ask for nothing take a share of what there is plenty of."""
+        found: dict[str, Any] = {}
+        if per_pod.get(CPU):
+            found["cpu"] = f"{per_pod[CPU]}m"
+        if self.gpus(per_pod):
+            found["gpus"] = self.gpus(per_pod)
+        asked = {safe: per_pod[name] // self._unit[name] for name, safe in self._name.items() if per_pod.get(name)}
+        if asked:
+            found["resources"] = asked
+        return found or {"resources": {"nothing": 1}}
+
+    def gpus(self, per_pod: Mapping[str, int]) -> int:
+        """Return how many GPUs a replica asks for as GPUs."""
+        return per_pod.get(GPUS, 0) if self.whole_gpus else 0
+
+    def limit(self, resource: str, most: int) -> dict[str, Any] | None:
+        """Return a quota's limit, None where nobody asks for the resource."""
+        if resource not in self._unit:
+            return None
+        if resource == CPU:
+            return {"cpu": f"{most}m"}
+        if resource == GPUS and self.whole_gpus:
+            return {"gpus": most}
+        return {"resources": {self._name[resource]: most // self._unit[resource]}}
+
+    def _of(self, node: str) -> dict[str, int]:
+        host = self._case.by_name[node]
+        total = dict(host.free)
+        _add(total, [(gang.charged.get(node, 0), gang.per_pod) for gang in self._gangs])
+        _add(total, [(each.on.get(node, 0), each.per_pod) for each in self._running])
+        staying: dict[str, int] = {}
+        _add(staying, [(gang.kept.get(node, 0), gang.per_pod) for gang in self._gangs])
+        return {name: max(total.get(name, 0), staying.get(name, 0)) for name in total.keys() | staying.keys()}
+
+
+def _add(total: dict[str, int], pods: Iterable[tuple[int, Mapping[str, int]]]) -> None:
+    for count, per_pod in pods:
+        for name, amount in per_pod.items():
+            if count:
+                total[name] = total.get(name, 0) + count * amount

@@ -1,0 +1,229 @@
+"""The answer to a case: what a plan says, in the case's own words."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gang.case import Case, Together
+from benchmarks.gang.declare import Declared, Mode, declare
+from benchmarks.gang.meaning import belongs
+
+from dovetail.build import build
+from dovetail.documents import load_project
+from dovetail.engine import solve
+from dovetail.faults import Refused
+from dovetail.plan import Plan
+from dovetail.progress import Limits
+from dovetail.spec import Spec
+from dovetail.verify import lines, verify
+
+Placement = Mapping[str, Mapping[str, int]]  # pods by gang and node
+Move = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What dovetail says of a case.
+
+    Parameters
+    ----------
+    fits : whether all gangs are placed now, nothing moved or evicted; None where that was not decided.
+    status : of the plan that is told: `optimal`, `feasible`, `infeasible`, `unknown`, or `invalid`, `error`.
+    running : where pods that ran are in that plan.
+    """
+
+    fits: bool | None
+    status: str
+    placement: Placement = field(default_factory=dict)
+    domains: Mapping[str, int] = field(default_factory=dict)
+    running: Placement = field(default_factory=dict)
+    moved: tuple[Move, ...] | None = None
+    evicted: tuple[str, ...] | None = None
+    admitted: tuple[str, ...] | None = None
+    reason: str = ""
+
+    def told(self) -> dict[str, Any]:
+        """Return the answer as plain data; what a case does not ask for is left out."""
+        found: dict[str, Any] = {"fits": self.fits, "domains": self.domains, "status": self.status}
+        found["placement"] = self.placement
+        for key in ("moved", "evicted", "admitted"):
+            value = getattr(self, key)
+            if value is not None:
+                found[key] = list(value)
+        return found | ({"reason": self.reason} if self.reason else {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A plan of one question, by gang."""
+
+    status: str
+    pods: Placement = field(default_factory=dict)
+    reason: str = ""
+    more_may_fit: bool = False
+
+    @property
+    def placed(self) -> bool:
+        return self.status in ("optimal", "feasible")
+
+    def pods_of(self, gang: str) -> int:
+        return sum(self.pods.get(gang, {}).values())
+
+
+def answer(case: Case, seconds: float) -> Answer:
+    """Plan a case: as things are; where that does not do, with moves, then with evictions."""
+    now = _now(case, seconds)
+    fits = _fits(case, now)
+    if case.jobs and now.placed:
+        return _told(case, now, fits, admitted=_admitted(case, now))
+    if fits:
+        return _told(case, now, True, moved=() if _any(case, "movable") else None)
+    if fits is None or now.status == "invalid":
+        return Answer(fits, now.status, reason=now.reason)
+    return _with_changes(case, now, seconds)
+
+
+def _now(case: Case, seconds: float) -> _Planned:
+    """Plan a case as it is; where most pods leave a gang out beside an elastic one, with all of them in."""
+    now = _plan(case, "now", seconds)
+    elastic = len(case.gangs) > 1 and any(gang.least < gang.pods for gang in case.gangs)
+    if elastic and not case.jobs and _fits(case, now) is False and now.placed:
+        now = _plan(case, "now", seconds, must=True)
+    return now
+
+
+def _with_changes(case: Case, now: _Planned, seconds: float) -> Answer:
+    """Return the answer where not all fits now: with the fewest moves, and with the fewest evictions."""
+    moves = _plan(case, "moves", seconds) if _any(case, "movable") else None
+    evictions = _plan(case, "evictions", seconds) if _any(case, "evictable") else None
+    good = [plan for plan in (moves, evictions) if plan is not None and _fits(case, plan)]
+    if not good:
+        return Answer(False, now.status, reason=now.reason)
+    moved = _moved(case, moves) if moves in good and moves is not None else None
+    evicted = _evicted(case, evictions) if evictions in good and evictions is not None else None
+    return _told(case, good[0], False, moved=moved, evicted=evicted)
+
+
+def _told(case: Case, plan: _Planned, fits: bool | None, **more: Any) -> Answer:
+    gangs = {gang.name: dict(sorted(plan.pods.get(gang.name, {}).items())) for gang in case.gangs}
+    gangs = {name: nodes for name, nodes in gangs.items() if nodes}
+    running = {each.name: dict(plan.pods.get(each.name, {})) for each in case.running}
+    domains = domains_used(case, gangs) if plan.placed else {}
+    return Answer(fits, plan.status, gangs if plan.placed else {}, domains, running, reason=plan.reason, **more)
+
+
+def _any(case: Case, ability: str) -> bool:
+    return any(getattr(each, ability) for each in case.running)
+
+
+def _fits(case: Case, plan: _Planned) -> bool | None:
+    """Tell whether every gang is there, and of a set that may be incomplete, or away, as much as it needs.
+
+    None where neither was shown.
+    """
+    if plan.status in ("invalid", "infeasible"):
+        return False
+    if not plan.placed:
+        return None
+    loose = {name for each in case.sets if each.partial or each.optional for name in each.gangs}
+    missing = [gang.name for gang in case.gangs if gang.name not in loose and plan.pods_of(gang.name) < gang.least]
+    sets = [each for each in case.sets if each.partial and not each.optional]
+    if missing or not all(_complete(case, each, plan) for each in sets):
+        return None if plan.more_may_fit else False
+    return True
+
+
+def _complete(case: Case, together: Together, plan: _Planned) -> bool:
+    there = [name for name in together.gangs if plan.pods_of(name)]
+    enough = sum(map(plan.pods_of, there)) >= (together.min_pods or 0)
+    groups = together.min_subgroups.items()
+    return enough and all(sum(belongs(case.gang[n], policy) for n in there) >= least for policy, least in groups)
+
+
+def _admitted(case: Case, plan: _Planned) -> tuple[str, ...]:
+    there = {name for name, nodes in plan.pods.items() if nodes}
+    return tuple(job.name for job in case.jobs if there & set(job.gangs))
+
+
+def _moved(case: Case, plan: _Planned) -> tuple[Move, ...]:
+    """Return the moves of running pods, each from a node that has fewer of them now to one that has more."""
+    found: list[Move] = []
+    for each in case.running:
+        after = plan.pods.get(each.name)
+        if after is None:  # not asked about: it stays
+            continue
+        out = [node for node, count in sorted(each.on.items()) for _ in range(count - after.get(node, 0))]
+        into = [node for node, count in sorted(after.items()) for _ in range(count - each.on.get(node, 0))]
+        found += [{"pods": each.name, "from": a, "to": b} for a, b in zip(out, into, strict=False)]
+    return tuple(found)
+
+
+def _evicted(case: Case, plan: _Planned) -> tuple[str, ...]:
+    return tuple(each.name for each in case.running if each.evictable and not plan.pods.get(each.name))
+
+
+def _plan(case: Case, mode: Mode, seconds: float, *, must: bool = False) -> _Planned:
+    """Plan one question about a case; documents that dovetail refuses make it invalid, with the fault as reason."""
+    declared = declare(case, mode, must=must)
+    try:
+        spec = spec_of(declared.documents)
+    except Refused as refused:
+        first = refused.faults[0]
+        return _Planned("invalid", reason=f"{first.code}: {first.message}")
+    plan = solve(spec, Limits(time=seconds))
+    if plan.outcome.status in ("infeasible", "unknown"):
+        return _Planned(plan.outcome.status, reason=", ".join(plan.conflict))
+    found = verify(spec, plan)
+    if not found.ok:
+        return _Planned("error", reason="; ".join(lines(found))[:500])
+    more = any(tier.name.startswith("admitted") and not tier.proved for tier in plan.tiers)
+    pods = _pods(plan, declared, [each.name for each in case.running])
+    return _Planned(plan.outcome.status, pods, more_may_fit=more)
+
+
+def _pods(plan: Plan, declared: Declared, running: Iterable[str]) -> Placement:
+    asked = {name: {} for name in running if name in declared.gang_of.values()}
+    found: dict[str, dict[str, int]] = asked
+    for replica, place in plan.placements.items():
+        gang = declared.gang_of[replica.workload, replica.role]
+        nodes = found.setdefault(gang, {})
+        node = declared.node_of.get(place.node, place.node)
+        nodes[node] = nodes.get(node, 0) + 1
+    return found
+
+
+def spec_of(documents: list[dict[str, Any]]) -> Spec:
+    """Return what documents mean, read as files are; or raise `Refused`."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "case.yaml"
+        file.write_text("\n---\n".join(map(json.dumps, documents)), encoding="utf-8")
+        return build(load_project(file), as_of=dt.date(2026, 1, 1))
+
+
+def domains_used(case: Case, placement: Placement) -> Mapping[str, int]:
+    """Count domains: once per set that belongs together, and per gang alone or with a topology of its own."""
+    units = [each.gangs for each in case.sets]
+    units += [(gang.name,) for gang in case.gangs if _counts_alone(case, gang.name)]
+    return {level: sum(len(_domains(case, level, unit, placement)) for unit in units) for level in case.levels}
+
+
+def _counts_alone(case: Case, name: str) -> bool:
+    together, gang = case.set_of(name), case.gang[name]
+    return together is None or has_own_topology(together, gang.topology)
+
+
+def has_own_topology(together: Together, topology: Mapping[str, str]) -> bool:
+    """Tell whether a gang of a set asks for another topology than the set does."""
+    own = {"required": topology.get("required"), "preferred": topology.get("preferred")}
+    return any(own.values()) and own != {"required": together.required, "preferred": together.preferred}
+
+
+def _domains(case: Case, level: str, gangs: Iterable[str], placement: Placement) -> set[str]:
+    nodes = {node for gang in gangs for node in placement.get(gang, {})}
+    return {case.by_name[node].domain.get(level, f"alone:{node}") for node in nodes if node in case.by_name}

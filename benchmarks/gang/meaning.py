@@ -1,0 +1,80 @@
+"""What a case means beyond its words: levels and slices that nest, widths, wishes, untouched domains."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+
+from benchmarks.gang import names
+from benchmarks.gang.case import Case, Gang, Together
+
+
+def belongs(gang: Gang, policy: str) -> bool:
+    """Tell whether a gang is a subgroup of a policy: it says so, or its name begins with the policy's."""
+    return policy in gang.labels or gang.name == policy or gang.name.startswith((f"{policy}-", f"{policy}/", policy))
+
+
+def untouched_before(case: Case, level: str, leaving: Iterable[str] = ()) -> frozenset[str]:
+    """Return the nodes of the domains of a level where nothing runs, or nothing but what may leave."""
+    away = set(leaving)
+    busy = {node for gang in case.gangs for node in gang.charged}
+    busy |= {node for each in case.running if each.name not in away for node in each.on}
+    found: dict[str, list[str]] = {}
+    for node in case.nodes:
+        if level in node.domain:
+            found.setdefault(node.domain[level], []).append(node.name)
+            if not case.running and any(amount > 0 for amount in node.used.values()):
+                busy.add(node.name)
+    return frozenset(node for nodes in found.values() if not busy & set(nodes) for node in nodes)
+
+
+def levels(case: Case) -> Mapping[str, str]:
+    """Return the documents' name of each level; the innermost is `node` where every node is its own domain."""
+    found = dict(names.labels(case.levels, "level", ["node", "gpu", "island", "socket"]))
+    if case.levels:
+        last = [node.domain.get(case.levels[-1]) for node in case.nodes]
+        if None not in last and len(set(last)) == len(last):
+            found[case.levels[-1]] = "node"
+    return found
+
+
+def depth(case: Case, level: str) -> int:
+    return case.levels.index(level) if level in case.levels else len(case.levels)
+
+
+def inner(case: Case, levels: list[str | None], together: Together | None) -> str | None:
+    """Return the innermost of the levels that are demanded of all pods of a workload."""
+    given = [level for level in [*levels, together.required if together else None] if level is not None]
+    return max(given, key=lambda level: depth(case, level), default=None)
+
+
+def slices(case: Case, gang: Gang, within: str | None) -> list[tuple[str, int]]:
+    """Return levels and sizes that nest, outermost first: pods come in multiples of all sizes inside as well.
+
+    What says nothing is left out: single pods, and a level at which all pods are in one domain anyway.
+    """
+    found: list[tuple[str, int]] = []
+    size = 1
+    for each in sorted(gang.slices, key=lambda item: -depth(case, item.level)):
+        known, size = each.level in case.levels, math.lcm(size, each.size)
+        trivial = each.size == 1 or (each.level == within and not gang.pods % size)
+        if not (known and trivial and (within is None or depth(case, each.level) >= depth(case, within))):
+            found.append((each.level, size))
+    return found[::-1]
+
+
+def widths(case: Case, gang: Gang) -> tuple[int, int]:
+    """Return the fewest and the most pods, of an elastic gang as whole slices."""
+    if gang.least == gang.pods:
+        return gang.pods, gang.pods
+    size = math.lcm(1, *(each.size for each in gang.slices))
+    return max(size, -(-gang.least // size) * size), gang.pods // size * size
+
+
+def shunned(gang: Gang, nodes: frozenset[str]) -> Iterable[tuple[int, frozenset[str]]]:
+    """Return, from the most wished nodes on, what a pod elsewhere than on nodes at least as wished costs."""
+    wish = {node: gang.prefer_nodes.get(node, 0) for node in nodes}
+    steps = sorted(set(wish.values()), reverse=True)
+    for high, low in itertools.pairwise(steps):
+        yield high - low, frozenset(node for node in nodes if wish[node] < high)

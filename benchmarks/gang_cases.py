@@ -1,0 +1,88 @@
+"""Plans every case of a file of gang-placement cases and compares with what is proved of it.
+
+    python -m benchmarks.gang_cases FILE [-o json]
+
+prints a table, or with `-o json` `{id: {fits, domains, status, placement, moved, evicted, admitted}}`. `moved` lists
+one move per pod, `evicted` names of running pods, `admitted` those of jobs; each where a case has such. Every answer
+is checked against its case by arithmetic of its own (`faults`); `agrees` says, aspect by aspect, whether it is what is
+proved of the case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+for _source in (ROOT, ROOT / "solver"):
+    if __name__ == "__main__" and str(_source) not in sys.path:  # run as a file
+        sys.path.insert(0, str(_source))
+
+from benchmarks.gang import check  # noqa: E402
+from benchmarks.gang.agree import ASPECTS, agreement  # noqa: E402
+from benchmarks.gang.answer import Answer, answer  # noqa: E402
+from benchmarks.gang.case import Case, Unreadable, read_case  # noqa: E402
+
+SECONDS = 60.0
+
+
+def plan_case(raw: Mapping[str, Any], seconds: float = SECONDS) -> dict[str, Any]:
+    """Return the answer to one case with its check; a case that cannot be planned says why."""
+    began = time.monotonic()
+    try:
+        case = read_case(raw)
+        found = answer(case, seconds)
+    except Unreadable as error:
+        case, found = Case(str(raw.get("id")), (), (), (), raw=raw), Answer(False, "invalid", reason=str(error))
+    except Exception as error:  # one case must not cost the others
+        case, found = Case(str(raw.get("id")), (), (), (), raw=raw), Answer(None, "error", reason=repr(error))
+    agrees, faults = dict(agreement(case, found)), check.faults(case, found)
+    told = found.told() | {"agrees": agrees, "seconds": round(time.monotonic() - began, 2)}
+    return told | ({"faults": faults} if faults else {})
+
+
+def plan_file(file: Path, seconds: float = SECONDS, only: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+    """Return the answers to all cases of a file, by id."""
+    raw = json.loads(file.read_text(encoding="utf-8"))
+    cases = raw["cases"] if isinstance(raw, Mapping) else raw
+    return {str(each.get("id")): plan_case(each, seconds) for each in cases if not only or each.get("id") in only}
+
+
+def table(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a line per case and a summary."""
+    lines = [f"{'case':10} {'fits':6} {'status':11} {'seconds':>7}  agreement"]
+    for name, told in found.items():
+        words = [f"{aspect} {'yes' if same else 'NO'}" for aspect, same in told["agrees"].items()]
+        words += [f"FAULT {fault}" for fault in told.get("faults", ())]
+        words += [told["reason"][:80]] if told.get("reason") and told["status"] != "infeasible" else []
+        lines.append(f"{name:10} {told['fits']!s:6} {told['status']:11} {told['seconds']:7.2f}  {', '.join(words)}")
+    lines.append("")
+    for aspect in ASPECTS:
+        verdicts = [told["agrees"][aspect] for told in found.values() if aspect in told["agrees"]]
+        if verdicts:
+            lines.append(f"{aspect:15} {sum(verdicts)} of {len(verdicts)} agree")
+    whole = sum(all(told["agrees"].values()) and not told.get("faults") for told in found.values())
+    lines.append(f"{'in all':15} {whole} of {len(found)} cases agree in everything and pass the check")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Plan a file of cases."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gang_cases", description=__doc__.partition("\n")[0])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    parser.add_argument("--time-limit", type=float, default=SECONDS, help="seconds per plan")
+    parser.add_argument("--only", nargs="*", default=(), help="ids of cases")
+    given = parser.parse_args(arguments)
+    found = plan_file(given.file, given.time_limit, given.only)
+    print(json.dumps(found, indent=1) if given.output == "json" else table(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
