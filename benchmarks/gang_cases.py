@@ -4,8 +4,8 @@
 
 prints a table, or with `-o json` `{id: {fits, domains, status, placement, moved, evicted, admitted}}`. `moved` lists
 one move per pod, `evicted` names of running pods, `admitted` those of jobs; each where a case has such. Every answer
-is checked against its case by arithmetic of its own (`faults`); `agrees` says, aspect by aspect, whether it is what is
-proved of the case.
+is checked against its case by arithmetic of its own (`faults`); `agrees` says, aspect by aspect, whether it is what
+is proved of the case.
 """
 
 from __future__ import annotations
