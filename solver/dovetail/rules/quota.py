@@ -31,8 +31,8 @@ class Quota(RuleDefaults):
 
     Amounts map `gpus` (milli-GPU), `cpu` (milli-cores), `memory` (MiB) or a resource's name to a number, or
     `dominantShare` to thousandths of what the cluster has of everything. The violation of a subject
-    `group/resource` is what the group requests above its limit, or above what is guaranteed and borrowed at most; that
-    of a subject `cohort NAME/resource` is what groups borrow above what others lend
+    `group/resource` is what the group requests above its limit, or above what is guaranteed and may be borrowed;
+    that of a subject `cohort NAME/resource` is what groups borrow above what others lend
     (`rules.cohorts` has the formula). Of the policies of a cohort the first by name tells the latter.
 
     Parameters
