@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from tests.support.specs import make_spec, node, place, policy, workload
+from tests.support.specs import make_spec, node, place, policy, request, workload
 
 from dovetail.engine import solve
 from dovetail.rules import TABLE, Rule
@@ -14,6 +14,7 @@ from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
 from dovetail.spec import NodeSelector, Spec, WorkloadSelector
@@ -60,6 +61,7 @@ SPECS: Mapping[str, Spec] = {
     "require": _placed_by_price(Require()),
     "forbid": _placed_by_price(Forbid()),
     "quota": _two_on_one_node(Quota(limits=(("gpus", 1000),))),
+    "reserve": make_spec([node("a", 2)], [workload("w", 2, gpus=1)], [policy("p", Reserve(1, request(1)))]),
     "move": _moved_together(Move(never=True)),
     "admission": _wanted_by_a_low_priority(),
 }

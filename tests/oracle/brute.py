@@ -110,14 +110,14 @@ def _worths(context: Context, tiers: Sequence[Tier]) -> dict[ReplicaId, tuple[in
     """Return what each replica, where admitted, adds to leading admitted and retained tiers, judged here."""
     return {
         replica: tuple(_worth(context, tier, workload, replica) for tier in tiers)
-        for workload in context.spec.workloads
+        for workload in context.spec.everything
         for replica in workload.replica_ids()
     }
 
 
 def _worth(context: Context, tier: Tier, workload: Workload, replica: ReplicaId) -> int:
     role = workload.by_role[replica.role]
-    if context.spec.band_of(workload) != tier.band:  # type: ignore[attr-defined]
+    if workload.holds or context.spec.band_of(workload) != tier.band:  # type: ignore[attr-defined]
         return 0
     if isinstance(tier, Retained):
         stays = workload.preemptible and replica in context.today.places and goes_on(context, workload)
@@ -145,7 +145,7 @@ def _best_of(context: Context, tiers: Sequence[Tier], options: list[Places], bud
     for count, places in enumerate(options):
         if count >= budget:
             raise TooLarge("too many placements to evaluate")
-        view = context.view(places)
+        view = context.view_of_all(places)
         if not keeps_hard(context, view):
             continue
         values = ascending(tiers, [tier.measure(view, context) for tier in tiers])
@@ -243,7 +243,7 @@ class _Search:
         self.order = {node.name: index for index, node in enumerate(spec.cluster.nodes)}
         self.held = {place.node for place in context.today.places.values()}
         self.places: dict[ReplicaId, Place] = {}
-        self.steps = [step for workload in spec.workloads for step in self._steps_of(workload)]
+        self.steps = [step for workload in spec.everything for step in self._steps_of(workload)]
 
     def _steps_of(self, workload: Workload) -> list[_Step]:
         found = []
@@ -339,7 +339,7 @@ class _Search:
                 for node in spec.cluster.nodes
                 if welcomes(workload, role, node)
             ]
-            for workload in spec.workloads
+            for workload in spec.everything
             for role in workload.roles
         }
 

@@ -16,9 +16,11 @@ from tests.support.specs import make_spec, node, place, places, policy, replica,
 
 from dovetail.placement import Place
 from dovetail.plan import AdmissionResult, Outcome, Plan, SecondOpinion
+from dovetail.rules import Told
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
 from dovetail.spec import NodeSelector, Spec, Taint, WorkloadSelector
 
@@ -187,6 +189,17 @@ def evicted_for_nothing() -> tuple[Spec, Plan]:
     return spec, plan_for(spec, places({"high#0": place("n", 0), "wish#0": place("n", 1)}))
 
 
+def held_and_used() -> tuple[Spec, Plan]:
+    """Return a plan that calls a node held free which hosts a replica, while another one is untouched."""
+    spec = make_spec(
+        [node("a", 4), node("b", 4)],
+        [workload("w", 1, gpus=1)],
+        [policy("spare", Reserve(domains=1, of="node"))],
+    )
+    plan = plan_for(spec, places({"w#0": place("a", 0)}))
+    return spec, replace(plan, held={"spare": Told(untouched=("a",))})
+
+
 def opinion(**changes: int | None) -> Callable[[Plan], dict[str, Any]]:
     """Return a change that adds an engine's opinion, which claims to agree; some of its values are the plan's."""
 
@@ -235,6 +248,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     move("protected", {"y/run#0": None}),
     move("fixed", {"y/pinned#0": place("small", 4)}),
     Mutation("retained", evicted_for_nothing),
+    Mutation("held", held_and_used),
     move("hard-policies", {"x/svc#0": place("small", 4)}, label="forbid"),
     move("hard-policies", {"y/run#0": place("big", 4), "z/spot#0": place("small", 4)}, label="budget"),
     claim("policy-results", lambda plan: {"policies": {**plan.policies, "told": plan.policies["quota"]}}),

@@ -27,6 +27,7 @@ _ALWAYS = {
     "gpuHoursLost": "GPU hours lost",
 }
 _WHERE_ANY = {
+    "gpusHeld": "GPUs held free",
     "gpusUsed": "GPUs used",
     "gpusUsedKnown": "GPUs whose use is known",
     "cpuOnlyReplicas": "CPU-only replicas",

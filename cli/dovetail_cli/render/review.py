@@ -121,6 +121,8 @@ def figures(review: Review) -> Iterator[tuple[str, str]]:
         yield "GPUs allocated", f"{amount(part)}/{amount(whole)} ({share(part, whole)}){changed('gpusAllocated')}"
     if summary.get("gpusUsedKnown"):
         yield "used", f"{amount(summary['gpusUsed'])} of {amount(summary['gpusUsedKnown'])} known"
+    if "gpusHeld" in summary:
+        yield "held free", amount(summary["gpusHeld"]) + changed("gpusHeld")
     if "gpusStranded" in summary:
         yield "stranded", amount(summary["gpusStranded"]) + changed("gpusStranded")
     if summary.get("cpuOnlyReplicas"):

@@ -109,8 +109,10 @@ def _policy(source: Source, spec: Spec, known: Known) -> Policy:
     reader = READERS[kind]
     match = source.body.get("match")
     place = match.get("workloads") if match else None
+    if place and not reader.workloads:
+        place.fault("DT1620", f"'match.workloads' has no effect on '{kind}'", "leave it out", of_key=True)
     workloads = read_workload_selector(place, known)
-    rule = _rule(reader, here, spec)
+    rule = _rule(reader, here, spec, known)
     # A pack is written for many projects: that one of them has nothing to match is as it should be.
     if not source.pack:
         if place:
@@ -127,8 +129,8 @@ def _policy(source: Source, spec: Spec, known: Known) -> Policy:
     )
 
 
-def _rule(reader: Reader, here: Cursor, spec: Spec) -> Rule:
-    rule = reader.read(here)
+def _rule(reader: Reader, here: Cursor, spec: Spec, known: Known) -> Rule:
+    rule = reader.read(here, known)
     level = here.raw(reader.level) if reader.level else None
     levels = (*spec.cluster.levels, *reader.inside)
     if level is not None and reader.level and level not in levels:

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from dovetail.build.cursor import Cursor
 from dovetail.build.requests import read_request
+from dovetail.build.selectors import Known
 from dovetail.quantities import parse_cpu, parse_fraction, parse_gpus, parse_memory
 from dovetail.rules import Rule
 from dovetail.rules.admission import Admission
@@ -18,8 +19,10 @@ from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
+from dovetail.spec import Request
 from dovetail.spec.cluster import GPU_LEVEL
 
 _LIMITS: Final[Mapping[str, Callable[[object], int]]] = {
@@ -30,27 +33,27 @@ _LIMITS: Final[Mapping[str, Callable[[object], int]]] = {
 }
 
 
-def _separate(here: Cursor) -> Rule:
+def _separate(here: Cursor, _: Known) -> Rule:
     return Separate(by=here.raw("by"), at=here.raw("at"), label=here.raw("label"))
 
 
-def _spread(here: Cursor) -> Rule:
+def _spread(here: Cursor, _: Known) -> Rule:
     return Spread(over=here.raw("over"), max_per_domain=here.raw("maxPerDomain"), max_skew=here.raw("maxSkew"))
 
 
-def _exclusive(here: Cursor) -> Rule:
+def _exclusive(here: Cursor, _: Known) -> Rule:
     return Exclusive(at=here.raw("at"))
 
 
-def _require(_: Cursor) -> Rule:
+def _require(_: Cursor, __: Known) -> Rule:
     return Require()
 
 
-def _forbid(_: Cursor) -> Rule:
+def _forbid(_: Cursor, __: Known) -> Rule:
     return Forbid()
 
 
-def _quota(here: Cursor) -> Rule:
+def _quota(here: Cursor, _: Known) -> Rule:
     guaranteed = _amounts(here.get("guaranteed"))
     return Quota(
         limits=_amounts(here.get("limit")),
@@ -92,11 +95,29 @@ def _of_shape(here: Cursor) -> dict[str, int]:
     return {name: here.raw("replicas", 1) * amount for name, amount in asked.items() if amount}
 
 
-def _move(here: Cursor) -> Rule:
+def _reserve(here: Cursor, known: Known) -> Rule:
+    request = here.get("request")
+    return Reserve(
+        replicas=here.raw("replicas", 0),
+        request=read_request(request) if request else Request(),
+        accelerators=_accelerators(here, known),
+        within=here.raw("within"),
+        domains=here.raw("domains", 0),
+        of=here.raw("of", ""),
+    )
+
+
+def _accelerators(here: Cursor, known: Known) -> tuple[str, ...]:
+    places = (each if isinstance(each.value, str) else each["name"] for each in here.items("accelerators"))
+    found = (known.models.resolve(place) for place in places)
+    return tuple(sorted({name for name in found if name is not None}))
+
+
+def _move(here: Cursor, _: Known) -> Rule:
     return Move(max_moves=here.raw("maxMoves"), never=here.raw("never", False))
 
 
-def _admission(here: Cursor) -> Rule:
+def _admission(here: Cursor, _: Known) -> Rule:
     at_least, per = here.raw("atLeast", "all"), here.raw("per", "workload")
     return Admission(at_least=at_least, per=per, label=here.raw("label"), or_none=here.raw("orNone", False))
 
@@ -106,12 +127,14 @@ class Reader:
     """How a rule is read, and what it does with `match.nodes`.
 
     `level` is the parameter that names a level; `inside` are levels inside the node that it may name as well.
+    `workloads` tells whether `match.workloads` has any effect.
     """
 
-    read: Callable[[Cursor], Rule]
+    read: Callable[[Cursor, Known], Rule]
     nodes: Literal["required", "honoured", "refused"]
     level: str | None = None
     inside: tuple[str, ...] = ()
+    workloads: bool = True
 
 
 READERS: Final[Mapping[str, Reader]] = MappingProxyType(
@@ -122,6 +145,7 @@ READERS: Final[Mapping[str, Reader]] = MappingProxyType(
         "require": Reader(_require, "required"),
         "forbid": Reader(_forbid, "required"),
         "quota": Reader(_quota, "refused"),
+        "reserve": Reader(_reserve, "honoured", workloads=False),
         "move": Reader(_move, "refused"),
         "admission": Reader(_admission, "refused"),
     }

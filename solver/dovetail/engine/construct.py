@@ -36,8 +36,10 @@ def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = 
     for replica, place in sorted((hint or {}).items()):
         _follow(field, replica, place)
     outlooks = Outlooks(field)
+    _hold(outlooks, hard=True)
     for band in problem.spec.bands:
         fill_band(outlooks, band, stop)
+    _hold(outlooks, hard=False)
     return field.state()
 
 
@@ -46,7 +48,7 @@ def fill_band(outlooks: Outlooks, band: int, stop: Stop) -> None:
     field = outlooks.field
     problem = field.problem
     many = sum(field.wanted(shape.index) for shape in problem.shapes) > EXACT
-    waiting = [s for s in problem.shapes if problem.spec.band_of(s.workload) == band]
+    waiting = [s for s in problem.shapes if problem.spec.band_of(s.workload) == band and not s.workload.holds]
     joint, single = _sorted_out(field, waiting)
     for batch in joint:
         if stop:
@@ -57,6 +59,15 @@ def fill_band(outlooks: Outlooks, band: int, stop: Stop) -> None:
             if stop:
                 return
             _take_turn(outlooks, shape, count)
+
+
+def _hold(outlooks: Outlooks, *, hard: bool) -> None:
+    """Hold places free: for hard policies before anything else, for others with what is left."""
+    spec = outlooks.field.problem.spec
+    binding = {policy.name for policy in spec.policies if (policy.enforcement.kind == "hard") == hard}
+    for shape in outlooks.field.problem.shapes:
+        if shape.workload.holds in binding:
+            outlooks.place(shape.index, outlooks.field.wanted(shape.index))
 
 
 def _follow(field: Field, replica: ReplicaId, place: Place) -> None:

@@ -73,7 +73,7 @@ def plan_of(spec: Spec, table: Mapping[int, Contents], known: Sequence[TierResul
     tiers = _results(context, problem.tiers, values, {result.name: result for result in known})
     if all(tier.proved for tier in tiers):
         outcome = replace(outcome, status="optimal", stopped_by=None)
-    return finish(context, view.places, tiers, outcome)
+    return finish(context, view.places, tiers, outcome, held=view.held)
 
 
 def _results(

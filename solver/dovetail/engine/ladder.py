@@ -314,7 +314,7 @@ class _Search:
         proved = all(tier.proved for tier in tiers)
         stopped = None if proved else self._stopped_by()
         outcome = Outcome("optimal" if proved else "feasible", stopped, self.limits.fast)
-        return attached(finish(problem.context, view.places, tiers, outcome), results.proofs)
+        return attached(finish(problem.context, view.places, tiers, outcome, held=view.held), results.proofs)
 
     def _stopped_by(self) -> str:
         if self.stop:

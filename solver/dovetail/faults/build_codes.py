@@ -134,6 +134,9 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
 }
 
 CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
+    "DT1620": CodeInfo(
+        "workloads without effect", "The rule is not about workloads, so `match.workloads` would be ignored."
+    ),
     "DT1701": CodeInfo(
         "not a replica", "A replica is written `[namespace/]workload[.role]#index`, a run of them `...#first-last`."
     ),

@@ -82,4 +82,8 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
         "GPUs have enough free in total for this share, but no single GPU has; where the share names its memory, "
         "perhaps no card is that large.",
     ),
+    "DT4112": CodeInfo(
+        "room is held free",
+        "There would be room on nodes it may use, and policies of the rule `reserve` hold it free.",
+    ),
 }

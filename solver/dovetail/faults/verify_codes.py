@@ -37,6 +37,9 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT3601": CodeInfo("hard policy broken", "A hard policy is broken beyond what today's state excuses."),
     "DT3602": CodeInfo("policy result is wrong", "The plan tells another result of a policy than its rule gives."),
+    "DT3603": CodeInfo(
+        "held places are wrong", "What the plan says is held free does not count for its policy, or is left out."
+    ),
     "DT3701": CodeInfo(
         "tiers are not the objective's", "The plan's tiers differ from those that the documents ask for."
     ),

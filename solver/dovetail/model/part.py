@@ -14,7 +14,7 @@ from itertools import pairwise
 from dovetail.linear import Linear
 from dovetail.model.counting import Counting
 from dovetail.model.demands import add_demands
-from dovetail.model.state import State
+from dovetail.model.state import Slot, State
 from dovetail.model.variables import Variables
 from dovetail.problem import Problem
 from dovetail.rules import Domain
@@ -136,6 +136,10 @@ class PartModel(Counting):
         """Return the domains of a level that hold a node of this part."""
         return self.problem.domains_of(level, [self.problem.nodes[index].name for index in self.free])
 
+    def every_domain(self, level: str) -> Iterable[Domain]:
+        """Return the domains of a level."""
+        return self.problem.domains(level)
+
     def count(self, workloads: Collection[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
         """Return how many replicas of some workloads are in a domain, on `nodes` only where given."""
         shapes = self._shapes_in(workloads)
@@ -194,18 +198,24 @@ class PartModel(Counting):
 
     def used(self, node: str) -> Linear:
         """Return 1 where a node of the part hosts anything, else 0; a plain 0 where it cannot."""
-        slots = self.variables.slots[self.problem.node_index[node]]
-        return (
-            Linear.of(self.model.at_least_one(Linear(dict.fromkeys(slots.values(), 1))).variable)
-            if slots
-            else Linear()
-        )
+        slots = self._working(self.problem.node_index[node])
+        held = Linear(dict.fromkeys(slots.values(), 1))
+        return Linear.of(self.model.at_least_one(held).variable) if slots else Linear()
+
+    def _working(self, index: int) -> Mapping[Slot, int]:
+        """Return the counts of a node's real replicas: what is held free is not in use."""
+        slots = self.variables.slots[index]
+        return {slot: v for slot, v in slots.items() if not self.problem.shapes[slot.shape].workload.holds}
 
     def gpus_used(self, node: str) -> Linear:
         """Return how many GPUs of a node of the part are in use."""
         index = self.problem.node_index[node]
-        requests = {v: self.variables.request(slot) for slot, v in self.variables.slots[index].items()}
+        slots = self._working(index)
+        requests = {v: self.variables.request(slot) for slot, v in slots.items()}
         total = Linear({v: request.gpus for v, request in requests.items() if request.gpus})
-        for flag in self.variables.shared.get(index, {}).values():
+        for gpu, flag in self.variables.shared.get(index, {}).items():
+            here = {v: 1 for slot, v in slots.items() if slot.gpu == gpu}
+            if len(here) < sum(slot.gpu == gpu for slot in self.variables.slots[index]):
+                flag = self.model.at_least_one(Linear(here)).variable
             total.add_term(flag)
         return total

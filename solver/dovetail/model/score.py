@@ -12,7 +12,7 @@ def view_of(problem: Problem, state: State) -> View:
     """Return the placement that a state expands to, worked out once per state."""
     known = state.known.get("view")
     if not isinstance(known, View):
-        known = state.known["view"] = problem.context.view(expand(problem, state))
+        known = state.known["view"] = problem.context.view_of_all(expand(problem, state))
     return known
 
 

@@ -1,13 +1,15 @@
 """Placements: who is where, what a node still has room for, and what today's placements are worth (S3, S6.5)."""
 
 from dovetail.placement.compat import Obstacle, hardware_obstacle, mix_holds, obstacle
+from dovetail.placement.copies import copies
 from dovetail.placement.makes import Makes, amounts_of, ask_of, make_of
-from dovetail.placement.place import Place, Places, by_workload
+from dovetail.placement.place import Held, Place, Places, by_workload
 from dovetail.placement.room import Room
 from dovetail.placement.today import Today, judge
 from dovetail.placement.view import View
 
 __all__ = [
+    "Held",
     "Makes",
     "Obstacle",
     "Place",
@@ -18,6 +20,7 @@ __all__ = [
     "amounts_of",
     "ask_of",
     "by_workload",
+    "copies",
     "hardware_obstacle",
     "judge",
     "make_of",

@@ -16,6 +16,8 @@ class Place(NamedTuple):
 
 
 Places = Mapping[ReplicaId, Place]
+Held = Mapping[str, tuple[Place, ...]]
+"""Places that are held free, by policy."""
 
 
 def by_workload(places: Places) -> dict[str, dict[ReplicaId, Place]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
-from dovetail.placement.place import Place, Places
+from dovetail.placement.place import Held, Place, Places
 from dovetail.placement.room import Room
 from dovetail.placement.today import Today
 from dovetail.spec import ReplicaId, Role, Spec, Workload
@@ -17,11 +17,15 @@ from dovetail.spec.cluster import GPU_LEVEL
 
 @dataclass(frozen=True)
 class View:
-    """A Spec, the places of all admitted replicas, and today's judged state."""
+    """A Spec, the places of all admitted replicas, and today's judged state.
+
+    `held` are the places that policies hold free; None where nobody has said which, only that there may be some.
+    """
 
     spec: Spec
     places: Places
     today: Today = field(default_factory=Today)
+    held: Held | None = None
 
     def role(self, replica: ReplicaId) -> Role:
         """Return the role of a replica."""
@@ -38,7 +42,7 @@ class View:
     def extended(self, workload: Workload, more: Places) -> View:
         """Return a view with more replicas of a workload, at the cost of that workload alone."""
         places = ChainMap(dict(more), cast("dict[ReplicaId, Place]", self.places))  # read only
-        found = View(self.spec, places, self.today)
+        found = View(self.spec, places, self.today, self.held)
         own = tuple(sorted([*self.admitted(workload), *more]))
         found.__dict__["by_workload"] = {**self.by_workload, workload.id: own}
         found.__dict__["_origin"] = self, workload.id
@@ -97,11 +101,11 @@ class View:
 
     @cached_property
     def rooms(self) -> Mapping[str, Room]:
-        """What the nodes that host anything have left, by name, not to be changed."""
+        """What the nodes that host or hold anything have left, by name, not to be changed."""
         return self.fresh_rooms()
 
     def fresh_rooms(self) -> dict[str, Room]:
-        """Return what the nodes that host anything have left, by name, for the caller to change."""
+        """Return what the nodes that host or hold anything have left, by name, for the caller to change."""
         rooms: dict[str, Room] = {}
         by_name = self.spec.cluster.by_name
         for replica, place in self.places.items():
@@ -109,7 +113,20 @@ class View:
             if room is None:
                 room = rooms[place.node] = Room(by_name[place.node], self.spec.accelerators)
             room.take(self.role(replica).request, place.gpus)
+        for replica, place in self.placeholders:
+            room = rooms.setdefault(place.node, Room(by_name[place.node], self.spec.accelerators))
+            room.take(self.role(replica).request, place.gpus)
         return rooms
+
+    @cached_property
+    def placeholders(self) -> tuple[tuple[ReplicaId, Place], ...]:
+        """The places held free, each with what stands for it."""
+        held = self.held or {}
+        return tuple(
+            pair
+            for workload in self.spec.placeholders
+            for pair in zip(workload.replica_ids(), held.get(workload.holds, ()), strict=False)
+        )
 
     def moved(self, workload: Workload) -> tuple[ReplicaId, ...]:
         """Return the replicas whose place still stands today and that are admitted on another one.

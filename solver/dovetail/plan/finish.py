@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dovetail.placement import Places
+from dovetail.placement import Held, Places
 from dovetail.plan.digest import combined, documents_digest, outside_digest
 from dovetail.plan.model import Outcome, Plan, SecondOpinion, TierResult
-from dovetail.plan.policies import policies_of
+from dovetail.plan.policies import held_of, policies_of
 from dovetail.plan.reasons import admitted_of
 from dovetail.plan.summary import summary_of
 from dovetail.rules import Context
@@ -23,6 +23,7 @@ def finish(
     tiers: Sequence[TierResult],
     outcome: Outcome,
     *,
+    held: Held | None = None,
     inputs: str | None = None,
     second_opinion: SecondOpinion | None = None,
     conflict: Sequence[str] = (),
@@ -32,6 +33,7 @@ def finish(
     Parameters
     ----------
     places : places of all admitted replicas; ignored, as are `tiers`, where the outcome is that there is no plan.
+    held : the places that policies hold free, by policy.
     inputs : the Spec's digest where it is known already.
     conflict : names of policies that cannot hold together, for an infeasible outcome.
     """
@@ -47,7 +49,7 @@ def finish(
     )
     if outcome.status in WITHOUT_PLACES:
         return replace(bare, conflict=tuple(sorted(conflict)))
-    view = context.view(places)
+    view = context.view(places, held or {})
     return replace(
         bare,
         tiers=tuple(tiers),
@@ -55,4 +57,5 @@ def finish(
         placements=dict(places),
         admitted=admitted_of(view, context, tiers),
         policies=policies_of(view, context),
+        held=held_of(view, context),
     )

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Literal
 
 from dovetail.placement import Place, Places
+from dovetail.rules import Told
 from dovetail.spec import Options
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
@@ -125,6 +126,7 @@ class Plan:
     options : limits of the command line that it was made with.
     placements : every admitted replica's place.
     admitted : workloads that are not admitted in full.
+    held : what policies hold free, by name (S4.7).
     summary : figures for people, each recomputable from Spec and placements.
     conflict : names of policies that cannot hold together, for an infeasible outcome where known.
     certificate : digest of the certificate that stands beside the plan and shows what has `proof: certificate`.
@@ -139,6 +141,7 @@ class Plan:
     placements: Places = field(default_factory=dict)
     admitted: Mapping[str, AdmissionResult] = field(default_factory=dict)
     policies: Mapping[str, PolicyResult] = field(default_factory=dict)
+    held: Mapping[str, Told] = field(default_factory=dict)
     second_opinion: SecondOpinion | None = None
     conflict: tuple[str, ...] = ()
     current: str | None = None

@@ -119,7 +119,7 @@ class Moving:
         touched = {replica.workload for replica, _ in board.changed}
         if not all(mix_holds(spec, spec.by_id[name], board.places) for name in touched):
             return False
-        view = View(spec, board.places, self.view.today)
+        view = View(spec, board.places, self.view.today, self.view.held)
         return any(self._broken(p, view) for p in self.limits) and not any(self._broken(p, view) for p in self.others)
 
     def _broken(self, policy: Policy, view: View) -> bool:

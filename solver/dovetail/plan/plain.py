@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.documents.kinds import API_VERSION
 from dovetail.placement import Place, Places
 from dovetail.plan.model import AdmissionResult, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
+from dovetail.rules import Told
 from dovetail.spec import Options
 
 GAP_DIGITS = 6
@@ -21,6 +22,7 @@ SUMMARY = (
     "gpusAllocated",
     "gpusUsed",
     "gpusUsedKnown",
+    "gpusHeld",
     "gpusStranded",
     "nodesUsed",
     "cpuOnlyReplicas",
@@ -59,6 +61,8 @@ def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
     if plan.conflict:
         yield "conflict", list(plan.conflict)
     yield "placements", dict(placement_rows(plan.placements))
+    if plan.held:
+        yield "held", {key: _told(value) for key, value in by_bytes(plan.held)}
     if plan.admitted:
         yield "admitted", {key: _admission(value) for key, value in by_bytes(plan.admitted)}
     if plan.policies:
@@ -137,6 +141,10 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
 
 def _place(place: Place) -> dict[str, Any]:
     return {"node": place.node, "gpus": list(place.gpus)} if place.gpus else {"node": place.node}
+
+
+def _told(told: Told) -> list[dict[str, Any]]:
+    return [*map(_place, told.held), *({"domain": path} for path in told.untouched)]
 
 
 def _admission(result: AdmissionResult) -> dict[str, Any]:

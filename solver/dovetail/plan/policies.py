@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dovetail.placement import View
 from dovetail.plan.model import PolicyOutcome, PolicyResult
-from dovetail.rules import Context, Violations
+from dovetail.rules import Context, Told, Violations
 from dovetail.spec import Policy, Spec
 
 _NONE: Violations = {}
@@ -16,6 +16,13 @@ def policies_of(view: View, context: Context) -> Mapping[str, PolicyResult]:
     """Return the results of all policies by name."""
     violations = context.violations(view)
     return {p.name: _result(p, violations[p.name], context) for p in context.spec.policies}
+
+
+def held_of(view: View, context: Context) -> Mapping[str, Told]:
+    """Return what binding policies hold free on a finished placement, by name."""
+    binding = (p for p in context.spec.policies if p.enforcement.kind != "audit")
+    told = ((p.name, p.rule.told(view, context.scopes[p.name])) for p in binding)
+    return {name: found for name, found in told if found}
 
 
 def _result(policy: Policy, violations: Violations, context: Context) -> PolicyResult:

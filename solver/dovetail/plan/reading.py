@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final
@@ -13,6 +13,7 @@ from dovetail.faults import FaultLog, Position
 from dovetail.placement import Place
 from dovetail.plan.model import AdmissionResult, Figure, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
 from dovetail.plan.plain import SUMMARY, gap_of
+from dovetail.rules import Told
 from dovetail.spec import Options, ReplicaId
 from dovetail.spec.identity import IdentityError, parse_range
 
@@ -63,6 +64,7 @@ def plan_of(document: Document) -> Plan:
         placements=_placements(document, log),
         admitted={key: _admission(row) for key, row in spec.get("admitted", {}).items()},
         policies={key: _policy(row) for key, row in spec.get("policies", {}).items()},
+        held={key: _told(rows) for key, rows in spec.get("held", {}).items()},
         second_opinion=None if opinion is None else _second_opinion(opinion),
         conflict=tuple(spec.get("conflict", ())),
         certificate=spec.get("certificate"),
@@ -155,6 +157,11 @@ def _policy(row: Mapping[str, Any]) -> PolicyResult:
         subjects={key: int(value) for key, value in row.get("subjects", {}).items()},
         excused=int(row.get("excused", 0)),
     )
+
+
+def _told(rows: Sequence[Mapping[str, Any]]) -> Told:
+    places = tuple(Place(row["node"], tuple(map(int, row.get("gpus", ())))) for row in rows if "node" in row)
+    return Told(places, tuple(row["domain"] for row in rows if "domain" in row))
 
 
 def _second_opinion(row: Mapping[str, Any]) -> SecondOpinion:

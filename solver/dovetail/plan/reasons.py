@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from dovetail.placement import Obstacle, View, hardware_obstacle, obstacle
 from dovetail.plan.forbidden import Trials, closed_nodes
@@ -31,6 +32,7 @@ TOO_FEW_FIT = "DT4108"
 MECHANISM = "DT4109"
 MOVES = "DT4110"
 NO_GPU_FREE = "DT4111"
+HELD_FREE = "DT4112"
 
 
 def admitted_of(view: View, context: Context, tiers: Sequence[TierResult]) -> Mapping[str, AdmissionResult]:
@@ -95,6 +97,8 @@ class _Judge:
     def _facts(self, workload: Workload, missing: Sequence[Wanting]) -> list[str]:
         blocked = [wanting for wanting in missing if not self.space.has_room(wanting)]
         needed = max(1, workload.min_replicas - len(self.view.admitted(workload)))
+        if blocked and self.view.held and all(self._unheld.has_room(w) for w in blocked):
+            return [HELD_FREE]
         if blocked:
             short = [self._shortage(wanting) for wanting in blocked if not self._room_is_closed(workload, wanting)]
             if len(short) < len(blocked):
@@ -107,6 +111,11 @@ class _Judge:
             limited = self.moving.only_limits_forbid(workload, missing, needed)
             return [*([MOVES] if limited else []), TOO_FEW_FIT]
         return [FORBIDDEN] if self.trials.all_forbidden(workload, missing, needed, self.space) else []
+
+    @cached_property
+    def _unheld(self) -> Space:
+        """What the plan leaves free if nothing were held."""
+        return Space(replace(self.view, held={}))
 
     def _room_is_closed(self, workload: Workload, wanting: Wanting) -> bool:
         """Tell whether a role that finds no room would find some on nodes that hard policies close to it."""

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
-from dovetail.placement import Makes, Place, Room, View, amounts_of
-from dovetail.placement.room import share_memory
+from dovetail.placement import Makes, Place, Room, View, amounts_of, copies
 from dovetail.plan.stranded import gpus_that_fit, host_fits
 from dovetail.spec import Node, Request, Role, Workload
-from dovetail.spec.workload import MILLI
-
-_LOTS = 10**9
 
 
 class Wanting(NamedTuple):
@@ -95,7 +91,7 @@ class Space:
         request = wanting.role.request
         bound = kind is not None and request.gpu_count
         nodes = [n for n in wanting.nodes if n.accelerator == kind] if bound else wanting.nodes
-        return sum(_copies(self.room(node), request) for node in nodes)
+        return sum(copies(self.room(node), request) for node in nodes)
 
 
 def places_in(room: Room, request: Request) -> Iterator[Place]:
@@ -107,21 +103,3 @@ def places_in(room: Room, request: Request) -> Iterator[Place]:
         yield from (Place(room.node.name, (index,)) for index in fitting)
     elif len(fitting) >= request.gpu_count:
         yield Place(room.node.name, tuple(fitting[: request.gpus]))
-
-
-def _copies(room: Room, request: Request) -> int:
-    """Return how many replicas with one request fit beside what a node hosts."""
-    limits = [_ratio(room.cpu, request.cpu), _ratio(room.memory, request.memory)]
-    limits += [_ratio(room.resources.get(name, 0), amount) for name, amount in request.resources.items()]
-    if request.share is not None:
-        memory = share_memory(request, room.card)
-        pairs = zip(room.compute, room.vram, strict=True)
-        limits.append(sum(min(_ratio(milli, request.share.compute), _ratio(vram, memory)) for milli, vram in pairs))
-    elif request.gpus:
-        untouched = sum(m == MILLI and not t for m, t in zip(room.compute, room.tenants, strict=True))
-        limits.append(untouched // request.gpus)
-    return min(limits)
-
-
-def _ratio(free: int, asked: int) -> int:
-    return free // asked if asked else _LOTS

@@ -71,8 +71,16 @@ def _gpus(view: View) -> dict[str, Figure]:
         "gpusAllocated": figure(allocated, MILLI),
         "gpusUsed": figure(used, MILLI),
         "gpusUsedKnown": figure(known, MILLI),
+        **_held(view),
         "gpusStranded": figure(stranded(view), MILLI),
     }
+
+
+def _held(view: View) -> dict[str, Figure]:
+    """Return the GPUs that policies hold free, where any policy holds places."""
+    if not view.spec.placeholders:
+        return {}
+    return {"gpusHeld": figure(sum(view.role(replica).request.gpu_milli for replica, _ in view.placeholders), MILLI)}
 
 
 def _disruption(view: View, context: Context) -> dict[str, Figure]:

@@ -51,7 +51,7 @@ def shapes_of(context: Context) -> tuple[Shape, ...]:
     """
     groups: dict[Hashable, list[Member]] = {}
     running = running_workloads(context)
-    for workload in context.spec.workloads:
+    for workload in context.spec.everything:
         signature = rule_signature(context, workload)
         for role in workload.roles:
             if role.replicas:
@@ -113,5 +113,6 @@ def role_attributes(
         },
         "all or nothing": itself if workload.atomic else None,
         "least replicas": itself if workload.min_replicas > 1 else None,
+        "held places": itself if workload.holds else None,
         RUNNING: itself if workload.id in running else None,
     }

@@ -87,6 +87,10 @@ class Listener(Counting):
         self.inside = self.inside or level in INSIDE
         return domains_of(self.problem.nodes, level)
 
+    def every_domain(self, level: str) -> Iterable[Domain]:
+        """Return the domains of a level: nothing is outside."""
+        return self.domains(level)
+
     def count(self, workloads: Collection[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
         """Note that some workloads are counted in a domain."""
         return self._ask(self._shapes_in(workloads), *questions_of(domain, nodes))

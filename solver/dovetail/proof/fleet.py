@@ -23,7 +23,7 @@ from dovetail.proof.lagrangian import PlainRow, plain_rows
 from dovetail.proof.node import NodeLimit, Packing, Prices
 from dovetail.rules import Context, Domain, Scope
 from dovetail.rules.quota import requested_of
-from dovetail.spec import Current, Node, Policy, Spec, Workload
+from dovetail.spec import Current, Enforcement, Node, Policy, Spec, Workload
 from dovetail.spec.workload import MILLI
 
 _NEVER = object()
@@ -44,12 +44,12 @@ class FleetModel(Counting):
     """
 
     def __init__(self, original: Problem, *, priced: bool = False, sided: bool = True) -> None:
-        super().__init__(_without_today(original))
+        super().__init__(_without_today(_without_held(original) if priced else original))
         self.original = original
         self.priced, self.sided = priced, sided
         self.kinds = kinds_of(self.problem, _present(original, self.problem), priced=priced, sided=sided)
         self.inside: set[str] = set()
-        self.untold: set[str] = set()
+        self.untold: set[str] = {w.holds for w in original.spec.placeholders} if priced else set()
         questions = self._questions()
         self.model = Model()
         self.cells_of: list[Mapping[int, list[Cell]]] = []
@@ -190,6 +190,10 @@ class FleetModel(Counting):
             self._domains[level] = domains_of(self.problem.nodes, level)
         return self._domains[level]
 
+    def every_domain(self, level: str) -> Iterable[Domain]:
+        """Return the domains of a level: nothing is outside."""
+        return self.domains(level)
+
     def count(self, workloads: Collection[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
         """Return how many replicas of some workloads are in a domain, on `nodes` only where given."""
         answers: tuple[str | bool, ...] = (domain.path, True)
@@ -312,6 +316,17 @@ def _without_today(original: Problem) -> Problem:
     spec = replace(original.spec, current=Current())
     context = original.context
     return compile_problem(Context(spec, judge(spec), _scopes(context, spec), context.tolerated))
+
+
+def _without_held(original: Problem) -> Problem:
+    """Return the Problem with nothing held free: that costs nothing, and nodes in use count all that they hold."""
+    spec = original.spec
+    holding = {workload.holds for workload in spec.placeholders}
+    if not holding:
+        return original
+    policies = [replace(p, enforcement=Enforcement("audit")) if p.name in holding else p for p in spec.policies]
+    spec = replace(spec, policies=tuple(policies))
+    return compile_problem(replace(original.context, spec=spec, scopes=_scopes(original.context, spec)))
 
 
 def _scopes(context: Context, spec: Spec) -> Mapping[str, Scope]:

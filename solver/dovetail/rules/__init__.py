@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dovetail.rules.admission import Admission
-from dovetail.rules.base import Domain, Guard, NodeTerms, Part, Rule, Scope, Violations
+from dovetail.rules.base import Domain, Guard, NodeTerms, Part, Rule, Scope, Told, Violations
 from dovetail.rules.context import Context, context_of
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.scopes import scope_of, scopes_of, tolerated
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
@@ -22,6 +23,7 @@ TABLE: Mapping[str, type[Rule]] = MappingProxyType(
         "require": Require,
         "forbid": Forbid,
         "quota": Quota,
+        "reserve": Reserve,
         "move": Move,
         "admission": Admission,
     }
@@ -36,6 +38,7 @@ __all__ = [
     "Part",
     "Rule",
     "Scope",
+    "Told",
     "Violations",
     "context_of",
     "scope_of",

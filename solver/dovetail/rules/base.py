@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 from dovetail.linear import Linear, Model
-from dovetail.placement import Makes, View
+from dovetail.placement import Makes, Place, View
 from dovetail.spec import Node, Policy, Role, Spec, Workload
 from dovetail.spec.workload import MILLI
 
@@ -117,6 +117,9 @@ class Part(Protocol):
     def domains(self, level: str) -> Iterable[Domain]:
         """Return the domains of a level (`gpu` included) that hold a node of this part."""
 
+    def every_domain(self, level: str) -> Iterable[Domain]:
+        """Return the domains of a level, those without a node of this part too."""
+
     def count(self, workloads: Collection[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
         """Return how many replicas of some workloads are in a domain, on `nodes` only where given.
 
@@ -160,6 +163,24 @@ class NodeTerms:
     def __bool__(self) -> bool:
         """Tell whether anything is demanded."""
         return bool(self.apart or self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a plan writes down for a policy beside placements (S4.7).
+
+    Parameters
+    ----------
+    held : places that are held free.
+    untouched : domains that are held free as a whole.
+    """
+
+    held: tuple[Place, ...] = ()
+    untouched: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anything."""
+        return bool(self.held or self.untouched)
 
 
 class Guard(Protocol):
@@ -234,6 +255,12 @@ class Rule(Protocol):
     def node_terms(self, scope: Scope) -> NodeTerms:
         """Return what the rule demands of each single matched node; any part of the truth will do (S5.2)."""
 
+    def placeholders(self, own: Policy) -> tuple[Workload, ...]:
+        """Return what stands for the places that a policy of this rule holds free: workloads that `holds` it."""
+
+    def told(self, view: View, scope: Scope) -> Told:
+        """Return what a plan writes down of a finished placement for this policy."""
+
     def unsound(self, spec: Spec) -> str | None:
         """Return why the parameters make no sense for a Spec (an unknown level, a missing part), None if fine."""
 
@@ -261,6 +288,14 @@ class RuleDefaults:
     def node_terms(self, scope: Scope) -> NodeTerms:
         """Demand nothing of a single node."""
         return NodeTerms()
+
+    def placeholders(self, own: Policy) -> tuple[Workload, ...]:
+        """Hold no places."""
+        return ()
+
+    def told(self, view: View, scope: Scope) -> Told:
+        """Write nothing down."""
+        return Told()
 
     def unsound(self, spec: Spec) -> str | None:
         """Accept all parameters."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from dovetail.placement import Places, Today, View, judge
+from dovetail.placement import Held, Place, Places, Today, View, judge
 from dovetail.rules.base import Scope, Violations
 from dovetail.rules.scopes import scopes_of, tolerated
 from dovetail.spec import Spec
@@ -30,9 +30,19 @@ class Context:
             roles[replica.role] = roles.get(replica.role, 0) + 1
         return found
 
-    def view(self, places: Places) -> View:
-        """Return the view of a finished placement."""
-        return View(self.spec, places, self.today)
+    def view(self, places: Places, held: Held | None = None) -> View:
+        """Return the view of a finished placement; `held` are the places that are held free, where that is known."""
+        return View(self.spec, places, self.today, held)
+
+    def view_of_all(self, places: Places) -> View:
+        """Return the view of places of which those of placeholders are held free."""
+        if not self.spec.placeholders:
+            return self.view(places)
+        held: dict[str, list[Place]] = {}
+        for workload in self.spec.placeholders:
+            held[workload.holds] = [places[r] for r in workload.replica_ids() if r in places]
+        own = {replica: place for replica, place in places.items() if not self.spec.by_id[replica.workload].holds}
+        return self.view(own, {policy: tuple(found) for policy, found in held.items()})
 
     def violations(self, view: View) -> Mapping[str, Violations]:
         """Return every policy's violations on a finished placement."""

@@ -24,7 +24,7 @@ def domain_of(level: str, scope: Scope, node: Node, gpu: int | None) -> str | No
     return node.domain(level)
 
 
-class _Plain:
+class Plain:
     """What most guards have in common: GPUs of a node do not differ, and what is blocked stays so as nodes fill."""
 
     __slots__ = ()
@@ -44,7 +44,7 @@ class _Plain:
 
 
 @dataclass(slots=True)
-class ApartGuard(_Plain):
+class ApartGuard(Plain):
     """Blocks a domain for a key while another key is there.
 
     `key` gives a workload's key, None for no subject. `changed` is the log of domains whose set of keys changed.
@@ -92,7 +92,7 @@ class ApartGuard(_Plain):
 
 
 @dataclass(slots=True)
-class CapGuard(_Plain):
+class CapGuard(Plain):
     """Blocks what would take an amount above its limit.
 
     `amounts` gives, for one replica on a node, the subjects it counts towards and by how much.
@@ -114,7 +114,7 @@ class CapGuard(_Plain):
 
 
 @dataclass(slots=True)
-class CrowdGuard(_Plain):
+class CrowdGuard(Plain):
     """Blocks a domain for a matched workload that has `most` replicas there.
 
     `full` holds, per workload, the domains that take no more of it.
@@ -145,7 +145,7 @@ class CrowdGuard(_Plain):
 
 
 @dataclass(slots=True)
-class TotalGuard(_Plain):
+class TotalGuard(Plain):
     """Blocks what would take an amount above its limit, wherever it goes.
 
     `amounts` gives the subjects that one replica counts towards and by how much.
@@ -210,7 +210,7 @@ class _Tally:
 
 
 @dataclass(slots=True)
-class SkewGuard(_Plain):
+class SkewGuard(Plain):
     """Blocks a workload's domain that is already `skew` fuller than its emptiest eligible one."""
 
     scope: Scope

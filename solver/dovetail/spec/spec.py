@@ -44,8 +44,19 @@ class Spec:
 
     @cached_property
     def by_id(self) -> Mapping[str, Workload]:
-        """Workloads by id."""
-        return {workload.id: workload for workload in self.workloads}
+        """Workloads by id, what stands for held places included."""
+        return {workload.id: workload for workload in (*self.workloads, *self.placeholders)}
+
+    @cached_property
+    def placeholders(self) -> tuple[Workload, ...]:
+        """What stands for the places that policies hold free (S4.7), as workloads that are nobody's work."""
+        binding = (policy for policy in self.policies if policy.enforcement.kind != "audit")
+        return tuple(found for policy in binding for found in policy.rule.placeholders(policy))
+
+    @cached_property
+    def everything(self) -> tuple[Workload, ...]:
+        """The workloads and what stands for held places, always the same collection."""
+        return (*self.workloads, *self.placeholders)
 
     @cached_property
     def bands(self) -> tuple[int, ...]:

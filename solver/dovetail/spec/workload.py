@@ -107,6 +107,7 @@ class Workload:
     ----------
     min_replicas : the fewest replicas, over all roles, that are admitted at all; all of them where `atomic`, unless
         roles are elastic.
+    holds : the policy whose held places it stands for (S4.7), no work of anybody's; empty for real work.
     communicates : whether its replicas talk to each other, so that the domains they span count (S5.1).
     """
 
@@ -129,6 +130,7 @@ class Workload:
     restart: int = 0
     communicates: bool = False
     topology: Topology | None = None
+    holds: str = ""
 
     @cached_property
     def by_role(self) -> Mapping[str, Role]:

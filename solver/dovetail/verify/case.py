@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dovetail.objectives import Tier, tiers_of
-from dovetail.placement import Place, View
+from dovetail.placement import Place, Places, View
 from dovetail.plan import Plan
 from dovetail.rules import Context, context_of
+from dovetail.rules.reserve import places_of
 from dovetail.spec import Node, ReplicaId, Request, Role, Spec, Workload
 from dovetail.verify.unknown import told_tiers
 
@@ -46,12 +47,23 @@ class Case:
     def rows(self) -> tuple[Row, ...]:
         """The rows that name a declared replica and a node of the cluster, in order."""
         found = []
-        for replica, place in sorted(self.plan.placements.items()):
+        for replica, place in sorted(self.places.items()):
             role = role_of(self.spec, replica)
             node = self.spec.cluster.by_name.get(place.node)
             if role is not None and node is not None:
                 found.append(Row(replica, place, self.spec.by_id[replica.workload], role, node))
         return tuple(found)
+
+    @cached_property
+    def places(self) -> Places:
+        """All places that the plan names, those held free under what stands for them."""
+        named = {w.holds: w.id for w in self.spec.placeholders}
+        held = {
+            ReplicaId(named.get(policy, f"hold:{policy}"), "", index): place
+            for policy, told in self.plan.held.items()
+            for index, place in enumerate(told.held)
+        }
+        return {**self.plan.placements, **held}
 
     @cached_property
     def by_node(self) -> Mapping[str, tuple[Row, ...]]:
@@ -87,7 +99,7 @@ class Case:
     @cached_property
     def view(self) -> View:
         """The placement as rules and tiers see it."""
-        return self.context.view(self.plan.placements)
+        return self.context.view(self.plan.placements, dict(places_of(self.plan.held, self.spec)))
 
     @cached_property
     def unchanged(self) -> View:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dovetail.plan import PolicyResult
-from dovetail.plan.policies import outcome_of, policies_of
+from dovetail.plan.policies import held_of, outcome_of, policies_of
 from dovetail.quantities import counted
 from dovetail.rules import Violations
 from dovetail.spec import Policy
@@ -66,6 +66,14 @@ def policy_results(case: Case) -> Iterator[Found]:
             yield Finding(
                 name, f"is told as {told.result} with {told.violation}, is {found.result} with {found.violation}"
             )
+
+
+def held(case: Case) -> Iterator[Finding]:
+    """What the plan says is held free counts for its policy, and nothing of it is left out (S4.7)."""
+    right = held_of(case.view, case.context) if case.has_plan else {}
+    for name in sorted({*right, *case.plan.held}):
+        if case.plan.held.get(name) != right.get(name):
+            yield Finding(name, "holds other places or domains than the plan tells")
 
 
 def _consistent(case: Case, policy: Policy, told: PolicyResult, found: PolicyResult) -> PolicyResult:

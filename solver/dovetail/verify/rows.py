@@ -11,14 +11,14 @@ from dovetail.verify.model import Finding
 
 def replicas_exist(case: Case) -> Iterator[Finding]:
     """Every placed replica is declared."""
-    for replica in sorted(case.plan.placements):
+    for replica in sorted(case.places):
         if role_of(case.spec, replica) is None:
             yield Finding(str(replica), "no workload declares this replica")
 
 
 def nodes_exist(case: Case) -> Iterator[Finding]:
     """Every place is on a node of the cluster."""
-    for replica, place in sorted(case.plan.placements.items()):
+    for replica, place in sorted(case.places.items()):
         if place.node not in case.spec.cluster.by_name:
             yield Finding(str(replica), f"the cluster has no node {place.node}")
 

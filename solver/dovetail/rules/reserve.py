@@ -1,0 +1,242 @@
+"""`reserve`: places, or whole domains, that a plan holds free."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.placement import Place, Room, View, copies
+from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Told, Violations, level_problem
+from dovetail.rules.guards import Plain, domain_of
+from dovetail.spec import Node, Policy, Request, Role, Spec, Toleration, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve(RuleDefaults):
+    """Hold places for `replicas` of a request free, or `domains` of the level `of` as a whole.
+
+    The subject is the policy. Its violation is the number of places that are missing: `max(0, replicas - held)`,
+    places on matched nodes counting, with `within` those of one domain only; or `max(0, domains - untouched)`, a
+    domain being untouched where all its nodes are matched, up, not cordoned and without failed GPUs, and hold neither
+    a replica nor a held place. Where nobody has said which places are held, as today, those count that there is
+    room for.
+    """
+
+    kind: ClassVar[str] = "reserve"
+    unit: ClassVar[str] = "places missing"
+    grandfathered: ClassVar[bool] = True
+    needs_current: ClassVar[bool] = False
+    judges_places: ClassVar[bool] = True
+    judges_node_alone: ClassVar[bool] = False
+
+    replicas: int = 0
+    request: Request = field(default_factory=Request)
+    accelerators: tuple[str, ...] = ()
+    within: str | None = None
+    domains: int = 0
+    of: str = ""
+
+    def placeholders(self, own: Policy) -> tuple[Workload, ...]:
+        """Return a job whose replicas are the places; on nodes that are named, taints do not matter."""
+        if not self.replicas:
+            return ()
+        role = Role("", self.replicas, self.request, value=0, accelerators=self.accelerators)
+        tolerations = () if own.nodes is None else (Toleration(operator="Exists"),)
+        name = f"hold:{own.name}"
+        return (Workload(name, "", name, "job", (role,), tolerations=tolerations, holds=own.name),)
+
+    def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
+        """Return the places that are missing, or the domains."""
+        missing = self._encode_domains(part, scope) if self.domains else self._encode_places(part, scope)
+        return {scope.policy: missing}
+
+    def _encode_places(self, part: Part, scope: Scope) -> Linear:
+        own = _own(scope)
+        if self.within is not None:
+            held = self._in_one_domain(part, own, scope)
+        else:
+            held = part.admitted(own) if scope.nodes is None else part.misplaced(own, scope.nodes)
+        return Linear(constant=self.replicas).minus(held)
+
+    def _in_one_domain(self, part: Part, own: Workload, scope: Scope) -> Linear:
+        """Return at most what the fullest domain holds."""
+        chosen, total = Linear(), Linear()
+        for count in part.counts(own, self.within or "", scope.nodes).values():
+            most = part.model.range_of(count)[1]
+            if most > 0:
+                flag, held = part.model.boolean(), part.model.integer(0, most)
+                part.model.require(Linear({held: 1, flag: -most}), upper=0)
+                part.model.require(Linear.of(held).minus(count), upper=0)
+                chosen.add_term(flag)
+                total.add_term(held)
+        part.model.require(chosen, upper=1)
+        return total
+
+    def _encode_domains(self, part: Part, scope: Scope) -> Linear:
+        whole = self._whole(scope)
+        missing = Linear(constant=self.domains - len(whole))
+        for domain in part.every_domain(self.of):
+            if domain.path in whole:
+                count = part.count(scope.spec.everything, domain)
+                if part.model.range_of(count)[0] > 0:
+                    missing.constant += 1
+                elif not count.is_constant:
+                    missing.add_term(part.model.at_least_one(count).variable)
+        return part.model.positive_part(missing)
+
+    def check(self, view: View, scope: Scope) -> Violations:
+        """Count the places, or the domains, that are missing."""
+        if self.domains:
+            missing = self.domains - len(self._untouched(view, scope))
+        elif view.held is None or scope.policy not in view.held:
+            missing = self.replicas - self._possible(view, scope)
+        else:
+            missing = self.replicas - len(self._useful(view.held[scope.policy], scope))
+        return {scope.policy: missing} if missing > 0 else {}
+
+    def told(self, view: View, scope: Scope) -> Told:
+        """Tell the places that are held, or the first domains."""
+        if self.domains:
+            return Told(untouched=tuple(self._untouched(view, scope)[: self.domains]))
+        held = (view.held or {}).get(scope.policy, ())
+        return Told(held=tuple(sorted(self._useful(held, scope))))
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Keep held places on matched nodes and together, or enough domains untouched."""
+        if self.domains:
+            return UntouchedGuard(scope, self.of, self.domains, frozenset(self._whole(scope)))
+        return PlacesGuard(scope, self.within)
+
+    def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish no workloads: it does not matter who leaves the places free."""
+        return None
+
+    def node_key(self, node: Node, scope: Scope) -> Hashable:
+        """Distinguish nodes by the domain, where one is asked for, and matched ones from others."""
+        level = self.of or self.within
+        return level and node.domain(level), scope.nodes is None or node.name in scope.nodes
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Refuse anything but one of the two forms, and unknown levels."""
+        if bool(self.domains) == bool(self.replicas) or bool(self.domains) != bool(self.of):
+            return "give 'replicas' with 'request', or 'domains' with 'of'"
+        if bool(self.replicas) != (self.request != Request()):
+            return "'replicas' and 'request' go together: so many places, each with room for that"
+        if self.domains and (self.within or self.accelerators):
+            return "'within' and 'accelerators' tell of places, and whole domains are held here"
+        level = self.of or self.within
+        return None if level is None else level_problem(spec, level, gpu=False)
+
+    # Places and domains of a finished placement.
+
+    def _useful(self, held: Sequence[Place], scope: Scope) -> Sequence[Place]:
+        """Return the held places that count, no more than are wanted."""
+        found = [place for place in sorted(held) if scope.nodes is None or place.node in scope.nodes]
+        if self.within is not None:
+            by_name = scope.spec.cluster.by_name
+            of = [by_name[place.node].domain(self.within) for place in found]
+            sizes = Counter(path for path in of if path is not None)
+            best = min(sizes, key=lambda path: (-sizes[path], path), default=None)
+            found = [place for place, path in zip(found, of, strict=True) if path == best and path is not None]
+        return found[: self.replicas]
+
+    def _possible(self, view: View, scope: Scope) -> int:
+        """Return for how many places there is room, within one domain where asked for."""
+        role = Role("", self.replicas, self.request, value=0, accelerators=self.accelerators)
+        tolerations = () if scope.nodes is None else (Toleration(operator="Exists"),)
+        hosts = scope.hosts(Workload("", "", "", "job", (role,), tolerations=tolerations))
+        rooms: Counter[str] = Counter()
+        for name in hosts:
+            node = scope.spec.cluster.by_name[name]
+            path = "" if self.within is None else node.domain(self.within)
+            if path is not None:
+                rooms[path] += copies(view.rooms.get(name) or Room(node, scope.spec.accelerators), self.request)
+        return min(self.replicas, max(rooms.values(), default=0))
+
+    def _whole(self, scope: Scope) -> list[str]:
+        """Return the domains whose nodes are all matched and in order, sorted."""
+        members = scope.spec.cluster.members(self.of)
+        return sorted(path for path, nodes in members.items() if all(_in_order(node, scope) for node in nodes))
+
+    def _untouched(self, view: View, scope: Scope) -> list[str]:
+        by_name = scope.spec.cluster.by_name
+        places = (*view.places.values(), *(place for _, place in view.placeholders))
+        touched = {by_name[place.node].domain(self.of) for place in places}
+        return [path for path in self._whole(scope) if path not in touched]
+
+
+def _own(scope: Scope) -> Workload:
+    return next(w for w in scope.spec.placeholders if w.holds == scope.policy)
+
+
+def _in_order(node: Node, scope: Scope) -> bool:
+    matched = scope.nodes is None or node.name in scope.nodes
+    return matched and not (node.down or node.cordoned or node.failed_gpus)
+
+
+@dataclass(slots=True)
+class PlacesGuard(Plain):
+    """Blocks held places off matched nodes and, with `within`, off the domain that the first one is in."""
+
+    scope: Scope
+    within: str | None
+    held: Counter[str] = field(default_factory=Counter)
+
+    def _path(self, node: Node) -> str | None:
+        if self.scope.nodes is not None and node.name not in self.scope.nodes:
+            return None
+        return "" if self.within is None else node.domain(self.within)
+
+    def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
+        """Block where a place would not count."""
+        if workload.holds != self.scope.policy:
+            return False
+        path = self._path(node)
+        return path is None or (self.held.total() > 0 and not self.held[path])
+
+    def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
+        """Count held places by domain."""
+        path = self._path(node) if workload.holds == self.scope.policy else None
+        if path is not None:
+            self.held[path] += count
+
+
+@dataclass(slots=True)
+class UntouchedGuard(Plain):
+    """Blocks the last `wanted` domains that nothing has touched."""
+
+    scope: Scope
+    level: str
+    wanted: int
+    whole: frozenset[str]
+    held: Counter[str] = field(default_factory=Counter)
+    touched: int = 0
+    freed: int = 0
+
+    def opened(self, workload: Workload) -> int:
+        """Return how often a domain became untouched again."""
+        return self.freed
+
+    def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
+        """Block an untouched domain where no more are left than wanted."""
+        path = domain_of(self.level, self.scope, node, None)
+        return path in self.whole and not self.held[path or ""] and len(self.whole) - self.touched <= self.wanted
+
+    def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
+        """Count what domains hold."""
+        path = domain_of(self.level, self.scope, node, None)
+        if path is None or path not in self.whole:
+            return
+        before, now = self.held[path], self.held[path] + count
+        self.held[path] = now
+        self.touched += (now > 0) - (before > 0)
+        self.freed += before > 0 and not now
+
+
+def places_of(plan: Mapping[str, Told], spec: Spec) -> Iterator[tuple[str, tuple[Place, ...]]]:
+    """Yield the held places that a plan tells, for every policy that holds places."""
+    for workload in spec.placeholders:
+        yield workload.holds, plan.get(workload.holds, Told()).held
