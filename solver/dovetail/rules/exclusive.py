@@ -73,4 +73,3 @@ class Exclusive(RuleDefaults):
 def _others(scope: Scope) -> tuple[Workload, ...]:
     matched = scope.ids
     return tuple(workload for workload in scope.spec.workloads if workload.id not in matched)
-
