@@ -34,7 +34,7 @@ def _command(importer: Importer) -> Callable[..., ExitCode]:
         return _imported(importer, {name: Path(file) for name, file in inputs.items()}, Path(out), force=force)
 
     given = {
-        each.option: Annotated[str, typer.Option(f"--{each.option}", metavar="FILE", help=each.help)]
+        each.option: Annotated[str, typer.Option(f"--{each.option}", metavar=each.metavar, help=each.help)]
         for each in importer.inputs
     }
     kinds = {**given, "out": _OUT, "force": _FORCE}

@@ -21,19 +21,34 @@ from dovetail.mig import Geometry, Profile
 @cache
 def geometries() -> Mapping[str, Geometry]:
     """Return the built-in geometries by product; they are read on the first call."""
+    return MappingProxyType({row["product"]: _geometry(row) for row in _rows()})
+
+
+def device_ids(product: str) -> tuple[str, ...]:
+    """Return the PCI device ids of a product such as `0x2330`, none where they are not known."""
+    return next((tuple(row["device_ids"]) for row in _rows() if row["product"] == product), ())
+
+
+def all_sms(product: str) -> int | None:
+    """Return the multiprocessors of a product outside MIG, None where they are not verified."""
+    return next((row.get("sms") for row in _rows() if row["product"] == product), None)
+
+
+@cache
+def _rows() -> tuple[Mapping[str, Any], ...]:
     text = (files("dovetail.catalogue") / "mig.json").read_text(encoding="utf-8")
-    return MappingProxyType({row["product"]: _geometry(row) for row in json.loads(text)["geometries"]})
+    return tuple(json.loads(text)["geometries"])
 
 
-def offered(compute: int, whole: int, sms: int | None, all_sms: int | None) -> int:
+def offered(compute: int, whole: int, sms: int | None, of_gpu: int | None) -> int:
     """Return the thousandths of a GPU's compute that an instance offers (S2.3).
 
     Parameters
     ----------
     compute, whole : compute slices of the instance and of the GPU.
-    sms, all_sms : multiprocessors of the instance and of the GPU outside MIG; None where not verified.
+    sms, of_gpu : multiprocessors of the instance and of the GPU outside MIG; None where not verified.
     """
-    return 1000 * sms // all_sms if sms and all_sms else 1000 * compute // whole
+    return 1000 * sms // of_gpu if sms and of_gpu else 1000 * compute // whole
 
 
 def _geometry(row: Mapping[str, Any]) -> Geometry:

@@ -129,6 +129,12 @@ _IMPORTERS: Final[Mapping[str, CodeInfo]] = {
     "DT1956": CodeInfo(
         "malformed row", "A line is not well-formed CSV, or has another number of cells than the heading."
     ),
+    "DT1957": CodeInfo(
+        "not the format that is imported", "The file does not have the form that its format's specification asks for."
+    ),
+    "DT1958": CodeInfo(
+        "state that cannot be told", "What is imported does not say what GPUs are cut into, or says what cannot be."
+    ),
 }
 
 __all__ = ["CODES", "CodeInfo"]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dovetail.importers.mig_geometry import import_mig_geometry
+from dovetail.importers.mig_parted import import_mig_parted
 from dovetail.importers.openb import import_openb
 from dovetail.importers.project import ImportedProject
 
@@ -20,10 +22,13 @@ class Input:
         The key in `Importer.run`'s mapping, and the name of the command's option.
     help
         What the file holds, for the option's help.
+    metavar
+        What help shows for its value; a name that is no file is a path of one part.
     """
 
     option: str
     help: str
+    metavar: str = "FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,26 @@ IMPORTERS: tuple[Importer, ...] = (
             Input("pods", "CSV with the columns name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec"),
         ),
         run=lambda inputs: import_openb(inputs["nodes"], inputs["pods"]),
+    ),
+    Importer(
+        name="mig-geometry",
+        summary="the MIG table that a driver prints, as an Accelerator document that goes before the catalogue",
+        inputs=(
+            Input("accelerator", "Id or alias of the accelerator that the table is of", "NAME"),
+            Input("lgip", "What `nvidia-smi mig -lgip` prints: profiles"),
+            Input("lgipp", "What `nvidia-smi mig -lgipp` prints: placements"),
+        ),
+        run=lambda inputs: import_mig_geometry(str(inputs["accelerator"]), inputs["lgip"], inputs["lgipp"]),
+    ),
+    Importer(
+        name="mig-parted",
+        summary="what GPUs are cut into today, from mig-parted's configurations and the nodes' labels",
+        inputs=(
+            Input("config", "Configurations of mig-parted"),
+            Input("nodes", "What `kubectl get nodes -o json` prints"),
+            Input("project", "The project, which says what GPUs each node has", "PATH"),
+        ),
+        run=lambda inputs: import_mig_parted(inputs["config"], inputs["nodes"], inputs["project"]),
     ),
 )
 """Every importer; a new one is one module and one entry here."""
