@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dovetail.build import assemble, current_from, declares_current
+from dovetail.build import assemble, contradictions, current_from, declares_current
 from dovetail.documents import Document, DocumentSet, load_file, load_project
-from dovetail.faults import Fault, Position, nearest, render_fault
+from dovetail.faults import Fault, Position, Refused, nearest, render_fault
 from dovetail.plan import NameTaken, Plan, current_of, limited
 from dovetail.spec import Current, Options, Spec
 from dovetail_cli import streams
@@ -51,6 +51,21 @@ def load(path: str, question: Question) -> Project:
     documents = load_project(path)
     built = assemble(documents, current=_current(documents, question), as_of=question.as_of)
     return Project(documents, _limited(built.spec, question.options), (*documents.warnings, *built.warnings))
+
+
+def judged(project: Project) -> Project:
+    """Return a project with what is odd about its policies together.
+
+    Raises
+    ------
+    Refused
+        With the conflicts of hard policies that no plan could keep, before anything is searched.
+    """
+    found = contradictions(project.documents, project.spec)
+    errors = tuple(fault for fault in found if fault.severity == "error")
+    if errors:
+        raise Refused(errors)
+    return replace(project, warnings=(*project.warnings, *found))
 
 
 def tell_warnings(project: Project) -> None:

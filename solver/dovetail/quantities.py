@@ -34,6 +34,9 @@ Raw = object
 """What a document holds: str, int, Decimal, or anything else, which is refused."""
 
 
+_DATE_HINT = "year, month and day, such as 2026-12-31"
+
+
 class QuantityError(ValueError):
     """A value is not a quantity of the wanted unit.
 
@@ -128,8 +131,8 @@ def parse_date(value: Raw) -> datetime.date:
         try:
             return datetime.date.fromisoformat(value)
         except ValueError:
-            raise QuantityError(f"{value} is not a day of the calendar") from None
-    raise QuantityError(f"{_shown(value)} is not a date such as 2026-12-31")
+            raise QuantityError(f"{value} is not a day of the calendar", hint=_DATE_HINT) from None
+    raise QuantityError(f"{_shown(value)} is not a date such as 2026-12-31", hint=_DATE_HINT)
 
 
 def parse_count(value: Raw) -> int:
@@ -194,7 +197,7 @@ def _split(value: Raw, wanted: str) -> tuple[Fraction, str]:
     if isinstance(value, str):
         match = _NUMBER.match(value)
         if match is None or len(value) > _LONGEST:
-            raise QuantityError(f"{_shown(value)} is not {wanted}")
+            raise QuantityError(f"{_shown(value)} is not {wanted}", hint="a number comes first, then its unit if any")
         # "1E" is one exa-unit and "1Ei" one exbi-unit: the pattern takes an E only before digits.
         number, suffix = match.group(), value[match.end() :]
         return _exact(Decimal(number), value), suffix
@@ -242,7 +245,7 @@ def _check_size(number: Decimal, value: Raw) -> None:
 
 def _whole(number: Fraction, value: Raw, unit: str) -> int:
     if number.denominator != 1:
-        raise QuantityError(f"{_shown(value)} is not exact in {unit}", "DT1203")
+        raise QuantityError(f"{_shown(value)} is not exact in {unit}", "DT1203", "write fewer digits")
     return number.numerator
 
 

@@ -87,3 +87,31 @@ def test_markdown_and_table_tell_the_same_policies(dovetail: Shell, quota: Path)
     assert dovetail.out.startswith("<!-- dovetail:policies demo -->")
     assert "`few-gpus`" in dovetail.out
     assert "`one-tenant-per-node`" in dovetail.out
+
+
+CONFLICT = """\
+apiVersion: dovetail/v1alpha1
+kind: Policy
+metadata: {name: all-run}
+spec: {rule: {admission: {}}, enforcement: hard}
+---
+apiVersion: dovetail/v1alpha1
+kind: Policy
+metadata: {name: no-gpus}
+spec: {rule: {quota: {limit: {gpus: 0}}}, enforcement: hard}
+"""
+
+
+@pytest.mark.parametrize("command", ["validate", "plan"])
+def test_contradictory_policies_are_refused_before_any_search(dovetail: Shell, project: Path, command: str) -> None:
+    (project / "conflict.yaml").write_text(CONFLICT, encoding="utf-8")
+    assert dovetail(command) == ExitCode.REFUSED  # no engine stands in: none is asked
+    said = dovetail.out + dovetail.err
+    assert "conflict.yaml:9:15: error DT1622" in said
+    assert "'no-gpus' cannot hold together with 'all-run' (conflict.yaml:4:15)" in said
+
+
+def test_ways_out_of_a_contradiction_can_be_tried(dovetail: Shell, project: Path, engine: Engine) -> None:
+    (project / "conflict.yaml").write_text(CONFLICT, encoding="utf-8")
+    assert dovetail("whatif", "--drop-policy", "no-gpus") != ExitCode.REFUSED
+    assert dovetail("policies") == ExitCode.DONE

@@ -6,7 +6,7 @@ import datetime as dt
 import re
 from pathlib import Path
 
-from dovetail.build import build
+from dovetail.build import build, contradictions
 from dovetail.documents import load_project
 from dovetail.faults import Fault, Refused
 from dovetail.testing import check_tests
@@ -23,7 +23,9 @@ def faults_of(path: Path) -> tuple[Fault, ...]:
     try:
         documents = load_project(path)
         if documents.of_kind("Cluster"):
-            build(documents, as_of=AS_OF)
+            told = contradictions(documents, build(documents, as_of=AS_OF))
+            if any(fault.severity == "error" for fault in told):
+                return tuple(fault for fault in told if fault.severity == "error")
         check_tests(documents, as_of=AS_OF)
     except Refused as refused:
         return refused.faults

@@ -98,7 +98,7 @@ def run(
     try:
         before = read_plan(base) if base is not None else None
         question = project.Question(options.as_of(as_of), before, current, Options(max_moves, tuple(pin or ())))
-        found = project.load(path, question)
+        found = project.judged(project.load(path, question))
     except Refused as refused:
         return refusals.tell(refused, shown)
     project.tell_warnings(found)

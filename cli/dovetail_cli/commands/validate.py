@@ -29,7 +29,7 @@ def run(
     wanted = options.renderings(also or (), faults.FORMATS)
     question = project.Question(options.as_of(as_of))
     try:
-        found = project.load(path, question)
+        found = project.judged(project.load(path, question))
         check_tests(found.documents, as_of=question.as_of)
     except Refused as refused:
         wrong = refused.faults

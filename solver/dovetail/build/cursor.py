@@ -14,6 +14,7 @@ from dovetail.quantities import QuantityError
 _COMPARISONS: Final = 200_000
 _EXPANDED: Final = 1_000_000
 _SELECTED: Final = 500_000
+_MOST_LISTED: Final = 5
 
 V = TypeVar("V")
 
@@ -102,7 +103,7 @@ class Cursor:
         name: str = self.value
         if name in known:
             return name
-        self.fault(code, f"there is no {what} '{name}'", self.log.suggest(name, known))
+        self.fault(code, f"there is no {what} '{name}'", self.log.suggest(name, known) or listed("there are", known))
         return None
 
     def quantity(self, parse: Callable[[Any], V], default: V) -> V:
@@ -119,6 +120,13 @@ class Cursor:
         return default if here is None else here.quantity(parse, default)
 
 
+def listed(what: str, there: Collection[str]) -> str:
+    """Return the first few names that there are, as a hint."""
+    names = sorted(there)
+    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+    return f"{what}: {', '.join(names[:_MOST_LISTED])}{more}" if names else f"{what}: none"
+
+
 def frozen(mapping: Mapping[str, V]) -> Mapping[str, V]:
     """Return a read-only copy in order of its keys, so that the order in documents means nothing."""
     return MappingProxyType(dict(sorted(mapping.items())))
@@ -129,4 +137,4 @@ def cursor(document: Document, log: Log) -> Cursor:
     return Cursor(document, log, document.spec, ("spec",))
 
 
-__all__ = ["Cursor", "Log", "cursor", "frozen"]
+__all__ = ["Cursor", "Log", "cursor", "frozen", "listed"]

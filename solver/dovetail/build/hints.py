@@ -6,11 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
-from dovetail.build.cursor import Cursor
+from dovetail.build.cursor import Cursor, listed
 from dovetail.build.selectors import Known
 from dovetail.spec import Node, NodeSelector, Requirement, Workload, WorkloadSelector
 
-_MOST_LISTED: Final = 5
 _TOGETHER: Final = "each condition by itself selects some, all of them together none"
 
 S = TypeVar("S", WorkloadSelector, NodeSelector)
@@ -125,13 +124,6 @@ def _label_hint(
         return _names_hint(place, f"values of {key}", wanted, {each[key] for each in labels if key in each})()
 
     return hint
-
-
-def listed(what: str, there: Collection[str]) -> str:
-    """Return the first few names that there are."""
-    names = sorted(there)
-    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
-    return f"{what}: {', '.join(names[:_MOST_LISTED])}{more}" if names else f"{what}: none"
 
 
 def _warn_of_absent_labels(

@@ -18,7 +18,7 @@ def spelt_out(here: Cursor, most: int, what: str) -> list[str]:
         if number <= min(most, here.log.expanded_left):
             here.log.expanded_left -= number
             return expand(here.value, limit=number)
-        here.fault("DT1403", f"{number:,} names are more than {what}")
+        here.fault("DT1403", f"{number:,} names are more than {what}", "look at the ends of its ranges")
     except HostlistError as error:
         here.fault("DT1402", f"'{_short(error.text)}' is not a list of names: {error.reason}", _where(error))
     return []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dovetail.build.cursor import Cursor, Log, cursor
-from dovetail.build.hints import listed, warn_if_no_node, warn_if_no_workload
+from dovetail.build.cursor import Cursor, Log, cursor, listed
+from dovetail.build.hints import warn_if_no_node, warn_if_no_workload
 from dovetail.build.rules import READERS, Reader
 from dovetail.build.selectors import Known, read_node_selector, read_workload_selector
 from dovetail.documents import Document, DocumentSet
@@ -136,7 +136,7 @@ def _rule(reader: Reader, here: Cursor, spec: Spec, known: Known) -> Rule:
     if level is not None and reader.level and level not in levels:
         here[reader.level].refer("DT1306", "level", levels)
     elif problem := rule.unsound(spec):
-        here.fault("DT1606", problem, of_key=True)
+        here.fault("DT1606", problem, f"docs/reference/rules/{rule.kind}.md shows how it is written", of_key=True)
     return rule
 
 
@@ -156,7 +156,9 @@ def _nodes(source: Source, kind: str, reader: Reader, match: Cursor | None, know
     here = match.get("nodes") if match else None
     if here is None:
         if reader.nodes == "required":
-            source.body["rule"][kind].fault("DT1604", f"'{kind}' needs 'match.nodes'", of_key=True)
+            first = next(iter(known.groups), "NAME")
+            hint = f"say which nodes, such as match: {{nodes: {{groups: [{first}]}}}}"
+            source.body["rule"][kind].fault("DT1604", f"'{kind}' needs 'match.nodes'", hint, of_key=True)
         return None
     if reader.nodes == "refused":
         here.fault("DT1605", f"'match.nodes' has no effect on '{kind}'", "leave it out", of_key=True)

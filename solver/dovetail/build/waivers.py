@@ -23,7 +23,7 @@ def read_waivers(
 
 def _read(document: Document, policies: Mapping[str, Policy], known: Known, log: Log) -> Waiver:
     here = cursor(document, log)
-    policy = here["policy"].refer("DT1314", "policy", policies)
+    policy = here["policy"].refer("DT1314", "policy that applies", policies)
     place = here["match"]["workloads"]
     workloads = read_workload_selector(place, known)
     if not warn_if_no_workload(place, workloads, known) and policy is not None:

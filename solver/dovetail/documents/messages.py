@@ -73,14 +73,14 @@ class Translator:
         wanted = error.wanted
         listed = [wanted] if isinstance(wanted, str) else list(wanted)
         message = f"expected {_either([_NAMES[name] for name in listed])}, got {_named(error.value)}"
-        yield self._fault("DT1103", message, error.path, _type_hint(listed, error.value))
+        yield self._fault("DT1103", message, error.path, _type_hint(listed, error.value) or _description(error))
 
     def _choice(self, error: Breach) -> Iterator[Fault]:
         value, allowed = error.value, error.wanted
         choices = allowed if error.keyword == "enum" else [allowed]
         texts = [choice for choice in choices if isinstance(choice, str)]
         near = nearest(value, texts) if isinstance(value, str) else None
-        hint = f"did you mean {near}?" if near and len(choices) > 1 else None
+        hint = f"did you mean {near}?" if near and len(choices) > 1 else _description(error)
         message = f"expected {_either([shown_plain(choice) for choice in choices])}, got {shown(value)}"
         yield self._fault("DT1104", message, error.path, hint)
 
@@ -102,7 +102,7 @@ class Translator:
             "multipleOf": "a multiple of",
         }
         wanted = f"{words[error.keyword]} {error.wanted}"
-        yield self._fault("DT1106", f"{shown(error.value)} is not {wanted}", error.path)
+        yield self._fault("DT1106", f"{shown(error.value)} is not {wanted}", error.path, _description(error))
 
     def _length(self, error: Breach) -> Iterator[Fault]:
         path = list(error.path)
@@ -112,7 +112,7 @@ class Translator:
         unit = "characters" if isinstance(error.value, str) else "entries"
         word = "at least" if error.keyword.startswith("min") else "at most"
         message = f"expected {word} {error.wanted} {unit}, got {len(error.value)}"
-        yield self._fault("DT1107", message, path)
+        yield self._fault("DT1107", message, path, _description(error))
 
     def _size(self, error: Breach) -> Iterator[Fault]:
         fewest, most = error.schema.get("minProperties"), error.schema.get("maxProperties")
@@ -122,11 +122,11 @@ class Translator:
         else:
             word = "at least" if error.keyword == "minProperties" else "at most"
             message = f"expected {word} {error.wanted} fields, got {len(error.value)}"
-        yield self._fault("DT1109", message, error.path, of_key=True)
+        yield self._fault("DT1109", message, error.path, _description(error), of_key=True)
 
     def _repeated(self, error: Breach) -> Iterator[Fault]:
         value = error.value[error.path[-1]] if error.path else None
-        yield self._fault("DT1108", f"{shown(value)} is listed twice", error.path)
+        yield self._fault("DT1108", f"{shown(value)} is listed twice", error.path, "leave one of the two out")
 
     def _alternatives(self, error: Breach) -> Iterator[Fault]:
         """Collapse the errors of all alternatives into those of the one that was probably meant."""
@@ -227,6 +227,8 @@ def _either(words: list[str]) -> str:
 
 
 def _listed(known: Mapping[str, Any]) -> str | None:
+    if not known:
+        return "it takes no fields: {}"
     return f"known here: {', '.join(known)}" if 0 < len(known) <= 12 else None
 
 

@@ -177,7 +177,8 @@ class _Loader:
         if pack.startswith("./") or pack.endswith(ENDINGS):
             if not stays_inside(pack) or not is_inside(self.root / pack, self.root):
                 message = f"{pack[:60]} is not a file inside the project"
-                self.log.append(project.fault("DT1017", message, *where))
+                hint = f"a file below the project's directory, or shipped: {', '.join(resources.pack_names())}"
+                self.log.append(project.fault("DT1017", message, *where, hint=hint))
                 return []
             return self._read(self.root / pack, self._named(Path(pack).as_posix()))
         if pack in resources.pack_names():

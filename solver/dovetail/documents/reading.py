@@ -200,7 +200,7 @@ def duplicate_faults(documents: Iterable[Document]) -> Iterator[Fault]:
         if other is not document:
             at: Position = other.key_position("metadata", "name")
             message = f"{document.kind} {document.identity} is given twice; the other one is at {at}"
-            yield document.fault("DT1301", message, "metadata", "name")
+            yield document.fault("DT1301", message, "metadata", "name", hint="rename or delete one of the two")
 
 
 def _place(document: Document) -> tuple[str, int]:

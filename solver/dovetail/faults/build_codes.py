@@ -131,6 +131,34 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
         "The rule tells workloads apart by a label that no workload carries, so that it would bind nobody.",
     ),
     "DT1612": CodeInfo("not one integer", "`Gt` and `Lt` compare the label of a node with one integer."),
+    "DT1621": CodeInfo(
+        "policies leave no node",
+        "Hard policies demand the admission of a workload and close every node that could host a replica of it.",
+    ),
+    "DT1622": CodeInfo(
+        "policies demand more than a quota",
+        "Hard policies demand the admission of work that asks for more than another one lets it hold.",
+    ),
+    "DT1623": CodeInfo(
+        "policies leave too few domains",
+        "Hard policies demand the admission of more replicas than another one lets into the domains that are open.",
+    ),
+    "DT1624": CodeInfo(
+        "policies leave too few GPUs",
+        "Hard policies demand the admission of work that asks for more GPUs than the nodes have that are open to it.",
+    ),
+    "DT1625": CodeInfo(
+        "policies keep too many apart",
+        "Hard policies demand the admission of work that has to be kept apart in more domains than are open to it.",
+    ),
+    "DT1626": CodeInfo(
+        "policies put together what is kept apart",
+        "Hard policies demand that workloads share a domain, and that they never do.",
+    ),
+    "DT1627": CodeInfo(
+        "policies put together what is spread",
+        "Hard policies demand that all replicas are in one domain, and that it holds fewer of them.",
+    ),
 }
 
 CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
@@ -165,5 +193,9 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "probably misspelt.",
     ),
     "DT1918": CodeInfo("waiver without effect", "The policy binds none of the workloads that the waiver selects."),
+    "DT1920": CodeInfo(
+        "policies never admit a workload",
+        "No plan that keeps these hard policies runs the workload. Nothing demands that it runs, so there are plans.",
+    ),
     "DT1919": CodeInfo("waiver ends soon", "Within 14 days of its end a waiver is told, its last day included."),
 }

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from dovetail.rules.admission import Admission
 from dovetail.rules.base import Domain, Guard, NodeTerms, Part, Rule, Scope, Told, Violations
+from dovetail.rules.claims import Apart, Cap, Claims, Crowd, Together
 from dovetail.rules.context import Context, context_of
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.move import Move
@@ -31,7 +32,11 @@ TABLE: Mapping[str, type[Rule]] = MappingProxyType(
 
 __all__ = [
     "TABLE",
+    "Apart",
+    "Cap",
+    "Claims",
     "Context",
+    "Crowd",
     "Domain",
     "Guard",
     "NodeTerms",
@@ -39,6 +44,7 @@ __all__ = [
     "Rule",
     "Scope",
     "Told",
+    "Together",
     "Violations",
     "context_of",
     "scope_of",

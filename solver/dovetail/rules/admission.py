@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Part, RuleDefaults, Scope, Violations, grouped
+from dovetail.rules.claims import Claims
 from dovetail.spec import Spec, Workload
 
 AtLeast = int | Literal["all", "minimum"]
@@ -74,6 +75,18 @@ class Admission(RuleDefaults):
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is judged by itself."""
         return workload.id
+
+    def claims(self, scope: Scope) -> Claims:
+        """Admit all replicas of those workloads of which no fewer will do."""
+        if self.or_none:
+            return Claims()
+        groups = grouped(scope.workloads, self.per, self.label).values()
+        return Claims(admitted=tuple(w for members in groups for w in self._whole(members)))
+
+    def _whole(self, members: Sequence[Workload]) -> Sequence[Workload]:
+        if isinstance(self.at_least, int):
+            return members if self.at_least >= sum(workload.replicas for workload in members) else ()
+        return [workload for workload in members if self._wanted(workload) >= workload.replicas]
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse a label key without `per: label`, and the reverse."""

@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from dovetail.linear import Linear, Model
 from dovetail.placement import Makes, Place, View
+from dovetail.rules.claims import Claims
 from dovetail.spec import Node, Policy, Role, Spec, Workload
 from dovetail.spec.workload import MILLI
 
@@ -261,6 +262,9 @@ class Rule(Protocol):
     def told(self, view: View, scope: Scope) -> Told:
         """Return what a plan writes down of a finished placement for this policy."""
 
+    def claims(self, scope: Scope) -> Claims:
+        """Return what a hard policy of the rule certainly demands; any part of the truth will do (S4.1)."""
+
     def unsound(self, spec: Spec) -> str | None:
         """Return why the parameters make no sense for a Spec (an unknown level, a missing part), None if fine."""
 
@@ -296,6 +300,10 @@ class RuleDefaults:
     def told(self, view: View, scope: Scope) -> Told:
         """Write nothing down."""
         return Told()
+
+    def claims(self, scope: Scope) -> Claims:
+        """Claim nothing."""
+        return Claims()
 
     def unsound(self, spec: Spec) -> str | None:
         """Accept all parameters."""

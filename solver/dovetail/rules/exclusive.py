@@ -9,6 +9,7 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations, level_problem
+from dovetail.rules.claims import Apart, Claims
 from dovetail.rules.guards import ApartGuard
 from dovetail.spec import Node, Spec, Workload
 
@@ -64,6 +65,10 @@ class Exclusive(RuleDefaults):
         """Keep matched and unmatched replicas apart on a node, or on one GPU of it."""
         sides = {workload.id: workload.id in scope.ids for workload in scope.spec.workloads}
         return NodeTerms(sides, by_gpu=self.at == "gpu") if self.at in ("gpu", "node") else NodeTerms()
+
+    def claims(self, scope: Scope) -> Claims:
+        """Keep matched and unmatched replicas apart."""
+        return Claims(apart=Apart(self.at, {w.id: w.id in scope.ids for w in scope.spec.workloads}))
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels."""

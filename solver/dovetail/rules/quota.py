@@ -9,6 +9,7 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations, group_of, grouped
+from dovetail.rules.claims import Cap, Claims
 from dovetail.rules.cohorts import (
     Amounts,
     CohortGuard,
@@ -105,6 +106,16 @@ class Quota(RuleDefaults):
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish workloads by their quota group."""
         return group_of(workload, self.per, self.label)
+
+    def claims(self, scope: Scope) -> Claims:
+        """Bound what each group requests, whatever others lend it."""
+        return Claims(
+            caps=tuple(
+                Cap(f"{queue.group}/{name}", tuple(queue.members), name, most)
+                for queue in self._queues(scope)
+                for name, most in queue.most.items()
+            )
+        )
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse a label key without `per: label`, the reverse, and lending without anything to lend."""

@@ -19,6 +19,7 @@ from dovetail.rules.base import (
     grouped,
     level_problem,
 )
+from dovetail.rules.claims import Apart, Claims
 from dovetail.rules.guards import ApartGuard
 from dovetail.spec import Node, Spec, Workload
 
@@ -83,6 +84,11 @@ class Separate(RuleDefaults):
         value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
         sides = {workload: side for workload, side in value.items() if side is not None}
         return NodeTerms(sides, by_gpu=self.at == "gpu") if self.at in ("gpu", "node") else NodeTerms()
+
+    def claims(self, scope: Scope) -> Claims:
+        """Keep the values apart."""
+        value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
+        return Claims(apart=Apart(self.at, {w: side for w, side in value.items() if side is not None}))
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels and `by: label` without a label."""

@@ -9,6 +9,7 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations, level_problem
+from dovetail.rules.claims import Claims, Crowd
 from dovetail.rules.guards import CrowdGuard, SkewGuard
 from dovetail.spec import Node, Spec, Workload
 
@@ -101,6 +102,11 @@ class Spread(RuleDefaults):
         if self.over != "node" or self.max_per_domain is None:
             return NodeTerms()
         return NodeTerms(most={workload.id: self.max_per_domain for workload in scope.workloads})
+
+    def claims(self, scope: Scope) -> Claims:
+        """Bound the replicas of each matched workload per domain."""
+        most = self.max_per_domain
+        return Claims() if most is None else Claims(crowd=Crowd(self.over, most))
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels, and both or none of the two limits."""

@@ -1,0 +1,91 @@
+"""Conflicts of a Spec: every check over all hard policies, each result cut down to what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from dovetail.conflicts.checks import TABLE, Check, Found, barred
+from dovetail.conflicts.facts import Facts, Ground
+from dovetail.spec import Spec
+
+_MOST_TOLD: Final = 20
+_MOST_WORKLOADS: Final = 2_000
+"""Workloads that are looked at one by one; a project of more is left to the search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Hard policies that cannot all hold, none of which could be left out of it.
+
+    Parameters
+    ----------
+    code : the kind of conflict; DT1920 where nothing is demanded, but a workload can never be admitted.
+    kind : `impossible` where no plan keeps the policies, `never` where none that keeps them admits the workload.
+    policies : their names, sorted.
+    workloads : ids of the workloads that it is about.
+    """
+
+    code: str
+    kind: Literal["impossible", "never"]
+    policies: tuple[str, ...]
+    workloads: tuple[str, ...]
+    why: str
+
+
+def conflicts_of(spec: Spec) -> tuple[Conflict, ...]:
+    """Return what is certain of a Spec's hard policies, at most so many conflicts of each kind."""
+    ground = Ground(spec)
+    if not ground.closed and not any(ground.claims.values()):
+        return ()
+    impossible = _distinct(_impossible(ground))
+    blamed = {name for conflict in impossible for name in conflict.workloads}
+    return (*impossible, *_distinct(_never(ground, blamed)))
+
+
+def _distinct(conflicts: Iterator[Conflict]) -> tuple[Conflict, ...]:
+    """Return one conflict for the same policies and the same reason to contradict each other."""
+    found: dict[tuple[str, tuple[str, ...]], Conflict] = {}
+    for conflict in conflicts:
+        found.setdefault((conflict.code, conflict.policies), conflict)
+        if len(found) == _MOST_TOLD:
+            break
+    return tuple(found.values())
+
+
+def _impossible(ground: Ground) -> Iterator[Conflict]:
+    facts = Facts(ground, frozenset(ground.policies))
+    for code, check in TABLE.items() if facts.needed else ():
+        for found in check(facts):
+            names, least = _irreducible(facts, check, found)
+            yield Conflict(code, "impossible", names, least.workloads, least.why)
+
+
+def _never(ground: Ground, blamed: set[str]) -> Iterator[Conflict]:
+    """Yield what can never be admitted because of policies, beyond what is told as impossible already."""
+    names = frozenset(ground.policies)
+    demanded = Facts(ground, names).needed
+    waiting = [w for w in ground.spec.workloads if w.id not in ground.running and w.id not in blamed]
+    for workload in waiting[:_MOST_WORKLOADS]:
+        if workload.id in demanded:
+            continue
+        itself = frozenset({workload.id})
+        facts = Facts(ground, names, itself, itself)
+        for check in TABLE.values() if workload.atomic or workload.replicas == 1 else (barred,):
+            for found in check(facts):
+                policies, least = _irreducible(facts, check, found)
+                if policies:
+                    yield Conflict("DT1920", "never", policies, least.workloads, least.why)
+
+
+def _irreducible(facts: Facts, check: Check, found: Found) -> tuple[tuple[str, ...], Found]:
+    """Return policies of which none can be left out, and what the check finds of them alone."""
+    facts = facts.about(frozenset(found.workloads)).only(found.policies)
+    least = found
+    for name in sorted(found.policies):
+        fewer = facts.only(facts.names - {name})
+        again = next(check(fewer), None)
+        if again is not None:
+            facts, least = fewer, again
+    return tuple(sorted(facts.names)), least

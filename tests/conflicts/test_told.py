@@ -1,0 +1,52 @@
+"""How conflicts are told: as faults with the places of all policies, before any search, and only where they end a run."""
+
+from __future__ import annotations
+
+import pytest
+from tests.build.text import AS_OF, SMALL, documents, policy, workload
+
+from dovetail.build import assemble, contradictions
+from dovetail.faults import Fault
+
+GANG = workload("type: gang\nreplicas: 2\nrequest: {gpus: 8, cpu: 1}", "train")
+RUN = policy("rule: {admission: {}}", name="all-run")
+NONE = policy("rule: {quota: {limit: {gpus: 15}}}", name="few")
+FORBID = policy("match: {nodes: {groups: [g]}}\nrule: {forbid: {}}", name="nowhere")
+
+
+def told(*texts: str) -> tuple[Fault, ...]:
+    given = documents(SMALL, GANG, *texts)
+    return contradictions(given, assemble(given, as_of=AS_OF).spec)
+
+
+def test_both_places_are_told() -> None:
+    (fault,) = told(RUN, NONE)
+    assert (fault.code, fault.severity) == ("DT1622", "error")
+    assert fault.message == (
+        "'few' cannot hold together with 'all-run' (0.yaml:20:10): train needs 16 GPUs, and 'all' may hold 15 GPUs"
+    )
+    assert fault.position is not None
+    assert fault.source_line == "  rule: {quota: {limit: {gpus: 15}}}"
+
+
+def test_what_nothing_demands_is_a_warning() -> None:
+    assert [(each.code, each.severity) for each in told(NONE)] == [("DT1920", "warning")]
+    assert [(each.code, each.severity) for each in told(FORBID)] == [("DT1920", "warning")]
+    assert (
+        told(FORBID)[0].message == "'nowhere' never lets train run: no node is left that can host a replica of train"
+    )
+
+
+@pytest.mark.parametrize("kind", ["audit", "{soft: {weight: 9}}"])
+def test_only_hard_policies_contradict_each_other(kind: str) -> None:
+    assert told(RUN.replace("enforcement: hard", f"enforcement: {kind}"), RUN.replace("all-run", "other")) == ()
+    assert told(RUN, NONE.replace("enforcement: hard", f"enforcement: {kind}")) == ()
+
+
+def test_policies_that_are_kept_are_not_told() -> None:
+    assert told(RUN, NONE.replace("15", "16")) == ()
+
+
+def test_one_conflict_is_told_once_for_all_its_workloads() -> None:
+    others = [workload("type: gang\nrequest: {gpus: 1}", f"w{index}") for index in range(5)]
+    assert [each.code for each in told(RUN, FORBID, *others)] == ["DT1621"]
