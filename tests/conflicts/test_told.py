@@ -1,4 +1,4 @@
-"""How conflicts are told: as faults with the places of all policies, before any search, and only where they end a run."""
+"""How conflicts are told: as faults with the places of all policies in them, before any search."""
 
 from __future__ import annotations
 

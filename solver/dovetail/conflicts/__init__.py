@@ -1,8 +1,7 @@
 """Hard policies that contradict each other, found by arithmetic on the documents before any search (S4.1).
 
 What is found is certain: no plan keeps all policies of a conflict (`impossible`), or none that does admits the
-workload (`never`). What is not found is left to the search: these checks look for what people write, not for all there
-is.
+workload (`never`). What is not found is left to the search: these checks look for what people write, not for all.
 """
 
 from dovetail.conflicts.find import Conflict, conflicts_of
