@@ -58,7 +58,7 @@ def fleet(
     percent = round(100 * load)
     jobs = gangs.gangs(nodes, seed, percent) if "gangs" in also else ()
     services = slices.slices(nodes, seed, percent) if "slices" in also else ()
-    taken = sum(one.milli for one in (*jobs, *services))
+    taken = sum(one.milli for one in jobs) + sum(one.milli for one in services)
     rest = percent - round(100 * taken / nodes.milli)
     return documents.files(
         nodes,
