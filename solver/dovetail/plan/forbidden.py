@@ -35,10 +35,23 @@ class Trials:
         self.view = view
         self.context = context
         self.left = MOST_TRIALS
-        self.hard = [p for p in context.spec.policies if p.enforcement.kind == "hard"]
         self._before: dict[str, Violations] = {}
         self._guards: dict[str, Guard | None] = {}
-        self.amounts = [p for p in self.hard if not p.rule.judges_places]
+
+    @cached_property
+    def hard(self) -> list[Policy]:
+        """The hard policies that one replica more can break, and then whatever follows cannot mend.
+
+        A rule without an account is broken on closed nodes only, and these are no options, or, as an `admission`, by
+        what is missing.
+        """
+        hard = [policy for policy in self.context.spec.policies if policy.enforcement.kind == "hard"]
+        return [policy for policy in hard if self._guard(policy) is not None]
+
+    @cached_property
+    def amounts(self) -> list[Policy]:
+        """Those of the hard policies that do not judge places, such as quotas."""
+        return [policy for policy in self.hard if not policy.rule.judges_places]
 
     def all_forbidden(self, workload: Workload, missing: Sequence[Wanting], needed: int, space: Space) -> bool:
         """Tell whether it is certain that hard policies forbid `needed` more replicas of a workload.
@@ -102,7 +115,7 @@ class Trials:
         """Tell whether a policy's account holds it possible that adding replicas raises a violation."""
         guard = self._guard(policy)
         if guard is None:
-            return False  # such a rule is broken on closed nodes only, and these are no options
+            return False
         added = []
         try:
             for replica, place in more.items():
