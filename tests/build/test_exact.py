@@ -185,6 +185,7 @@ TRAIN = Workload(
     namespace="research",
     name="train",
     type="gang",
+    communicates=True,
     roles=(
         Role("worker", 4, Request(gpus=2), 2_000, accelerators=("H100-80GB", "mine")),
         Role("lead", 1, Request(cpu=1_000), 1_000),

@@ -3,7 +3,8 @@
 Straight code that shares nothing with the engine: legality of places is judged here from the Spec, hard policies by
 `check` of their rules, tiers by `measure`. Only symmetry that is safe by inspection is left out:
 
-- waiting replicas of one role are alike, so their places ascend and those not admitted come last;
+- waiting replicas of one role are alike, unless they form groups, so their places ascend and those not admitted come
+  last;
 - on a node that holds nothing today the GPUs are alike, so fresh ones are taken in the order of their index.
 
 Replicas that run today are told apart. A role's replicas claim their places in the order of S6.5: those whose place
@@ -134,7 +135,7 @@ def goes_on(context: Context, workload: Workload) -> bool:
         if place.gpus:
             card = context.spec.cluster.by_name[place.node].accelerator
             cards["" if workload.mix == "none" else replica.role].add(card)
-    if len(running) < max(1, workload.min_replicas):
+    if len(running) < max(1, workload.min_replicas) or not _at_a_width(workload, [r for r, _ in running]):
         return False
     return not workload.atomic or workload.mix == "any" or all(len(kinds) == 1 for kinds in cards.values())
 
@@ -253,7 +254,8 @@ class _Search:
             before = None
             for replica in ranked:
                 standing = self._standing(replica)
-                found.append((replica, workload, role, standing, standing > 0 and standing == before))
+                alike = standing > 0 and standing == before and not _grouped(workload)
+                found.append((replica, workload, role, standing, alike))
                 before = standing
         return [_Step(*parts, last=index == len(found) - 1) for index, parts in enumerate(found)]
 
@@ -301,11 +303,15 @@ class _Search:
 
     def _turn(self, step: _Step) -> bool:
         """Tell whether all replicas of the role that claim places before this one are admitted."""
-        return step.standing == 0 or all(
-            other.replica in self.places
-            for other in self.steps
-            if (other.workload.id, other.role.name) == (step.workload.id, step.role.name)
-            and other.standing < step.standing
+        return (
+            step.standing == 0
+            or _grouped(step.workload)
+            or all(
+                other.replica in self.places
+                for other in self.steps
+                if (other.workload.id, other.role.name) == (step.workload.id, step.role.name)
+                and other.standing < step.standing
+            )
         )
 
     def _key(self, place: Place) -> tuple[int, tuple[int, ...]]:
@@ -346,7 +352,9 @@ class _Search:
     def _whole(self, workload: Workload) -> bool:
         """Tell whether as many replicas of a workload are admitted as may be, on accelerators that may mix."""
         own = [r for r in self.places if r.workload == workload.id]
-        if workload.atomic and len(own) not in (0, workload.replicas):
+        if workload.atomic and not workload.elastic and len(own) not in (0, workload.replicas):
+            return False
+        if own and not _at_a_width(workload, own):
             return False
         if own and len(own) < workload.min_replicas:
             return False
@@ -359,6 +367,19 @@ class _Search:
                 card = self.stock[self.places[replica].node].node.accelerator
                 cards["" if workload.mix == "none" else replica.role].add(card)
         return workload.mix != "any" and any(len(kinds) > 1 for kinds in cards.values())
+
+
+def _grouped(workload: Workload) -> bool:
+    """Tell whether it matters which of a workload's alike replicas is where: groups are of consecutive ones."""
+    return workload.topology is not None and bool(workload.topology.groups)
+
+
+def _at_a_width(workload: Workload, own: list[ReplicaId]) -> bool:
+    for role in workload.roles:
+        count = sum(replica.role == role.name for replica in own)
+        if role.least is not None and count not in range(role.least, role.replicas + 1, role.step):
+            return False
+    return True
 
 
 def welcomes(workload: Workload, role: Role, node: Node) -> bool:

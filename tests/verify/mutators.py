@@ -16,13 +16,13 @@ from tests.support.specs import make_spec, node, place, places, policy, replica,
 
 from dovetail.placement import Place
 from dovetail.plan import AdmissionResult, Outcome, Plan, SecondOpinion
-from dovetail.rules import Told
+from dovetail.rules import Told, policy_of
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
-from dovetail.spec import NodeSelector, Spec, Taint, WorkloadSelector
+from dovetail.spec import Group, NodeSelector, Spec, Taint, Topology, WorkloadSelector
 
 A100 = "A100-40GB"
 RUNNING = {
@@ -200,6 +200,21 @@ def held_and_used() -> tuple[Spec, Plan]:
     return spec, replace(plan, held={"spare": Told(untouched=("a",))})
 
 
+def gang(topology: Topology | None, rows: Mapping[str, Place], **elastic: int) -> Callable[[], tuple[Spec, Plan]]:
+    """Return a plan of one gang on two racks of two nodes."""
+    nodes = [node(f"n{i}", 4, domains={"rack": f"r{i // 2}"}) for i in range(4)]
+    one = workload("g", roles=[role("", 4, request(2), **elastic)], type="gang", topology=topology)
+    one = replace(one, min_replicas=elastic.get("least", 4))
+    held = policy_of([one])
+    spec = make_spec(nodes, [one], [held] if held else [])
+    return lambda: (spec, plan_for(spec, places(rows)))
+
+
+def on(*names: str) -> Mapping[str, Place]:
+    """Return places of the gang, a node for each replica in turn."""
+    return {f"g#{i}": place(n, 2 * names[:i].count(n), 2 * names[:i].count(n) + 1) for i, n in enumerate(names)}
+
+
 def opinion(**changes: int | None) -> Callable[[Plan], dict[str, Any]]:
     """Return a change that adds an engine's opinion, which claims to agree; some of its values are the plan's."""
 
@@ -244,6 +259,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     move("cordons", {"y/run#0": place("cordoned", 1)}, label="shuffled"),
     move("atomic", {"x/gang.work#0": None}),
     move("least-replicas", {"x/svc#1": None, "x/svc#2": None}),
+    Mutation("widths", gang(None, on("n0", "n0", "n1"), least=2, step=2)),
+    Mutation("hard-policies", gang(Topology("rack"), on("n0", "n0", "n1", "n2")), label="within"),
+    Mutation("hard-policies", gang(Topology(groups=(Group("node", 2),)), on("n0", "n1", "n1", "n0")), label="group"),
     move("mix", {"x/gang.work#0": place("small", 4)}),
     move("protected", {"y/run#0": None}),
     move("fixed", {"y/pinned#0": place("small", 4)}),

@@ -25,6 +25,8 @@ from dovetail.build.workloads import read_workloads
 from dovetail.documents import Document, DocumentSet
 from dovetail.documents.source import collector_paused
 from dovetail.faults import Fault
+from dovetail.rules import policy_of
+from dovetail.rules.topology import NAME as TOPOLOGY
 from dovetail.spec import Current, Spec
 
 
@@ -91,7 +93,7 @@ def _spec(documents: DocumentSet, place: Document, log: Log, only: Collection[st
     project = cursor(documents.project, log) if documents.project else None
     models = read_accelerators(documents.of_kind("Accelerator"), log)
     cluster = read_cluster(place, cursor(place, log), models)
-    workloads = read_workloads(documents.of_kind("Workload"), models, log)
+    workloads = read_workloads(documents.of_kind("Workload"), models, cluster.levels, log)
     bare = Spec(
         name=documents.project.name if documents.project else cluster.name,
         cluster=cluster,
@@ -124,9 +126,14 @@ def _with_policies(
     log: Log,
 ) -> Spec:
     known = Known(bare.cluster, models, bare.by_id, tenants_of(project))
+    if TOPOLOGY in sources:
+        message = f"the name '{TOPOLOGY}' stands for what workloads demand of topology"
+        sources[TOPOLOGY].body.fault("DT1650", message, "give the policy another name")
     policies = read_policies(sources.values(), bare, known)
-    by_name = {policy.name: policy for policy in policies}
-    return replace(bare, policies=policies, waivers=read_waivers(documents.of_kind("Waiver"), by_name, known, log))
+    waivers = read_waivers(documents.of_kind("Waiver"), {policy.name: policy for policy in policies}, known, log)
+    demanded = policy_of(bare.workloads)
+    every = sorted((*policies, *([demanded] if demanded else [])), key=lambda policy: policy.name)
+    return replace(bare, policies=tuple(every), waivers=waivers)
 
 
 def _stated(documents: DocumentSet, spec: Spec, log: Log) -> Current:

@@ -9,6 +9,7 @@ from typing import Final
 from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, Log, cursor, frozen
 from dovetail.build.requests import check_share, read_observed, read_request
+from dovetail.build.topology import Levels, read_topology, widths, with_floors
 from dovetail.documents import Document
 from dovetail.quantities import parse_duration
 from dovetail.spec import Request, Role, Toleration, Workload
@@ -22,26 +23,27 @@ class _Defaults:
     atomic: bool
     least: int | None
     always_movable: bool
+    communicates: bool = False
 
 
 DEFAULTS: Final[Mapping[WorkloadType, _Defaults]] = {
-    "gang": _Defaults(atomic=True, least=None, always_movable=False),
+    "gang": _Defaults(atomic=True, least=None, always_movable=False, communicates=True),
     "service": _Defaults(atomic=False, least=1, always_movable=True),
     "job": _Defaults(atomic=False, least=0, always_movable=True),
 }
 
 
-def read_workloads(documents: Iterable[Document], models: Models, log: Log) -> tuple[Workload, ...]:
-    """Return the workloads of documents, sorted by id."""
-    found = [read_workload(document, cursor(document, log), models) for document in documents]
+def read_workloads(documents: Iterable[Document], models: Models, levels: Levels, log: Log) -> tuple[Workload, ...]:
+    """Return the workloads of documents, sorted by id; `levels` are those of the cluster."""
+    found = [read_workload(document, cursor(document, log), models, levels) for document in documents]
     return tuple(sorted(found, key=lambda workload: workload.id.encode()))
 
 
-def read_workload(document: Document, here: Cursor, models: Models) -> Workload:
+def read_workload(document: Document, here: Cursor, models: Models, levels: Levels) -> Workload:
     """Return the workload of a document; faults go to the log."""
     kind: WorkloadType = here.raw("type")
-    roles = _roles(here, models)
     atomic = here.raw("atomic", DEFAULTS[kind].atomic)
+    roles = with_floors(here, _roles(here, models), atomic)
     _check_gpu_fields(here, roles)
     _check_mix(here, atomic)
     checkpoint = here.get("checkpointEvery")
@@ -55,7 +57,7 @@ def read_workload(document: Document, here: Cursor, models: Models) -> Workload:
         labels=frozen(document.value["metadata"].get("labels", {})),
         priority=here.raw("priority", 0),
         atomic=atomic,
-        min_replicas=_least(here, atomic, DEFAULTS[kind].least, sum(role.replicas for role in roles)),
+        min_replicas=_least(here, atomic, DEFAULTS[kind].least, roles),
         movable=here.raw("movable", DEFAULTS[kind].always_movable or checkpoint is not None),
         preemptible=here.raw("preemptible", False),
         mix=here.raw("mix", "none"),
@@ -63,6 +65,8 @@ def read_workload(document: Document, here: Cursor, models: Models) -> Workload:
         tolerations=tuple(_toleration(each) for each in here.items("tolerations")),
         checkpoint_every=checkpoint.quantity(parse_duration, 0) if checkpoint else None,
         restart=here.amount("restart", parse_duration),
+        communicates=here.raw("communicates", DEFAULTS[kind].communicates),
+        topology=read_topology(here, roles, levels),
     )
 
 
@@ -95,13 +99,16 @@ def _role(here: Cursor, name: str, models: Models, shared: tuple[str, ...]) -> R
         check_share(own, request.share, [models.by_id[model].memory for model in accelerators])
     if own and not request.gpu_count:
         _check_without_gpu(here, name)
+    most, least, step = widths(here)
     return Role(
         name=name,
-        replicas=here.raw("replicas", 1),
+        replicas=most,
         request=request,
         value=here.raw("value", request.gpu_milli or max(1, request.cpu)),
         accelerators=accelerators if request.gpu_count else (),
         observed=read_observed(here.get("observed"), request),
+        least=least,
+        step=step,
     )
 
 
@@ -142,9 +149,15 @@ def _check_mix(here: Cursor, atomic: bool) -> None:
         here["mix"].fault("DT1507", "'mix' on a workload that is not atomic, whose replicas run where they can")
 
 
-def _least(here: Cursor, atomic: bool, default: int | None, replicas: int) -> int:
-    """Return `minReplicas`, by default that of the type, all where atomic (S2.1)."""
+def _least(here: Cursor, atomic: bool, default: int | None, roles: tuple[Role, ...]) -> int:
+    """Return `minReplicas`, by default that of the type, all where atomic, what elastic roles say (S2.1, S2.6)."""
+    replicas, floor = sum(role.replicas for role in roles), sum(role.least or 0 for role in roles)
     place = here.get("minReplicas")
+    if any(role.elastic for role in roles):
+        if place is not None:
+            message = "'minReplicas' beside replicas that say their least number themselves"
+            place.fault("DT1526", message, "leave it out", of_key=True)
+        return max(floor, min(1 if atomic else default or 0, replicas))
     if place is None:
         return replicas if atomic or default is None else min(default, replicas)
     least = int(place.value)

@@ -78,7 +78,7 @@ def _follow(field: Field, replica: ReplicaId, place: Place) -> None:
     if shape is None or index is None or replica in problem.context.today.places:
         return
     form = problem.shapes[shape]
-    if form.workload.atomic or form.workload.min_replicas > 1 or field.wanted(shape) <= 0:
+    if form.workload.joint or field.wanted(shape) <= 0:
         return
     gpu = place.gpus[0] if form.request.share and place.gpus else None
     if field.room_on(index, form, place.gpus) and not field.blocked(index, shape, gpu):
@@ -90,7 +90,7 @@ def _sorted_out(field: Field, shapes: list[Shape]) -> tuple[list[list[int]], lis
     joint: dict[str, list[int]] = defaultdict(list)
     single: list[Shape] = []
     for shape in shapes:
-        if max(shape.workload.min_replicas, shape.workload.replicas if shape.workload.atomic else 0) > 1:
+        if shape.workload.joint and shape.workload.replicas > 1:
             joint[shape.workload.id] += [shape.index] * field.wanted(shape.index)
         else:
             single.append(shape)
@@ -145,7 +145,7 @@ def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
     workload = field.problem.shapes[batch[0]].workload
     done: list[Put] = []
     for part, models in _parts(field, workload, batch):
-        done += _place_part(outlooks, part, models, whole=workload.atomic)
+        done += _place_part(outlooks, part, models, whole=workload.atomic and not workload.elastic)
     if not _enough(field, workload):
         outlooks.undo(batch, done)
 
@@ -168,11 +168,10 @@ def _place_part(outlooks: Outlooks, part: list[int], choices: Choices, *, whole:
 
 
 def _enough(field: Field, workload: Workload) -> bool:
-    shapes = field.problem.shapes_of_workload[workload.id]
-    if workload.min_replicas <= 1 and not workload.atomic:
-        return True
-    admitted = sum(field.admitted[shape] for shape in shapes)
-    return admitted >= (workload.replicas if workload.atomic else workload.min_replicas)
+    shapes = field.problem.shapes_of_role
+    return workload.allows(
+        {r.name: field.admitted[shapes[workload.id, r.name]] for r in workload.roles if r.replicas}
+    )
 
 
 def _parts(field: Field, workload: Workload, batch: list[int]) -> list[tuple[list[int], Choices]]:

@@ -54,11 +54,7 @@ class Generation:
     worth: dict[int, float] = field(init=False)
 
     def __post_init__(self) -> None:
-        joint = {
-            s.index
-            for s in self.problem.shapes
-            if s.workload.atomic or s.workload.min_replicas > 1 or s.workload.holds
-        }
+        joint = {s.index for s in self.problem.shapes if s.workload.joint or s.workload.holds}
         self._find_nodes(joint)
         inside = {node for nodes in self.free for node in nodes}
         fixed: Counter[int] = Counter()

@@ -30,7 +30,7 @@ def guided(lp: FleetLp, stop: Stop) -> State:
     problem = lp.fleet.problem
     field = Field(problem, State())
     targets = list(lp.targets())
-    joint = {s.index for s in problem.shapes if s.workload.atomic or s.workload.min_replicas > 1}
+    joint = {s.index for s in problem.shapes if s.workload.joint}
     counts = [
         Counter({s: n for s, n in found.items() if s not in joint}) for found in _whole_counts(problem, targets)
     ]

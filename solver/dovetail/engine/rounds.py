@@ -107,7 +107,7 @@ def divided(problem: Problem, state: State, parts: int, turn: int = 0) -> Sequen
     admitted = state.totals().admitted
     for shape in problem.shapes:
         waiting = shape.demand - admitted[shape.index]
-        if waiting > 0 and (shape.workload.atomic or shape.workload.min_replicas > 1):
+        if waiting > 0 and shape.workload.joint:
             first = problem.shapes_of_workload[shape.workload.id][0]
             shares[(first + turn) % parts][shape.index] = waiting
         elif waiting > 0:

@@ -108,6 +108,24 @@ WORKLOADS: Final[Mapping[str, CodeInfo]] = {
     "DT1510": CodeInfo("whole GPUs and a share", "A replica asks for whole GPUs, for a share of one, or for no GPU."),
     "DT1511": CodeInfo("accelerator listed twice", "Two names of the list stand for the same accelerator."),
     "DT1512": CodeInfo("share larger than a card", "No accelerator that the workload accepts has that much memory."),
+    "DT1520": CodeInfo(
+        "group of what",
+        "A group says how many replicas it has: `of` in a workload without roles, `roles` in one with roles.",
+    ),
+    "DT1521": CodeInfo("unknown role of a group", "The workload has no role of this name."),
+    "DT1522": CodeInfo(
+        "level not inside", "What is wished or grouped lies at a level inside the one that is demanded around it."
+    ),
+    "DT1523": CodeInfo(
+        "no whole groups", "The replicas of every role in a group are a multiple of its size, as many groups of each."
+    ),
+    "DT1524": CodeInfo("groups that do not nest", "The size of an inner group divides that of the one around it."),
+    "DT1525": CodeInfo(
+        "widths that cannot be", "An elastic role has `min` to `max` replicas, and `max` is whole steps above `min`."
+    ),
+    "DT1526": CodeInfo(
+        "least number said twice", "Elastic replicas, or the minimum of groups, say how few are worth admitting."
+    ),
 }
 
 POLICIES: Final[Mapping[str, CodeInfo]] = {
@@ -158,6 +176,9 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
     "DT1627": CodeInfo(
         "policies put together what is spread",
         "Hard policies demand that all replicas are in one domain, and that it holds fewer of them.",
+    ),
+    "DT1650": CodeInfo(
+        "name of a built-in policy", "Plans call what workloads demand of topology by this name. Choose another one."
     ),
 }
 

@@ -30,6 +30,9 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3401": CodeInfo("gang torn apart", "An atomic workload has some of its replicas, and neither all nor none."),
     "DT3402": CodeInfo("too few replicas", "A workload has fewer replicas than its smallest number, and not none."),
     "DT3403": CodeInfo("accelerators mixed", "A gang mixes accelerators that its `mix` keeps apart."),
+    "DT3404": CodeInfo(
+        "width not allowed", "An elastic role has neither its least number of replicas nor steps more."
+    ),
     "DT3501": CodeInfo("protected work evicted", "Work that runs today and is not preemptible is not admitted."),
     "DT3502": CodeInfo("fixed work moved", "Work that may not be moved is on another place than today."),
     "DT3503": CodeInfo(

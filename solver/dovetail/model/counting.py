@@ -60,6 +60,14 @@ class Counting(TierPart, ABC):
                 raise AssertionError("a rule tells workloads apart that its workload_key does not distinguish")
         return frozenset(shapes)
 
+    def _shapes_of(self, workload: Workload, role: str | None) -> list[int]:
+        """Return the shapes of a workload, or of one role of it, ascending."""
+        shapes = self._made_up([workload])
+        if role is None:
+            return sorted(shapes)
+        own = self.problem.shapes_of_role.get((workload.id, role))
+        return [] if own is None else [own]
+
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
         return Linear.total(self.admitted_shape(shape) for shape in sorted(self._made_up([workload])))

@@ -29,7 +29,7 @@ def _add_workload(part: PartModel, workload: Workload) -> None:
             part.model.require(part.admitted_shape(shape), lower=least)
         if not workload.movable:
             part.model.require(part.moved_role(workload, role), upper=0)
-    if workload.atomic or workload.min_replicas > 1:
+    if workload.atomic or workload.elastic or workload.min_replicas > 1:
         _add_threshold(part, workload)
     if workload.atomic and workload.mix != "any":
         _add_mix(part, workload)
@@ -41,6 +41,17 @@ def _add_threshold(part: PartModel, workload: Workload) -> None:
     total = part.admitted(workload)
     part.model.require(total.minus(Linear.of(flag, workload.replicas)), upper=0)
     part.model.require(total.minus(Linear.of(flag, workload.min_replicas)), lower=0)
+    for role in workload.roles:
+        if role.least is not None and role.replicas:
+            _add_width(part, workload, role, flag)
+
+
+def _add_width(part: PartModel, workload: Workload, role: Role, flag: int) -> None:
+    """Admit of an elastic role its least number and whole steps more, where anything is admitted (S2.6)."""
+    least, admitted = role.least or 0, part.admitted_shape(part.problem.shapes_of_role[workload.id, role.name])
+    steps = part.model.integer(0, (role.replicas - least) // role.step)
+    part.model.require(admitted.minus(Linear({flag: least, steps: role.step})), lower=0, upper=0)
+    part.model.require(admitted.minus(Linear.of(flag, role.replicas)), upper=0)
 
 
 def _add_mix(part: PartModel, workload: Workload) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from dovetail.model.ranks import Ranks, claim
 from dovetail.model.state import Fill, Slot, State, slot_of
 from dovetail.placement import Place, Places
 from dovetail.problem import Present, Problem
@@ -28,10 +29,21 @@ def expand(problem: Problem, state: State) -> Places:
                 places[stayed[index, present].pop(0)] = place
         for shape, place in _new_places(problem, problem.nodes[index], fill, bool(problem.present.get(index))):
             open_places[shape].append(place)
+    places.update(_ranked(problem, open_places, places))
     for shape, waiting in open_places.items():
         for replica, place in zip(_claimants(problem, shape, places), waiting, strict=False):
             places[replica] = place
     return dict(sorted(places.items()))
+
+
+def _ranked(problem: Problem, places: dict[int, list[Place]], kept: Places) -> Iterator[tuple[ReplicaId, Place]]:
+    """Take the places of workloads whose ranks matter out of `places`, and yield who has which."""
+    for workload in problem.ranked:
+        shapes = {role.name: problem.shapes_of_role.get((workload.id, role.name), -1) for role in workload.roles}
+        found = {role: places.pop(shape) for role, shape in shapes.items() if shape in places}
+        if found:
+            own = {replica: place for replica, place in kept.items() if replica.workload == workload.id}
+            yield from Ranks(problem, workload, own).assign(found).items()
 
 
 def _stayers(problem: Problem) -> dict[tuple[int, Present], list[ReplicaId]]:
@@ -45,14 +57,13 @@ def _stayers(problem: Problem) -> dict[tuple[int, Present], list[ReplicaId]]:
 
 def _claimants(problem: Problem, shape: int, placed: Places) -> Iterator[ReplicaId]:
     """Yield a shape's replicas without a place yet: running ones, those that lost theirs, the rest."""
-    today = problem.context.today
     replicas = [
         ReplicaId(member.workload.id, member.role.name, ordinal)
         for member in problem.shapes[shape].members
         for ordinal in range(member.role.replicas)
     ]
     waiting = [replica for replica in replicas if replica not in placed]
-    return iter(sorted(waiting, key=lambda r: (r not in today.places, r not in today.lost)))
+    return iter(sorted(waiting, key=claim(problem.context.today)))
 
 
 def _new_places(problem: Problem, node: Node, fill: Fill, pinned: bool) -> Iterator[tuple[int, Place]]:

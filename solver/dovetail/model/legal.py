@@ -8,7 +8,7 @@ from dovetail.model.score import view_of
 from dovetail.model.state import Fill, State
 from dovetail.placement import mix_holds
 from dovetail.problem import Problem
-from dovetail.spec import Workload
+from dovetail.spec import Role, Workload
 
 
 def legalise(problem: Problem, state: State) -> State:
@@ -16,13 +16,18 @@ def legalise(problem: Problem, state: State) -> State:
     admitted = state.admitted()
     refused: set[int] = set()
     for workload in problem.spec.workloads:
-        if not workload.atomic and workload.min_replicas <= 1:
+        if not workload.joint:
             continue
         shapes = problem.shapes_of_workload.get(workload.id, ())
-        count = sum(admitted[shape] for shape in shapes)
-        if count and (count < workload.min_replicas or not _may_mix(problem, state, workload)):
+        counts = {role.name: _count(problem, admitted, workload, role) for role in workload.roles}
+        if any(counts.values()) and not (workload.allows(counts) and _may_mix(problem, state, workload)):
             refused |= set(shapes)
     return _without(state, refused) if refused else state
+
+
+def _count(problem: Problem, admitted: Counter[int], workload: Workload, role: Role) -> int:
+    """Return how many replicas of a role are admitted; of roles that share a shape the first are."""
+    return admitted[problem.shapes_of_role.get((workload.id, role.name), -1)]
 
 
 def _may_mix(problem: Problem, state: State, workload: Workload) -> bool:

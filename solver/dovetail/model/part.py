@@ -163,18 +163,20 @@ class PartModel(Counting):
             self._contents[domain, nodes] = tuple(i for i in indices if i in self._free_set), outside
         return self._contents[domain, nodes]
 
-    def _placed(self, workload: Workload) -> Iterator[tuple[Node, Linear]]:
+    def _placed(self, workload: Workload, role: str | None = None) -> Iterator[tuple[Node, Linear]]:
         """Yield how many replicas of one workload are on nodes, in the part and outside; a node may come again."""
-        for shape in sorted(self._made_up([workload])):
+        for shape in self._shapes_of(workload, role):
             for index, variable in self.variables.of_shape.get(shape, ()):
                 yield self.problem.nodes[index], Linear.of(variable)
             for index, count in self.held_outside(shape):
                 yield self.problem.nodes[index], Linear(constant=count)
 
-    def counts(self, workload: Workload, level: str, nodes: frozenset[str] | None = None) -> Mapping[str, Linear]:
+    def counts(
+        self, workload: Workload, level: str, nodes: frozenset[str] | None = None, *, role: str | None = None
+    ) -> Mapping[str, Linear]:
         """Return how many replicas of a workload are in each domain of a level, none where there is no entry."""
         found = {domain.path: Linear() for domain in self.domains(level)}
-        for node, count in self._placed(workload):
+        for node, count in self._placed(workload, role):
             path = node.domain(level)
             if path is not None and (nodes is None or node.name in nodes):
                 found.setdefault(path, Linear()).add(count)
@@ -185,9 +187,9 @@ class PartModel(Counting):
         terms = {variable: 1 for _, variable in self.variables.of_shape.get(shape, ())}
         return Linear(terms, self.variables.taken[shape])
 
-    def misplaced(self, workload: Workload, nodes: frozenset[str]) -> Linear:
+    def misplaced(self, workload: Workload, nodes: frozenset[str], *, role: str | None = None) -> Linear:
         """Return how many replicas of a workload are on `nodes`."""
-        return Linear.total(count for node, count in self._placed(workload) if node.name in nodes)
+        return Linear.total(count for node, count in self._placed(workload, role) if node.name in nodes)
 
     def _kept(self, shape: int) -> Linear:
         return self._keeps.get(shape) or Linear(constant=self._totals.kept[shape])

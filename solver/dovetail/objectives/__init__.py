@@ -9,6 +9,7 @@ from dovetail.objectives.admitted import Admitted, Retained
 from dovetail.objectives.base import Sense, Tier, TierPart
 from dovetail.objectives.cost import Cost
 from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
+from dovetail.objectives.topology import tiers as _topology
 from dovetail.objectives.violations import Mend, Policies
 from dovetail.rules import Context
 
@@ -53,6 +54,7 @@ FAMILIES: Mapping[str, Callable[[Context], Iterator[Tier]]] = MappingProxyType(
         "policies": _policies,
         "disruption": _disruption,
         "cost": _cost,
+        "topology": _topology,
     }
 )
 

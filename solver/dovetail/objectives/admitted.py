@@ -28,6 +28,7 @@ class Admitted:
     kind: ClassVar[str] = "admitted"
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
+    asks_domains: ClassVar[bool] = False
 
     band: int
     gpu: bool = True
@@ -74,6 +75,7 @@ class Retained:
     kind: ClassVar[str] = "retained"
     limit_needs_current: ClassVar[bool] = True
     counts_nodes: ClassVar[bool] = False
+    asks_domains: ClassVar[bool] = False
 
     band: int
     sense: Sense = "max"

@@ -45,12 +45,13 @@ class Tier(Protocol):
     """One tier of the objective; `kind` is its family, `name` tells it apart (`admitted[900]`).
 
     `limit_needs_current` tells whether its `limit` counts from what runs today, `counts_nodes` whether it asks for
-    nodes and GPUs in use.
+    nodes and GPUs in use, `asks_domains` whether it asks for replicas by domain.
     """
 
     kind: ClassVar[str]
     limit_needs_current: ClassVar[bool]
     counts_nodes: ClassVar[bool]
+    asks_domains: ClassVar[bool]
 
     @property
     def name(self) -> str:

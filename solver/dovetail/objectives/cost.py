@@ -19,6 +19,7 @@ class Cost:
     kind: ClassVar[str] = "cost"
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = True
+    asks_domains: ClassVar[bool] = False
 
     name: str = "cost"
     sense: Sense = "min"

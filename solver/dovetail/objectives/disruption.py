@@ -20,6 +20,7 @@ class Evicted:
     kind: ClassVar[str] = "disruption"
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
+    asks_domains: ClassVar[bool] = False
 
     name: str = "disruption.evicted"
     sense: Sense = "min"
@@ -59,6 +60,7 @@ class GpuTimeLost:
     kind: ClassVar[str] = "disruption"
     limit_needs_current: ClassVar[bool] = True
     counts_nodes: ClassVar[bool] = False
+    asks_domains: ClassVar[bool] = False
 
     name: str = "disruption.gpuTimeLost"
     sense: Sense = "min"
@@ -103,6 +105,7 @@ class Moves:
     kind: ClassVar[str] = "disruption"
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
+    asks_domains: ClassVar[bool] = False
 
     name: str = "disruption.moves"
     sense: Sense = "min"

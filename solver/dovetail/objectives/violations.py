@@ -19,6 +19,7 @@ class Mend:
     kind: ClassVar[str] = "mend"
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
+    asks_domains: ClassVar[bool] = False
 
     name: str = "mend"
     sense: Sense = "min"
@@ -61,6 +62,7 @@ class Policies:
     kind: ClassVar[str] = "policies"
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
+    asks_domains: ClassVar[bool] = False
 
     name: str = "policies"
     sense: Sense = "min"

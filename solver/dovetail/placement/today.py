@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
@@ -111,4 +112,5 @@ class _Rooms:
 
 def _sound(spec: Spec, workload: Workload, running: Places) -> bool:
     """Tell whether what runs of a workload could go on as it is: enough of it, on accelerators that may mix (S2)."""
-    return len(running) >= max(1, workload.min_replicas) and mix_holds(spec, workload, running)
+    counts = Counter(replica.role for replica in running)
+    return bool(running) and workload.allows(counts) and mix_holds(spec, workload, running)

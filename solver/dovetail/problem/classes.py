@@ -70,5 +70,6 @@ def node_attributes(context: Context, node: Node, busy: frozenset[str]) -> Mappi
         "health: down": node.down,
         "health: failed GPUs": node.failed_gpus,
         **{POLICY + p.name: p.rule.node_key(node, context.scopes[p.name]) for p in binding(context)},
+        "domains of gangs": tuple(node.domain(level) for level in context.spec.told_levels),
         RUNNING: node.name if node.name in busy else None,
     }

@@ -14,7 +14,7 @@ from dovetail.placement import Makes
 from dovetail.problem.classes import NodeClass, classes_of
 from dovetail.problem.shapes import Shape, shapes_of
 from dovetail.rules import Context, Domain
-from dovetail.spec import Node, Spec
+from dovetail.spec import Node, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
 
 
@@ -61,6 +61,22 @@ class Problem:
     def node_index(self) -> Mapping[str, int]:
         """Node names to indices."""
         return {node.name: index for index, node in enumerate(self.nodes)}
+
+    @cached_property
+    def ranked(self) -> tuple[Workload, ...]:
+        """The workloads for which it matters who of them is next to whom."""
+        return tuple(w for w in self.spec.workloads if w.gathers or (w.topology is not None and w.topology.binds))
+
+    @cached_property
+    def tree_order(self) -> Mapping[str, int]:
+        """Node names to positions in the tree of domains: nodes of one domain stand together, as first met."""
+        first: dict[tuple[str, str | None], int] = {}
+        levels = self.spec.cluster.levels
+        keys = {
+            node.name: tuple(first.setdefault((level, node.domain(level)), index) for level in levels)
+            for index, node in enumerate(self.nodes)
+        }
+        return {name: position for position, name in enumerate(sorted(keys, key=keys.__getitem__))}
 
     @cached_property
     def class_of(self) -> tuple[int, ...]:

@@ -112,7 +112,8 @@ def role_attributes(
             for policy in binding(context)
         },
         "all or nothing": itself if workload.atomic else None,
-        "least replicas": itself if workload.min_replicas > 1 else None,
+        "least replicas": itself if workload.min_replicas > 1 or workload.elastic else None,
         "held places": itself if workload.holds else None,
+        "domains": itself if workload.gathers or (workload.topology and workload.topology.binds) else None,
         RUNNING: itself if workload.id in running else None,
     }

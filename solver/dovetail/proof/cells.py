@@ -95,14 +95,16 @@ class Listener(Counting):
         """Note that some workloads are counted in a domain."""
         return self._ask(self._shapes_in(workloads), *questions_of(domain, nodes))
 
-    def counts(self, workload: Workload, level: str, nodes: frozenset[str] | None = None) -> Mapping[str, Linear]:
+    def counts(
+        self, workload: Workload, level: str, nodes: frozenset[str] | None = None, *, role: str | None = None
+    ) -> Mapping[str, Linear]:
         """Note that a workload is counted in the domains of a level."""
-        own = (workload,)
-        return {domain.path: self.count(own, domain, nodes) for domain in self.domains(level)}
+        shapes = self._shapes_of(workload, role)
+        return {domain.path: self._ask(shapes, *questions_of(domain, nodes)) for domain in self.domains(level)}
 
-    def misplaced(self, workload: Workload, nodes: frozenset[str]) -> Linear:
+    def misplaced(self, workload: Workload, nodes: frozenset[str], *, role: str | None = None) -> Linear:
         """Note that a workload is counted on some nodes."""
-        return self._ask(self._made_up([workload]), Question(nodes=nodes))
+        return self._ask(self._shapes_of(workload, role), Question(nodes=nodes))
 
     def admitted_shape(self, shape: int) -> Linear:
         """Return how many replicas of a shape are admitted."""

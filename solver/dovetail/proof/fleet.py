@@ -50,6 +50,7 @@ class FleetModel(Counting):
         self.kinds = kinds_of(self.problem, _present(original, self.problem), priced=priced, sided=sided)
         self.inside: set[str] = set()
         self.untold: set[str] = {w.holds for w in original.spec.placeholders} if priced else set()
+        self.untold_tiers: set[str] = set()
         questions = self._questions()
         self.model = Model()
         self.cells_of: list[Mapping[int, list[Cell]]] = []
@@ -67,23 +68,34 @@ class FleetModel(Counting):
         return self.model.integer(0, kind.size * each) if self.priced and price else None
 
     def _questions(self) -> Mapping[int, tuple[Question, ...]]:
-        """Let every policy speak once to learn by what shapes are asked for; leave out those that ask too finely."""
+        """Let policies and tiers speak once to learn by what shapes are asked for; leave out who asks too finely."""
         asked: dict[int, dict[Question, None]] = {}
-        nodes = self.problem.nodes
         for policy in self.spec.policies:
             if policy.enforcement.kind == "audit":
                 continue
             listener = Listener(self.problem)
             policy.rule.encode(listener, self.context.scopes[policy.name])
-            cells = {question: len({question.of(node) for node in nodes}) for question in listener.all_questions()}
-            if sum(cells[q] for found in listener.asked.values() for q in found) > _MOST_CELLS:
+            if not self._heed(listener, asked):
                 self.untold.add(policy.name)
-                continue
-            if listener.inside:
+            elif listener.inside:
                 self.inside.add(policy.name)
-            for shape, found in listener.asked.items():
-                asked.setdefault(shape, {}).update(found)
+        for tier in self.original.tiers:
+            if tier.asks_domains:
+                listener = Listener(self.problem)
+                tier.encode(listener)
+                if not self._heed(listener, asked):
+                    self.untold_tiers.add(tier.name)
         return {shape: tuple(found) for shape, found in asked.items()}
+
+    def _heed(self, listener: Listener, asked: dict[int, dict[Question, None]]) -> bool:
+        """Add what a listener heard to what is asked, unless it would take too many cells; tell whether it was."""
+        nodes = self.problem.nodes
+        cells = {question: len({question.of(node) for node in nodes}) for question in listener.all_questions()}
+        if sum(cells[q] for found in listener.asked.values() for q in found) > _MOST_CELLS:
+            return False
+        for shape, found in listener.asked.items():
+            asked.setdefault(shape, {}).update(found)
+        return True
 
     def _add_counts(self, position: int, kind: Kind, questions: Mapping[int, tuple[Question, ...]]) -> dict[int, int]:
         found = {}
@@ -205,15 +217,22 @@ class FleetModel(Counting):
         here = (cell for cell in cells if all(cell.answers[q] == answer for q, answer in wanted.items()))
         return Linear({cell.variable: 1 for cell in here})
 
-    def counts(self, workload: Workload, level: str, nodes: frozenset[str] | None = None) -> Mapping[str, Linear]:
+    def counts(
+        self, workload: Workload, level: str, nodes: frozenset[str] | None = None, *, role: str | None = None
+    ) -> Mapping[str, Linear]:
         """Return how many replicas of a workload are in each domain of a level; none within nodes."""
-        own = (workload,)
-        return {domain.path: self.count(own, domain, nodes) for domain in self.domains(level)}
+        shapes = self._shapes_of(workload, role)
+        found = {}
+        for domain in self.domains(level):
+            answers: tuple[str | bool, ...] = (domain.path, True)
+            wanted = dict(zip(questions_of(domain, nodes), answers, strict=False))
+            found[domain.path] = Linear.total(self._in_cells(shape, wanted) for shape in shapes)
+        return found
 
-    def misplaced(self, workload: Workload, nodes: frozenset[str]) -> Linear:
+    def misplaced(self, workload: Workload, nodes: frozenset[str], *, role: str | None = None) -> Linear:
         """Return how many replicas of a workload are on `nodes`."""
         wanted: dict[Question, str | bool] = {Question(nodes=nodes): True}
-        return Linear.total(self._in_cells(shape, wanted) for shape in sorted(self._made_up([workload])))
+        return Linear.total(self._in_cells(shape, wanted) for shape in self._shapes_of(workload, role))
 
     def admitted_shape(self, shape: int) -> Linear:
         """Return how many replicas of a shape are admitted."""
@@ -249,7 +268,8 @@ class FleetModel(Counting):
         """Per tier that the model knows of, its expression, greater being better; none that counts from today."""
         found = {}
         for tier in self.original.tiers:
-            if not tier.needs_current(self.spec) and (self.priced or not tier.counts_nodes):
+            told = tier.name not in self.untold_tiers and (self.priced or not tier.counts_nodes)
+            if told and not tier.needs_current(self.spec):
                 found[tier.name] = ascending(tier, tier.encode(self))
         return found
 

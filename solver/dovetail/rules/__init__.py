@@ -15,6 +15,7 @@ from dovetail.rules.reserve import Reserve
 from dovetail.rules.scopes import scope_of, scopes_of, tolerated
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
+from dovetail.rules.topology import policy_of
 
 TABLE: Mapping[str, type[Rule]] = MappingProxyType(
     {
@@ -47,6 +48,7 @@ __all__ = [
     "Told",
     "Violations",
     "context_of",
+    "policy_of",
     "scope_of",
     "scopes_of",
     "tolerated",

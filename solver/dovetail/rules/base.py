@@ -127,10 +127,13 @@ class Part(Protocol):
         What a collection makes up is worked out once: ask for every domain with the same one, left as it is.
         """
 
-    def counts(self, workload: Workload, level: str, nodes: frozenset[str] | None = None) -> Mapping[str, Linear]:
+    def counts(
+        self, workload: Workload, level: str, nodes: frozenset[str] | None = None, *, role: str | None = None
+    ) -> Mapping[str, Linear]:
         """Return how many replicas of a workload are in each domain of a level, on `nodes` only where given.
 
-        A domain outside the part that holds none has no entry.
+        A domain outside the part that holds none has no entry. With `role`, the replicas of that role alone: only of
+        a workload that the rule's `workload_key` tells from all others.
         """
 
     def admitted(self, workload: Workload) -> Linear:
@@ -142,8 +145,8 @@ class Part(Protocol):
     def moved(self, workload: Workload) -> Linear:
         """Return how many replicas whose place stands today are admitted on another one."""
 
-    def misplaced(self, workload: Workload, nodes: frozenset[str]) -> Linear:
-        """Return how many replicas of a workload are on `nodes`."""
+    def misplaced(self, workload: Workload, nodes: frozenset[str], *, role: str | None = None) -> Linear:
+        """Return how many replicas of a workload, or of one role of it, are on `nodes`."""
 
 
 @dataclass(frozen=True, slots=True)

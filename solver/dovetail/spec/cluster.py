@@ -132,6 +132,16 @@ class Cluster:
         """Nodes by name."""
         return {node.name: node for node in self.nodes}
 
+    @cached_property
+    def _homeless(self) -> dict[str, frozenset[str]]:
+        return {}
+
+    def homeless(self, level: str) -> frozenset[str]:
+        """Return the names of the nodes that lie in no domain of a level."""
+        if level not in self._homeless:
+            self._homeless[level] = frozenset(node.name for node in self.nodes if node.domain(level) is None)
+        return self._homeless[level]
+
     def members(self, level: str) -> Mapping[str, tuple[Node, ...]]:
         """Return the nodes of every domain of a level, keyed by domain path, in node order."""
         found: dict[str, list[Node]] = {}

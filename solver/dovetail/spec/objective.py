@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DISRUPTION_MEASURES = ("evicted", "gpuTimeLost", "moves")
-DEFAULT_TIERS = ("mend", "admitted", "policies", "disruption", "cost")
+DEFAULT_TIERS = ("mend", "admitted", "policies", "disruption", "cost", "topology")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dovetail.spec.cluster import Accelerator, Cluster
+from dovetail.spec.cluster import NODE_LEVEL, Accelerator, Cluster
 from dovetail.spec.current import Current
 from dovetail.spec.objective import Objective
 from dovetail.spec.options import Options
@@ -71,6 +71,24 @@ class Spec:
             if workload.priority >= band:
                 return band
         return self.bands[-1]
+
+    @cached_property
+    def demanded_levels(self) -> frozenset[str]:
+        """Levels at which any workload demands to be together (S2.5)."""
+        return frozenset(level for w in self.workloads if w.topology is not None for level in w.topology.levels)
+
+    @cached_property
+    def counted_levels(self) -> tuple[str, ...]:
+        """Levels at which tiers count domains, outermost first: where there are several, and any matter (S5.1)."""
+        if "topology" not in self.objective.tiers or not any(workload.gathers for workload in self.workloads):
+            return ()
+        return tuple(level for level in self.cluster.levels if len(self.cluster.members(level)) > 1)
+
+    @cached_property
+    def told_levels(self) -> tuple[str, ...]:
+        """Levels wider than a node at which nodes differ for gangs: those demanded and those counted, in order."""
+        told = {*self.demanded_levels, *self.counted_levels} - {NODE_LEVEL}
+        return tuple(level for level in self.cluster.levels if level in told)
 
     def active_waivers(self, policy: str) -> tuple[Waiver, ...]:
         """Return the waivers that lift a policy on the Spec's date."""

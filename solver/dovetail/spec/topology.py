@@ -47,3 +47,8 @@ class Topology:
     def binds(self) -> bool:
         """Tell whether anything is demanded, and not only preferred."""
         return self.within is not None or bool(self.groups)
+
+    @property
+    def levels(self) -> frozenset[str]:
+        """Levels at which anything is demanded."""
+        return frozenset([*([] if self.within is None else [self.within]), *(group.within for group in self.groups)])

@@ -147,6 +147,24 @@ class Workload:
         """Tell whether any of its roles is elastic."""
         return any(role.elastic for role in self.roles)
 
+    @property
+    def joint(self) -> bool:
+        """Tell whether its replicas count together only, not one by one."""
+        demands = self.topology is not None and self.topology.binds
+        return self.atomic or self.min_replicas > 1 or self.elastic or demands
+
+    def allows(self, counts: Mapping[str, int]) -> bool:
+        """Tell whether it may be admitted with so many replicas of each role, wherever they are (S2.1, S2.6)."""
+        return sum(counts.values()) >= self.min_replicas and all(
+            role.allows(counts.get(role.name, 0)) for role in self.roles
+        )
+
+    @property
+    def gathers(self) -> bool:
+        """Tell whether it matters over how many domains its replicas spread (S5.1)."""
+        wishes = self.topology is not None and self.topology.prefer is not None
+        return self.replicas > 1 and (self.communicates or wishes)
+
     def replica_ids(self) -> Iterator[ReplicaId]:
         """Yield every replica's identity, role by role, by index."""
         for role in self.roles:

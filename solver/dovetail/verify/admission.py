@@ -13,7 +13,7 @@ def atomic(case: Case) -> Iterator[Finding]:
     """An atomic workload has all of its replicas or none (S2.1)."""
     for name, rows in case.by_workload.items():
         workload = case.spec.by_id[name]
-        if workload.atomic and len(rows) != workload.replicas:
+        if workload.atomic and not workload.elastic and len(rows) != workload.replicas:
             yield Finding(name, f"is atomic and has {len(rows)} of {workload.replicas} replicas")
 
 
@@ -21,8 +21,18 @@ def least(case: Case) -> Iterator[Finding]:
     """A workload that is not atomic has no replicas or at least `minReplicas` (S2.1)."""
     for name, rows in case.by_workload.items():
         workload = case.spec.by_id[name]
-        if not workload.atomic and len(rows) < workload.min_replicas:
+        if (not workload.atomic or workload.elastic) and len(rows) < workload.min_replicas:
             yield Finding(name, f"has {len(rows)} replicas, fewer than its smallest number {workload.min_replicas}")
+
+
+def widths(case: Case) -> Iterator[Finding]:
+    """An elastic role has its least number of replicas and whole steps more (S2.6)."""
+    for name, rows in case.by_workload.items():
+        for role in case.spec.by_id[name].roles:
+            count = sum(row.role.name == role.name for row in rows)
+            if role.elastic and (count < (role.least or 0) or (count - (role.least or 0)) % role.step):
+                what = f" of {role.name}" if role.name else ""
+                yield Finding(name, f"has {count} replicas{what}, not {role.least} and steps of {role.step} more")
 
 
 def mix(case: Case) -> Iterator[Finding]:

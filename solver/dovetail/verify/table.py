@@ -54,6 +54,7 @@ TABLE: tuple[Check, ...] = (
     Check("cordons", "DT3304", fitness.cordons),
     Check("atomic", "DT3401", admission.atomic),
     Check("least-replicas", "DT3402", admission.least),
+    Check("widths", "DT3404", admission.widths),
     Check("mix", "DT3403", admission.mix),
     Check("protected", "DT3501", today.protected, of_today=True),
     Check("fixed", "DT3502", today.fixed, of_today=True),

@@ -1,0 +1,178 @@
+"""How near the replicas of a workload must be (S2.5), and how many of an elastic one there are (S2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Final
+
+from dovetail.build.cursor import Cursor, frozen
+from dovetail.spec import Group, Role, Topology
+
+_INSIDE_NODES: Final = ("island", "socket")
+Levels = Sequence[str]  # of the cluster, outermost first
+
+
+def read_topology(here: Cursor, roles: Sequence[Role], levels: Levels) -> Topology | None:
+    """Return what a workload says of topology, None where it says nothing; faults go to the log."""
+    place = here.get("topology")
+    if place is None:
+        return None
+    before = place.log.size
+    groups = tuple(_group(each, roles, levels) for each in place.items("groups"))
+    found = Topology(_level(place.get("within"), levels), _level(place.get("prefer"), levels), groups)
+    if place.log.size == before:
+        _check_levels(place, found, levels)
+        _check_groups(place, groups, roles, levels)
+    return found
+
+
+def _level(here: Cursor | None, levels: Levels) -> str | None:
+    if here is None:
+        return None
+    if here.value in _INSIDE_NODES and here.value not in levels:
+        here.fault("DT1900", f"the level '{here.value}', which lies inside a node, is not supported yet")
+        return None
+    return here.refer("DT1306", "level", levels)
+
+
+def _group(here: Cursor, roles: Sequence[Role], levels: Levels) -> Group:
+    _check_members(here, {role.name for role in roles})
+    return Group(
+        within=_level(here["within"], levels) or "",
+        of=here.raw("of"),
+        roles=frozen(here.raw("roles", {})),
+        minimum=here.raw("minimum"),
+    )
+
+
+def _check_members(here: Cursor, names: set[str]) -> None:
+    """Refuse a group that does not say how many replicas of which role it has."""
+    if ("of" in here.value) == ("roles" in here.value):
+        here.fault("DT1520", "a group gives either 'of' or 'roles'", "say how many replicas a group has")
+    elif "of" in here.value and names != {""}:
+        names_told = ", ".join(sorted(names))
+        hint = f"give 'roles' with how many of each of {names_told}"
+        here["of"].fault("DT1520", "'of' counts replicas of a workload without roles", hint, of_key=True)
+    for name, count in here.fields("roles"):
+        if name not in names:
+            count.fault("DT1521", f"there is no role '{name}'", here.log.suggest(name, names - {""}), of_key=True)
+
+
+def _check_levels(here: Cursor, found: Topology, levels: Levels) -> None:
+    """Refuse a preferred level, or one of groups, that is not inside what is demanded of all."""
+    depth = {level: position for position, level in enumerate(levels)}
+    if found.within is None:
+        return
+    if found.prefer is not None and depth[found.prefer] <= depth[found.within]:
+        message = f"'{found.prefer}' is preferred, and one {found.within} is demanded, which is as near or nearer"
+        here["prefer"].fault("DT1522", message, f"prefer a level inside {found.within}")
+    for position, group in enumerate(found.groups):
+        if depth[group.within] <= depth[found.within]:
+            message = f"groups within one {group.within}, and all replicas are within one {found.within} anyway"
+            here.item("groups", position)["within"].fault("DT1522", message, f"name a level inside {found.within}")
+
+
+def _check_groups(here: Cursor, groups: Sequence[Group], roles: Sequence[Role], levels: Levels) -> None:
+    """Refuse replicas that do not make whole groups, and groups that do not nest (S2.5)."""
+    for position, group in enumerate(groups):
+        _check_division(here.item("groups", position), group, roles)
+    for (_, outer), (position, inner) in combinations(enumerate(groups), 2):
+        if outer.sizes.keys() & inner.sizes.keys():
+            _check_nesting(here.item("groups", position), outer, inner, levels)
+
+
+def _check_division(here: Cursor, group: Group, roles: Sequence[Role]) -> None:
+    place = here["of"] if group.of is not None else here["roles"]
+    numbers = set()
+    for role in roles:
+        size = group.sizes.get(role.name)
+        if size is None:
+            continue
+        uneven = next((count for count in _counts(role) if count % size), None)
+        if uneven is not None:
+            what = f"{role.name}: " if role.name else ""
+            message = f"{what}{uneven} replicas are no whole number of groups of {size}"
+            place.fault("DT1523", message, f"make it a multiple of {size}")
+            return
+        if (role.least or 0) > role.replicas:
+            message = f"at least {group.minimum} groups, and there are {role.replicas // size}"
+            here["minimum"].fault("DT1525", message)
+            return
+        numbers.add(role.replicas // size)
+    if len(numbers) > 1:
+        told = " and ".join(str(number) for number in sorted(numbers))
+        place.fault("DT1523", f"the replicas of the roles make {told} groups", "as many groups of each role")
+
+
+def _counts(role: Role) -> tuple[int, ...]:
+    """Return the numbers of replicas that say at which widths a role is admitted."""
+    return (role.replicas, role.least or 0, *([role.step] if role.step > 1 else []))
+
+
+def _check_nesting(here: Cursor, outer: Group, inner: Group, levels: Levels) -> None:
+    if levels.index(inner.within) <= levels.index(outer.within):
+        message = f"a group within one {inner.within} is listed after, so inside, one within one {outer.within}"
+        here["within"].fault("DT1522", message, f"list groups outermost first; levels are {', '.join(levels)}")
+        return
+    place = here["of"] if inner.of is not None else here["roles"]
+    ratios = set()
+    for role, size in inner.sizes.items():
+        around = outer.sizes.get(role, 0)
+        if around % size or not around:
+            message = f"a group of {size} does not divide the one of {around} around it"
+            place.fault("DT1524", message, "make the outer size a multiple of the inner one")
+            return
+        ratios.add(around // size)
+    if len(ratios) > 1:
+        place.fault("DT1524", "the roles of the inner group divide those of the outer one into unlike numbers")
+    if inner.minimum is not None:
+        here["minimum"].fault("DT1900", "'minimum' of a group inside another is not supported yet", of_key=True)
+
+
+def widths(here: Cursor) -> tuple[int, int | None, int]:
+    """Return the most, the least and the step of a role's replicas; the least is None where it is not elastic."""
+    place = here.get("replicas")
+    if place is None or isinstance(place.value, int):
+        return (1 if place is None else int(place.value)), None, 1
+    most, least, step = place.raw("max"), place.raw("min"), place.raw("step", 1)
+    if least > most:
+        place["min"].fault("DT1525", f"at least {least} replicas, and at most {most}", "min is at most max")
+    elif (most - least) % step:
+        message = f"from {least} replicas on, steps of {step} do not reach {most}"
+        place["max"].fault("DT1525", message, f"the nearest that is reached is {most - (most - least) % step}")
+    return most, least, step
+
+
+def with_floors(here: Cursor, roles: tuple[Role, ...], atomic: bool) -> tuple[Role, ...]:
+    """Return roles with the floors and steps that one another and groups give them.
+
+    Where any role of an atomic workload is elastic, the others are all there or none.
+    """
+    floors = _group_floors(here)
+    found = []
+    for role in roles:
+        size, minimum = floors.get(role.name, (0, None))
+        if minimum is not None and role.elastic:
+            message = "'minimum' of groups beside replicas {min, max}: the least is said twice"
+            here["topology"].fault("DT1526", message, "leave one of them out")
+        elif minimum is not None:
+            role = replace(role, least=size * minimum, step=size)
+        elif role.elastic and role.step == 1 and size:
+            role = replace(role, step=size)
+        found.append(role)
+    if atomic and any(role.elastic for role in found):
+        found = [role if role.elastic else replace(role, least=role.replicas) for role in found]
+    return tuple(found)
+
+
+def _group_floors(here: Cursor) -> Mapping[str, tuple[int, int | None]]:
+    """Return, per role in groups, the size of its outermost group and how many of these are the fewest."""
+    found: dict[str, tuple[int, int | None]] = {}
+    place = here.get("topology")
+    for each in place.items("groups") if place else ():
+        sizes = {"": each.value["of"]} if "of" in each.value else each.raw("roles", {})
+        for role, size in sizes.items():
+            found.setdefault(role, (size, each.raw("minimum")))
+    return found

@@ -1,0 +1,154 @@
+"""Which replica of a gang takes which place: neighbours in rank are neighbours in the tree, groups stay whole (S2.5).
+
+A model counts replicas by domain; in every domain of a group's level there are whole groups, so consecutive indices
+can have them. Groups of which some stay where they run are finished there, the others follow domain by domain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dovetail.placement import Place, Places, Today
+from dovetail.problem import Problem
+from dovetail.spec import Group, ReplicaId, Workload
+
+Block = Mapping[str, range]  # consecutive indices per role
+Open = Mapping[str, Sequence[Place]]  # places that are to be taken, per role, in the order of the tree
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Gives the places of one workload to its replicas.
+
+    Parameters
+    ----------
+    kept : the workload's replicas that stay where they run.
+    """
+
+    problem: Problem
+    workload: Workload
+    kept: Places
+
+    def assign(self, places: Open) -> dict[ReplicaId, Place]:
+        """Return who takes which of the open places; as many replicas of each role as it has places."""
+        left = {role: self._in_order(found) for role, found in places.items()}
+        found: dict[ReplicaId, Place] = {}
+        for chain in _chains(self.workload.topology.groups if self.workload.topology else ()):
+            whole = {role.name: range(role.replicas) for role in self.workload.roles if role.name in chain[0].sizes}
+            for replica, place in self._settle(chain, [whole], {role: left.get(role, []) for role in whole}):
+                found[replica] = place
+                left[replica.role].remove(place)
+        for role, rest in left.items():
+            free = [replica for replica in self._claimants(role) if replica not in found]
+            found.update(zip(free, rest, strict=False))
+        return found
+
+    def _in_order(self, places: Sequence[Place]) -> list[Place]:
+        order = self.problem.tree_order
+        return sorted(places, key=lambda place: order[place.node])
+
+    def _claimants(self, role: str) -> list[ReplicaId]:
+        """Return a role's replicas without a place: running ones, those that lost theirs, the rest."""
+        every = (ReplicaId(self.workload.id, role, i) for i in range(self.workload.by_role[role].replicas))
+        return sorted((r for r in every if r not in self.kept), key=claim(self.problem.context.today))
+
+    def _settle(
+        self, chain: Sequence[Group], blocks: Sequence[Block], places: Open
+    ) -> Iterator[tuple[ReplicaId, Place]]:
+        """Yield who of some blocks takes which place, group by group inside group by group."""
+        if not chain:
+            yield from self._take(blocks, places)
+            return
+        yield from self._take(blocks, {role: own for role, own in places.items() if role not in chain[0].sizes})
+        parts = [part for block in blocks for part in _cut(block, chain[0])]
+        own = {role: places[role] for role in chain[0].sizes if role in places}
+        by_domain = self._by_domain(chain[0].within, own)
+        for path, here in self._homes(chain[0], parts, by_domain).items():
+            yield from self._settle(chain[1:], here, by_domain.get(path, {}))
+
+    def _take(self, blocks: Sequence[Block], places: Open) -> Iterator[tuple[ReplicaId, Place]]:
+        for role, found in places.items():
+            own = (ReplicaId(self.workload.id, role, i) for block in blocks for i in block.get(role, ()))
+            yield from zip((replica for replica in own if replica not in self.kept), found, strict=False)
+
+    def _by_domain(self, level: str, places: Open) -> dict[str, dict[str, list[Place]]]:
+        """Return places by domain, domains in the order of the tree."""
+        found: dict[str, dict[str, list[Place]]] = {}
+        everywhere = [(role, place) for role, own in places.items() for place in own]
+        for role, place in sorted(everywhere, key=lambda pair: self.problem.tree_order[pair[1].node]):
+            path = self._domain(level, place)
+            if path is not None:
+                found.setdefault(path, {}).setdefault(role, []).append(place)
+        return found
+
+    def _domain(self, level: str, place: Place) -> str | None:
+        return self.problem.spec.cluster.by_name[place.node].domain(level)
+
+    def _homes(
+        self, group: Group, parts: Sequence[Block], places: Mapping[str, Mapping[str, Sequence[Place]]]
+    ) -> dict[str, list[Block]]:
+        """Return which groups go to which domain: where some of them stay, else where there is room for all."""
+        home = [self._home(part, group) for part in parts]
+        held: Counter[tuple[str, str]] = Counter()
+        for part in parts:
+            for replica, place in self._staying(part):
+                held[self._domain(group.within, place) or "", replica.role] += 1
+        room = {
+            path: min((len(own.get(role, ())) + held[path, role]) // size for role, size in group.sizes.items())
+            - home.count(path)
+            for path, own in places.items()
+        }
+        standing = sorted(range(len(parts)), key=lambda i: (home[i] is None, self._standing(parts[i]), i))
+        for position in standing:
+            if home[position] is None:
+                home[position] = next((path for path, left in room.items() if left > 0), None)
+                if home[position] is not None:
+                    room[home[position] or ""] -= 1
+        found: dict[str, list[Block]] = {}
+        for part, path in zip(parts, home, strict=True):
+            if path is not None:
+                found.setdefault(path, []).append(part)
+        return found
+
+    def _staying(self, part: Block) -> Iterator[tuple[ReplicaId, Place]]:
+        for role, indices in part.items():
+            for replica in (ReplicaId(self.workload.id, role, i) for i in indices):
+                if replica in self.kept:
+                    yield replica, self.kept[replica]
+
+    def _home(self, part: Block, group: Group) -> str | None:
+        """Return the domain where most of a group stays, None where nobody does."""
+        paths = Counter(self._domain(group.within, place) for _, place in self._staying(part))
+        return max(paths, key=lambda path: (paths[path], path or ""), default=None)
+
+    def _standing(self, part: Block) -> tuple[bool, bool]:
+        """Return what sorts groups of which something runs, or ran, before the others."""
+        today = self.problem.context.today
+        own = [ReplicaId(self.workload.id, role, i) for role, indices in part.items() for i in indices]
+        return not any(r in today.places for r in own), not any(r in today.lost for r in own)
+
+
+def claim(today: Today) -> Callable[[ReplicaId], tuple[bool, bool]]:
+    """Return what sorts replicas that run first, then those that lost their place, then those that wait."""
+    return lambda replica: (replica not in today.places, replica not in today.lost)
+
+
+def _chains(groups: Sequence[Group]) -> list[list[Group]]:
+    """Return lists of groups one inside the other, outermost first; those of one role are one list."""
+    found: list[list[Group]] = []
+    for group in groups:
+        inside = next((chain for chain in found if chain[0].sizes.keys() & group.sizes.keys()), None)
+        if inside is None:
+            found.append([group])
+        else:
+            inside.append(group)
+    return found
+
+
+def _cut(block: Block, group: Group) -> Iterator[Block]:
+    """Yield the groups of a block."""
+    number = min(len(block[role]) // count for role, count in group.sizes.items())
+    for index in range(number):
+        yield {role: block[role][index * count : (index + 1) * count] for role, count in group.sizes.items()}

@@ -1,0 +1,144 @@
+"""`topology`: what workloads themselves demand of where their replicas are together (S2.5).
+
+No document names this rule: `policy_of` makes one hard policy of all that workloads demand, so that models, bounds,
+parts and checks treat it like any other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from dovetail.linear import Linear
+from dovetail.placement import View
+from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.spec import Group, Policy, ReplicaId, Workload, WorkloadSelector
+
+NAME: Final = "workload-topology"
+
+
+@dataclass(frozen=True, slots=True)
+class Topology(RuleDefaults):
+    """Keep each workload within one domain, and its groups whole, as it demands.
+
+    The violation of a workload adds up, over what it demands, replicas that are out of place: with `within`, those
+    outside the domain that holds most of them; per entry of `groups`, those whose group, made of consecutive indices,
+    is not there as a whole in one domain.
+    """
+
+    kind: ClassVar[str] = "topology"
+    unit: ClassVar[str] = "replicas out of place"
+    grandfathered: ClassVar[bool] = True
+    needs_current: ClassVar[bool] = False
+    judges_places: ClassVar[bool] = True
+    judges_node_alone: ClassVar[bool] = False
+
+    def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
+        """Return the replicas out of place of each matched workload, as far as the part's domains tell it."""
+        return {w.id: Linear.total(_demands(part, w)) for w in part.changing(scope.workloads)}
+
+    def check(self, view: View, scope: Scope) -> Violations:
+        """Recount each matched workload's domains and groups, by index."""
+        counts = {workload.id: _out_of_place(view, workload) for workload in scope.workloads}
+        return {workload: count for workload, count in counts.items() if count}
+
+    def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish every workload: each has domains and groups of its own."""
+        return workload.id
+
+
+def policy_of(workloads: Iterable[Workload]) -> Policy | None:
+    """Return the hard policy that holds all workloads to their topology, None where none demands any."""
+    names = tuple(w.id for w in workloads if w.topology is not None and w.topology.binds)
+    return Policy(NAME, Topology(), WorkloadSelector(names=names), origin="workloads") if names else None
+
+
+# In a model: replicas are counted by domain, as whoever names them makes groups of what is together.
+
+
+def _demands(part: Part, workload: Workload) -> Iterator[Linear]:
+    topology = workload.topology
+    if topology is None:
+        return
+    if topology.within is not None:
+        yield _outside_one(part, workload, topology.within)
+        yield _homeless(part, workload, topology.within, [role.name for role in workload.roles])
+    for group in topology.groups:
+        yield _outside_groups(part, workload, group)
+        yield _homeless(part, workload, group.within, group.sizes)
+
+
+def _homeless(part: Part, workload: Workload, level: str, roles: Iterable[str]) -> Linear:
+    """Return the replicas of some roles on nodes that lie in no domain of a level."""
+    nodes = part.spec.cluster.homeless(level)
+    return Linear.total(part.misplaced(workload, nodes, role=role) for role in roles) if nodes else Linear()
+
+
+def _outside_one(part: Part, workload: Workload, level: str) -> Linear:
+    """Return the replicas outside the one domain that is chosen."""
+    total, chosen = Linear(), Linear()
+    for count in part.counts(workload, level).values():
+        most = min(part.model.range_of(count)[1], workload.replicas)
+        if most > 0:
+            here = part.model.boolean()
+            outside = part.model.integer(0, most)
+            part.model.require(count.minus(Linear({here: most, outside: 1})), upper=0)
+            chosen.add_term(here)
+            total.add_term(outside)
+    part.model.require(chosen, upper=1)
+    return total
+
+
+def _outside_groups(part: Part, workload: Workload, group: Group) -> Linear:
+    """Return the replicas beyond whole groups, over the domains of the group's level."""
+    by_role = {role: part.counts(workload, group.within, role=role) for role in group.sizes}
+    total = Linear()
+    for path in dict.fromkeys(path for counts in by_role.values() for path in counts):
+        counts = {role: found[path] for role, found in by_role.items() if path in found}
+        ranges = {role: part.model.range_of(count) for role, count in counts.items()}
+        if all(high == 0 for _, high in ranges.values()):
+            continue
+        most = min(ranges[role][1] // size if role in ranges else 0 for role, size in group.sizes.items())
+        least = min(ranges[role][0] // size if role in ranges else 0 for role, size in group.sizes.items())
+        whole = Linear(constant=least) if least == most else Linear.of(part.model.integer(0, most))
+        for role, count in counts.items():
+            beyond = count.minus(whole.scaled(group.sizes[role]))
+            if not whole.is_constant:
+                part.model.require(beyond, lower=0)
+            total.add(beyond)
+    return total
+
+
+# On a finished placement: groups are those of consecutive indices.
+
+
+def _out_of_place(view: View, workload: Workload) -> int:
+    topology = workload.topology
+    if topology is None:
+        return 0
+    found = 0
+    if topology.within is not None:
+        paths = [_domain(view, replica, topology.within) for replica in view.admitted(workload)]
+        counts = Counter(path for path in paths if path is not None)
+        found = len(paths) - max(counts.values(), default=0)
+    return found + sum(_outside_whole(view, workload, group) for group in topology.groups)
+
+
+def _outside_whole(view: View, workload: Workload, group: Group) -> int:
+    members: dict[int, list[ReplicaId]] = {}
+    for replica in view.admitted(workload):
+        if replica.role in group.sizes:
+            members.setdefault(replica.ordinal // group.sizes[replica.role], []).append(replica)
+    size = sum(group.sizes.values())
+    return sum(len(found) for found in members.values() if not _together(view, found, size, group.within))
+
+
+def _together(view: View, members: Sequence[ReplicaId], size: int, level: str) -> bool:
+    paths = {_domain(view, replica, level) for replica in members}
+    return len(members) == size and len(paths) == 1 and None not in paths
+
+
+def _domain(view: View, replica: ReplicaId, level: str) -> str | None:
+    return view.spec.cluster.by_name[view.places[replica].node].domain(level)
