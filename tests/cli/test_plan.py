@@ -13,9 +13,9 @@ import pytest
 from referencing import Registry, Resource
 from tests.cli.shell import Engine, Shell
 
-from dovetail.plan import Outcome, read
+from dovetail.plan import Outcome, Plan, read
 from dovetail.progress import Stop
-from dovetail_cli import files
+from dovetail_cli import files, library
 
 FORMATS = ["table", "json", "yaml", "md", "github"]
 SUFFIX = {"table": "txt", "github": "github.txt"}
@@ -109,6 +109,21 @@ def test_without_a_plan_the_old_file_stays(
     assert dovetail("plan", "--base", "base.yaml", "--out", "base.yaml") == code
     assert base.read_bytes() == before
     assert ("INFEASIBLE" if code == 5 else "NO PLAN FOUND") in dovetail.out
+
+
+@pytest.mark.parametrize(("name", "wanted"), [
+    ("table", "  !  policy one-tenant-per-node  separate  policy.yaml:3\n"),
+    ("md", "- :x: `one-tenant-per-node` (`policy.yaml:3`), `separate`\n"),
+    ("github", "::error file=policy.yaml,line=3,col=12,title=policy one-tenant-per-node::"),
+    ("sarif", '"ruleId": "conflict"'),
+])  # fmt: skip
+def test_a_conflict_names_its_policies_where_they_are_written(
+    dovetail: Shell, project: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch, name: str, wanted: str
+) -> None:
+    plan = Plan("demo", "sha256:" + "0" * 64, Outcome("infeasible"), conflict=("one-tenant-per-node",))
+    monkeypatch.setattr(library, "solve", lambda *given, **named: plan)
+    assert dovetail("plan", "-o", name) == 5
+    assert wanted in dovetail.out
 
 
 def test_a_gap_matters_only_when_it_is_asked_about(dovetail: Shell, project: Path, engine: Engine) -> None:

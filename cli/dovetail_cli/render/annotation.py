@@ -42,9 +42,23 @@ def of_faults(faults: Iterable[Fault]) -> Iterator[Annotation]:
 
 
 def of_review(review: Review) -> Iterator[Annotation]:
-    """Yield what a reviewer of a plan must see in the documents: broken policies, work left out."""
+    """Yield what a reviewer of a plan must see in the documents: conflicts, broken policies, work left out."""
+    yield from _conflict(review)
     yield from _failures(review)
     yield from _left_out(review)
+
+
+def _conflict(review: Review) -> Iterator[Annotation]:
+    if review.plan.outcome.status != "infeasible":
+        return
+    found = facts.opponents(review)
+    for each in found:
+        others = ", ".join(other.name for other in found if other is not each)
+        together = f" together with {others}" if others else ""
+        message = f"hard policy {each.name} cannot hold{together}; without it there is a plan"
+        yield Annotation("error", "conflict", f"policy {each.name}", message, each.position)
+    if not found:
+        yield Annotation("error", "infeasible", "no plan", facts.conflict(review.plan))
 
 
 def _failures(review: Review) -> Iterator[Annotation]:

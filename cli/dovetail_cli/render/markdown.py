@@ -69,6 +69,7 @@ def rendered(review: Review, command: str = "plan") -> str:
     )
     sections = [
         Section("opening", opening),
+        conflict_section(review),
         failure_section(review),
         excused_section(review),
         _figures(review),
@@ -110,12 +111,13 @@ def verdict(review: Review) -> str:
     hard = sum(failure.result.enforcement == "hard" for failure in facts.failures(review))
     if hard:
         said.append(f"**{plural(hard, 'hard policy', 'hard policies')} broken.**")
-    said.append(summary(review))
-    return " ".join(said)
+    return " ".join(filter(None, (*said, summary(review))))
 
 
 def summary(review: Review) -> str:
-    """Return what changes, counted."""
+    """Return what changes, counted; nothing where there is no plan."""
+    if review.plan.outcome.status in ("infeasible", "unknown"):
+        return ""
     if review.diff is None:
         short = len(review.plan.admitted)
         return f"{plural(short, 'workload')} not admitted in full." if short else "Everything is admitted."
@@ -135,6 +137,15 @@ def failure_section(review: Review) -> Section:
         for failure in facts.failures(review)
     ]
     return Section("failures", tuple(lines), head=("**Policies that fail**", ""))
+
+
+def conflict_section(review: Review) -> Section:
+    """Return the hard policies that cannot hold together, where there is no plan."""
+    lines = []
+    for each in facts.opponents(review):
+        place = f" ({code(f'{each.position.file}:{each.position.line}')})" if each.position else ""
+        lines.append(f"- :x: {code(each.name)}{place}" + (f", {code(each.rule)}" if each.rule else ""))
+    return Section("failures", tuple(lines), head=(f"**{text(facts.conflict(review.plan).capitalize())}.**", ""))
 
 
 def excused_section(review: Review) -> Section:

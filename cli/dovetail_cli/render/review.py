@@ -77,9 +77,10 @@ def status(plan: Plan) -> str:
     if outcome.status == "optimal":
         return f"OPTIMAL (value = bound){stopped}"
     if outcome.status == "infeasible":
-        # Nothing is called infeasible unless two engines prove it (S6.4).
-        conflict = f": {', '.join(plan.conflict)} cannot hold together" if plan.conflict else ""
-        return f"INFEASIBLE (proved by two engines){conflict}"
+        # Nothing is called infeasible unless a certificate shows it or two engines prove it (S6.4).
+        by = {"certificate": " by a certificate", "two-engines": " by two engines"}.get(outcome.proof or "", "")
+        conflict = f": {', '.join(plan.conflict)} cannot hold{' together' if len(plan.conflict) > 1 else ''}"
+        return f"INFEASIBLE (proved{by}){conflict if plan.conflict else ''}"
     if outcome.status == "unknown":
         return f"NO PLAN FOUND (undecided{stopped})"
     return f"FEASIBLE ({_widest(plan)}{stopped})"
@@ -303,6 +304,31 @@ def excused(review: Review) -> list[Failure]:
 def _failure(review: Review, name: str) -> Failure:
     position = review.places.policy(name) if review.places else None
     return Failure(name, review.plan.policies[name], position)
+
+
+@dataclass(frozen=True, slots=True)
+class Opponent:
+    """A hard policy of a conflict, and where it is written."""
+
+    name: str
+    rule: str
+    position: Position | None
+
+
+def opponents(review: Review) -> list[Opponent]:
+    """Return the hard policies that cannot hold together where there is no plan, as far as that is known (S6.6)."""
+    rules = {policy.name: policy.rule.kind for policy in review.spec.policies} if review.spec else {}
+    where_is = review.places.policy if review.places else lambda name: None
+    return [Opponent(name, rules.get(name, ""), where_is(name)) for name in review.plan.conflict]
+
+
+def conflict(plan: Plan) -> str:
+    """Return in words what the conflict of an infeasible outcome is."""
+    if not plan.conflict:
+        return "there is no plan; which hard policies are in conflict is not known"
+    if len(plan.conflict) == 1:
+        return "this hard policy cannot hold; without it there is a plan"
+    return f"these {len(plan.conflict)} hard policies cannot hold together; without any one of them there is a plan"
 
 
 def allocation(review: Review) -> list[tuple[str, ...]]:

@@ -17,6 +17,8 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _WORDS = {
     "expectation-missed": "An expectation of a test or scenario does not hold.",
     "undecided": "A search had no answer within its limits.",
+    "conflict": "Hard policies cannot hold together, so there is no plan.",
+    "infeasible": "There is no plan.",
     "policy-fails": "A policy fails on the plan.",
     "policy-excused": "A policy is broken, but no more than today already.",
     "not-admitted": "A workload is not admitted in full.",

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from dovetail.diff import Change
+from dovetail.faults import Position
 from dovetail.plan import Plan
 from dovetail_cli.render import review as facts
 from dovetail_cli.render.columns import PLAIN, Screen, layout, layout_each
@@ -22,6 +23,7 @@ def rendered(
 ) -> str:
     """Return a plan, as a difference where there is a base, else as an overview, by groups where they are given."""
     blocks = [_head(review, command), list(_figures(review, screen)), failure_lines(review, screen)]
+    blocks.append(conflict_lines(review, screen))
     if review.diff is None:
         rows = _workloads(review, screen) if groups is None else _groups(groups, screen)
         blocks += [tier_lines(review, screen), _allocation(review, screen), rows, waiting_lines(review, screen)]
@@ -50,8 +52,20 @@ def failure_lines(review: Review, screen: Screen) -> list[str]:
 
 
 def _failure(mark: str, how: str, failure: facts.Failure) -> tuple[str, ...]:
-    where = f"{failure.position.file}:{failure.position.line}" if failure.position else ""
-    return mark, f"policy {failure.name}", f"{failure.result.enforcement}, {how}", where, failure.words()
+    what = f"{failure.result.enforcement}, {how}"
+    return mark, f"policy {failure.name}", what, _place(failure.position), failure.words()
+
+
+def conflict_lines(review: Review, screen: Screen) -> list[str]:
+    """Return the hard policies that cannot hold together, a line each; nothing where there is a plan."""
+    if review.plan.outcome.status != "infeasible":
+        return []
+    rows = [("!", f"policy {each.name}", each.rule, _place(each.position)) for each in facts.opponents(review)]
+    return [*layout([(facts.conflict(review.plan),)], screen), *layout(rows, screen)]
+
+
+def _place(position: Position | None) -> str:
+    return f"{position.file}:{position.line}" if position else ""
 
 
 def tier_lines(review: Review, screen: Screen) -> list[str]:

@@ -30,6 +30,7 @@ def _table(comparison: Comparison, screen: Screen) -> str:
         layout([("scenario:", words) for words in facts.patches(result)], screen),
         layout([facts.HEAD, *facts.measures(result)], screen, right=(1, 2, 3)),
         layout([facts.TIER_HEAD, *facts.tiers(result)], screen, right=(1, 2, 3)) if facts.tiers(result) else [],
+        text.conflict_lines(comparison.review, screen),
         text.failure_lines(comparison.review, screen),
         text.change_lines(comparison.review, screen) if result.diff is not None else [_NOTHING],
         text.waiting_lines(comparison.review, screen),
@@ -50,6 +51,7 @@ def _markdown(comparison: Comparison) -> str:
     sections = [
         _opening(comparison),
         _expectations(comparison),
+        markdown.conflict_section(review),
         markdown.failure_section(review),
         markdown.excused_section(review),
         _folded("figures", "Both sides", facts.HEAD, facts.measures(result), opened=True),

@@ -38,6 +38,7 @@ _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on 
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
 _GENERATE_SHARE = 0.8
 _CONFIRM_SECONDS = 120.0
+_CONFLICT_WORK = 20.0
 _FAST_WORKERS = 8
 
 
@@ -153,7 +154,7 @@ class _Search:
         self.state = legalise(problem, first)
         if self.state is not first:  # what cannot stand alone has gone and left room
             again = construct(problem, self.state, self.stop, hint)
-            self.state = again if _sound(problem, view_of(problem, again)) else self.state
+            self.state = again if sound(problem, view_of(problem, again)) else self.state
         self.unpaid = self._owed(hard_policies(problem))
 
     def _owed(self, policies: frozenset[str]) -> frozenset[str]:
@@ -228,7 +229,7 @@ class _Search:
         """Tell whether a state is better than the one at hand and breaks no hard rule that it keeps."""
         view = view_of(self.problem, candidate)
         kept = hard_policies(self.problem) - self.unpaid
-        if not _sound(self.problem, view) or debt(self.problem, view, kept):
+        if not sound(self.problem, view) or debt(self.problem, view, kept):
             return False
         return score(self.problem, candidate, self.unpaid) > score(self.problem, self.state, self.unpaid)
 
@@ -291,10 +292,25 @@ class _Search:
         context, fast = self.problem.context, self.limits.fast
         proof = refutation(self.problem, seconds=self._confirmation_seconds(), stop=self.stop)
         if proof is not None:
-            return attached(finish(context, {}, (), Outcome("infeasible", fast=fast)), (), proof)
+            return attached(
+                finish(context, {}, (), Outcome("infeasible", fast=fast), conflict=self._conflict()), (), proof
+            )
         if confirm_infeasible(self.problem, seconds=self._confirmation_seconds(), stop=self.stop):
-            return finish(context, {}, (), Outcome("infeasible", fast=fast, proof="two-engines"))
+            outcome = Outcome("infeasible", fast=fast, proof="two-engines")
+            return finish(context, {}, (), outcome, conflict=self._conflict())
         return finish(context, {}, (), Outcome("unknown", self._stopped_by(), fast))
+
+    def _conflict(self) -> tuple[str, ...]:
+        """Return the hard policies that cannot hold together, where each of them is shown to be needed (S6.6)."""
+        from dovetail.engine.conflict import narrowed
+
+        self.reporter.phase("conflict")
+        given = Budget(max(self.budget.work, _CONFLICT_WORK), self.budget.deadline)
+        found = narrowed(self.problem.spec, given, self.stop)
+        if not found.irreducible:
+            known = f" among {', '.join(found.policies)}" if found.policies else ""
+            self.reporter.warning(f"the conflict{known} could not be narrowed down within the limits")
+        return found.policies if found.irreducible else ()
 
     def _confirmation_seconds(self) -> float:
         """Return how long the second engine may take: what is left of the time limit, within reason."""
@@ -329,7 +345,7 @@ def hard_policies(problem: Problem) -> frozenset[str]:
     return frozenset(policy.name for policy in problem.spec.policies if policy.enforcement.kind == "hard")
 
 
-def _sound(problem: Problem, view: View) -> bool:
+def sound(problem: Problem, view: View) -> bool:
     """Tell whether a placement keeps what runs today as it must be kept (S5.3)."""
     today = problem.context.today
     stays = all(view.places.get(replica, place) == place for replica, place in _places_of(today, today.fixed))

@@ -51,13 +51,17 @@ def better(plan: Plan) -> TierResult | None:
 def confirmed(plan: Plan, opinion: SecondOpinion) -> Plan:
     """Return a plan with another engine's opinion.
 
-    Where both engines prove the same value of a tier, its proof rests on both.
+    Where both engines prove the same value of a tier, its proof rests on both; so it does where both prove that there
+    is no plan, and no certificate shows that.
     """
+    outcome = plan.outcome
+    if outcome.status == "infeasible" and outcome.proof is None and opinion.agrees and opinion.conclusive:
+        outcome = replace(outcome, proof="two-engines")
     tiers = tuple(
         replace(tier, proof="two-engines") if tier.proof == "solver" and told_twice(tier, opinion) else tier
         for tier in plan.tiers
     )
-    return replace(plan, tiers=tiers, second_opinion=opinion)
+    return replace(plan, tiers=tiers, outcome=outcome, second_opinion=opinion)
 
 
 def told_twice(tier: TierResult, opinion: SecondOpinion | None) -> bool:
