@@ -12,6 +12,7 @@ from tests.support.specs import current, make_spec, node, place, policy, workloa
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import conflict as module
+from dovetail.engine.answer import Verdict
 from dovetail.engine.conflict import Conflict, conflict
 from dovetail.engine.ladder import solve
 from dovetail.progress import Limits, Stop
@@ -119,7 +120,7 @@ def test_what_could_not_be_decided_stays_open(monkeypatch: pytest.MonkeyPatch) -
     whole = module._Asking.check
 
     def check(asking: module._Asking, names: Collection[str]) -> object:
-        return module.Verdict.UNKNOWN if "apart" not in names else whole(asking, names)
+        return Verdict.UNKNOWN if "apart" not in names else whole(asking, names)
 
     monkeypatch.setattr(module._Asking, "check", check)
     told = conflict(crowded())
