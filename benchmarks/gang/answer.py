@@ -16,6 +16,7 @@ from benchmarks.gang.meaning import belongs
 
 from dovetail.build import build
 from dovetail.documents import load_project
+from dovetail.documents.project import PROJECT_FILE
 from dovetail.engine import solve
 from dovetail.faults import Refused
 from dovetail.plan import Plan
@@ -201,9 +202,9 @@ def _pods(plan: Plan, declared: Declared, running: Iterable[str]) -> Placement:
 def spec_of(documents: list[dict[str, Any]]) -> Spec:
     """Return what documents mean, read as files are; or raise `Refused`."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "case.yaml"
+        file = Path(folder) / PROJECT_FILE
         file.write_text("\n---\n".join(map(json.dumps, documents)), encoding="utf-8")
-        return build(load_project(file), as_of=dt.date(2026, 1, 1))
+        return build(load_project(folder), as_of=dt.date(2026, 1, 1))
 
 
 def domains_used(case: Case, placement: Placement) -> Mapping[str, int]:

@@ -94,7 +94,8 @@ class _Declaration:
         self._reserve_rules()
         for each in self.running:
             self._running_rules(each)
-        documents = [self._cluster(), *self._workloads(), *self.policies, self._objective()]
+        project = _document("Project", "case", {"objective": "default"})
+        documents = [project, self._cluster(), *self._workloads(), *self.policies, self._objective()]
         placements = self._placements()
         if placements:
             documents.append(_document("Placement", "today", {"placements": placements}))
