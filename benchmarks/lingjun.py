@@ -2,10 +2,11 @@
 
     DOVETAIL_DATA=DIR python -m benchmarks.lingjun [--busy 0.4] [--time-limit 60] [--out DIR]
 
-reads `traces/lingjun2023_topology.csv` of the data directory (Alibaba Lingjun 2023, published with Crux, SIGCOMM 2024),
-847 hosts of 8 GPUs under switches of three tiers, 119 groups of 2 to 8 hosts. A switch is known by its path, as its name
-recurs under other parents. `--busy` makes a share of hosts, drawn evenly, unavailable. The greedy takes gangs one by one:
-the smallest domain, innermost level first, that still holds the gang, and inside it the fullest switches.
+reads `traces/lingjun2023_topology.csv` of the data directory (Alibaba Lingjun 2023, published with Crux, SIGCOMM
+2024): 847 hosts of 8 GPUs under switches of three tiers, 119 groups of 2 to 8 hosts. A switch is known by its path,
+as its name recurs under other parents. `--busy` makes a share of hosts, drawn evenly, unavailable. The greedy takes
+gangs one by one: the smallest domain, innermost level first, that still holds the gang, and in it the fullest
+switches.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gang.case import Case, Together
-from benchmarks.gang.declare import Declared, Mode, declare
+from benchmarks.gang.declare import CASE_FILE, Declared, Mode, declare
 from benchmarks.gang.meaning import belongs
 
 from dovetail.build import build
@@ -202,8 +202,8 @@ def _pods(plan: Plan, declared: Declared, running: Iterable[str]) -> Placement:
 def spec_of(documents: list[dict[str, Any]]) -> Spec:
     """Return what documents mean, read as files are; or raise `Refused`."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / PROJECT_FILE
-        file.write_text("\n---\n".join(map(json.dumps, documents)), encoding="utf-8")
+        (Path(folder) / PROJECT_FILE).write_text(json.dumps(documents[0]), encoding="utf-8")
+        (Path(folder) / CASE_FILE).write_text("\n---\n".join(map(json.dumps, documents[1:])), encoding="utf-8")
         return build(load_project(folder), as_of=dt.date(2026, 1, 1))
 
 

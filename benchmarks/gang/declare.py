@@ -23,6 +23,7 @@ from benchmarks.gang.meaning import belongs, inner, levels, shunned, slices, unt
 Mode = Literal["now", "moves", "evictions"]
 Document = dict[str, Any]
 GPU = "H100-80GB"
+CASE_FILE = "case.yaml"
 
 TIERS: Mapping[Mode, list[Any]] = {
     "now": ["mend", "admitted", "topology", "policies"],
@@ -33,7 +34,7 @@ TIERS: Mapping[Mode, list[Any]] = {
 
 @dataclass(frozen=True)
 class Declared:
-    """Documents of one question about a case.
+    """Documents of one question about a case, the project first.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ class _Declaration:
         self._reserve_rules()
         for each in self.running:
             self._running_rules(each)
-        project = _document("Project", "case", {"objective": "default"})
+        project = _document("Project", "case", {"objective": "default", "documents": [CASE_FILE]})
         documents = [project, self._cluster(), *self._workloads(), *self.policies, self._objective()]
         placements = self._placements()
         if placements:

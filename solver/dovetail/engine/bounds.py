@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dovetail.engine.exact import TierAnswer
 from dovetail.engine.fleet_bounds import FleetBounds, proof_of
+from dovetail.engine.gatherings import Reached
 from dovetail.objectives import Tier
 from dovetail.plan.model import Proof as Rests
 from dovetail.plan.model import TierResult
@@ -43,7 +44,13 @@ class Bounds:
         self.problem = problem
         self.fleet = FleetBounds(problem, stop)
         self._stop = stop
+        self._gathered: Sequence[Reached] = ()
+        self._forgotten: tuple[str, ...] = ()
         self.until: float | None = None  # when to stop looking for better ones, on the monotonic clock
+
+    def learn(self, reached: Sequence[Reached], relaxed: tuple[str, ...]) -> None:
+        """Take what a relaxation says of tiers in order, each given that the earlier ones keep their values there."""
+        self._gathered, self._forgotten = reached, relaxed
 
     def results(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> Results:
         """Pair every tier's value with the best bound at hand.
@@ -72,10 +79,21 @@ class Bounds:
         candidates = [Bound(tier.limit(self.problem.context), "trivial")]
         if candidates[0].value != value and answer is not None and answer.bound is not None:
             candidates.append(Bound(answer.bound, "solver"))
+        candidates += self._of_gatherings(tier, given)
         if all(bound.value != value for bound in candidates) and self.fleet.knows(tier):
             candidates += self._of_fleet(tier, given)
         sign = 1 if tier.sense == "max" else -1
         return min(candidates, key=lambda bound: sign * bound.value)
+
+    def _of_gatherings(self, tier: Tier, given: Mapping[str, int]) -> list[Bound]:
+        """Return what is known from classes of domains, if the plan is as good in the tiers before as was assumed."""
+        for reached in self._gathered:
+            if reached.tier == tier:
+                return [] if reached.bound is None else [Bound(reached.bound, "solver", self._forgotten)]
+            sign = 1 if reached.tier.sense == "max" else -1
+            if sign * given.get(reached.tier.name, reached.value) < sign * reached.value:
+                return []
+        return []
 
     def _of_fleet(self, tier: Tier, given: Mapping[str, int]) -> list[Bound]:
         """Return the bound of the relaxation to kinds of nodes, found anew where nothing is known yet.

@@ -11,12 +11,14 @@ from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.exact import TierAnswer, climb
+from dovetail.engine.gatherings import Gatherings
 from dovetail.engine.generate import Generation
 from dovetail.engine.guided import guided
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.jobs import Jobs
 from dovetail.engine.lns import Neighbourhoods
 from dovetail.engine.rounds import Task, improve
+from dovetail.engine.settling import settle
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
 from dovetail.model.score import debt, score, view_of
@@ -37,6 +39,7 @@ _PART_WORK = 1.0
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
 _GENERATE_SHARE = 0.8
+_GATHER_SHARE = 0.5
 _CONFIRM_SECONDS = 120.0
 _CONFLICT_WORK = 20.0
 _FAST_WORKERS = 8
@@ -185,6 +188,7 @@ class _Search:
         self.reporter.phase("generate")
         self.jobs.warm_up()
         self._report()
+        self._gather(budget)
         if not self._follow_targets(budget):
             self._generate(budget)
         self.reporter.phase("improve")
@@ -192,6 +196,18 @@ class _Search:
         self._offer(construct(self.problem, self.state, self.stop))
         self.budget.work -= given - budget.work
         return verdict
+
+    def _gather(self, budget: Budget) -> None:
+        """Place gangs by classes of domains, where nothing runs that this would have to mind."""
+        if self.unpaid or all(tier.proved for tier in self.now) or not Gatherings.suits(self.problem):
+            return
+        share = Budget(budget.work * _GATHER_SHARE, budget.deadline)
+        found = settle(self.problem, share, self.stop, _FAST_WORKERS if self.limits.fast else 1)
+        budget.work -= found.work
+        self.bounds.learn(found.tiers, found.relaxed)
+        if found.state is not None:
+            self._offer(found.state)
+        self._report()
 
     def _follow_targets(self, budget: Budget) -> bool:
         """Build a plan after the LP over kinds of nodes, where nothing runs that it would have to mind.

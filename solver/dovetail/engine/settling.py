@@ -1,0 +1,138 @@
+"""From counts per class of domains to a plan: gangs settle domain by domain, node by node (E3).
+
+In a class, the gang with most replicas goes first. What is left of it goes to the tightest domain that holds all of
+it; where none does, to the roomiest. Nodes inside a domain are taken the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.construct import construct
+from dovetail.engine.field import Field
+from dovetail.engine.gatherings import Class, Gatherings, Reached, climb
+from dovetail.model.state import State
+from dovetail.placement.room import share_memory
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+from dovetail.spec.cluster import NODE_LEVEL
+from dovetail.spec.workload import MILLI
+
+_APART_SHARE = 0.6  # of the work, for solutions that can be laid out; the rest is for bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A state, what is known of the tiers whatever the state, what those bounds ignore, and the work it took."""
+
+    state: State | None
+    tiers: tuple[Reached, ...]
+    relaxed: tuple[str, ...]
+    work: float
+
+
+def settle(problem: Problem, budget: Budget, stop: Stop, workers: int = 1) -> Settled:
+    """Place all gangs by the model over classes of domains, and fill up what is left.
+
+    A model whose domains are not shared is asked first, as its solutions can be laid out as they are; then one that
+    knows no such border, from the same solution on, whose bounds bind every plan.
+    """
+    apart = Gatherings(problem, apart=True)
+    first = climb(apart, Budget(budget.work * _APART_SHARE, budget.deadline), stop, workers=workers)
+    whole = Gatherings(problem, apart=False)
+    second = climb(whole, Budget(budget.work - first.work, budget.deadline), stop, first.values, workers)
+    better = _better(first.tiers, second.tiers)
+    source, values = (whole, second.values) if better or first.values is None else (apart, first.values)
+    state = None if values is None else _laid_out(source, values, stop)
+    return Settled(state, second.tiers, whole.relaxed, first.work + second.work)
+
+
+def _better(first: Sequence[Reached], second: Sequence[Reached]) -> bool:
+    """Tell whether the second solution admits more than the first: domains have to be shared."""
+    return any(
+        b.tier.sense == "max" and b.value > a.value for a, b in zip(first, second, strict=False) if a.tier == b.tier
+    )
+
+
+def _laid_out(gatherings: Gatherings, values: list[int], stop: Stop) -> State:
+    field = Field(gatherings.problem, State())
+    for position, each in enumerate(gatherings.classes):
+        wanted = {w.id: gatherings.wanted(w, position, values) for w in gatherings.gathering}
+        order = sorted(wanted, key=lambda name: (-sum(wanted[name].values()), name))
+        for name in order:
+            _into_domains(field, each, wanted[name], gatherings.sizes(name))
+    return construct(gatherings.problem, field.state(), stop)
+
+
+def _into_domains(
+    field: Field, each: Class, wanted: Mapping[int, int], sizes: Mapping[str, Mapping[int, int]]
+) -> None:
+    domains = [[node for nodes in found.values() for node in nodes] for found in each.members]
+    for shape, count in sorted(wanted.items(), key=lambda item: (-item[1], item[0])):
+        by_domain = sizes.get("", {}).get(shape, 1)
+        by_node = sizes.get(NODE_LEVEL, {}).get(shape, 1)
+        room = [sum(_whole(_room(field, node, shape), by_node) for node in nodes) for nodes in domains]
+        for index, part in _parts(count, [_whole(free, by_domain) for free in room]):
+            _into_nodes(field, domains[index], shape, part, by_node)
+
+
+def _into_nodes(field: Field, nodes: Sequence[int], shape: int, count: int, size: int) -> None:
+    room = [_whole(_room(field, node, shape), size) for node in nodes]
+    for index, part in _parts(count, room):
+        for _ in range(part):
+            _put(field, nodes[index], shape)
+
+
+def _put(field: Field, node: int, shape: int) -> None:
+    """Put a replica where it fits and no hard rule keeps it off."""
+    gpus = _gpus(field, node, shape)
+    shared = field.problem.shapes[shape].request.share is not None
+    if gpus is not None and not field.blocked(node, shape, gpus[0] if shared else None):
+        field.put(node, shape, gpus)
+
+
+def _parts(count: int, room: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield where parts of a count go: all of the rest where that is tightest, else as much as the most room has."""
+    left = list(room)
+    while count > 0 and any(left):
+        enough = [index for index, free in enumerate(left) if free >= count]
+        index = min(enough, key=lambda i: left[i]) if enough else max(range(len(left)), key=lambda i: left[i])
+        part = min(count, left[index])
+        yield index, part
+        left[index], count = 0, count - part
+
+
+def _whole(count: int, size: int) -> int:
+    return count // size * size
+
+
+def _room(field: Field, node: int, shape: int) -> int:
+    """Return how many more replicas of a shape a node could take, hard rules aside."""
+    form = field.problem.shapes[shape]
+    request = form.request
+    if not field.hosts(form)[node]:
+        return 0
+    asked = {"cpu": request.cpu, "memory": request.memory, **request.resources}
+    free = {"cpu": int(field.cpu[node]), "memory": int(field.memory[node])}
+    free |= {name: int(left[node]) for name, left in field.resources.items()}
+    limits = [free[name] // amount for name, amount in asked.items() if amount]
+    if request.share:
+        memory = max(1, share_memory(request, int(field.card[node])))
+        rows = zip(field.gpus[node].tolist(), field.vram[node].tolist(), strict=True)
+        limits.append(sum(max(0, min(g // request.gpu_milli, v // memory)) for g, v in rows))
+    elif request.gpus:
+        limits.append(int(field.untouched[node]) // request.gpus)
+    return max(0, min([form.demand, *limits]))
+
+
+def _gpus(field: Field, node: int, shape: int) -> tuple[int, ...] | None:
+    """Return the GPUs for a replica: the first untouched ones, for a share the fullest that holds it."""
+    form = field.problem.shapes[shape]
+    free = field.gpus[node].tolist()
+    if form.request.share:
+        fits = [gpu for gpu in range(len(free)) if field.room_on(node, form, (gpu,))]
+        return (min(fits, key=lambda gpu: (free[gpu], gpu)),) if fits else None
+    gpus = tuple(gpu for gpu, left in enumerate(free) if left == MILLI)[: form.request.gpus]
+    return gpus if field.room_on(node, form, gpus) else None
