@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 from dovetail.linear import Linear, Literal, Model
 from dovetail.objectives import TierPart
+from dovetail.placement import Places
 from dovetail.problem import Problem
 from dovetail.rules import Context
 from dovetail.rules.quota import requested_of
-from dovetail.spec import Policy, Role, Spec, Workload
+from dovetail.spec import Policy, ReplicaId, Role, Spec, Workload
 
 
 class Counting(TierPart, ABC):
@@ -25,6 +26,7 @@ class Counting(TierPart, ABC):
         self.problem = problem
         self.spec: Spec = problem.spec
         self.context: Context = problem.context
+        self.places: Places = problem.context.today.places
         self.model = Model()
         self._retained: dict[int, Linear] = {}
         self._moved: dict[int, Linear] = {}
@@ -67,6 +69,10 @@ class Counting(TierPart, ABC):
             return sorted(shapes)
         own = self.problem.shapes_of_role.get((workload.id, role))
         return [] if own is None else [own]
+
+    def stays(self, workload: Workload) -> Mapping[ReplicaId, Linear]:
+        """Return who stays on today's place: nothing is known of that here."""
+        return {}
 
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dovetail.model.ranks import Ranks, claim
 from dovetail.model.state import Fill, Slot, State, slot_of
 from dovetail.placement import Place, Places
-from dovetail.problem import Present, Problem
+from dovetail.problem import Problem
 from dovetail.spec import Node, ReplicaId
 
 
@@ -20,7 +20,7 @@ def expand(problem: Problem, state: State) -> Places:
     """
     places: dict[ReplicaId, Place] = {}
     open_places: dict[int, list[Place]] = defaultdict(list)
-    stayed = _stayers(problem)
+    stayed = {key: list(replicas) for key, replicas in problem.standing.items()}
     for index in sorted(state.fills):
         fill = state.fills[index]
         for present, count in sorted(fill.kept.items()):
@@ -44,15 +44,6 @@ def _ranked(problem: Problem, places: dict[int, list[Place]], kept: Places) -> I
         if found:
             own = {replica: place for replica, place in kept.items() if replica.workload == workload.id}
             yield from Ranks(problem, workload, own).assign(found).items()
-
-
-def _stayers(problem: Problem) -> dict[tuple[int, Present], list[ReplicaId]]:
-    """Return the replicas that run at each place, in canonical order."""
-    found: dict[tuple[int, Present], list[ReplicaId]] = defaultdict(list)
-    for replica, place in sorted(problem.context.today.places.items()):
-        shape = problem.shapes_of_role[replica.workload, replica.role]
-        found[problem.node_index[place.node], Present(shape, place.gpus)].append(replica)
-    return found
 
 
 def _claimants(problem: Problem, shape: int, placed: Places) -> Iterator[ReplicaId]:

@@ -16,9 +16,9 @@ from dovetail.model.counting import Counting
 from dovetail.model.demands import add_demands
 from dovetail.model.state import Slot, State
 from dovetail.model.variables import Variables
-from dovetail.problem import Problem
+from dovetail.problem import Present, Problem
 from dovetail.rules import Domain
-from dovetail.spec import Node, Workload
+from dovetail.spec import Node, ReplicaId, Workload
 
 _Contents = tuple[tuple[int, ...], Counter[int]]
 
@@ -48,6 +48,7 @@ class PartModel(Counting):
         self._free_set = frozenset(self.free)
         self._state = state
         self._totals = state.totals()
+        self._turns: dict[tuple[int, Present], list[Linear]] = {}
         self._contents: dict[tuple[Domain, frozenset[str] | None], _Contents] = {}
         self.variables = Variables(problem, self.model, self._taken())
         for node in self.free:
@@ -181,6 +182,31 @@ class PartModel(Counting):
             if path is not None and (nodes is None or node.name in nodes):
                 found.setdefault(path, Linear()).add(count)
         return found
+
+    def stays(self, workload: Workload) -> Mapping[ReplicaId, Linear]:
+        """Return for each replica whose place stands today 1 where it stays there, else 0; cf. `expand`."""
+        found: dict[ReplicaId, Linear] = {}
+        for node, place in self.problem.places_of.get(workload.id, ()):
+            replicas = self.problem.standing[node, place]
+            for replica, stay in zip(replicas, self._in_turn(node, place, len(replicas)), strict=True):
+                if replica.workload == workload.id:
+                    found[replica] = stay
+        return found
+
+    def _in_turn(self, node: int, place: Present, count: int) -> list[Linear]:
+        """Return, for replicas that share a place, who of them stays: the first ones do."""
+        if node not in self._free_set:
+            kept = self._state.fill(node).kept[place]
+            return [Linear(constant=int(position < kept)) for position in range(count)]
+        keep = Linear.of(self.variables.keeps[node][place])
+        if count == 1:
+            return [keep]
+        if (node, place) not in self._turns:
+            flags = [Linear.of(self.model.boolean()) for _ in range(count)]
+            self.model.require(keep.minus(Linear.total(flags)), lower=0, upper=0)
+            self._descending(flags)
+            self._turns[node, place] = flags
+        return self._turns[node, place]
 
     def admitted_shape(self, shape: int) -> Linear:
         """Return how many replicas of a shape are admitted, in the part and outside."""

@@ -88,8 +88,11 @@ def _spanned(part: TierPart, workload: Workload, level: str) -> Linear:
         return total.plus(-1)
     if not most:
         return Linear()
-    here = _admitted(part, workload)
-    part.model.require(total.minus(Linear.of(here, _fewest(most, max(1, workload.min_replicas)))), lower=0)
+    if part.spec.cluster.homeless(level):  # where replicas may be in no domain, the fewest are none
+        here, fewest = part.model.boolean(), 1
+    else:
+        here, fewest = _admitted(part, workload), _fewest(most, max(1, workload.min_replicas))
+    part.model.require(total.minus(Linear.of(here, fewest)), lower=0)
     return total.minus(Linear.of(here))
 
 

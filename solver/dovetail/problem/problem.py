@@ -14,7 +14,7 @@ from dovetail.placement import Makes
 from dovetail.problem.classes import NodeClass, classes_of
 from dovetail.problem.shapes import Shape, shapes_of
 from dovetail.rules import Context, Domain
-from dovetail.spec import Node, Spec, Workload
+from dovetail.spec import Node, ReplicaId, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
 
 
@@ -137,6 +137,24 @@ class Problem:
             for place, count in places.items():
                 total[place.shape] += count
         return total
+
+    @cached_property
+    def standing(self) -> Mapping[tuple[int, Present], tuple[ReplicaId, ...]]:
+        """Per node index and place, the replicas that run there, in canonical order."""
+        found: dict[tuple[int, Present], list[ReplicaId]] = {}
+        for replica, place in sorted(self.context.today.places.items()):
+            shape = self.shapes_of_role[replica.workload, replica.role]
+            found.setdefault((self.node_index[place.node], Present(shape, place.gpus)), []).append(replica)
+        return {key: tuple(replicas) for key, replicas in found.items()}
+
+    @cached_property
+    def places_of(self) -> Mapping[str, tuple[tuple[int, Present], ...]]:
+        """Per workload id, the keys of `standing` where it runs."""
+        found: dict[str, list[tuple[int, Present]]] = {}
+        for key, replicas in self.standing.items():
+            for workload in dict.fromkeys(replica.workload for replica in replicas):
+                found.setdefault(workload, []).append(key)
+        return {workload: tuple(keys) for workload, keys in found.items()}
 
     @cached_property
     def lost(self) -> Counter[int]:

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 from dovetail.linear import Linear, Model
-from dovetail.placement import Makes, Place, View
+from dovetail.placement import Makes, Place, Places, View
 from dovetail.rules.claims import Claims
-from dovetail.spec import Node, Policy, Role, Spec, Workload
+from dovetail.spec import Node, Policy, ReplicaId, Role, Spec, Workload
 from dovetail.spec.workload import MILLI
 
 Violations = Mapping[str, int]
@@ -103,11 +103,12 @@ class Part(Protocol):
     """The model of a part of the cluster, everything outside it fixed, as far as a rule may see it.
 
     Expressions count replicas inside the part as variables and those outside as constants, so a rule is written
-    once for the whole cluster and for any part of it.
+    once for the whole cluster and for any part of it. `places` are today's that stand.
     """
 
     spec: Spec
     model: Model
+    places: Places
 
     def changing(self, workloads: Iterable[Workload]) -> Iterable[Workload]:
         """Return those workloads of which the part can change anything; all of them where it is the whole.
@@ -135,6 +136,9 @@ class Part(Protocol):
         A domain outside the part that holds none has no entry. With `role`, the replicas of that role alone: only of
         a workload that the rule's `workload_key` tells from all others.
         """
+
+    def stays(self, workload: Workload) -> Mapping[ReplicaId, Linear]:
+        """Return for each replica whose place stands today 1 where it stays, else 0; none where nobody knows."""
 
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""

@@ -94,21 +94,64 @@ def _outside_one(part: Part, workload: Workload, level: str) -> Linear:
 def _outside_groups(part: Part, workload: Workload, group: Group) -> Linear:
     """Return the replicas beyond whole groups, over the domains of the group's level."""
     by_role = {role: part.counts(workload, group.within, role=role) for role in group.sizes}
+    staying = _Staying.of(part, workload, group)
     total = Linear()
     for path in dict.fromkeys(path for counts in by_role.values() for path in counts):
-        counts = {role: found[path] for role, found in by_role.items() if path in found}
+        counts = {role: found.get(path, Linear()) for role, found in by_role.items()}
         ranges = {role: part.model.range_of(count) for role, count in counts.items()}
         if all(high == 0 for _, high in ranges.values()):
             continue
-        most = min(ranges[role][1] // size if role in ranges else 0 for role, size in group.sizes.items())
-        least = min(ranges[role][0] // size if role in ranges else 0 for role, size in group.sizes.items())
-        whole = Linear(constant=least) if least == most else Linear.of(part.model.integer(0, most))
+        most = min(ranges[role][1] // size for role, size in group.sizes.items())
+        least = min(ranges[role][0] // size for role, size in group.sizes.items())
+        settled = least == most and path not in staying.paths
+        whole = Linear(constant=least) if settled else Linear.of(part.model.integer(0, most))
+        strays = staying.strays(part, path, whole)
         for role, count in counts.items():
             beyond = count.minus(whole.scaled(group.sizes[role]))
-            if not whole.is_constant:
-                part.model.require(beyond, lower=0)
             total.add(beyond)
+            if not settled:
+                part.model.require(beyond.minus(strays.get(role, Linear())), lower=0)
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Staying:
+    """Who of a workload may stay where, by domain and by the group that its index is in.
+
+    Counts alone do not tell of what stays, whose indices are given: a group is whole in a domain only where none of
+    it stays in another one, and whoever stays of a group that is not whole there takes the place of others.
+    """
+
+    paths: Mapping[str, Mapping[int, Sequence[tuple[str, Linear]]]]
+
+    @classmethod
+    def of(cls, part: Part, workload: Workload, group: Group) -> _Staying:
+        """Ask a part who stays."""
+        by_name, today = part.spec.cluster.by_name, part.places
+        found: dict[str, dict[int, list[tuple[str, Linear]]]] = {}
+        for replica, stay in part.stays(workload).items():
+            path = by_name[today[replica].node].domain(group.within)
+            if path is not None and replica.role in group.sizes and part.model.range_of(stay)[1] > 0:
+                number = replica.ordinal // group.sizes[replica.role]
+                found.setdefault(path, {}).setdefault(number, []).append((replica.role, stay))
+        return cls(found)
+
+    def strays(self, part: Part, path: str, whole: Linear) -> Mapping[str, Linear]:
+        """Return per role those who stay in a domain though their group is not whole there; bound who is whole."""
+        found: dict[str, Linear] = {}
+        groups = Linear()
+        for number, members in self.paths.get(path, {}).items():
+            here = part.model.boolean()
+            groups.add_term(here)
+            for elsewhere in (p for p in self.paths if p != path):
+                for _, stay in self.paths[elsewhere].get(number, ()):
+                    part.model.require(stay.plus(0).add_term(here), upper=1)
+            for role, stay in members:
+                stray = part.model.positive_part(stay.minus(Linear.of(here)))
+                found.setdefault(role, Linear()).add(stray)
+        if groups.terms:
+            part.model.require(whole.minus(groups), lower=0)
+        return found
 
 
 # On a finished placement: groups are those of consecutive indices.
