@@ -137,6 +137,8 @@ def goes_on(context: Context, workload: Workload) -> bool:
             cards["" if workload.mix == "none" else replica.role].add(card)
     if len(running) < max(1, workload.min_replicas) or not _at_a_width(workload, [r for r, _ in running]):
         return False
+    if _grouped(workload) and not _whole_groups(workload, {r for r, _ in running}):
+        return False
     return not workload.atomic or workload.mix == "any" or all(len(kinds) == 1 for kinds in cards.values())
 
 
@@ -372,6 +374,17 @@ class _Search:
 def _grouped(workload: Workload) -> bool:
     """Tell whether it matters which of a workload's alike replicas is where: groups are of consecutive ones."""
     return workload.topology is not None and bool(workload.topology.groups)
+
+
+def _whole_groups(workload: Workload, own: set[ReplicaId]) -> bool:
+    for group in workload.topology.groups if workload.topology else ():
+        roles = group.roles or {"": group.of or 1}
+        for replica in own:
+            number = replica.ordinal // roles.get(replica.role, 1)
+            for role, size in roles.items() if replica.role in roles else ():
+                if any(ReplicaId(workload.id, role, number * size + i) not in own for i in range(size)):
+                    return False
+    return True
 
 
 def _at_a_width(workload: Workload, own: list[ReplicaId]) -> bool:

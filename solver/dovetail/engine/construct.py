@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from dovetail.engine.field import Field
+from dovetail.engine.gangs import Crew
 from dovetail.engine.placing import Outlooks, Put
 from dovetail.model.state import State
 from dovetail.placement import Place, Places
@@ -144,10 +145,23 @@ def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
     field = outlooks.field
     workload = field.problem.shapes[batch[0]].workload
     done: list[Put] = []
+    if workload.ranked:
+        _place_gang(outlooks, workload)
+        return
     for part, models in _parts(field, workload, batch):
         done += _place_part(outlooks, part, models, whole=workload.atomic and not workload.elastic)
     if not _enough(field, workload):
         outlooks.undo(batch, done)
+
+
+def _place_gang(outlooks: Outlooks, workload: Workload) -> None:
+    """Place a workload for which it matters who is where, on the first accelerator that will do for all."""
+    field = outlooks.field
+    shapes = field.problem.shapes_of_workload[workload.id]
+    mixed = not workload.atomic or workload.mix == "any"
+    for models in [None] if mixed else _choices(field, shapes):
+        if Crew(outlooks, workload, models).place():
+            return
 
 
 def _place_part(outlooks: Outlooks, part: list[int], choices: Choices, *, whole: bool) -> list[Put]:

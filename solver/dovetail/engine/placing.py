@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from functools import cached_property
 
 import numpy as np
 
 from dovetail.engine.field import Field
-from dovetail.engine.fragmentation import Bools, Gradient
+from dovetail.engine.fragmentation import Bools, Gradient, Ints
 from dovetail.engine.outlook import NOWHERE, Outlook, Ranks, Spoilage, form_of
 from dovetail.problem import Shape
 
@@ -39,10 +40,30 @@ class Outlooks:
             self._forms[shape] = form_of(self.field, self.field.problem.shapes[shape])
         return self._forms[shape]
 
-    def place(self, shape: int, count: int, models: frozenset[str] | None = None) -> list[Put]:
-        """Add up to so many replicas of a shape, each where it spoils least then, on some models only where given."""
+    @cached_property
+    def domains(self) -> Mapping[str, Ints]:
+        """Per level, the number of the domain that each node lies in, -1 for none."""
+        found = {}
+        for level in self.field.problem.spec.cluster.levels:
+            numbers: dict[str | None, int] = {None: -1}
+            paths = [node.domain(level) for node in self.field.problem.nodes]
+            found[level] = np.array([numbers.setdefault(path, len(numbers) - 1) for path in paths], dtype=np.int64)
+        return found
+
+    def place(
+        self, shape: int, count: int, models: frozenset[str] | None = None, nodes: Bools | None = None
+    ) -> list[Put]:
+        """Add up to so many replicas of a shape, each where it spoils least then.
+
+        Parameters
+        ----------
+        models : accelerators to use, None for any.
+        nodes : a mask of the nodes to use, None for all.
+        """
         form = self.field.problem.shapes[shape]
-        accepted = self._accepted(models) if models is not None and form.request.gpu_count else None
+        accepted = self.accepted(models) if models is not None and form.request.gpu_count else None
+        if nodes is not None:
+            accepted = nodes if accepted is None else accepted & nodes
         puts: list[Put] = []
         while (wanted := min(count - len(puts), self.field.room_in_all(shape))) > 0:
             self._recall(shape)
@@ -73,7 +94,8 @@ class Outlooks:
             self.reopen(shape)
         self._opened[shape] = opened
 
-    def _accepted(self, models: frozenset[str]) -> Bools:
+    def accepted(self, models: frozenset[str]) -> Bools:
+        """Return a mask of the nodes that have one of some accelerators."""
         if models not in self._accepting:
             self._accepting[models] = np.isin(self._models, sorted(models))
         return self._accepting[models]

@@ -43,7 +43,33 @@ class Ranks:
         for role, rest in left.items():
             free = [replica for replica in self._claimants(role) if replica not in found]
             found.update(zip(free, rest, strict=False))
+        self._call_back(found)
         return found
+
+    def _call_back(self, found: dict[ReplicaId, Place]) -> None:
+        """Let those who run take places before those who wait, where no group is whole that way."""
+        today = self.problem.context.today.places
+        running = (replica for replica in today if replica.workload == self.workload.id)
+        for replica in [each for each in running if each not in self.kept and each not in found]:
+            idle = (other for other in found if other.role == replica.role and other not in today)
+            other = next((each for each in idle if not self._is_whole(each, found)), None)
+            if other is not None:
+                found[replica] = found.pop(other)
+
+    def _is_whole(self, replica: ReplicaId, found: Places) -> bool:
+        """Tell whether the outermost group of a replica is there as a whole, in one domain."""
+        groups = self.workload.topology.groups if self.workload.topology else ()
+        group = next((group for group in groups if replica.role in group.sizes), None)
+        if group is None:
+            return False
+        number = replica.ordinal // group.sizes[replica.role]
+        members = (
+            ReplicaId(self.workload.id, role, i)
+            for role, size in group.sizes.items()
+            for i in range(number * size, (number + 1) * size)
+        )
+        places = [self.kept.get(member) or found.get(member) for member in members]
+        return None not in places and len({self._domain(group.within, place) for place in places if place}) == 1
 
     def _in_order(self, places: Sequence[Place]) -> list[Place]:
         order = self.problem.tree_order

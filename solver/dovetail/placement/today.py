@@ -113,4 +113,21 @@ class _Rooms:
 def _sound(spec: Spec, workload: Workload, running: Places) -> bool:
     """Tell whether what runs of a workload could go on as it is: enough of it, on accelerators that may mix (S2)."""
     counts = Counter(replica.role for replica in running)
-    return bool(running) and workload.allows(counts) and mix_holds(spec, workload, running)
+    return (
+        bool(running)
+        and workload.allows(counts)
+        and _in_whole_groups(workload, running)
+        and mix_holds(spec, workload, running)
+    )
+
+
+def _in_whole_groups(workload: Workload, running: Places) -> bool:
+    """Tell whether no group of consecutive replicas runs in part only."""
+    for group in workload.topology.groups if workload.topology else ():
+        found: Counter[int] = Counter()
+        for replica in running:
+            if replica.role in group.sizes:
+                found[replica.ordinal // group.sizes[replica.role]] += 1
+        if any(count != sum(group.sizes.values()) for count in found.values()):
+            return False
+    return True

@@ -65,7 +65,7 @@ class Problem:
     @cached_property
     def ranked(self) -> tuple[Workload, ...]:
         """The workloads for which it matters who of them is next to whom."""
-        return tuple(w for w in self.spec.workloads if w.gathers or (w.topology is not None and w.topology.binds))
+        return tuple(workload for workload in self.spec.workloads if workload.ranked)
 
     @cached_property
     def tree_order(self) -> Mapping[str, int]:

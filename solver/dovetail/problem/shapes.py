@@ -114,6 +114,6 @@ def role_attributes(
         "all or nothing": itself if workload.atomic else None,
         "least replicas": itself if workload.min_replicas > 1 or workload.elastic else None,
         "held places": itself if workload.holds else None,
-        "domains": itself if workload.gathers or (workload.topology and workload.topology.binds) else None,
+        "domains": itself if workload.ranked else None,
         RUNNING: itself if workload.id in running else None,
     }

@@ -148,6 +148,11 @@ class Workload:
         return any(role.elastic for role in self.roles)
 
     @property
+    def ranked(self) -> bool:
+        """Tell whether it matters which of its replicas are next to each other."""
+        return self.gathers or (self.topology is not None and self.topology.binds)
+
+    @property
     def joint(self) -> bool:
         """Tell whether its replicas count together only, not one by one."""
         demands = self.topology is not None and self.topology.binds
