@@ -1,0 +1,212 @@
+"""Small hand-made gang cases, one per field of the form, with what is true of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Case = dict[str, Any]
+
+
+def node(name: str, path: str = "", gpu: int = 4, **more: Any) -> Case:
+    """Return a node at `block/rack`, with so many GPUs free."""
+    block, _, rack = path.partition("/")
+    domain = {"block": block, "rack": path, "host": name} if rack else {"host": name}
+    return {"name": name, "domain": domain, "free": {"gpu": gpu, "pods": 10, "cpu_m": 8000, **more}}
+
+
+def gang(name: str, pods: int, gpu: int = 1, **more: Any) -> Case:
+    """Return a gang of pods with so many GPUs each."""
+    return {"name": name, "pods": pods, "per_pod": {"pods": 1, "gpu": gpu}, "topology": {}, **more}
+
+
+def case(name: str, nodes: list[Case], gangs: list[Case], truth: Case, **more: Any) -> Case:
+    """Return a case."""
+    levels = ["block", "rack", "host"] if "rack" in nodes[0]["domain"] else ["host"]
+    return {"id": name, "levels": levels, "nodes": nodes, "gangs": gangs, "truth": truth, **more}
+
+
+TREE = [node("a", "b0/r0"), node("b", "b0/r0"), node("c", "b0/r1"), node("d", "b1/r2"), node("e", "b1/r2")]
+FLAT = [node("a"), node("b"), node("c")]
+
+SAMPLES: list[Case] = [
+    case("elastic", FLAT[:1], [gang("g", 6, min_pods=2)], {"fits": True, "optimum": {"host": 1}}),
+    case("elastic-too-few", FLAT[:1], [gang("g", 9, min_pods=5)], {"fits": False}),
+    # Most pods would leave the rigid gang out; both fit with fewer.
+    case(
+        "elastic-beside-rigid",
+        [node("a", gpu=5)],
+        [gang("big", 1, 4), gang("wide", 5, min_pods=1)],
+        {"fits": True, "optimum": {"host": 2}},
+    ),
+    case("max-per-node", FLAT, [gang("g", 3, max_per_node=1)], {"fits": True, "optimum": {"host": 3}}),
+    case("max-per-node-not", FLAT, [gang("g", 4, max_per_node=1)], {"fits": False}),
+    case(
+        "spread",
+        TREE,
+        [gang("g", 6, spread=[{"level": "rack", "max": 2}])],
+        {"fits": True, "optimum": {"block": 2, "rack": 3, "host": 3}},
+    ),
+    case("cpu-only", FLAT, [{**gang("g", 3, 0), "per_pod": {"cpu_m": 4000}}], {"fits": True, "optimum": {"host": 2}}),
+    case("node-preferred", FLAT, [gang("g", 2, prefer_nodes={"c": 5})], {"fits": True, "optimum": {"host": 1}}),
+    case(
+        "slices",
+        [node("a", "b0/r0", 3), node("b", "b0/r0", 3), node("c", "b0/r1", 4)],
+        [gang("g", 8, topology={"required": "block"}, slices=[{"level": "rack", "size": 4}])],
+        {"fits": True, "optimum": {"block": 1, "rack": 2, "host": 3}},
+    ),
+    case(
+        "slices-that-do-not-divide",
+        TREE,
+        [gang("g", 5, slices=[{"level": "host", "size": 2}])],
+        {"fits": False},
+    ),
+    case(
+        "repaired",
+        [node("a", gpu=3), node("b", gpu=2), node("c", gpu=4)],
+        [gang("g", 3, pinned={"a": 2}, lost={"b": 1}, eligible_nodes=["a", "c"])],
+        {"fits": True, "optimum": {"host": 1}},
+    ),
+    case(
+        "grown",
+        [node("a", gpu=0), node("b", gpu=1), node("c", gpu=4)],
+        [gang("g", 4, previous={"a": 2})],
+        {"fits": True, "optimum": {"host": 2}},
+    ),
+    case("shrunk", FLAT, [gang("g", 2, previous={"a": 1, "b": 2})], {"fits": True, "optimum": {"host": 1}}),
+    case(
+        "together-in-a-rack",
+        TREE,
+        [gang("x", 3, 2), gang("y", 1, 2)],
+        {"fits": True, "optimum": {"block": 1, "rack": 1, "host": 2}},
+        co_locate=[{"gangs": ["x", "y"], "required": "rack"}],
+    ),
+    case(
+        "together-not",
+        TREE,
+        [gang("x", 3, 2), gang("y", 2, 2)],
+        {"fits": False},
+        co_locate=[{"gangs": ["x", "y"], "required": "rack"}],
+    ),
+    case(
+        "distinct-racks-in-a-block",
+        TREE,
+        [gang("x", 2, 2), gang("y", 1, 4)],
+        {"fits": True, "optimum": {"block": 1, "rack": 2, "host": 2}},
+        co_locate=[{"gangs": ["x", "y"], "required": "block", "distinct": "rack"}],
+    ),
+    case(
+        "distinct-racks-not",
+        TREE[:2],
+        [gang("x", 1), gang("y", 1)],
+        {"fits": False},
+        co_locate=[{"gangs": ["x", "y"], "distinct": "rack"}],
+    ),
+    case(
+        "enough-of-a-set",
+        FLAT[:1],
+        [gang("w-0", 2), gang("w-1", 2), gang("w-2", 2)],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["w-0", "w-1", "w-2"], "min_pods": 4}],
+    ),
+    case(
+        "not-enough-of-a-set",
+        FLAT[:1],
+        [gang("w-0", 2), gang("w-1", 2), gang("w-2", 2)],
+        {"fits": False},
+        co_locate=[{"gangs": ["w-0", "w-1", "w-2"], "min_pods": 6}],
+    ),
+    case(
+        "enough-subgroups",
+        FLAT[:1],
+        [gang("w-0", 2), gang("w-1", 2), gang("w-2", 2)],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["w-0", "w-1", "w-2"], "min_subgroups": {"w": 2}}],
+    ),
+    case(
+        "optional-set",
+        FLAT[:1],
+        [gang("must", 3), gang("may", 2)],
+        {"fits": True},
+        co_locate=[{"gangs": ["may"], "optional": True}],
+    ),
+    case(
+        "quota",
+        FLAT,
+        [gang("g", 4), gang("h", 2)],
+        {"fits": False},
+        limits=[{"gangs": ["g", "h"], "resource": "gpu", "max_new": 5, "queues": []}],
+    ),
+    case(
+        "quota-of-new-pods",
+        FLAT,
+        [gang("g", 4, pinned={"a": 2})],
+        {"fits": True, "optimum": {"host": 1}},
+        limits=[{"gangs": ["g"], "resource": "pods", "max_new": 2, "queues": []}],
+    ),
+    case(
+        "reserve",
+        TREE,
+        [gang("g", 1, 4), gang("h", 1, 4)],
+        {"fits": True, "optimum": {"block": 2, "rack": 2, "host": 2}},
+        reserve=[{"level": "rack", "count": 2}],
+    ),
+    case(
+        "reserve-not",
+        TREE,
+        [gang("g", 5, 4)],
+        {"fits": False},
+        reserve=[{"level": "rack", "count": 1}],
+    ),
+    # Two pods move from the emptiest node, so that four GPUs are free on one.
+    case(
+        "moves",
+        [node("a", gpu=2), node("b", gpu=1), node("c", gpu=1)],
+        [gang("g", 1, 4)],
+        {"fits": False, "moves": 2},
+        running=[
+            {"name": "r0", "on": {"a": 2}, "per_pod": {"gpu": 1, "pods": 1}, "movable": True},
+            {"name": "r1", "on": {"b": 3, "c": 3}, "per_pod": {"gpu": 1, "pods": 1}, "movable": True},
+        ],
+    ),
+    case(
+        "victims",
+        [node("a", gpu=0), node("b", gpu=1)],
+        [gang("g", 1, 4)],
+        {"fits": False, "fewest_victims": 1},
+        running=[
+            {"name": "low", "on": {"a": 2}, "per_pod": {"gpu": 1}, "evictable": True, "priority": 1},
+            {"name": "low2", "on": {"a": 1}, "per_pod": {"gpu": 2}, "evictable": True, "priority": 1},
+            {"name": "high", "on": {"b": 1}, "per_pod": {"gpu": 3}, "evictable": True, "priority": 5},
+        ],
+    ),
+    case(
+        "victims-of-a-queue",
+        [node("a", gpu=4), node("b", gpu=0)],
+        [gang("g", 1, 4)],
+        {"fits": False, "fewest_victims": 1},
+        limits=[{"gangs": ["g"], "resource": "gpu", "max_new": 1, "queues": ["q"]}],
+        running=[
+            {"name": "x", "on": {"b": 1}, "per_pod": {"gpu": 3}, "evictable": True, "queue": "q"},
+            {"name": "y", "on": {"b": 1}, "per_pod": {"gpu": 1}, "evictable": True, "queue": "other"},
+        ],
+    ),
+    case(
+        "jobs",
+        FLAT,
+        [gang("a0", 5), gang("a1", 5), gang("b0", 4), gang("c0", 4)],
+        {"fits": False, "most_admitted": 2},
+        jobs=[
+            {"name": "large", "gangs": ["a0", "a1"]},
+            {"name": "first", "gangs": ["b0"]},
+            {"name": "second", "gangs": ["c0"]},
+        ],
+    ),
+    case(
+        "jobs-with-and-without-gpus",
+        FLAT[:1],
+        [gang("l", 1, 0), gang("w", 4), gang("m", 5)],
+        {"fits": False, "most_admitted": 1},
+        jobs=[{"name": "one", "gangs": ["l", "w"]}, {"name": "two", "gangs": ["m"]}],
+    ),
+    case("unknown-level", FLAT, [gang("g", 1, topology={"required": "pod"})], {"fits": False, "invalid": "level"}),
+]

@@ -1,0 +1,78 @@
+"""Gang cases are planned field by field as their truth says, and a case that makes no sense costs no other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks import gang_cases
+from benchmarks.gang import check
+from benchmarks.gang.answer import Answer
+from benchmarks.gang.case import read_case
+from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
+
+
+WAITING = {"distinct-racks-in-a-block", "enough-of-a-set", "enough-subgroups"}  # for the rule colocate
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s["id"] not in WAITING], ids=lambda sample: sample["id"])
+def test_a_sample_has_its_truth(sample: dict[str, Any]) -> None:
+    told = gang_cases.plan_case(sample)
+    assert told["status"] in ("optimal", "invalid"), told
+    assert told["agrees"], told
+    assert all(told["agrees"].values()), told
+    assert "faults" not in told
+
+
+def test_cases_without_sense_have_a_status_and_cost_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = [{"id": "empty"}, {"id": "odd", "nodes": [{"name": "n"}], "gangs": [{"pods": "many"}]}, {"id": "none"}]
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps({"cases": [*bad, SAMPLES[0]]}), encoding="utf-8")
+    assert gang_cases.main([str(file), "-o", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert set(told) == {"empty", "odd", "none", "elastic"}
+    assert told["odd"]["status"] == "invalid"
+    assert told["elastic"]["fits"]
+
+
+@pytest.mark.parametrize(
+    ("sample", "placement", "words"),
+    [
+        (case("c", [node("a")], [gang("g", 5)], {}), {"g": {"a": 5}}, "wanted"),
+        (case("c", [node("a"), node("b")], [gang("g", 2)], {}), {"g": {"a": 1}}, "wanted 2"),
+        (case("c", [node("a")], [gang("g", 1, eligible_nodes=[])], {}), {"g": {"a": 1}}, "not eligible"),
+        (
+            case("c", [node("a", "b/r"), node("b", "b/q")], [gang("g", 2, topology={"required": "rack"})], {}),
+            {"g": {"a": 1, "b": 1}},
+            "several domains",
+        ),
+        (
+            case("c", [node("a")], [gang("g", 3, slices=[{"level": "host", "size": 2}])], {}),
+            {"g": {"a": 3}},
+            "multiple of 2",
+        ),
+        (case("c", [node("a"), node("b")], [gang("g", 2, pinned={"b": 1})], {}), {"g": {"a": 2}}, "pod left b"),
+        (
+            case("c", [node("a")], [gang("g", 2)], {}, limits=[{"gangs": ["g"], "resource": "gpu", "max_new": 1}]),
+            {"g": {"a": 2}},
+            "at most 1",
+        ),
+        (
+            case("c", [node("a", "b/r")], [gang("g", 1)], {}, reserve=[{"level": "rack", "count": 1}]),
+            {"g": {"a": 1}},
+            "whole domains",
+        ),
+        (
+            case("c", [node("a")], [gang("x", 1), gang("y", 1)], {}, co_locate=[{"gangs": ["x", "y"]}]),
+            {"x": {"a": 1}},
+            "in part",
+        ),
+    ],
+)
+def test_the_check_finds_what_breaks_a_case(sample: dict[str, Any], placement: Any, words: str) -> None:
+    found = check.faults(read_case(sample), Answer(True, "optimal", placement))
+    assert any(words in each for each in found), found
