@@ -16,7 +16,7 @@ _OPTION = re.compile(r"--[a-z][a-z-]*")
 
 
 def test_there_is_a_guide_for_each_use() -> None:
-    assert [guide.stem for guide in GUIDES] == ["planning", "review", "what-if"]
+    assert [guide.stem for guide in GUIDES] == ["planning", "review", "testing-policies", "what-if"]
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)

@@ -96,7 +96,8 @@ def _found(check: Check, result: CaseResult) -> str:
     if result.verdict == "undecided":
         return "undecided: the search had no answer within its limits"
     if check.actual is None and result.status == "infeasible":
-        return "there is no plan (infeasible)"
+        conflict = f": {', '.join(result.conflict)} cannot hold" if result.conflict else ""
+        return f"there is no plan{conflict}{' together' if len(result.conflict) > 1 else ''}"
     return comparison.found(check)
 
 

@@ -35,6 +35,8 @@ def _case(result: CaseResult) -> dict[str, Any]:
     row: dict[str, Any] = {"kind": name.kind, "test": name.test, "case": name.case, "verdict": result.verdict}
     if result.status is not None:
         row["status"] = result.status
+    if result.conflict:
+        row["conflict"] = list(result.conflict)
     return {**row, **_place(name.position), "expectations": [_check(check) for check in result.checks]}
 
 

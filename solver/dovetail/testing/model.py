@@ -30,11 +30,13 @@ class CaseResult:
     ----------
     status : how the search ended; None where places were given, so that there was none.
     checks : the expectations in order, each with what was found.
+    conflict : the hard policies that cannot hold together, where there is no plan and they are known (S6.6).
     """
 
     name: Name
     status: Status | None
     checks: tuple[Check, ...]
+    conflict: tuple[str, ...] = ()
 
     @property
     def missed(self) -> tuple[Check, ...]:

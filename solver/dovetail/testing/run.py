@@ -46,7 +46,7 @@ class CaseTrial:
         """Judge the places that are given, else those of a plan."""
         plan = solve(self.spec) if self.places is None else judged(self.spec, self.places)
         checks = tuple(check(expectation, plan) for expectation in self.case.scenario.expectations)
-        return CaseResult(self.name, plan.outcome.status if self.planned else None, checks)
+        return CaseResult(self.name, plan.outcome.status if self.planned else None, checks, plan.conflict)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ScenarioTrial:
     def run(self, solve: Solve) -> CaseResult:
         """Plan both sides and judge the scenario's."""
         result = compare(self.question, solve, base=self.base)
-        return CaseResult(self.name, result.result.outcome.status, result.checks)
+        return CaseResult(self.name, result.result.outcome.status, result.checks, result.result.conflict)
 
 
 def run(trials: Iterable[Trial], solve: Solve) -> Iterator[CaseResult]:

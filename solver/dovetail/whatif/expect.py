@@ -115,7 +115,7 @@ def _policy(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
         return False, None
     told = {"result": found.result, "violation": found.violation, "subjects": dict(found.subjects)}
     ok = all(row[key] == value for key, value in told.items() if key in row)
-    if row.keys() <= {"policy", "result"} and found.result != "fail":
+    if not found.violation:
         return ok, found.result
     return ok, f"{found.result}, {counted(found.violation, found.unit)} by {_said(found.subjects)}"
 
