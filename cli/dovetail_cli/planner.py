@@ -33,7 +33,7 @@ class Planner:
 
     def __call__(self, spec: Spec, hint: Places | None = None) -> Plan:
         """Return a plan; the search starts from `hint`, else from what runs today."""
-        today = {each.replica: Place(each.node, each.gpus) for each in spec.current.replicas}
+        today = {each.replica: Place(each.node, each.gpus, each.instance) for each in spec.current.replicas}
         reporter, stop, solver = self.timeline, self.stop, self.solver
         given = hint or today or None
         plan = library.solve(spec, self.limits, hint=given, reporter=reporter, stop=stop, solver=solver)

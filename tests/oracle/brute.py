@@ -14,16 +14,17 @@ stands, those whose place is gone, those that wait; a waiting one is not admitte
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from itertools import combinations
 
+from dovetail.mig import Geometry, Profile, layouts
 from dovetail.objectives import Tier, tiers_of
 from dovetail.objectives.admitted import Admitted, Retained
 from dovetail.placement import Place, Places, View
 from dovetail.rules import Context, context_of
-from dovetail.spec import Node, ReplicaId, Role, Spec, Workload
+from dovetail.spec import Layout, Node, ReplicaId, Role, Spec, Workload
 
 LEAVES = 12_000
 EVALUATIONS = 2_000
@@ -75,7 +76,7 @@ def brute(spec: Spec, *, leaves: int = LEAVES, evaluations: int = EVALUATIONS) -
         worth = tuple(map(sum, zip(*(worth_of[replica] for replica in places), strict=True)))
         groups[worth or (0,) * cheap].append(dict(places))
 
-    _Search(context, collect).run()
+    (PartSearch if spec.uses_mig else _Search)(context, collect).run()
     budget = evaluations
     for worth in sorted(groups, reverse=True):
         found = _best_of(context, tiers, groups[worth], budget)
@@ -123,7 +124,7 @@ def _worth(context: Context, tier: Tier, workload: Workload, replica: ReplicaId)
     if isinstance(tier, Retained):
         stays = workload.preemptible and replica in context.today.places and goes_on(context, workload)
         return max(1, role.value) if stays else 0
-    uses_gpu = bool(role.request.gpus or role.request.share)
+    uses_gpu = bool(role.request.gpus or role.request.share or role.request.mig)
     return role.value if tier.gpu == uses_gpu else 0  # type: ignore[attr-defined]
 
 
@@ -185,7 +186,7 @@ class Stock:
         self.vram = dict.fromkeys(sound, 1000 * self.card)
         self.holders = dict.fromkeys(sound, 0)
 
-    def fits(self, role: Role, gpus: tuple[int, ...]) -> bool:
+    def fits(self, role: Role, gpus: tuple[int, ...], instance: str = "") -> bool:
         asked = role.request
         if asked.cpu > self.cpu or asked.memory > self.memory:
             return False
@@ -205,7 +206,7 @@ class Stock:
             return 1000 * self.card
         return share.compute * self.card if share.memory is None else 1000 * share.memory
 
-    def change(self, role: Role, gpus: tuple[int, ...], sign: int) -> None:
+    def change(self, role: Role, gpus: tuple[int, ...], sign: int, instance: str = "") -> None:
         asked = role.request
         self.cpu -= sign * asked.cpu
         self.memory -= sign * asked.memory
@@ -242,11 +243,14 @@ class _Search:
         self.context = context
         self.found = found
         spec = context.spec
-        self.stock = stock_of(spec)
+        self.stock: Mapping[str, Stock] = self._stock(spec)
         self.order = {node.name: index for index, node in enumerate(spec.cluster.nodes)}
         self.held = {place.node for place in context.today.places.values()}
         self.places: dict[ReplicaId, Place] = {}
         self.steps = [step for workload in spec.everything for step in self._steps_of(workload)]
+
+    def _stock(self, spec: Spec) -> Mapping[str, Stock]:
+        return stock_of(spec)
 
     def _steps_of(self, workload: Workload) -> list[_Step]:
         found = []
@@ -278,14 +282,14 @@ class _Search:
         for place in self._options(step, before):
             if place is not None:
                 stock = self.stock[place.node]
-                if not stock.fits(step.role, place.gpus):
+                if not stock.fits(step.role, place.gpus, place.instance):
                     continue
-                stock.change(step.role, place.gpus, 1)
+                stock.change(step.role, place.gpus, 1, place.instance)
                 self.places[step.replica] = place
             if not step.last or self._whole(step.workload):
                 self._decide(index + 1, place)
             if place is not None:
-                stock.change(step.role, place.gpus, -1)
+                stock.change(step.role, place.gpus, -1, place.instance)
                 del self.places[step.replica]
 
     def _options(self, step: _Step, before: Place | None) -> Iterator[Place | None]:
@@ -316,8 +320,8 @@ class _Search:
             )
         )
 
-    def _key(self, place: Place) -> tuple[int, tuple[int, ...]]:
-        return self.order[place.node], place.gpus
+    def _key(self, place: Place) -> tuple[int, tuple[int, ...], str]:
+        return self.order[place.node], place.gpus, place.instance
 
     def _new_places(self, step: _Step) -> Iterator[Place]:
         for name, gpus in self._hosts[step.workload.id, step.role.name]:
@@ -393,6 +397,162 @@ def _at_a_width(workload: Workload, own: list[ReplicaId]) -> bool:
         if role.least is not None and count not in range(role.least, role.replicas + 1, role.step):
             return False
     return True
+# ---------------------------------------------------------------------- parts of GPUs
+
+
+@cache
+def _layouts_of(geometry: Geometry) -> tuple[frozenset[frozenset[str]], Mapping[tuple[str, ...], tuple[str, ...]]]:
+    """Return every legal set of instances of one GPU, and one of them for every multiset of profiles."""
+    sets, of_multiset = set(), {}
+    for layout in layouts(geometry):
+        texts = [str(instance) for instance in layout]
+        sets.add(frozenset(texts))
+        of_multiset[tuple(sorted(text.split("@")[0] for text in texts))] = tuple(texts)
+    return frozenset(sets), of_multiset
+
+
+@dataclass
+class PartStock(Stock):
+    """A node whose GPUs can be cut: `parts` are the instances in use, those of GPUs without a layout today at `?`."""
+
+    geometry: Geometry | None = None
+    today: Mapping[int, Layout] = field(default_factory=dict)
+    parts: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def fits(self, role: Role, gpus: tuple[int, ...], instance: str = "") -> bool:
+        asked = role.request
+        if not instance:
+            outside = not asked.mig and (asked.share is None or "fraction" in asked.share.modes)
+            enough = outside and super().fits(role, gpus) and not any(self.parts[gpu] for gpu in gpus)
+            return enough and (asked.share is None or self.node.mechanism == "fraction")
+        if not super().fits(Role("", 1, replace(asked, mig="", share=None), 0), ()) or gpus[0] not in self.compute:
+            return False
+        together = [*self.parts[gpus[0]], instance]
+        if self.holders[gpus[0]] != len(self.parts[gpus[0]]) or self.geometry is None:
+            return False
+        sets, multisets = _layouts_of(self.geometry)
+        if gpus[0] in self.today:
+            return len(set(together)) == len(together) and frozenset(together) in sets
+        return tuple(sorted(text.split("@")[0] for text in together)) in multisets
+
+    def change(self, role: Role, gpus: tuple[int, ...], sign: int, instance: str = "") -> None:
+        if not instance:
+            super().change(role, gpus, sign)
+            return
+        super().change(Role("", 1, replace(role.request, mig="", share=None), 0), (), sign)
+        self.holders[gpus[0]] += sign
+        own = self.parts[gpus[0]]
+        own.append(instance) if sign > 0 else own.remove(instance)
+
+
+class PartSearch(_Search):
+    """The same where GPUs may be cut: starts are gone through on GPUs that are cut today, elsewhere counts do."""
+
+    def _stock(self, spec: Spec) -> Mapping[str, Stock]:
+        found = {}
+        for node in spec.cluster.nodes:
+            card = spec.accelerators[node.accelerator] if node.accelerator else None
+            today = {
+                index: layout
+                for index in range(node.gpus)
+                if (layout := self.context.today.layouts.get(f"{node.name}/{index}")) is not None
+            }
+            geometry = card.mig if card else None
+            found[node.name] = PartStock(node, card.memory if card else 0, geometry=geometry, today=today)
+        return found
+
+    def run(self) -> None:
+        leaf, self.held = self.found, self.held | {n for n, stock in self.stock.items() if stock.today}  # type: ignore[attr-defined]
+
+        def named(places: Places) -> None:
+            told = self._named(places)
+            stay = {r for r, place in told.items() if self.context.today.places.get(r) == place}
+            again = self._restarted(told, stay)
+            assert again == self.context.view(told).restarted & stay, (told, again)
+            if not again & self.context.today.fixed:
+                leaf(told)
+
+        self.found = named
+        super().run()
+
+    def _named(self, places: Places) -> dict[ReplicaId, Place]:
+        """Give the instances of GPUs that are not cut today their starts."""
+        used: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
+        for place in places.values():
+            if place.instance.endswith("@?"):
+                used[place.node, place.gpus[0]].append(place.instance[:-2])
+        spare = {}
+        for (node, gpu), profiles in used.items():
+            geometry = self.stock[node].geometry  # type: ignore[attr-defined]
+            spare[node, gpu] = list(_layouts_of(geometry)[1][tuple(sorted(profiles))])
+        told = {}
+        for replica, place in places.items():
+            if place.instance.endswith("@?"):
+                free = spare[place.node, place.gpus[0]]
+                text = next(each for each in free if each.startswith(place.instance[:-1]))
+                free.remove(text)
+                place = place._replace(instance=text)
+            told[replica] = place
+        return told
+
+    def _restarted(self, places: Places, stay: set[ReplicaId]) -> set[ReplicaId]:
+        """Return who restarts in place: on a GPU that is cut anew, or on its node, as the cluster's unit is."""
+        unit = self.context.spec.cluster.reconfiguration or "gpu"
+        before = self.context.today.layouts
+        cut: dict[str, set[str]] = defaultdict(set)
+        plain: set[str] = set()
+        for place in places.values():
+            for gpu in place.gpus:
+                if place.instance:
+                    cut[f"{place.node}/{gpu}"].add(place.instance)
+                else:
+                    plain.add(f"{place.node}/{gpu}")
+        changed = {gpu for gpu in before if gpu in plain}
+        for name, texts in cut.items():
+            if name not in before or not texts <= {str(one) for one in before[name]}:
+                after = sorted(text.split("@")[0] for text in texts)
+                same = name in before and after == sorted(one.profile for one in before[name])
+                if not (same and self.context.spec.cluster.positions == "toolChosen"):
+                    changed.add(name)
+        if unit == "instance":
+            return set()
+        nodes = {gpu.rpartition("/")[0] for gpu in changed}
+        on = {r: places[r] for r in stay if places[r].gpus}
+        if unit == "node":
+            return {r for r, place in on.items() if place.node in nodes}
+        return {r for r, place in on.items() if any(f"{place.node}/{gpu}" in changed for gpu in place.gpus)}
+
+    def _new_places(self, step: _Step) -> Iterator[Place]:
+        asked = step.role.request
+        if not (asked.mig or asked.share):
+            yield from super()._new_places(step)
+            return
+        for name, gpus in self._hosts[step.workload.id, step.role.name]:
+            stock = self.stock[name]
+            assert isinstance(stock, PartStock)
+            choices = [(gpu,) for gpu in gpus] if name in self.held else self._open(name, gpus)
+            for chosen in choices:
+                if asked.share is not None and "fraction" in asked.share.modes:
+                    yield Place(name, chosen)
+                for profile in stock.geometry.profiles if stock.geometry else ():
+                    if _may_hold(profile, step.role, stock.card):
+                        starts: tuple[object, ...] = profile.starts if chosen[0] in stock.today else ("?",)
+                        yield from (Place(name, chosen, f"{profile.name}@{start}") for start in starts)
+
+    def _open(self, name: str, gpus: list[int]) -> list[tuple[int]]:
+        holders = self.stock[name].holders
+        fresh = [gpu for gpu in gpus if not holders[gpu]]
+        return [(gpu,) for gpu in gpus if holders[gpu]] + [(gpu,) for gpu in fresh[:1]]
+
+
+def _may_hold(profile: Profile, role: Role, card: int) -> bool:
+    asked = role.request
+    if asked.share is None:
+        return asked.mig == profile.name
+    if "mig" not in asked.share.modes:
+        return False
+    memory = asked.share.compute * card / 1000 if asked.share.memory is None else asked.share.memory
+    return max(asked.share.compute, asked.share.peak) <= profile.milli and memory <= profile.memory
 
 
 def welcomes(workload: Workload, role: Role, node: Node) -> bool:
@@ -403,8 +563,8 @@ def welcomes(workload: Workload, role: Role, node: Node) -> bool:
         if taint.effect != "PreferNoSchedule" and not any(t.tolerates(taint) for t in workload.tolerations):
             return False
     asked = role.request
-    if not (asked.gpus or asked.share):
+    if not (asked.gpus or asked.share or asked.mig):
         return True
     if role.accelerators and node.accelerator not in role.accelerators:
         return False
-    return asked.share is None or node.mechanism == "fraction"
+    return asked.share is None or node.mechanism == "fraction" or "mig" in asked.share.modes

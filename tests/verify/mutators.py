@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from tests.support.mig_specs import card, mig_request
 from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, places, policy, replica, request, role, workload
 
+from dovetail.mig import Instance
 from dovetail.placement import Place
 from dovetail.plan import AdmissionResult, Outcome, Plan, SecondOpinion
 from dovetail.rules import Told, policy_of
@@ -22,7 +24,22 @@ from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
-from dovetail.spec import Group, NodeSelector, Spec, Taint, Topology, WorkloadSelector
+from dovetail.spec import (
+    Cluster,
+    Current,
+    Group,
+    Node,
+    NodeSelector,
+    PresentReplica,
+    Request,
+    Role,
+    Share,
+    Spec,
+    Taint,
+    Topology,
+    Workload,
+    WorkloadSelector,
+)
 
 A100 = "A100-40GB"
 RUNNING = {
@@ -111,6 +128,63 @@ def base() -> tuple[Spec, Plan]:
         running=RUNNING,
     )
     return spec, plan_for(spec, places(PLACES))
+
+
+MIG_PLACES = {
+    "fault": Place("n", (1,), "2g.20gb@0"),
+    "large": Place("n", (0,), "3g.40gb@4"),
+    "more": Place("n", (1,), "3g.40gb@4"),
+    "stays": Place("n", (0,), "1g.10gb@0"),
+    "whole": Place("n", (2,)),
+}
+
+
+@cache
+def cut() -> tuple[Spec, Plan]:
+    """Return a Spec with GPUs that are cut, one of them today with work that may not move, and a valid plan."""
+    requests = {
+        "fault": Request(share=Share(200, 16_000, modes=("mig",))),
+        "large": mig_request("A100-80GB", "3g.40gb"),
+        "more": mig_request("A100-80GB", "3g.40gb"),
+        "stays": mig_request("A100-80GB", "1g.10gb"),
+        "whole": Request(gpus=1),
+    }
+    works = tuple(
+        Workload(n, "", n, "job", (Role("", 1, r, r.gpu_milli),), movable=n != "stays") for n, r in requests.items()
+    )
+    today = (Instance("1g.10gb", 0), Instance("3g.40gb", 4))
+    running = PresentReplica(replica("stays#0"), "n", (0,), "1g.10gb@0")
+    one = Node("n", "g", cpu=10, memory=10, gpus=4, accelerator="A100-80GB", mechanism="fraction")
+    spec = Spec(
+        "cut",
+        Cluster("cut", ("node",), (one,)),
+        {"A100-80GB": card("A100-80GB")},
+        works,
+        current=Current((running,), gpus={"n/0": today}),
+    )
+    return spec, plan_for(spec, places({f"{name}#0": where for name, where in MIG_PLACES.items()}))
+
+
+def recut(check: str, rows: Mapping[str, Place], *also: str, label: str = "") -> Mutation:
+    """Return a mutation of the plan with GPUs that are cut: it puts replicas elsewhere."""
+
+    def make() -> tuple[Spec, Plan]:
+        spec, _ = cut()
+        changed = {f"{name}#0": where for name, where in {**MIG_PLACES, **rows}.items()}
+        return spec, plan_for(spec, places(changed))
+
+    return Mutation(check, make, frozenset(also), label)
+
+
+def layout(check: str, gpus: Mapping[str, tuple[Instance, ...] | None], *also: str, label: str = "") -> Mutation:
+    """Return a mutation of what the plan with GPUs that are cut tells of their layouts."""
+
+    def make() -> tuple[Spec, Plan]:
+        spec, plan = cut()
+        told = {gpu: found for gpu, found in {**plan.gpus, **gpus}.items() if found is not None}
+        return spec, replace(plan, gpus=told)
+
+    return Mutation(check, make, frozenset(also), label)
 
 
 @dataclass(frozen=True)
@@ -252,6 +326,19 @@ MUTATIONS: tuple[Mutation, ...] = (
     move("whole-gpus", {"y/share#2": place("big", 0)}, label="share"),
     move("share-compute", {"y/share#2": place("small", 0)}),
     move("share-memory", {"y/vram#1": place("small", 0)}),
+    recut("instances", {"more": Place("n", (3,), "4g.40gb@0")}, label="profile"),
+    recut("instances", {"more": Place("n", (3,))}, label="none"),
+    recut("instances", {"fault": Place("n", (1,), "1g.10gb@0")}, label="small"),
+    recut("instance-tenants", {"more": Place("n", (0,), "3g.40gb@4")}, label="twice"),
+    layout("instance-tenants", {"n/1": (Instance("2g.20gb", 0),)}, "layouts-asked-for", label="layout"),
+    recut("layouts", {"more": Place("n", (1,), "3g.40gb@2")}, label="start"),
+    layout("layouts", {"n/9": (Instance("3g.40gb", 4),)}, label="no-gpu"),
+    recut("modes", {"whole": Place("n", (1,))}, "whole-gpus"),
+    layout("modes", {"n/2": ()}, "layouts-asked-for", label="layout"),
+    recut("mechanism", {"fault": Place("n", (3,))}, label="needs-mig"),
+    recut("fixed", {"fault": Place("n", (0,), "2g.20gb@2")}, label="recut"),
+    layout("layouts-asked-for", {"n/3": (Instance("1g.10gb", 6),)}, label="idle"),
+    layout("layouts-asked-for", {"n/0": (Instance("1g.10gb", 0), Instance("3g.40gb", 4), Instance("1g.10gb", 1))}),
     move("accelerators", {"z/only#0": place("failed", 3)}),
     move("mechanism", {"y/share#2": place("plugin", 0)}),
     move("taints", {"x/svc#0": place("tainted", 0)}),

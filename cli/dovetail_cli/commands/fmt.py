@@ -13,6 +13,7 @@ from dovetail.documents import load_project
 from dovetail.documents.format import format_text
 from dovetail.plan import Plan, read, write
 from dovetail.plan.canonical import flow, text
+from dovetail.plan.plain import place_row
 from dovetail_cli import files, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.plans import plan_text
@@ -69,6 +70,6 @@ def expanded(plan: Plan) -> str:
     rows = sorted((str(replica), place) for replica, place in plan.placements.items())
     lines = ["  placements:"]
     for key, place in rows:
-        row = {"node": place.node, "gpus": list(place.gpus)} if place.gpus else {"node": place.node}
+        row = place_row(place)
         lines.append(f"    {text(key)}: {flow(row)}")
     return write(replace(plan, placements={})).replace(_NO_PLACES, "\n".join(lines), 1)

@@ -93,7 +93,7 @@ def _spec(documents: DocumentSet, place: Document, log: Log, only: Collection[st
     project = cursor(documents.project, log) if documents.project else None
     models = read_accelerators(documents.of_kind("Accelerator"), log)
     cluster = read_cluster(place, cursor(place, log), models)
-    workloads = read_workloads(documents.of_kind("Workload"), models, cluster.levels, log)
+    workloads = read_workloads(documents.of_kind("Workload"), cluster, models, log)
     bare = Spec(
         name=documents.project.name if documents.project else cluster.name,
         cluster=cluster,
@@ -143,7 +143,7 @@ def _stated(documents: DocumentSet, spec: Spec, log: Log) -> Current:
         at = found[0].position("metadata", "name")
         message = f"there is another Placement at {at}, and what runs today is told once"
         log.append(other.fault("DT1704", message, "metadata", "name"))
-    return read_current(found[0], log, spec.by_id) if found else Current()
+    return read_current(found[0], log, spec) if found else Current()
 
 
 def current_from(document: Document) -> Current:

@@ -11,9 +11,10 @@ from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, frozen
 from dovetail.build.domains import place_nodes
 from dovetail.build.names import spelt_out
+from dovetail.build.partitions import read_layout
 from dovetail.documents import Document
 from dovetail.quantities import parse_cpu, parse_memory, parse_money
-from dovetail.spec import Cluster, Node, NodeGroup, Taint
+from dovetail.spec import Cluster, Layout, Node, NodeGroup, Taint
 from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
 
 MOST_NODES: Final = 200_000
@@ -56,7 +57,14 @@ def read_cluster(document: Document, here: Cursor, models: Models) -> Cluster:
         if name not in reader.owner:
             hint = override.log.suggest(name, reader.owner)
             override.fault("DT1308", f"there is no node '{name}'", hint, of_key=True)
-    return Cluster(document.name, levels, tuple(nodes), tuple(groups.values()))
+    return Cluster(
+        document.name,
+        levels,
+        tuple(nodes),
+        tuple(groups.values()),
+        reconfiguration=here.raw("reconfiguration"),
+        positions=here.raw("positions", "enforced"),
+    )
 
 
 def _levels(here: Cursor) -> tuple[str, ...]:
@@ -208,4 +216,17 @@ def _node(reader: _Reader, node: Node) -> Node:
         cordoned=here.raw("cordoned", False),
         down=here.raw("failed", False),
         failed_gpus=frozenset(here.raw("failedGpus", ())),
+        mig_layout=_layouts(reader, node, here),
     )
+
+
+def _layouts(reader: _Reader, node: Node, here: Cursor) -> Mapping[int, Layout]:
+    """Return today's MIG instances of a node's GPUs, by index."""
+    found: dict[int, Layout] = {}
+    for text, own in here.fields("migLayout"):
+        if int(text) >= node.gpus or text != str(int(text)):
+            own.fault("DT1431", f"there is no GPU {text}: '{node.name}' has {node.gpus} GPUs", of_key=True)
+        elif node.accelerator:
+            card = reader.models.by_id[node.accelerator]
+            found[int(text)] = read_layout(here["migLayout"].items(text), card, reader.models.held_back) or ()
+    return dict(sorted(found.items()))

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dovetail.build.cursor import Cursor, Log, cursor, frozen
+from dovetail.build.partitions import read_layout
 from dovetail.documents import Document
+from dovetail.mig import Instance, parse_instance
+from dovetail.placement import layout_of
 from dovetail.quantities import parse_duration
-from dovetail.spec import Current, PresentReplica, ReplicaId, Workload
+from dovetail.spec import Current, Layout, PresentReplica, ReplicaId, Spec, Workload
 from dovetail.spec.identity import IdentityError, ReplicaRange, parse_range
 
 MOST_REPLICAS: Final = 1_000_000
 
 
-def read_current(document: Document, log: Log, workloads: Mapping[str, Workload] | None = None) -> Current:
+def read_current(document: Document, log: Log, spec: Spec | None = None) -> Current:
     """Return what runs today; what reality has and the documents lack is kept, and no fault.
 
     Parameters
     ----------
-    workloads : those declared, by id; where given, what runs of others gives a warning.
+    spec : what is declared; where given, what runs of other workloads gives a warning, and layouts must be legal.
     """
+    workloads = spec.by_id if spec else None
     here = cursor(document, log)
     found = read_places(here, workloads)
     elapsed = {}
@@ -28,7 +32,8 @@ def read_current(document: Document, log: Log, workloads: Mapping[str, Workload]
         elapsed[workload] = running["elapsed"].quantity(parse_duration, 0)
         if workloads is not None and workload not in workloads:
             running.warn("DT1914", f"no workload '{workload}' is declared", of_key=True)
-    return Current(tuple(found[replica] for replica in sorted(found)), frozen(elapsed))
+    gpus = dict(_layouts(here, spec))
+    return Current(tuple(found[replica] for replica in sorted(found)), frozen(elapsed), gpus=frozen(gpus))
 
 
 def read_places(here: Cursor, workloads: Mapping[str, Workload] | None = None) -> dict[ReplicaId, PresentReplica]:
@@ -42,11 +47,44 @@ def read_places(here: Cursor, workloads: Mapping[str, Workload] | None = None) -
         left -= replicas.size
         if workloads is not None:
             _warn_if_undeclared(replicas, row, workloads)
-        node, gpus, before = row.raw("node"), tuple(sorted(row.raw("gpus", ()))), len(found)
-        found |= {replica: PresentReplica(replica, node, gpus) for replica in replicas.replicas()}
+        before, place = len(found), (row.raw("node"), tuple(sorted(row.raw("gpus", ()))), _instance(row))
+        found |= {replica: PresentReplica(replica, *place) for replica in replicas.replicas()}
         if len(found) < before + replicas.size:
             row.fault("DT1702", f"{text} has a place already", of_key=True)
     return found
+
+
+def _instance(row: Cursor) -> str:
+    """Return the MIG instance of a row, empty where it has none."""
+    text: str = row.raw("instance", "")
+    if text and "@" not in text:
+        _told(row["instance"])
+    elif text and len(row.raw("gpus", ())) != 1:
+        row["instance"].fault("DT1705", "a MIG instance is on one GPU", "name that GPU in 'gpus'", of_key=True)
+    else:
+        return text
+    return ""
+
+
+def _layouts(here: Cursor, spec: Spec | None) -> Iterator[tuple[str, Layout]]:
+    """Yield the layouts of GPUs in MIG mode, by `node/index`."""
+    for name, row in here.fields("gpus"):
+        node = spec.cluster.by_name.get(name.rpartition("/")[0]) if spec else None
+        card = spec.accelerators.get(node.accelerator or "") if spec and node else None
+        if row.raw("mode") != "mig":
+            continue
+        if card is not None:
+            yield name, read_layout(row.items("instances"), card, {}) or ()
+        else:
+            yield name, layout_of(filter(None, map(_told, row.items("instances"))))
+
+
+def _told(here: Cursor) -> Instance | None:
+    """Return an instance of a GPU of which nothing is known; a fault where it does not say its start."""
+    if "@" in here.value:
+        return parse_instance(here.value)
+    here.fault("DT1430", f"'{here.value}' does not say where it starts", "write profile@start, such as 3g.40gb@4")
+    return None
 
 
 def _range(text: str, row: Cursor, most: int) -> ReplicaRange | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from dovetail.build.cursor import Cursor, Log
 from dovetail.documents import Document, DocumentSet
-from dovetail.spec import Cluster, Workload
+from dovetail.spec import Cluster, Role, Workload
 
 
 def check_identity(documents: DocumentSet, log: Log) -> Document | None:
@@ -54,7 +54,7 @@ def warn_of_homeless_shares(
     """Warn once where workloads ask for shares and no node can hold one (S3.5)."""
     if any(node.mechanism == "fraction" and node.gpus for node in cluster.nodes):
         return
-    sharing = [workload for workload in workloads if any(role.request.share for role in workload.roles)]
+    sharing = [workload for workload in workloads if any(map(_only_fractions, workload.roles))]
     by_identity = {document.identity: document for document in documents}
     if sharing:
         others = f", nor of {len(sharing) - 1} more workloads" if len(sharing) > 1 else ""
@@ -62,6 +62,10 @@ def warn_of_homeless_shares(
         hint = "a node group holds shares with 'sharing: {mechanism: fraction}'"
         place = by_identity[sharing[0].id]
         log.append(place.fault("DT1915", message, "metadata", "name", hint=hint, severity="warning"))
+
+
+def _only_fractions(role: Role) -> bool:
+    return role.request.share is not None and role.request.share.modes == ("fraction",)
 
 
 def tenants_of(project: Cursor | None) -> tuple[str, ...] | None:

@@ -16,16 +16,18 @@ _memory_wanted: Final = partial(parse_memory, rounding="up")
 
 def read_request(here: Cursor) -> Request:
     """Return a request; faults go to the log."""
-    if "gpus" in here.value and "share" in here.value:
-        message = "'gpus' and 'share' together: a replica asks for whole GPUs or for part of one"
-        here["share"].fault("DT1510", message, of_key=True)
+    given = [key for key in ("gpus", "share", "mig") if key in here.value]
+    if len(given) > 1:
+        message = f"'{given[0]}' and '{given[1]}' together: a replica asks for whole GPUs or for part of one"
+        here[given[1]].fault("DT1510", message, of_key=True)
     share = here.get("share")
     return Request(
         cpu=here.amount("cpu", parse_cpu),
         memory=here.amount("memory", _memory_wanted),
-        gpus=0 if share else here.raw("gpus", 0),
+        gpus=0 if share or "mig" in here.value else here.raw("gpus", 0),
         share=_share(share) if share else None,
         resources=frozen({name: amount for name, amount in here.raw("resources", {}).items() if amount}),
+        mig="" if share else here.raw("mig", ""),
     )
 
 

@@ -8,11 +8,12 @@ from typing import Final
 
 from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, Log, cursor, frozen
+from dovetail.build.parts import with_parts
 from dovetail.build.requests import check_share, read_observed, read_request
 from dovetail.build.topology import Levels, read_topology, widths, with_floors
 from dovetail.documents import Document
 from dovetail.quantities import parse_duration
-from dovetail.spec import Request, Role, Toleration, Workload
+from dovetail.spec import Cluster, Request, Role, Toleration, Workload
 from dovetail.spec.workload import WorkloadType
 
 
@@ -33,9 +34,11 @@ DEFAULTS: Final[Mapping[WorkloadType, _Defaults]] = {
 }
 
 
-def read_workloads(documents: Iterable[Document], models: Models, levels: Levels, log: Log) -> tuple[Workload, ...]:
-    """Return the workloads of documents, sorted by id; `levels` are those of the cluster."""
-    found = [read_workload(document, cursor(document, log), models, levels) for document in documents]
+def read_workloads(documents: Iterable[Document], cluster: Cluster, models: Models, log: Log) -> tuple[Workload, ...]:
+    """Return the workloads of documents, sorted by id."""
+    levels, places = cluster.levels, [(document, cursor(document, log)) for document in documents]
+    read = [(read_workload(document, here, models, levels), here) for document, here in places]
+    found = [with_parts(workload, here, cluster, models) for workload, here in read]
     return tuple(sorted(found, key=lambda workload: workload.id.encode()))
 
 
@@ -93,7 +96,7 @@ def _role(here: Cursor, name: str, models: Models, shared: tuple[str, ...]) -> R
         here.fault("DT1102", "'request' is missing", "say what one replica asks for")
     request = read_request(own) if own else Request()
     if own and request == Request() and here.log.size == before:
-        own.fault("DT1501", "a replica that asks for nothing", "give gpus, share, cpu, memory or resources")
+        own.fault("DT1501", "a replica that asks for nothing", "give gpus, share, mig, cpu, memory or resources")
     accelerators = (_accelerators(here, models) if name else ()) or shared
     if own and request.share:
         check_share(own, request.share, [models.by_id[model].memory for model in accelerators])
@@ -134,14 +137,11 @@ def _check_without_gpu(here: Cursor, name: str) -> None:
 
 
 def _check_gpu_fields(here: Cursor, roles: Iterable[Role]) -> None:
-    """Refuse what speaks of GPUs where no role has one, and what shares cannot give."""
+    """Refuse what speaks of GPUs where no role has one."""
     with_gpu = any(role.request.gpu_count for role in roles)
     for key in ("accelerators", "isolation"):
         if key in here.value and not with_gpu:
             here[key].fault("DT1503", f"'{key}' on a workload without GPU", "leave it out", of_key=True)
-    if here.raw("isolation") == "fault" and any(role.request.share for role in roles):
-        message = "isolation 'fault' of a share is not supported yet; it waits for MIG partitions"
-        here["isolation"].fault("DT1900", message, "ask for whole GPUs, or for isolation 'memory'")
 
 
 def _check_mix(here: Cursor, atomic: bool) -> None:

@@ -9,7 +9,7 @@ from dovetail.diff.model import Change, Cost, PlanDiff, Row
 from dovetail.documents.kinds import API_VERSION
 from dovetail.placement import Place
 from dovetail.plan import Plan
-from dovetail.plan.plain import to_document
+from dovetail.plan.plain import place_row, to_document
 
 _SIDE = ("inputs", "outcome", "tiers", "summary")
 
@@ -76,7 +76,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _place(place: Place) -> dict[str, Any]:
-    return {"node": place.node, "gpus": list(place.gpus)} if place.gpus else {"node": place.node}
+    return place_row(place)
 
 
 def _number(value: int | Decimal) -> int | float:

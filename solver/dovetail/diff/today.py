@@ -33,7 +33,9 @@ def _today(context: Context, target: Plan) -> Plan:
         outcome=Outcome("feasible"),
         tiers=tuple(_tiers(view, context)),
         summary={key: value for key, value in summary_of(view, context).items() if key not in OF_TODAY},
-        placements={each.replica: Place(each.node, each.gpus) for each in context.spec.current.replicas},
+        placements={
+            each.replica: Place(each.node, each.gpus, each.instance) for each in context.spec.current.replicas
+        },
         admitted=dict(_admitted(view, target)),
         policies=policies_of(view, context),
     )

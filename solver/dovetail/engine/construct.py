@@ -81,7 +81,7 @@ def _follow(field: Field, replica: ReplicaId, place: Place) -> None:
     form = problem.shapes[shape]
     if form.workload.joint or field.wanted(shape) <= 0:
         return
-    gpu = place.gpus[0] if form.request.share and place.gpus else None
+    gpu = place.gpus[0] if form.request.partial and place.gpus else None
     if field.room_on(index, form, place.gpus) and not field.blocked(index, shape, gpu):
         field.put(index, shape, place.gpus)
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from dovetail.engine.fragmentation import Bools, Ints
 from dovetail.engine.gates import Gates
+from dovetail.engine.instances import Cuts
 from dovetail.model.state import NO_GPU, Fill, Slot, State
-from dovetail.placement.room import share_memory
+from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Guard
 from dovetail.spec import Node
@@ -21,7 +22,8 @@ class Field:
 
     `gpus` and `vram` have one column per GPU index; a GPU that does not exist or has failed shows -1. A whole GPU
     that is taken shows in `gpus` alone. `untouched` counts the GPUs that hold nothing, `partly` tells where some hold
-    shares. `touched` is the `turn` at which a node changed last; `stale` nodes have changed since it was emptied.
+    shares. A GPU that is cut into MIG instances shows no room; `cuts` knows what else it could hold. `touched` is the
+    `turn` at which a node changed last; `stale` nodes have changed since it was emptied.
     """
 
     def __init__(self, problem: Problem, state: State) -> None:
@@ -52,6 +54,7 @@ class Field:
         self.turn = 1
         self.touched = np.zeros(len(nodes), dtype=np.int64)
         self.stale: set[int] = set()
+        self.cuts = Cuts(problem, state)
         self._adopt(state)
         self.untouched = (self.gpus == MILLI).sum(axis=1)
         self.partly: Bools = np.asarray(((self.gpus > 0) & (self.gpus < MILLI)).any(axis=1))
@@ -89,7 +92,9 @@ class Field:
             for slot, count in fill.slots.items():
                 taken.append((index, slot.shape, count))
                 self._count(index, slot, count)
-                if slot.gpu != NO_GPU:
+                if slot.profile:
+                    pinned.append((index, slot.gpu))
+                elif slot.gpu != NO_GPU:
                     shares.append((index, slot.gpu, slot.shape, count))
                 else:
                     free[index] += count * self.problem.shapes[slot.shape].request.gpus
@@ -97,6 +102,7 @@ class Field:
                 if self.problem.shapes[place.shape].request.gpus:
                     pinned += [(index, gpu) for gpu in place.gpus]
                     free[index] -= count * len(place.gpus)
+        pinned += sorted(self.cuts.closed)
         self._take_hosts(taken)
         self._take_gpus(shares, pinned, free)
 
@@ -141,17 +147,49 @@ class Field:
         self.memory[index] -= count * request.memory
         for name, amount in request.resources.items():
             self.resources[name][index] -= count * amount
-        if request.share:
-            self._put_share(index, shape, gpus[0], count)
+        profile = ""
+        if request.partial:
+            profile = self._put_part(index, shape, gpus[0], count)
         elif gpus:
             self.gpus[index, list(gpus)] = 0 if count > 0 else MILLI
             self.untouched[index] -= count * request.gpus
-        slot = Slot(shape, gpus[0] if request.share else NO_GPU)
+        slot = Slot(shape, gpus[0] if request.partial else NO_GPU, profile)
         fill = self.fills.get(index)
         if fill is None:
             fill = self.fills[index] = Fill()
         fill.slots[slot] += count
         self._count(index, slot, count)
+
+    def _put_part(self, index: int, shape: int, gpu: int, count: int) -> str:
+        """Add a replica that takes part of a GPU, or take one off; return the profile of its instance, if any."""
+        form = self.problem.shapes[shape]
+        if not form.request.may_use_mig or (count > 0 and self.share_fits(index, form, gpu)):
+            self._put_share(index, shape, gpu, count)
+            return ""
+        untouched = bool(self.gpus[index, gpu] == MILLI)
+        if count > 0:
+            profile = self.cuts.profile(index, gpu, form, untouched=untouched)
+            if profile is None:
+                raise AssertionError("a replica is put on a GPU that has no instance for it")
+            self.cuts.put(index, gpu, shape, profile)
+            self.untouched[index] -= untouched
+            self.gpus[index, gpu] = 0
+            return profile
+        taken = self.cuts.undo(index, gpu, shape)
+        if taken is None:
+            self._put_share(index, shape, gpu, count)
+            return ""
+        if not self.cuts.held(index, gpu) and (index, gpu) not in self.cuts.closed:
+            self.gpus[index, gpu] = MILLI
+            self.untouched[index] += 1
+        return taken
+
+    def share_fits(self, index: int, shape: Shape, gpu: int) -> bool:
+        """Tell whether a GPU that is not cut has room for a share beside others."""
+        if shape.request.share is None or "" not in self.problem.modes(shape.index, self.problem.nodes[index]):
+            return False
+        vram = share_memory(shape.request, int(self.card[index]))
+        return bool(self.gpus[index, gpu] >= shape.request.gpu_milli and self.vram[index, gpu] >= vram)
 
     def _put_share(self, index: int, shape: int, gpu: int, count: int) -> None:
         request = self.problem.shapes[shape].request
@@ -228,10 +266,12 @@ class Field:
         sound = len(set(gpus)) == len(gpus) == shape.request.gpu_count
         if not fits or not sound or not all(0 <= gpu < self.gpus.shape[1] for gpu in gpus):
             return False
-        if shape.request.share is None:
+        if not shape.request.partial:
             return all(self.gpus[index, gpu] == MILLI for gpu in gpus)
-        vram = share_memory(shape.request, int(self.card[index]))
-        return bool(self.gpus[index, gpus[0]] >= shape.request.gpu_milli and self.vram[index, gpus[0]] >= vram)
+        if self.share_fits(index, shape, gpus[0]):
+            return True
+        untouched = bool(self.gpus[index, gpus[0]] == MILLI)
+        return self.cuts.profile(index, gpus[0], shape, untouched=untouched) is not None
 
     def state(self) -> State:
         """Return the contents so far."""

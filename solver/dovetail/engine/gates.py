@@ -76,7 +76,7 @@ class GpuGate:
 
     def number(self, shape: Shape) -> int | None:
         """Return what tells shapes apart here, None for one that the rule does not concern."""
-        return self._keys.number(shape.workload) if shape.request.share else None
+        return self._keys.number(shape.workload) if shape.request.partial else None
 
     def open_to(self, number: int, nodes: Ints | int) -> Bools:
         """Return for each GPU of a node, or of some nodes, whether it holds no other key."""
@@ -189,7 +189,7 @@ def _concerns(guard: Guard, shape: Shape) -> bool:
     """Tell whether a guard keeps account of a shape at all; one of unknown make may."""
     match guard:
         case ApartGuard():
-            return guard.key(shape.workload) is not None and not (guard.by_gpu and not shape.request.share)
+            return guard.key(shape.workload) is not None and not (guard.by_gpu and not shape.request.partial)
         case CrowdGuard():
             return shape.workload.id in guard.scope.ids
         case SkewGuard():

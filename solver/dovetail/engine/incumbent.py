@@ -18,8 +18,8 @@ from dovetail.spec import Spec
 Keep = Callable[[State, Sequence[TierResult]], None]
 """Takes a state that is a plan, and what is known of its tiers: nothing while that is being worked out."""
 
-Contents = tuple[tuple[tuple[int, int, int], ...], tuple[tuple[int, tuple[int, ...], int], ...]]
-"""What a node holds: shape, GPU and count of every slot; shape, GPUs and count of what stays in place."""
+Contents = tuple[tuple[tuple[Slot, int], ...], tuple[tuple[Present, int], ...]]
+"""What a node holds: every slot with its count; what stays in place, and how many of it."""
 
 _EMPTY: Contents = ((), ())
 
@@ -45,16 +45,16 @@ class Changes:
 
 
 def _contents(fill: Fill) -> Contents:
-    slots = tuple((slot.shape, slot.gpu, count) for slot, count in fill.slots.items() if count)
-    kept = tuple((place.shape, place.gpus, count) for place, count in fill.kept.items() if count)
+    slots = tuple((slot, count) for slot, count in fill.slots.items() if count)
+    kept = tuple((place, count) for place, count in fill.kept.items() if count)
     return slots, kept
 
 
 def _fill(contents: Contents) -> Fill:
     slots, kept = contents
     return Fill(
-        Counter({Slot(shape, gpu): count for shape, gpu, count in slots}),
-        Counter({Present(shape, gpus): count for shape, gpus, count in kept}),
+        Counter(dict(slots)),
+        Counter(dict(kept)),
     )
 
 

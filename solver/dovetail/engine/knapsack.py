@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dovetail.engine.patterns import Pattern, pattern_of
 from dovetail.model.state import NO_GPU, Fill, Slot
-from dovetail.placement.room import share_memory
+from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem
 from dovetail.proof.kinds import Kind, capacities, room_for
 from dovetail.rules.quota import requested_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dovetail.engine.field import Field
 from dovetail.engine.fragmentation import Gradient, Ints
 from dovetail.placement import amounts_of
-from dovetail.placement.room import share_memory
+from dovetail.placement.instances import share_memory
 from dovetail.problem import Shape
 from dovetail.spec.workload import MILLI
 

@@ -10,6 +10,7 @@ import numpy as np
 from dovetail.engine.field import Field
 from dovetail.engine.fragmentation import Bools, Gradient, Ints
 from dovetail.engine.outlook import NOWHERE, Outlook, Ranks, Spoilage, form_of
+from dovetail.engine.part_outlook import PartOutlook
 from dovetail.problem import Shape
 
 Put = tuple[int, int, tuple[int, ...]]  # node, shape, GPUs
@@ -27,7 +28,7 @@ class Outlooks:
         self._spoilage = Spoilage(field, Gradient(field.problem))
         self._models = np.array([node.accelerator or "" for node in field.problem.nodes])
         self._forms: dict[int, Hashable] = {}
-        self._outlooks: dict[Hashable, Outlook] = {}
+        self._outlooks: dict[Hashable, Outlook | PartOutlook] = {}
         self._accepting: dict[frozenset[str], Bools] = {}
         self._by_gpu = any(guard.by_gpu for guard in field.guards)
         self._closed: dict[int, list[int]] = {}
@@ -126,10 +127,12 @@ class Outlooks:
                 node = _best(ranks)
         return puts
 
-    def _put(self, outlook: Outlook, form: Shape, node: int, gpus: tuple[int, ...], most: int) -> list[Put]:
+    def _put(
+        self, outlook: Outlook | PartOutlook, form: Shape, node: int, gpus: tuple[int, ...], most: int
+    ) -> list[Put]:
         """Add a replica, and as many more to its node as make that no worse, where only room is to check."""
         wanted, count = form.request.gpus, 1
-        if most > 1 and not form.request.share and not self.field.gates.strict(form.index):
+        if most > 1 and not form.request.partial and not self.field.gates.strict(form.index):
             count = outlook.row(node, most)[0]
             gpus = outlook.gpus(node, count)
         self.field.put(node, form.index, gpus, count)
@@ -137,14 +140,16 @@ class Outlooks:
             return [(node, form.index, gpus)]
         return [(node, form.index, gpus[i * wanted : (i + 1) * wanted]) for i in range(count)]
 
-    def _outlook(self, form: Shape) -> Outlook:
+    def _outlook(self, form: Shape) -> Outlook | PartOutlook:
         key = self.form(form.index)
         if key not in self._outlooks:
-            self._outlooks[key] = Outlook(self.field, self._spoilage, form)
+            cut = form.request.may_use_mig
+            made = PartOutlook(self.field, form) if cut else Outlook(self.field, self._spoilage, form)
+            self._outlooks[key] = made
         self._outlooks[key].refresh()
         return self._outlooks[key]
 
-    def _open(self, outlook: Outlook, shape: int, accepted: Bools | None) -> Ranks:
+    def _open(self, outlook: Outlook | PartOutlook, shape: int, accepted: Bools | None) -> Ranks:
         """Return the ranks of the nodes that are open to a shape; the outlook's own where all are."""
         shut = self.field.gates.shut(shape)
         closed = self._closed.get(shape)
@@ -157,10 +162,10 @@ class Outlooks:
             ranks[~accepted] = NOWHERE
         return ranks
 
-    def _open_gpus(self, outlook: Outlook, form: Shape, node: int) -> tuple[int, ...] | None:
+    def _open_gpus(self, outlook: Outlook | PartOutlook, form: Shape, node: int) -> tuple[int, ...] | None:
         """Return the best GPUs of a node that no hard rule bars, None where it bars all."""
         gpus = outlook.gpus(node)
-        if not form.request.share:
+        if not form.request.partial:
             return None if self.field.turned_away(node, form.index, None) else gpus
         if not self.field.turned_away(node, form.index, gpus[0]):
             return gpus

@@ -86,6 +86,8 @@ CLUSTER: Final[Mapping[str, CodeInfo]] = {
         "Instances have legal starts, do not overlap, and share the slices and engines of one GPU. "
         "`dovetail accelerators NAME` draws what exists.",
     ),
+    "DT1430": CodeInfo("instance without a start", "A MIG instance of today is told with its start position."),
+    "DT1431": CodeInfo("layout of a GPU that is not there", "GPU indices run from 0 to the node's GPUs less one."),
 }
 
 WORKLOADS: Final[Mapping[str, CodeInfo]] = {
@@ -126,6 +128,13 @@ WORKLOADS: Final[Mapping[str, CodeInfo]] = {
     "DT1526": CodeInfo(
         "least number said twice", "Elastic replicas, or the minimum of groups, say how few are worth admitting."
     ),
+    "DT1531": CodeInfo(
+        "MIG for replicas that communicate", "MIG instances cannot talk to each other, not even on one GPU."
+    ),
+    "DT1532": CodeInfo(
+        "isolation that nothing gives", "Only MIG keeps the faults of shares apart, and it keeps them from talking."
+    ),
+    "DT1533": CodeInfo("peak below the mean", "`burstiness` is peak over mean compute, so at least 1."),
 }
 
 POLICIES: Final[Mapping[str, CodeInfo]] = {
@@ -192,6 +201,7 @@ CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
     "DT1702": CodeInfo("replica in two places", "Two rows, or a row and a range, place the same replica."),
     "DT1703": CodeInfo("too many replicas", "The rows of a current state stand for at most a million replicas."),
     "DT1704": CodeInfo("two current states", "What runs today is told by one Placement document."),
+    "DT1705": CodeInfo("instance without its GPU", "A MIG instance is on one GPU, which the row names."),
 }
 
 WARNINGS: Final[Mapping[str, CodeInfo]] = {

@@ -28,6 +28,9 @@ PLAN_FILES: Final[Mapping[str, CodeInfo]] = {
         "The file holds no document of kind Certificate, or one whose trees are none: a node of a tree is a branch "
         "or a leaf, and each tier has one proof.",
     ),
+    "DT2009": CodeInfo(
+        "instance not told in full", "A MIG instance is on one GPU, and is told once, with its start position."
+    ),
 }
 
 REASONS: Final[Mapping[str, CodeInfo]] = {
@@ -69,8 +72,9 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
         "there is room for fewer.",
     ),
     "DT4109": CodeInfo(
-        "no node can hold a share",
-        "The nodes of an acceptable kind have a sharing mechanism that cannot hold a share.",
+        "no node can hold a share or an instance",
+        "The nodes of an acceptable kind have a sharing mechanism that cannot hold a share, and GPUs that cannot be "
+        "cut into a MIG instance for it.",
     ),
     "DT4110": CodeInfo(
         "it would take more moves than allowed",

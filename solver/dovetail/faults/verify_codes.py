@@ -23,6 +23,15 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3204": CodeInfo("whole GPU given twice", "A GPU that one replica has as a whole holds another one."),
     "DT3205": CodeInfo("GPU compute exceeded", "The shares on a GPU take more than all of it."),
     "DT3206": CodeInfo("GPU memory exceeded", "The shares on a GPU take more memory than it has."),
+    "DT3207": CodeInfo(
+        "instance does not fit", "A replica is on a MIG instance of another profile, or of less than it asks for."
+    ),
+    "DT3208": CodeInfo(
+        "instance not there or taken twice",
+        "An instance in use is not in its GPU's layout, or holds several replicas.",
+    ),
+    "DT3209": CodeInfo("layout is not legal", "A MIG layout that the plan tells cannot be made on that GPU."),
+    "DT3210": CodeInfo("modes mixed on a GPU", "A GPU in MIG mode holds work that is on no instance of it."),
     "DT3301": CodeInfo("accelerator not accepted", "A replica is on an accelerator that its workload does not list."),
     "DT3302": CodeInfo("node cannot hold shares", "A share is on a node whose sharing mechanism cannot hold it."),
     "DT3303": CodeInfo("taint not tolerated", "A replica is on a node with a taint that it does not tolerate."),
@@ -61,5 +70,9 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3801": CodeInfo("summary is wrong", "A figure of the summary is not what the placements give."),
     "DT3802": CodeInfo(
         "admission is wrong", "The plan tells other counts or reasons of workloads left out than it has."
+    ),
+    "DT3803": CodeInfo(
+        "layouts that nobody asked for",
+        "The plan tells other MIG layouts than today's with what its places ask for.",
     ),
 }

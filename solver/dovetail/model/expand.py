@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from dovetail.model.ranks import Ranks, claim
+from dovetail.model.starts import new_instances
 from dovetail.model.state import Fill, Slot, State, slot_of
 from dovetail.placement import Place, Places
 from dovetail.problem import Problem
-from dovetail.spec import Node, ReplicaId
+from dovetail.spec import ReplicaId
 
 
 def expand(problem: Problem, state: State) -> Places:
@@ -24,10 +25,10 @@ def expand(problem: Problem, state: State) -> Places:
     for index in sorted(state.fills):
         fill = state.fills[index]
         for present, count in sorted(fill.kept.items()):
-            place = Place(problem.nodes[index].name, present.gpus)
+            place = Place(problem.nodes[index].name, present.gpus, present.instance)
             for _ in range(count):
                 places[stayed[index, present].pop(0)] = place
-        for shape, place in _new_places(problem, problem.nodes[index], fill, bool(problem.present.get(index))):
+        for shape, place in _new_places(problem, index, fill):
             open_places[shape].append(place)
     places.update(_ranked(problem, open_places, places))
     for shape, waiting in open_places.items():
@@ -57,27 +58,34 @@ def _claimants(problem: Problem, shape: int, placed: Places) -> Iterator[Replica
     return iter(sorted(waiting, key=claim(problem.context.today)))
 
 
-def _new_places(problem: Problem, node: Node, fill: Fill, pinned: bool) -> Iterator[tuple[int, Place]]:
+def _new_places(problem: Problem, index: int, fill: Fill) -> Iterator[tuple[int, Place]]:
     """Yield shape and place of a node's replicas that do not stay where they run today.
 
-    GPUs of a node that holds nothing today are renumbered: whole-GPU replicas first, then shared GPUs by load.
+    GPUs of a node that holds nothing today are renumbered: whole-GPU replicas first, then those that parts are taken
+    of, by load. Elsewhere whole-GPU replicas take GPUs that are not cut today before others.
     """
+    node, layouts = problem.nodes[index], problem.layouts[index]
+    pinned = bool(problem.present.get(index) or layouts)
     rest = _without_kept(problem, fill)
     taken = {gpu for place in fill.kept for gpu in place.gpus}
-    shared = sorted({slot.gpu for slot in fill.slots if slot.gpu >= 0})
+    parted = sorted({slot.gpu for slot in fill.slots if slot.gpu >= 0})
     whole = [
         slot for slot, count in sorted(rest.items()) for _ in range(count) if problem.shapes[slot.shape].request.gpus
     ]
-    free = [gpu for gpu in node.healthy_gpus() if gpu not in taken and (not pinned or gpu not in shared)]
+    free = [gpu for gpu in node.healthy_gpus() if gpu not in taken and (not pinned or gpu not in parted)]
+    free.sort(key=lambda gpu: (gpu in layouts, gpu))
     for slot in whole:
         wanted = problem.shapes[slot.shape].request.gpus
-        yield slot.shape, Place(node.name, tuple(free[:wanted]))
+        yield slot.shape, Place(node.name, tuple(sorted(free[:wanted])))
         del free[:wanted]
-    rename = {gpu: gpu for gpu in shared} if pinned else _by_load(problem, fill, shared, free)
+    rename = {gpu: gpu for gpu in parted} if pinned else _by_load(problem, fill, parted, free)
+    instances = {gpu: new_instances(problem, index, fill, gpu) for gpu in parted}
     for slot, count in sorted(rest.items()):
         if not problem.shapes[slot.shape].request.gpus:
             gpus = (rename[slot.gpu],) if slot.gpu >= 0 else ()
-            yield from ((slot.shape, Place(node.name, gpus)) for _ in range(count))
+            for _ in range(count):
+                instance = str(instances[slot.gpu][slot.profile].pop(0)) if slot.profile else ""
+                yield slot.shape, Place(node.name, gpus, instance)
 
 
 def _without_kept(problem: Problem, fill: Fill) -> dict[Slot, int]:

@@ -81,9 +81,8 @@ class PartModel(Counting):
 
     def _add_symmetry(self) -> None:
         """Order the shared GPUs of a node, and the interchangeable nodes of the part, by load."""
-        for index, flags in self.variables.shared.items():
-            if not self.variables.present(index):
-                self._descending([self.variables.gpu_load(index, gpu) for gpu in sorted(flags)])
+        for index in self.free:
+            self._descending([self.variables.gpu_load(index, gpu) for gpu in self.variables.gpus_alike(index)])
         for members in self.variables.twins():
             self._descending([self.variables.node_load(node) for node in members])
 
@@ -245,5 +244,7 @@ class PartModel(Counting):
             here = {v: 1 for slot, v in slots.items() if slot.gpu == gpu}
             if len(here) < sum(slot.gpu == gpu for slot in self.variables.slots[index]):
                 flag = self.model.at_least_one(Linear(here)).variable
+            total.add_term(flag)
+        for flag in self.variables.partitions.flags.get(index, {}).values():
             total.add_term(flag)
         return total

@@ -13,10 +13,14 @@ NO_GPU = -1
 
 
 class Slot(NamedTuple):
-    """A shape on a node: for a share, on the GPU with this index; else `gpu` is `NO_GPU`."""
+    """A shape on a node: what takes part of a GPU on the one with this index; else `gpu` is `NO_GPU`.
+
+    `profile` is that of the MIG instances that hold it, empty for a share of a GPU that is not cut.
+    """
 
     shape: int
     gpu: int = NO_GPU
+    profile: str = ""
 
 
 @dataclass(slots=True)
@@ -110,8 +114,8 @@ class State:
 
 def slot_of(problem: Problem, place: Present) -> Slot:
     """Return the slot that a running replica is counted in."""
-    shared = problem.shapes[place.shape].request.share is not None
-    return Slot(place.shape, place.gpus[0] if shared else NO_GPU)
+    part = problem.shapes[place.shape].request.partial
+    return Slot(place.shape, place.gpus[0] if part else NO_GPU, place.instance.partition("@")[0])
 
 
 def today_state(problem: Problem) -> State:

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.linear import Linear, Model
-from dovetail.model.state import NO_GPU, Fill, Slot, State, slot_of
-from dovetail.placement.room import share_memory
+from dovetail.model.partitions import Gpu, Partitions
+from dovetail.model.state import Fill, Slot, State, slot_of
+from dovetail.placement import profiles_for
+from dovetail.placement.instances import share_memory
 from dovetail.problem import Present, Problem, Shape
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Node, Request
@@ -27,6 +29,7 @@ class Variables:
     ----------
     taken : replicas per shape that are fixed outside the free nodes.
     slots, keeps : variables per node index; `shared` those that are 1 where shares are on a GPU, by GPU index.
+    partitions : the same of GPUs with MIG instances in use.
     of_shape : node index and variable of every count, per shape.
     """
 
@@ -37,6 +40,21 @@ class Variables:
     keeps: dict[int, dict[Present, int]] = field(default_factory=dict)
     shared: dict[int, dict[int, int]] = field(default_factory=dict)
     of_shape: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    partitions: Partitions = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start with no GPU cut."""
+        self.partitions = Partitions(self.problem, self.model)
+
+    @property
+    def flags(self) -> Mapping[int, Mapping[int, Mapping[str, int]]]:
+        """Per node index and GPU that parts may be taken of, the flags that tell whether they are, by mode."""
+        found: dict[int, dict[int, dict[str, int]]] = {}
+        for mode, flags in (("shared", self.shared), ("mig", self.partitions.flags)):
+            for index, gpus in flags.items():
+                for gpu, flag in gpus.items():
+                    found.setdefault(index, {}).setdefault(gpu, {})[mode] = flag
+        return found
 
     def request(self, slot: Slot) -> Request:
         """Return what each replica in a slot asks for."""
@@ -55,11 +73,24 @@ class Variables:
         }
         self.slots[index] = {}
         for shape in self._candidates(index, state):
-            shared = self.problem.shapes[shape].request.share is not None
-            for gpu in node.healthy_gpus() if shared else (NO_GPU,):
-                self._add_slot(index, node, Slot(shape, gpu))
+            for slot in self._slots_of(index, node, shape, state):
+                self._add_slot(index, node, slot)
         self._add_host_rows(index, node)
         self._add_gpu_rows(index, node)
+
+    def _slots_of(self, index: int, node: Node, shape: int, state: State) -> list[Slot]:
+        """Return where replicas of a shape may be on a node, with what is there already."""
+        request = self.problem.shapes[shape].request
+        if not request.partial:
+            return [Slot(shape)]
+        found = {Slot(shape, gpu, mode) for gpu in node.healthy_gpus() for mode in self.problem.modes(shape, node)}
+        card = self.problem.spec.accelerators.get(node.accelerator or "")
+        able = {profile.name for profile in profiles_for(request, card)}
+        for gpu, layout in self.problem.layouts[index].items():
+            if gpu in node.healthy_gpus():
+                found |= {Slot(shape, gpu, instance.profile) for instance in layout if instance.profile in able}
+        found |= {slot for slot in state.fill(index).slots if slot.shape == shape}
+        return sorted(found)
 
     def _candidates(self, index: int, state: State) -> list[int]:
         new = self.problem.hosted[self.problem.class_of[index]]
@@ -73,6 +104,8 @@ class Variables:
         here = {p: count for p, count in self.present(index).items() if slot_of(self.problem, p) == slot}
         may_take = slot.shape in self.problem.hosted[self.problem.class_of[index]]
         most = min(shape.demand - self.taken[slot.shape], capacity(shape, node)) if may_take else sum(here.values())
+        if slot.profile and (geometry := self.problem.geometry(node)) is not None:
+            most = min(most, geometry.by_name[slot.profile].maximum)
         if most <= 0 and not here:
             return
         variable = self.model.integer(0, max(0, most), f"x:{node.name}:{slot.shape}:{slot.gpu}")
@@ -95,10 +128,19 @@ class Variables:
         """Let whole-GPU replicas and shared GPUs fit the healthy GPUs, and shares their GPU."""
         slots = self.slots[index]
         total = Linear({v: self.request(slot).gpus for slot, v in slots.items() if self.request(slot).gpus})
+        whole, cut = Linear(total.terms), list[Gpu]()
         for gpu in node.healthy_gpus():
             here = {slot: v for slot, v in slots.items() if slot.gpu == gpu}
-            if here:
-                total.add_term(self._add_shared_gpu(index, node, gpu, here))
+            shares = {slot: v for slot, v in here.items() if not slot.profile}
+            flags = [self._add_shared_gpu(index, node, gpu, shares)] if shares else []
+            if len(shares) < len(here):
+                parts = {slot: v for slot, v in here.items() if slot.profile}
+                cut.append(self.partitions.add_gpu(index, node, gpu, parts, self.keeps[index]))
+                flags.append(cut[-1].flag)
+            if len(flags) > 1:
+                self.model.require(Linear(dict.fromkeys(flags, 1)), upper=1)
+            total.add(Linear(dict.fromkeys(flags, 1)))
+        self.partitions.add_changes(index, cut, self.shared.get(index, {}), self.keeps[index], whole)
         if total.terms:
             self.model.require(total, upper=len(node.healthy_gpus()))
 
@@ -118,7 +160,7 @@ class Variables:
         return flag
 
     def gpu_load(self, index: int, gpu: int) -> Linear:
-        """Return the milli-GPU of shares on a GPU."""
+        """Return the milli-GPU of what takes parts of a GPU."""
         return Linear({v: self.request(slot).gpu_milli for slot, v in self.slots[index].items() if slot.gpu == gpu})
 
     def node_load(self, index: int) -> Linear:
@@ -155,9 +197,16 @@ class Variables:
         for index, fill in self._by_load(state).items():
             values.update({v: fill.slots[slot] for slot, v in self.slots[index].items()})
             values.update({v: fill.kept[place] for place, v in self.keeps[index].items()})
-            used = {slot.gpu for slot, count in fill.slots.items() if count}
-            values.update({flag: int(gpu in used) for gpu, flag in self.shared.get(index, {}).items()})
+            used = {(slot.gpu, bool(slot.profile)) for slot, count in fill.slots.items() if count}
+            values.update({flag: int((gpu, False) in used) for gpu, flag in self.shared.get(index, {}).items()})
+            values.update({f: int((gpu, True) in used) for gpu, f in self.partitions.flags.get(index, {}).items()})
         return values
+
+    def gpus_alike(self, index: int) -> list[int]:
+        """Return the GPUs of a node that parts may be taken of, where they may swap what they hold, else none."""
+        if self.present(index) or self.problem.layouts[index]:
+            return []
+        return sorted({*self.shared.get(index, ()), *self.partitions.flags.get(index, ())})
 
     def _by_load(self, state: State) -> dict[int, Fill]:
         """Return what the free nodes hold, the fuller first among interchangeable nodes and among a node's GPUs."""
@@ -169,11 +218,12 @@ class Variables:
         return found
 
     def _gpus_by_load(self, index: int, fill: Fill) -> Fill:
-        if index not in self.shared or self.present(index):
+        alike = self.gpus_alike(index)
+        if not alike:
             return fill
         loads = {
             gpu: sum(count * self.request(slot).gpu_milli for slot, count in fill.slots.items() if slot.gpu == gpu)
-            for gpu in self.shared[index]
+            for gpu in alike
         }
         order = sorted(loads, key=lambda gpu: (-loads[gpu], gpu))
         rename = dict(zip(order, sorted(loads), strict=True))
@@ -199,5 +249,7 @@ def capacity(shape: Shape, node: Node) -> int:
         limits.append(len(node.healthy_gpus()) // request.gpus)
     if request.share:
         limits.append(MILLI // request.share.compute)
+    if request.mig:
+        limits.append(MILLI)  # a profile says itself how many of it there may be
     limits += [node.resources.get(name, 0) // amount for name, amount in request.resources.items() if amount]
     return max(0, min(limits))

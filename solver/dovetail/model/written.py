@@ -108,9 +108,12 @@ def _names(part: PartModel) -> tuple[str, ...]:
         node = problem.nodes[index].name
         for slot, variable in slots.items():
             on = "" if slot.gpu == NO_GPU else f".g{slot.gpu}"
-            known[variable] = f"x.{node}.{shapes[slot.shape]}{on}"
+            profile = f".{slot.profile}".replace("+", ".").replace("-", ".") if slot.profile else ""
+            known[variable] = f"x.{node}.{shapes[slot.shape]}{on}{profile}"
         for place, variable in part.variables.keeps[index].items():
             known[variable] = f"keep.{node}.{shapes[place.shape]}" + "".join(f".g{gpu}" for gpu in place.gpus)
+            if place.instance:
+                known[variable] += "." + place.instance.replace("+", ".").replace("-", ".").replace("@", ".at")
     sections = _by_position(model.sections, [section.first_variable for section in model.sections], len(model.lower))
     return _unique(
         known.get(index) or name.replace(":", ".") or f"{section}.v{index}"

@@ -2,6 +2,8 @@
 
 from dovetail.placement.compat import Obstacle, hardware_obstacle, mix_holds, obstacle
 from dovetail.placement.copies import copies
+from dovetail.placement.instances import holds, least_profiles, profiles_for
+from dovetail.placement.layouts import Layouts, layout_of
 from dovetail.placement.makes import Makes, amounts_of, ask_of, make_of
 from dovetail.placement.place import Held, Place, Places, by_workload
 from dovetail.placement.room import Room
@@ -10,6 +12,7 @@ from dovetail.placement.view import View
 
 __all__ = [
     "Held",
+    "Layouts",
     "Makes",
     "Obstacle",
     "Place",
@@ -22,8 +25,12 @@ __all__ = [
     "by_workload",
     "copies",
     "hardware_obstacle",
+    "holds",
     "judge",
+    "layout_of",
+    "least_profiles",
     "make_of",
     "mix_holds",
     "obstacle",
+    "profiles_for",
 ]

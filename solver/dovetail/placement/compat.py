@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from dovetail.placement.instances import profiles_for, share_memory
 from dovetail.placement.place import Places
-from dovetail.placement.room import share_memory
-from dovetail.spec import Accelerator, Node, Role, Spec, Workload
+from dovetail.spec import Accelerator, Node, Request, Role, Spec, Workload
 from dovetail.spec.workload import MILLI
 
 
@@ -19,6 +19,7 @@ class Obstacle(StrEnum):
     TAINT = "the node has a taint that is not tolerated"
     NO_GPU = "the node has too few healthy GPUs"
     ACCELERATOR = "the node's accelerator is not among those the workload accepts"
+    MIG = "the node's GPUs cannot be cut into a MIG instance for it"
     MECHANISM = "the node's sharing mechanism cannot hold a share"
     GPU_MEMORY = "the node's GPUs have less memory than the share asks for"
     HOST = "the node is too small in cpu, memory or resources"
@@ -55,17 +56,27 @@ def hardware_obstacle(role: Role, node: Node, accelerators: Mapping[str, Acceler
             return Obstacle.ACCELERATOR
         if len(node.healthy_gpus()) < request.gpu_count:
             return Obstacle.NO_GPU
-        if request.share and node.mechanism != "fraction":
-            return Obstacle.MECHANISM
-        card = accelerators[node.accelerator].memory if node.accelerator else 0
-        if share_memory(request, card) > MILLI * card:
-            return Obstacle.GPU_MEMORY
+        if wall := _part_obstacle(request, node, accelerators):
+            return wall
     too_small = (
         request.cpu > node.cpu
         or request.memory > node.memory
         or any(amount > node.resources.get(name, 0) for name, amount in request.resources.items())
     )
     return Obstacle.HOST if too_small else None
+
+
+def _part_obstacle(request: Request, node: Node, accelerators: Mapping[str, Accelerator]) -> Obstacle | None:
+    """Return why no GPU of a node could give a part of itself to a request, None where one could."""
+    card = accelerators.get(node.accelerator or "")
+    if not request.partial or profiles_for(request, card):
+        return None
+    if request.share is None or "fraction" not in request.share.modes:
+        return Obstacle.MIG
+    if node.mechanism != "fraction":
+        return Obstacle.MECHANISM
+    memory = card.memory if card else 0
+    return Obstacle.GPU_MEMORY if share_memory(request, memory) > MILLI * memory else None
 
 
 def mix_holds(spec: Spec, workload: Workload, places: Places) -> bool:

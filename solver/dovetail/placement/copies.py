@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dovetail.placement.room import Room, share_memory
+from dovetail.mig import arrange
+from dovetail.placement.instances import share_memory
+from dovetail.placement.room import Room
 from dovetail.spec import Request
 from dovetail.spec.workload import MILLI
 
@@ -10,10 +12,15 @@ _LOTS = 10**9
 
 
 def copies(room: Room, request: Request) -> int:
-    """Return how many replicas with one request fit beside what a node hosts: exact, nothing else being added."""
+    """Return how many replicas with one request fit beside what a node holds, nothing else being added.
+
+    It is exact but for a share that may be on MIG or not, of which there may be fewer.
+    """
     limits = [_ratio(room.cpu, request.cpu), _ratio(room.memory, request.memory)]
     limits += [_ratio(room.resources.get(name, 0), amount) for name, amount in request.resources.items()]
-    if request.share is not None:
+    if request.may_use_mig:
+        limits.append(sum(_instances(room, request, index) for index in range(len(room.compute))))
+    elif request.share is not None:
         memory = share_memory(request, room.card)
         pairs = zip(room.compute, room.vram, strict=True)
         limits.append(sum(min(_ratio(milli, request.share.compute), _ratio(vram, memory)) for milli, vram in pairs))
@@ -21,6 +28,21 @@ def copies(room: Room, request: Request) -> int:
         untouched = sum(m == MILLI and not t for m, t in zip(room.compute, room.tenants, strict=True))
         limits.append(untouched // request.gpus)
     return min(limits)
+
+
+def _instances(room: Room, request: Request, index: int) -> int:
+    """Return a number that the replicas that fit on a GPU, cut or not, do not exceed."""
+    if room.geometry is None:
+        return int(room.gpu_fits(request, index)) * _LOTS
+    if request.share is None:
+        held = room.instances.get(index, [])
+        if not held and (room.tenants[index] or room.compute[index] != MILLI):
+            return 0
+        most = room.geometry.by_name[request.mig].maximum if request.mig in room.geometry.by_name else 0
+        counts = range(most, 0, -1)
+        return next((n for n in counts if arrange(room.geometry, {request.mig: n}, held) is not None), 0)
+    fits = room.gpu_fits(request, index) or room.instance_for(request, index) is not None
+    return _LOTS if fits else 0
 
 
 def _ratio(free: int, asked: int) -> int:

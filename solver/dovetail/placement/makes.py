@@ -22,7 +22,8 @@ def ask_of(workload: Workload, role: Role) -> Hashable:
 
 def amounts_of(request: Request) -> Hashable:
     """Return all that a request asks for, as a key."""
-    return request.cpu, request.memory, request.gpus, request.share, tuple(sorted(request.resources.items()))
+    part = request.share, request.mig, request.mig_milli
+    return request.cpu, request.memory, request.gpus, part, tuple(sorted(request.resources.items()))
 
 
 class Makes:

@@ -9,10 +9,19 @@ from dovetail.spec import ReplicaId
 
 
 class Place(NamedTuple):
-    """A node and, for a replica with GPUs, the indices of its GPUs on that node, ascending."""
+    """A node and, for a replica with GPUs, the indices of its GPUs on that node, ascending.
+
+    `instance` is the MIG instance that it runs on, `1g.10gb@6` for the profile and its start, empty for none.
+    """
 
     node: str
     gpus: tuple[int, ...] = ()
+    instance: str = ""
+
+    @property
+    def gpu_names(self) -> tuple[str, ...]:
+        """The GPUs as documents name them, `node/index`."""
+        return tuple(f"{self.node}/{index}" for index in self.gpus)
 
 
 Places = Mapping[ReplicaId, Place]

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dovetail.mig import Instance, legal, parse_instance
+from dovetail.placement.instances import holds, share_memory
+from dovetail.placement.layouts import layout_of
 from dovetail.spec import Accelerator, Node, Request
 from dovetail.spec.workload import MILLI
-
-
-def share_memory(request: Request, card: int) -> int:
-    """Return the GPU memory a share takes, in thousandths of a MiB, on a card of `card` MiB.
-
-    A share without a memory figure takes the same fraction of the card (S2.2), which need not be whole MiB;
-    thousandths keep it exact.
-    """
-    if request.share is None:
-        return 0
-    if request.share.memory is None:
-        return request.share.compute * card
-    return MILLI * request.share.memory
 
 
 class Room:
     """Free capacity of a node; `compute` in milli-GPU and `vram` in thousandths of a MiB, per GPU index.
 
     Failed GPUs have no room. A GPU is `untouched` while nothing is on it, which a whole-GPU replica needs (S3.1).
+    `instances` are the MIG instances in use, per GPU index; others beside them may be made at will.
     """
 
-    __slots__ = ("card", "compute", "cpu", "memory", "node", "resources", "tenants", "vram")
+    __slots__ = ("card", "compute", "cpu", "geometry", "instances", "memory", "node", "resources", "tenants", "vram")
 
     def __init__(self, node: Node, accelerators: Mapping[str, Accelerator]) -> None:
         self.node = node
         self.card = accelerators[node.accelerator].memory if node.accelerator else 0
+        self.geometry = accelerators[node.accelerator].mig if node.accelerator else None
+        self.instances: dict[int, list[Instance]] = {}
         self.cpu = node.cpu
         self.memory = node.memory
         self.resources = dict(node.resources)
@@ -41,7 +34,7 @@ class Room:
             self.compute[index], self.vram[index] = MILLI, MILLI * self.card
         self.tenants = [0] * node.gpus
 
-    def lacks(self, request: Request, gpus: tuple[int, ...]) -> str | None:
+    def lacks(self, request: Request, gpus: tuple[int, ...], instance: str = "") -> str | None:
         """Return what is missing for a request on given GPU indices, None where it fits."""
         if request.cpu > self.cpu:
             return "cpu"
@@ -52,31 +45,72 @@ class Room:
                 return name
         if len(gpus) != request.gpu_count or len(set(gpus)) != len(gpus):
             return "gpu count"
-        return next((f"gpu {index}" for index in gpus if not self._gpu_fits(request, index)), None)
+        if instance:
+            fits = request.partial and self.holds_instance(request, gpus[0], parse_instance(instance))
+            return None if fits else f"instance {instance}"
+        return next((f"gpu {index}" for index in gpus if not self.gpu_fits(request, index)), None)
 
-    def _gpu_fits(self, request: Request, index: int) -> bool:
-        if not 0 <= index < len(self.compute):
+    def gpu_fits(self, request: Request, index: int) -> bool:
+        """Tell whether a GPU could serve a request without MIG, or be one of the several that it asks for."""
+        if not 0 <= index < len(self.compute) or self.instances.get(index) or request.mig:
             return False
         if request.share is None:
             return self.compute[index] == MILLI and not self.tenants[index]
-        return request.share.compute <= self.compute[index] and (share_memory(request, self.card) <= self.vram[index])
+        return (
+            "fraction" in request.share.modes
+            and self.node.mechanism == "fraction"
+            and request.share.compute <= self.compute[index]
+            and share_memory(request, self.card) <= self.vram[index]
+        )
 
-    def take(self, request: Request, gpus: tuple[int, ...]) -> None:
+    def holds_instance(self, request: Request, index: int, instance: Instance) -> bool:
+        """Tell whether a GPU could serve a request with an instance beside those in use."""
+        if self.geometry is None or not 0 <= index < len(self.compute):
+            return False
+        profile = self.geometry.by_name.get(instance.profile)
+        if profile is None or not holds(profile, request, self.card):
+            return False
+        used = self.instances.get(index, [])
+        if not used and (self.tenants[index] or self.compute[index] != MILLI):
+            return False
+        return instance not in used and legal(self.geometry, layout_of([*used, instance])) is None
+
+    def instance_for(self, request: Request, index: int) -> Instance | None:
+        """Return an instance of a GPU that could serve a request beside those in use, the smallest first."""
+        if self.geometry is None or not request.may_use_mig:
+            return None
+        options = [(p.compute, p.size, s, p.name) for p in self.geometry.profiles for s in p.starts]
+        for _, _, start, name in sorted(options):
+            if self.holds_instance(request, index, Instance(name, start)):
+                return Instance(name, start)
+        return None
+
+    def take(self, request: Request, gpus: tuple[int, ...], instance: str = "") -> None:
         """Take a request's amounts; the caller has asked `lacks` first."""
-        self._change(request, gpus, 1)
+        self._change(request, gpus, instance, 1)
 
-    def give(self, request: Request, gpus: tuple[int, ...]) -> None:
+    def give(self, request: Request, gpus: tuple[int, ...], instance: str = "") -> None:
         """Give a request's amounts back."""
-        self._change(request, gpus, -1)
+        self._change(request, gpus, instance, -1)
 
-    def _change(self, request: Request, gpus: tuple[int, ...], sign: int) -> None:
+    def _change(self, request: Request, gpus: tuple[int, ...], instance: str, sign: int) -> None:
         self.cpu -= sign * request.cpu
         self.memory -= sign * request.memory
         for name, amount in request.resources.items():
             self.resources[name] = self.resources.get(name, 0) - sign * amount
-        compute = sign * (request.share.compute if request.share else MILLI)
-        vram = sign * (share_memory(request, self.card) if request.share else MILLI * self.card)
+        compute, vram = self._taken(request, gpus, instance, sign)
         for index in gpus:
-            self.compute[index] -= compute
-            self.vram[index] -= vram
+            self.compute[index] -= sign * compute
+            self.vram[index] -= sign * vram
             self.tenants[index] += sign
+
+    def _taken(self, request: Request, gpus: tuple[int, ...], instance: str, sign: int) -> tuple[int, int]:
+        """Return what a replica takes of each of its GPUs, and enter the instance that it uses."""
+        if instance and self.geometry is not None:
+            used, own = self.instances.setdefault(gpus[0], []), parse_instance(instance)
+            used.append(own) if sign > 0 else used.remove(own)
+            profile = self.geometry.by_name[own.profile]
+            return profile.milli, MILLI * profile.memory
+        if request.share is not None:
+            return request.share.compute, share_memory(request, self.card)
+        return MILLI, MILLI * self.card

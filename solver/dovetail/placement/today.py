@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from dovetail.mig import Instance, parse_instance
 from dovetail.placement.compat import mix_holds, obstacle
+from dovetail.placement.layouts import Layouts, declared_layouts, layout_of
 from dovetail.placement.makes import make_of
 from dovetail.placement.place import Place, Places, by_workload
 from dovetail.placement.room import Room
@@ -24,6 +26,7 @@ class Today:
     protected : replicas that must stay admitted.
     preemptible : replicas that could go on as they are and that only a strictly higher priority may evict.
     fixed : replicas that, while admitted, stay exactly where they are.
+    layouts : today's instances of the GPUs in MIG mode, by `node/index`.
     """
 
     places: Places = field(default_factory=dict)
@@ -31,6 +34,7 @@ class Today:
     protected: frozenset[ReplicaId] = frozenset()
     preemptible: frozenset[ReplicaId] = frozenset()
     fixed: frozenset[ReplicaId] = frozenset()
+    layouts: Layouts = field(default_factory=dict)
 
     def present(self) -> Places:
         """Return every declared replica that runs or ran until its place went, with its place."""
@@ -47,7 +51,7 @@ def judge(spec: Spec) -> Today:
     lost: dict[ReplicaId, Place] = {}
     rooms = _Rooms(spec)
     for present, workload, role in sorted(_declared(spec), key=_precedence):
-        place = Place(present.node, tuple(sorted(present.gpus)))
+        place = Place(present.node, tuple(sorted(present.gpus)), present.instance)
         stands = rooms.take(workload, role, place)
         (places if stands else lost)[present.replica] = place
     running = by_workload(places)
@@ -59,6 +63,7 @@ def judge(spec: Spec) -> Today:
         protected=frozenset(r for r in standing if not sound[r.workload].preemptible),
         preemptible=frozenset(r for r in standing if sound[r.workload].preemptible),
         fixed=frozenset(r for r in places if not spec.by_id[r.workload].movable),
+        layouts=rooms.layouts(places),
     )
 
 
@@ -85,6 +90,7 @@ class _Rooms:
         self._rooms: dict[str, Room] = {}
         self._makes: dict[str, Hashable] = {}
         self._barred: dict[tuple[str, str, Hashable], bool] = {}
+        self._declared = declared_layouts(spec)
 
     def take(self, workload: Workload, role: Role, place: Place) -> bool:
         """Grant a place if it still stands."""
@@ -94,10 +100,24 @@ class _Rooms:
         room = self._rooms.get(node.name)
         if room is None:
             room = self._rooms[node.name] = Room(node, self._spec.accelerators)
-        if room.lacks(role.request, place.gpus):
+        if not self._as_declared(place) or room.lacks(role.request, place.gpus, place.instance):
             return False
-        room.take(role.request, place.gpus)
+        room.take(role.request, place.gpus, place.instance)
         return True
+
+    def _as_declared(self, place: Place) -> bool:
+        """Tell whether the layouts that are told of a place's GPUs have its instance, or none where it has none."""
+        told = [self._declared[gpu] for gpu in place.gpu_names if gpu in self._declared]
+        return all(place.instance and parse_instance(place.instance) in layout for layout in told)
+
+    def layouts(self, places: Places) -> Layouts:
+        """Return today's layouts: those told, and of other GPUs the instances that are in use."""
+        used: dict[str, list[Instance]] = {}
+        for place in places.values():
+            if place.instance:
+                used.setdefault(place.gpu_names[0], []).append(parse_instance(place.instance))
+        found = {gpu: layout_of(instances) for gpu, instances in used.items()}
+        return dict(sorted({**found, **self._declared}.items()))
 
     def _is_barred(self, workload: Workload, role: Role, node: Node) -> bool:
         """Tell whether a role may not be on a node, asked once per make of node."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
+from dovetail.placement.layouts import Layouts, planned_layouts, recut, restarted
 from dovetail.placement.place import Held, Place, Places
 from dovetail.placement.room import Room
 from dovetail.placement.today import Today
@@ -65,7 +66,7 @@ class View:
     def domains_of(self, level: str, place: Place) -> tuple[str, ...]:
         """Return the domain paths that a place lies in at a level; `gpu` gives one `node/index` per GPU."""
         if level == GPU_LEVEL:
-            return tuple(f"{place.node}/{index}" for index in place.gpus)
+            return place.gpu_names
         path = self.spec.cluster.by_name[place.node].domain(level)
         return () if path is None else (path,)
 
@@ -112,10 +113,10 @@ class View:
             room = rooms.get(place.node)
             if room is None:
                 room = rooms[place.node] = Room(by_name[place.node], self.spec.accelerators)
-            room.take(self.role(replica).request, place.gpus)
+            room.take(self.role(replica).request, place.gpus, place.instance)
         for replica, place in self.placeholders:
             room = rooms.setdefault(place.node, Room(by_name[place.node], self.spec.accelerators))
-            room.take(self.role(replica).request, place.gpus)
+            room.take(self.role(replica).request, place.gpus, place.instance)
         return rooms
 
     @cached_property
@@ -131,10 +132,30 @@ class View:
     def moved(self, workload: Workload) -> tuple[ReplicaId, ...]:
         """Return the replicas whose place still stands today and that are admitted on another one.
 
-        A replica whose place is gone restarts rather than moves: nothing that a plan does could have kept it.
+        A replica whose place is gone restarts rather than moves: nothing that a plan does could have kept it. One
+        under which a GPU is cut anew counts as moved, though its place may be the same (S5.4).
         """
-        today = self.today.places
-        return tuple(r for r in self.admitted(workload) if r in today and today[r] != self.places[r])
+        today, again = self.today.places, self.restarted
+        return tuple(r for r in self.admitted(workload) if r in today and (today[r] != self.places[r] or r in again))
+
+    @cached_property
+    def layouts(self) -> Layouts:
+        """The instances of the GPUs that are in MIG mode, by `node/index`."""
+        return planned_layouts(
+            self.spec, self.today.layouts, [*self.places.values(), *(p for _, p in self.placeholders)]
+        )
+
+    @cached_property
+    def recut(self) -> frozenset[str]:
+        """The GPUs whose mode or layout changes, as `node/index`."""
+        return recut(self.spec, self.today.layouts, self.layouts)
+
+    @cached_property
+    def restarted(self) -> frozenset[ReplicaId]:
+        """The replicas that restart in the same place."""
+        if not self.today.places or not (self.today.layouts or self.spec.uses_mig):
+            return frozenset()
+        return restarted(self.spec, self.recut, self.today.places, self.places)
 
     def evicted(self, workload: Workload) -> tuple[ReplicaId, ...]:
         """Return the replicas of a workload that run, or ran until their place went, and are not admitted now."""

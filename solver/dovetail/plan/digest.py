@@ -14,6 +14,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Final, cast
 
+from dovetail.mig import Geometry
 from dovetail.spec import Current, Policy, Spec, Waiver
 
 _ORDERED: Final = frozenset({"levels", "tiers", "disruption", "phases"})
@@ -63,6 +64,7 @@ def _meaning(spec: Spec) -> dict[str, Any]:
         "levels": list(spec.cluster.levels),
         "nodes": _unordered(map(_canonical, spec.cluster.nodes)),
         "cards": {name: card.memory for name, card in spec.accelerators.items() if name in used},
+        **_cutting(spec, used),
         "workloads": _unordered(map(_canonical, spec.workloads)),
         "policies": _unordered(map(_policy, spec.policies)),
         "waivers": _unordered(_waiver(spec, waiver) for waiver in spec.waivers),
@@ -70,6 +72,29 @@ def _meaning(spec: Spec) -> dict[str, Any]:
         "current": _canonical(Current() if spec.current.from_outside else spec.current),
         "phases": list(spec.phases),
     }
+
+
+def _cutting(spec: Spec, used: set[str | None]) -> dict[str, Any]:
+    """Return what MIG adds, nothing where no GPU is cut or could be."""
+    cluster = spec.cluster
+    found: dict[str, Any] = {}
+    if cluster.reconfiguration is not None:
+        found["reconfiguration"] = cluster.reconfiguration
+    if cluster.positions != "enforced":
+        found["positions"] = cluster.positions
+    if spec.uses_mig or spec.current.gpus or any(node.mig_layout for node in cluster.nodes):
+        cards = {name: card.mig for name, card in spec.accelerators.items() if name in used and card.mig}
+        found["partitions"] = {name: _geometry(geometry) for name, geometry in cards.items()}
+    return found
+
+
+def _geometry(geometry: Geometry) -> list[Any]:
+    """Return what a plan depends on of a geometry: not where it is known from."""
+    profiles = [
+        [p.name, p.compute, p.size, p.memory, p.milli, list(p.starts), p.maximum, dict(p.engines)]
+        for p in geometry.profiles
+    ]
+    return [geometry.axis, geometry.compute, dict(geometry.engines), profiles]
 
 
 def _policy(policy: Policy) -> dict[str, Any]:

@@ -54,6 +54,7 @@ def finish(
         bare,
         tiers=tuple(tiers),
         summary=summary_of(view, context),
+        gpus=dict(view.layouts),
         placements=dict(places),
         admitted=admitted_of(view, context, tiers),
         policies=policies_of(view, context),

@@ -147,7 +147,7 @@ class Trials:
         """How many replicas of each role there are on each node, shares by GPU."""
         found: Counter[tuple[str, str, str, int | None]] = Counter()
         for replica, place in self.view.places.items():
-            shared = self.view.role(replica).request.share is not None
+            shared = self.view.role(replica).request.partial
             found[replica.workload, replica.role, place.node, place.gpus[0] if shared else None] += 1
         return found
 
@@ -164,4 +164,4 @@ def _of_guard(spec: Spec, replica: ReplicaId, place: Place) -> tuple[Workload, R
     """Return what a guard wants to know of a replica and its place."""
     workload = spec.by_id[replica.workload]
     role = workload.by_role[replica.role]
-    return workload, role, spec.cluster.by_name[place.node], place.gpus[0] if role.request.share else None
+    return workload, role, spec.cluster.by_name[place.node], place.gpus[0] if role.request.partial else None

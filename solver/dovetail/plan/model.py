@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
-from dovetail.placement import Place, Places
+from dovetail.placement import Layouts, Place, Places
 from dovetail.rules import Told
 from dovetail.spec import Options
 
@@ -129,6 +129,7 @@ class Plan:
     held : what policies hold free, by name (S4.7).
     summary : figures for people, each recomputable from Spec and placements.
     conflict : names of policies that cannot hold together, for an infeasible outcome where known.
+    gpus : the instances of the GPUs in MIG mode, by `node/index`.
     certificate : digest of the certificate that stands beside the plan and shows what has `proof: certificate`.
     evidence : the text of that certificate, as long as the plan is in memory; it is no part of the plan.
     """
@@ -147,6 +148,7 @@ class Plan:
     current: str | None = None
     options: Options = field(default_factory=Options)
     certificate: str | None = None
+    gpus: Layouts = field(default_factory=dict)
     evidence: str | None = field(default=None, compare=False, repr=False)
 
     @property

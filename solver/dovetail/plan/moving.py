@@ -9,7 +9,7 @@ from typing import Final
 
 from dovetail.placement import Place, Room, View, mix_holds
 from dovetail.plan.forbidden import closed_nodes
-from dovetail.plan.space import Space, Wanting, places_in
+from dovetail.plan.space import Space, Wanting, part_of, places_in
 from dovetail.plan.stranded import gpus_that_fit
 from dovetail.rules import Context
 from dovetail.spec import Node, Policy, ReplicaId, Request, Role, Workload
@@ -91,7 +91,9 @@ class Moving:
         crowd = [gpu for place in held.values() for gpu in place.gpus]
         fitting = sorted(gpus_that_fit(board.room(node.name), request), key=crowd.count) if request.gpu_count else []
         gpus = tuple(sorted(fitting[: request.gpu_count]))
-        if not board.put(replica, Place(node.name, gpus)):
+        part = request.partial and gpus
+        place = part_of(board.room(node.name), request, gpus[0]) if part else Place(node.name, gpus)
+        if not board.put(replica, place):
             return False
         largest = sorted(held, key=lambda r: -self.view.role(r).request.gpu_milli)
         return all(self._put_back(board, each, held[each]) for each in largest)
@@ -149,7 +151,7 @@ class _Board:
 
     def put(self, replica: ReplicaId, place: Place) -> bool:
         """Put a replica on a place if it fits there."""
-        if self.room(place.node).lacks(self.view.role(replica).request, place.gpus) is not None:
+        if self.room(place.node).lacks(self.view.role(replica).request, place.gpus, place.instance) is not None:
             return False
         self.changed.append((replica, None))
         self._set(replica, place)
@@ -170,11 +172,11 @@ class _Board:
                 self._set(replica, place)
 
     def _set(self, replica: ReplicaId, place: Place) -> None:
-        self.room(place.node).take(self.view.role(replica).request, place.gpus)
+        self.room(place.node).take(self.view.role(replica).request, place.gpus, place.instance)
         self.places[replica] = place
         self.on[place.node].add(replica)
 
     def _unset(self, replica: ReplicaId) -> None:
         place = self.places.pop(replica)
-        self.room(place.node).give(self.view.role(replica).request, place.gpus)
+        self.room(place.node).give(self.view.role(replica).request, place.gpus, place.instance)
         self.on[place.node].discard(replica)

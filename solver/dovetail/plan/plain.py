@@ -10,7 +10,7 @@ from dovetail.documents.kinds import API_VERSION
 from dovetail.placement import Place, Places
 from dovetail.plan.model import AdmissionResult, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
 from dovetail.rules import Told
-from dovetail.spec import Options
+from dovetail.spec import Layout, Options
 
 GAP_DIGITS = 6
 SUMMARY = (
@@ -31,6 +31,7 @@ SUMMARY = (
     "moves",
     "restarts",
     "gpuHoursLost",
+    "gpusRepartitioned",
     "costPerHour",
 )
 """The figures of the summary in the order they are written; `docs/reference/plan.md` defines each."""
@@ -60,6 +61,8 @@ def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
     yield "summary", {key: plan.summary[key] for key in SUMMARY if key in plan.summary}
     if plan.conflict:
         yield "conflict", list(plan.conflict)
+    if plan.gpus:
+        yield "gpus", {key: _gpu(layout) for key, layout in by_bytes(plan.gpus)}
     yield "placements", dict(placement_rows(plan.placements))
     if plan.held:
         yield "held", {key: _told(value) for key, value in by_bytes(plan.held)}
@@ -88,7 +91,7 @@ def placement_rows(places: Places) -> list[tuple[str, dict[str, Any]]]:
         last = ordered[index - 1][0].ordinal
         runs[str(first) if last == first.ordinal else f"{first}-{last}"] = place
         start = index
-    return [(key, _place(place)) for key, place in by_bytes(runs)]
+    return [(key, place_row(place)) for key, place in by_bytes(runs)]
 
 
 def _continues(before: tuple[Any, Place], after: tuple[Any, Place]) -> bool:
@@ -139,12 +142,20 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     return row
 
 
-def _place(place: Place) -> dict[str, Any]:
-    return {"node": place.node, "gpus": list(place.gpus)} if place.gpus else {"node": place.node}
+def place_row(place: Place) -> dict[str, Any]:
+    """Return a place's row."""
+    row: dict[str, Any] = {"node": place.node}
+    if place.gpus:
+        row["gpus"] = list(place.gpus)
+    return {**row, "instance": place.instance} if place.instance else row
+
+
+def _gpu(layout: Layout) -> dict[str, Any]:
+    return {"mode": "mig", "instances": [str(instance) for instance in layout]}
 
 
 def _told(told: Told) -> list[dict[str, Any]]:
-    return [*map(_place, told.held), *({"domain": path} for path in told.untouched)]
+    return [*map(place_row, told.held), *({"domain": path} for path in told.untouched)]
 
 
 def _admission(result: AdmissionResult) -> dict[str, Any]:

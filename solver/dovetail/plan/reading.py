@@ -10,11 +10,12 @@ from typing import Any, Final
 from dovetail.documents import Document, load_text
 from dovetail.documents.source import collector_paused
 from dovetail.faults import FaultLog, Position
-from dovetail.placement import Place
+from dovetail.mig import parse_instance
+from dovetail.placement import Layouts, Place, layout_of
 from dovetail.plan.model import AdmissionResult, Figure, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
 from dovetail.plan.plain import SUMMARY, gap_of
 from dovetail.rules import Told
-from dovetail.spec import Options, ReplicaId
+from dovetail.spec import Layout, Options, ReplicaId
 from dovetail.spec.identity import IdentityError, parse_range
 
 MOST_REPLICAS: Final = 2_000_000
@@ -61,6 +62,7 @@ def plan_of(document: Document) -> Plan:
         outcome=_outcome(spec["outcome"]),
         tiers=_tiers(document, log),
         summary={key: _figure(spec["summary"][key]) for key in SUMMARY if key in spec["summary"]},
+        gpus=_gpus(document, log),
         placements=_placements(document, log),
         admitted={key: _admission(row) for key, row in spec.get("admitted", {}).items()},
         policies={key: _policy(row) for key, row in spec.get("policies", {}).items()},
@@ -121,8 +123,32 @@ def _placements(document: Document, log: FaultLog) -> Mapping[ReplicaId, Place]:
         gpus = tuple(map(int, row.get("gpus", ())))
         if len(gpus) > 1 and any(left >= right for left, right in pairwise(gpus)):
             log.append(document.fault("DT2005", "GPU indices must ascend", "spec", "placements", key, "gpus"))
-        _place(document, log, places, key, Place(row["node"], gpus))
+        _place(document, log, places, key, Place(row["node"], gpus, _instance(document, log, key, row)))
     return places
+
+
+def _instance(document: Document, log: FaultLog, key: str, row: Mapping[str, Any]) -> str:
+    text: str = row.get("instance", "")
+    if text and ("@" not in text or len(row.get("gpus", ())) != 1):
+        message = "an instance is on one GPU, and is written profile@start"
+        log.append(document.fault("DT2009", message, "spec", "placements", key, "instance"))
+        return ""
+    return text
+
+
+def _gpus(document: Document, log: FaultLog) -> Layouts:
+    found: dict[str, Layout] = {}
+    for key, row in document.spec.get("gpus", {}).items():
+        texts: list[str] = list(row.get("instances", ()))
+        if any("@" not in text for text in texts):
+            message = "an instance is written profile@start"
+            log.append(document.fault("DT2009", message, "spec", "gpus", key, "instances"))
+            continue
+        found[key] = layout_of(map(parse_instance, texts))
+        if len(found[key]) < len(texts):
+            message = "an instance is listed twice"
+            log.append(document.fault("DT2009", message, "spec", "gpus", key, "instances"))
+    return found
 
 
 def _place(document: Document, log: FaultLog, places: dict[ReplicaId, Place], key: str, place: Place) -> None:
@@ -160,7 +186,11 @@ def _policy(row: Mapping[str, Any]) -> PolicyResult:
 
 
 def _told(rows: Sequence[Mapping[str, Any]]) -> Told:
-    places = tuple(Place(row["node"], tuple(map(int, row.get("gpus", ())))) for row in rows if "node" in row)
+    places = tuple(
+        Place(row["node"], tuple(map(int, row.get("gpus", ()))), row.get("instance", ""))
+        for row in rows
+        if "node" in row
+    )
     return Told(places, tuple(row["domain"] for row in rows if "domain" in row))
 
 

@@ -135,7 +135,7 @@ class _Judge:
                 return TOO_FEW_GPUS
             nodes = [node for node in nodes if self.space.gpus_fit(node, request)]
             if not nodes:
-                return SCATTERED if request.share is None else NO_GPU_FREE
+                return NO_GPU_FREE if request.partial else SCATTERED
         return RESOURCES if any(request.cpu <= self.space.room(node).cpu for node in nodes) else CPU
 
     def _outranked(self, workload: Workload, nodes: Sequence[Node]) -> bool:
@@ -149,7 +149,7 @@ def _first_wall(role: Role, met: Sequence[Obstacle | None], nodes: Sequence[Node
         return RESOURCES if any(role.request.cpu <= node.cpu for node in able) else CPU
     if Obstacle.GPU_MEMORY in met:
         return NO_GPU_FREE
-    if Obstacle.MECHANISM in met:
+    if Obstacle.MECHANISM in met or Obstacle.MIG in met:
         return MECHANISM
     if (
         Obstacle.NO_GPU in met

@@ -99,7 +99,15 @@ def places_in(room: Room, request: Request) -> Iterator[Place]:
     if not host_fits(room, request):
         return
     fitting = gpus_that_fit(room, request) if request.gpu_count else []
-    if request.share is not None:
-        yield from (Place(room.node.name, (index,)) for index in fitting)
+    if request.partial:
+        yield from (part_of(room, request, index) for index in fitting)
     elif len(fitting) >= request.gpu_count:
         yield Place(room.node.name, tuple(fitting[: request.gpus]))
+
+
+def part_of(room: Room, request: Request, index: int) -> Place:
+    """Return the place of a request for part of a GPU that fits there, on a MIG instance where that is the way."""
+    if room.gpu_fits(request, index):
+        return Place(room.node.name, (index,))
+    instance = room.instance_for(request, index)
+    return Place(room.node.name, (index,), str(instance) if instance else "")

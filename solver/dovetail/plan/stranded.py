@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from dovetail.placement import Makes, Room, View, ask_of
-from dovetail.placement.room import share_memory
 from dovetail.spec import Request, Role, Spec, Workload
 from dovetail.spec.workload import MILLI
 
@@ -77,7 +76,7 @@ def host_fits(room: Room, request: Request) -> bool:
 
 def gpus_that_fit(room: Room, request: Request) -> list[int]:
     """Return the indices of the GPUs that could serve a request, or be one of the several that it asks for."""
-    if request.share is None:
+    if request.share is None and not request.mig:
         return [i for i, milli in enumerate(room.compute) if milli == MILLI and not room.tenants[i]]
-    memory = share_memory(request, room.card)
-    return [i for i, milli in enumerate(room.compute) if request.share.compute <= milli and memory <= room.vram[i]]
+    indices = range(len(room.compute))
+    return [i for i in indices if room.gpu_fits(request, i) or room.instance_for(request, i) is not None]

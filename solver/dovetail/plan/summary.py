@@ -15,7 +15,7 @@ from dovetail.rules import Context
 from dovetail.spec import Workload
 from dovetail.spec.workload import MILLI
 
-OF_TODAY = ("evictedWorkloads", "evictedReplicas", "moves", "restarts", "gpuHoursLost")
+OF_TODAY = ("evictedWorkloads", "evictedReplicas", "moves", "restarts", "gpuHoursLost", "gpusRepartitioned")
 """Figures that count from what runs today."""
 
 _MILLION = 10**6
@@ -91,4 +91,5 @@ def _disruption(view: View, context: Context) -> dict[str, Figure]:
         "moves": Moves().measure(view, context),
         "restarts": sum(replica in view.places for replica in view.today.lost),
         "gpuHoursLost": figure(int(lost * MILLI), MILLI),
+        **({"gpusRepartitioned": len(view.recut)} if view.today.layouts or view.layouts else {}),
     }

@@ -66,6 +66,7 @@ def node_attributes(context: Context, node: Node, busy: frozenset[str]) -> Mappi
         "mechanism": node.mechanism,
         "price": (node.price, node.gpu_price),
         "taints": node.taints,
+        "MIG layout": _layouts(context, node),
         "health: cordoned": node.cordoned,
         "health: down": node.down,
         "health: failed GPUs": node.failed_gpus,
@@ -73,3 +74,11 @@ def node_attributes(context: Context, node: Node, busy: frozenset[str]) -> Mappi
         "domains of gangs": tuple(node.domain(level) for level in context.spec.told_levels),
         RUNNING: node.name if node.name in busy else None,
     }
+
+
+def _layouts(context: Context, node: Node) -> Hashable:
+    """Return today's layouts of a node's GPUs in MIG mode."""
+    layouts = context.today.layouts
+    if not layouts:
+        return ()
+    return tuple((i, found) for i in range(node.gpus) if (found := layouts.get(f"{node.name}/{i}")) is not None)

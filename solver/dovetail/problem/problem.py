@@ -8,21 +8,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from dovetail.mig import Geometry
 from dovetail.objectives import Tier, tiers_of
 from dovetail.objectives.disruption import Moves
-from dovetail.placement import Makes
+from dovetail.placement import Makes, least_profiles
+from dovetail.placement.instances import share_memory
 from dovetail.problem.classes import NodeClass, classes_of
 from dovetail.problem.shapes import Shape, shapes_of
 from dovetail.rules import Context, Domain
-from dovetail.spec import Node, ReplicaId, Spec, Workload
+from dovetail.spec import Layout, Node, ReplicaId, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
+from dovetail.spec.workload import MILLI
 
 
 class Present(NamedTuple):
-    """Running replicas of a shape that share one place: the same node and the same GPU indices."""
+    """Running replicas of a shape that share one place: the same node, GPU indices and MIG instance."""
 
     shape: int
     gpus: tuple[int, ...]
+    instance: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,9 +116,45 @@ class Problem:
         """How many counts the exact model of the whole has at the least: per node and shape, for shares per GPU."""
         total = 0
         for nodes, hosted in zip(self.makes.members, self.hosted_by_make, strict=True):
-            shares = sum(1 for shape in hosted if self.shapes[shape].request.share)
-            total += len(nodes) * (len(hosted) - shares + shares * len(nodes[0].healthy_gpus()))
+            parts = sum(len(self.modes(shape, nodes[0])) for shape in hosted if self.shapes[shape].request.partial)
+            others = sum(1 for shape in hosted if not self.shapes[shape].request.partial)
+            total += len(nodes) * (others + parts * len(nodes[0].healthy_gpus()))
         return total
+
+    @cached_property
+    def layouts(self) -> tuple[Mapping[int, Layout], ...]:
+        """Per node index, today's instances of its GPUs in MIG mode, by GPU."""
+        found: list[dict[int, Layout]] = [{} for _ in self.nodes]
+        for gpu, layout in self.context.today.layouts.items():
+            name, _, index = gpu.rpartition("/")
+            if name in self.node_index:
+                found[self.node_index[name]][int(index)] = layout
+        return tuple(found)
+
+    def geometry(self, node: Node) -> Geometry | None:
+        """Return what the GPUs of a node can be cut into, None where they cannot be cut."""
+        return self.spec.accelerators[node.accelerator].mig if node.accelerator else None
+
+    @cached_property
+    def _modes(self) -> dict[tuple[int, str | None, str], tuple[str, ...]]:
+        return {}
+
+    def modes(self, shape: int, node: Node) -> tuple[str, ...]:
+        """Return how a shape that takes part of a GPU may be on a node: `""` outside MIG, else a profile.
+
+        Of the profiles only those are told that no other one could always stand in for.
+        """
+        key = shape, node.accelerator, node.mechanism
+        if key not in self._modes:
+            request = self.shapes[shape].request
+            card = self.spec.accelerators.get(node.accelerator or "")
+            share = request.share
+            outside = share is not None and "fraction" in share.modes and node.mechanism == "fraction"
+            if outside and card is not None:
+                outside = share_memory(request, card.memory) <= MILLI * card.memory
+            profiles = tuple(profile.name for profile in least_profiles(request, card))
+            self._modes[key] = (*(("",) if outside else ()), *profiles)
+        return self._modes[key]
 
     @cached_property
     def shapes_of_role(self) -> Mapping[tuple[str, str], int]:
@@ -219,5 +259,5 @@ def _present(
     found: dict[int, Counter[Present]] = {}
     for replica, place in sorted(context.today.places.items()):
         shape = shape_of[replica.workload, replica.role]
-        found.setdefault(index_of[place.node], Counter())[Present(shape, place.gpus)] += 1
+        found.setdefault(index_of[place.node], Counter())[Present(shape, place.gpus, place.instance)] += 1
     return found

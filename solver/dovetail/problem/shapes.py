@@ -101,6 +101,7 @@ def role_attributes(
         "priority band": context.spec.band_of(workload),
         "request: gpus": request.gpus,
         "request: share": request.share,
+        "request: mig": (request.mig, request.mig_milli),
         "request: cpu": request.cpu,
         "request: memory": request.memory,
         "request: resources": tuple(sorted(request.resources.items())),

@@ -113,7 +113,7 @@ def _kind(
         caps = [bound.terms.most[shape.workload.id] for bound in binding if shape.workload.id in bound.terms.most]
         if caps:
             most[shape.index] = min(caps)
-    shared = [shape for shape in shapes if shape.request.share]
+    shared = [shape for shape in shapes if shape.request.partial]
     return Kind(
         node,
         tuple(indices),

@@ -114,9 +114,10 @@ def _alike(part: PartModel) -> Mapping[int, Sequence[Hashable]]:
         of = problem.class_of[node]
         for slot, variable in slots.items():
             found[variable] = (("class", of, slot.shape), ("node", node, slot.shape), ("shape", slot.shape))
-    for node, flags in part.variables.shared.items():
-        for variable in flags.values():
-            found[variable] = (("class", problem.class_of[node]), ("node", node))
+    for mode, table in (("", part.variables.shared), ("cut ", part.variables.partitions.flags)):
+        for node, flags in table.items():
+            for variable in flags.values():
+                found[variable] = ((f"{mode}class", problem.class_of[node]), (f"{mode}node", node))
     for node, keeps in part.variables.keeps.items():
         for place, variable in keeps.items():
             found[variable] = (("keep", problem.class_of[node], place.shape), ("keep", place.shape))

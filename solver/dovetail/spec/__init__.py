@@ -4,7 +4,7 @@ Integers throughout: compute in thousandths of a GPU (milli-GPU), memory in MiB,
 milliseconds, money in millionths per hour.
 """
 
-from dovetail.spec.cluster import Accelerator, Cluster, Node, NodeGroup, Taint, Toleration
+from dovetail.spec.cluster import Accelerator, Cluster, Layout, Node, NodeGroup, Taint, Toleration
 from dovetail.spec.current import Current, PresentReplica
 from dovetail.spec.objective import Objective
 from dovetail.spec.options import Options
@@ -19,6 +19,7 @@ __all__ = [
     "Current",
     "Enforcement",
     "Group",
+    "Layout",
     "Node",
     "NodeGroup",
     "NodeSelector",

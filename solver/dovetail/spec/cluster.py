@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Literal
 
-from dovetail.mig import Geometry
+from dovetail.mig import Geometry, Instance
 
 Mechanism = Literal["devicePlugin", "fraction", "dra"]
+Unit = Literal["node", "gpu", "instance"]
+Positions = Literal["enforced", "toolChosen"]
+Layout = tuple[Instance, ...]
+"""The MIG instances of one GPU, ascending by start; an empty one is a GPU in MIG mode without instances."""
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 NODE_LEVEL = "node"
@@ -71,6 +75,7 @@ class Node:
     cpu, memory : allocatable milli-cores and MiB.
     price, gpu_price : millionths per hour for the node when it hosts anything, and per GPU in use.
     failed_gpus : indices that take nothing (S3.7).
+    mig_layout : today's instances of the GPUs that are cut, by index; what is known of today's state goes before it.
     """
 
     name: str
@@ -89,6 +94,7 @@ class Node:
     cordoned: bool = False
     down: bool = False
     failed_gpus: frozenset[int] = frozenset()
+    mig_layout: Mapping[int, Layout] = field(default_factory=dict)
 
     def healthy_gpus(self) -> tuple[int, ...]:
         """Return the indices of the GPUs that can hold work, ascending."""
@@ -120,12 +126,26 @@ class NodeGroup:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The domain tree: `levels` outermost first and ending in `node`; `nodes` in document order, names unique."""
+    """The domain tree: `levels` outermost first and ending in `node`; `nodes` in document order, names unique.
+
+    Parameters
+    ----------
+    reconfiguration : what restarts where a GPU is cut anew (S5.4), None where the documents do not say, which means
+        `gpu`, and that GPUs are cut for those alone who ask for MIG or for isolation of faults.
+    positions : whether the starts of instances are as planned, or up to the tool that makes them.
+    """
 
     name: str
     levels: tuple[str, ...]
     nodes: tuple[Node, ...]
     groups: tuple[NodeGroup, ...] = ()
+    reconfiguration: Unit | None = None
+    positions: Positions = "enforced"
+
+    @property
+    def unit(self) -> Unit:
+        """What restarts where a GPU is cut anew."""
+        return self.reconfiguration or "gpu"
 
     @cached_property
     def by_name(self) -> Mapping[str, Node]:

@@ -65,6 +65,11 @@ class Spec:
             return tuple(sorted(self.objective.bands, reverse=True))
         return tuple(sorted({workload.priority for workload in self.workloads}, reverse=True))
 
+    @cached_property
+    def uses_mig(self) -> bool:
+        """Whether anything may land on a MIG instance."""
+        return any(role.request.may_use_mig for workload in self.everything for role in workload.roles)
+
     def band_of(self, workload: Workload) -> int:
         """Return the band of a workload: the highest band its priority reaches, else the lowest band."""
         for band in self.bands:

@@ -13,6 +13,7 @@ from dovetail.spec.topology import Topology
 WorkloadType = Literal["gang", "service", "job"]
 Isolation = Literal["none", "memory", "fault"]
 Mix = Literal["none", "perRole", "any"]
+ShareMode = Literal["fraction", "mig"]
 MILLI = 1000
 
 
@@ -35,31 +36,56 @@ class ReplicaId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Part of one GPU: `compute` in milli-GPU; `memory` in MiB, None for the same fraction of the card (S2.2)."""
+    """Part of one GPU: `compute` in milli-GPU; `memory` in MiB, None for the same fraction of the card (S2.2).
+
+    Parameters
+    ----------
+    peak : the milli-GPU that a MIG instance must offer, 0 where that is `compute` (S2.7).
+    modes : what it may land on, sorted: a part of a GPU that is shared by fractions, a MIG instance.
+    """
 
     compute: int
     memory: int | None = None
+    peak: int = 0
+    modes: tuple[ShareMode, ...] = ("fraction",)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What one replica asks for: whole GPUs of one node, a share of one GPU, or no GPU; plus host resources."""
+    """What one replica asks for: whole GPUs of one node, part of one GPU, or no GPU; plus host resources.
+
+    Parameters
+    ----------
+    mig : a MIG profile, empty for none; `mig_milli` is what it counts for, in milli-GPU (S2.9).
+    """
 
     cpu: int = 0
     memory: int = 0
     gpus: int = 0
     share: Share | None = None
     resources: Mapping[str, int] = field(default_factory=dict)
+    mig: str = ""
+    mig_milli: int = 0
 
     @property
     def gpu_milli(self) -> int:
         """Requested milli-GPU, 0 for a replica without GPU."""
-        return self.share.compute if self.share else MILLI * self.gpus
+        return self.share.compute if self.share else MILLI * self.gpus + self.mig_milli
+
+    @property
+    def partial(self) -> bool:
+        """Whether it takes part of one GPU, which others may share."""
+        return self.share is not None or bool(self.mig)
+
+    @property
+    def may_use_mig(self) -> bool:
+        """Whether it may land on a MIG instance."""
+        return bool(self.mig) or (self.share is not None and "mig" in self.share.modes)
 
     @property
     def gpu_count(self) -> int:
         """On how many GPUs of its node a replica lands."""
-        return 1 if self.share else self.gpus
+        return 1 if self.partial else self.gpus
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,14 +38,14 @@ def resources(case: Case) -> Iterator[Finding]:
 def whole_gpus(case: Case) -> Iterator[Finding]:
     """A GPU that is given as a whole holds one replica only (S3.1)."""
     for node, index, rows in case.gpus():
-        if len(rows) > 1 and any(row.request.share is None for row in rows):
+        if len(rows) > 1 and any(not row.request.partial for row in rows):
             yield Finding(f"{node.name}/{index}", f"holds {', '.join(str(row.replica) for row in rows)}")
 
 
 def share_compute(case: Case) -> Iterator[Finding]:
     """The shares on a GPU take at most 1000 milli of it (S3.5)."""
     for node, index, rows in case.gpus():
-        total = sum(row.request.share.compute for row in rows if row.request.share)
+        total = sum(row.request.share.compute for row in rows if row.request.share and not row.place.instance)
         if total > MILLI:
             yield Finding(f"{node.name}/{index}", f"shares take {total} milli-GPU of {MILLI}")
 
@@ -54,7 +54,7 @@ def share_memory(case: Case) -> Iterator[Finding]:
     """The shares on a GPU take at most its memory; one that names no memory takes its fraction of the card (S2.2)."""
     for node, index, rows in case.gpus():
         card = case.spec.accelerators[node.accelerator].memory if node.accelerator else 0
-        shares = [row.request.share for row in rows if row.request.share]
+        shares = [row.request.share for row in rows if row.request.share and not row.place.instance]
         thousandths = sum(s.compute * card if s.memory is None else s.memory * 1000 for s in shares)
         if thousandths > card * 1000:
             yield Finding(f"{node.name}/{index}", f"shares take {thousandths / 1000:g} MiB of {card}")

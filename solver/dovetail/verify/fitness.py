@@ -17,9 +17,12 @@ def accelerators(case: Case) -> Iterator[Finding]:
 
 
 def mechanism(case: Case) -> Iterator[Finding]:
-    """A share is on a node whose mechanism is `fraction` (S3.5)."""
+    """A share that is not on MIG may do without, and is on a node whose mechanism is `fraction` (S3.5)."""
     for row in case.rows:
-        if row.request.share is not None and row.node.mechanism != "fraction":
+        share = None if row.place.instance else row.request.share
+        if share is not None and "fraction" not in share.modes:
+            yield Finding(str(row.replica), "may only be on a MIG instance, and is on none")
+        elif share is not None and row.node.mechanism != "fraction":
             yield Finding(str(row.replica), f"node {row.node.name} shares GPUs by {row.node.mechanism}")
 
 
@@ -47,4 +50,6 @@ def cordons(case: Case) -> Iterator[Found]:
 
 def _may_stay(case: Case, row: Row) -> bool:
     """Tell whether a replica is where it runs today, or may be, for all that is known."""
-    return not case.known or case.context.today.places.get(row.replica) == row.place
+    if not case.known:
+        return True
+    return case.context.today.places.get(row.replica) == row.place and row.replica not in case.view.restarted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from dovetail.verify import admission, capacity, claims, fitness, policies, rows, today
+from dovetail.verify import admission, capacity, claims, fitness, partitions, policies, rows, today
 from dovetail.verify.case import Case
 from dovetail.verify.model import Found
 
@@ -48,6 +48,10 @@ TABLE: tuple[Check, ...] = (
     Check("whole-gpus", "DT3204", capacity.whole_gpus),
     Check("share-compute", "DT3205", capacity.share_compute),
     Check("share-memory", "DT3206", capacity.share_memory),
+    Check("instances", "DT3207", partitions.instances, basic=True),
+    Check("instance-tenants", "DT3208", partitions.tenants),
+    Check("layouts", "DT3209", partitions.layouts, basic=True),
+    Check("modes", "DT3210", partitions.modes),
     Check("accelerators", "DT3301", fitness.accelerators),
     Check("mechanism", "DT3302", fitness.mechanism),
     Check("taints", "DT3303", fitness.taints),
@@ -69,6 +73,7 @@ TABLE: tuple[Check, ...] = (
     Check("given", "DT3705", claims.given),
     Check("optimal", "DT3706", claims.optimal),
     Check("second-opinion", "DT3707", claims.second_opinion),
+    Check("layouts-asked-for", "DT3803", partitions.unasked),
     Check("summary", "DT3801", claims.summary),
     Check("admitted", "DT3802", claims.admitted),
 )

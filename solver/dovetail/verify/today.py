@@ -25,6 +25,8 @@ def fixed(case: Case) -> Iterator[Finding]:
         place, planned = case.context.today.places[replica], case.plan.placements.get(replica)
         if planned is not None and planned != place:
             yield Finding(str(replica), f"may not be moved from {place.node} {list(place.gpus)}")
+        elif replica in case.view.restarted and planned is not None:
+            yield Finding(str(replica), "may not be moved, and its GPU is cut anew under it")
 
 
 def retained(case: Case) -> Iterator[Finding]:

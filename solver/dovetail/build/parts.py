@@ -1,0 +1,89 @@
+"""Requests for part of a GPU: what a MIG profile counts for, and where shares may land (S2.2, S2.7, S2.9, S3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dovetail.build.accelerators import Models
+from dovetail.build.cursor import Cursor
+from dovetail.build.partitions import check_profile
+from dovetail.quantities import parse_milli
+from dovetail.spec import Accelerator, Cluster, Role, Workload
+from dovetail.spec.workload import MILLI, ShareMode
+
+
+def with_parts(workload: Workload, here: Cursor, cluster: Cluster, models: Models) -> Workload:
+    """Return a workload whose requests for part of a GPU say all that they mean; faults go to the log."""
+    peak = _burstiness(workload, here)
+    roles = []
+    for role, own in zip(workload.roles, _cursors(here, workload), strict=True):
+        if role.request.mig:
+            role = _with_profile(role, own, cluster, models, communicates=workload.communicates)
+        elif role.request.share is not None:
+            share = role.request.share
+            modes = _modes(workload, here, cluster)
+            most = min(MILLI, -(-share.compute * peak // MILLI))
+            share = replace(share, peak=most if most > share.compute else 0, modes=modes)
+            role = replace(role, request=replace(role.request, share=share))
+        roles.append(role)
+    return replace(workload, roles=tuple(roles))
+
+
+def _cursors(here: Cursor, workload: Workload) -> Sequence[Cursor]:
+    """Return the place of each role; a workload without roles is its only one."""
+    if "roles" not in here.value:
+        return [here] * len(workload.roles)
+    return list({each.raw("name"): each for each in here.items("roles")}.values())
+
+
+def _burstiness(workload: Workload, here: Cursor) -> int:
+    """Return the peak over the mean, in thousandths."""
+    own = here.get("burstiness")
+    if own is None:
+        return MILLI
+    if not any(role.request.share for role in workload.roles):
+        own.fault("DT1503", "'burstiness' on a workload without shares", "leave it out", of_key=True)
+    found = own.quantity(parse_milli, MILLI)
+    if found < MILLI:
+        own.fault("DT1533", "a peak below the mean", "burstiness is peak / mean, at least 1")
+    return max(MILLI, found)
+
+
+def _modes(workload: Workload, here: Cursor, cluster: Cluster) -> tuple[ShareMode, ...]:
+    """Return what the shares of a workload may land on.
+
+    GPUs are cut for shares that could do without where the cluster says what a change of layout disturbs, and not
+    behind anybody's back.
+    """
+    if workload.isolation == "fault":
+        if workload.communicates:
+            message = (
+                "isolation 'fault' of shares that communicate: only MIG gives it, and MIG does not let them talk"
+            )
+            here["isolation"].fault("DT1532", message, "ask for whole GPUs, or set 'communicates: false'")
+        return ("mig",)
+    return ("fraction", "mig") if cluster.reconfiguration and not workload.communicates else ("fraction",)
+
+
+def _with_profile(role: Role, own: Cursor, cluster: Cluster, models: Models, *, communicates: bool) -> Role:
+    """Return a role that asks for a MIG profile with what the profile counts for."""
+    place = own["request"]["mig"]
+    if communicates:
+        message = "a MIG instance for replicas that communicate: instances do not let them talk by GPU"
+        place.fault("DT1531", message, "ask for whole GPUs, or set 'communicates: false'")
+    present = sorted({node.accelerator for node in cluster.nodes if node.accelerator})
+    accepted = [models.by_id[name] for name in (role.accelerators or present)]
+    cut = [card for card in accepted if card.mig and role.request.mig in card.mig.by_name]
+    check_profile(place, accepted, models.held_back)
+    request = replace(role.request, mig_milli=max((_milli(card, role.request.mig) for card in cut), default=MILLI))
+    value = role.value if "value" in own.value else request.mig_milli
+    return replace(role, request=request, value=value)
+
+
+def _milli(card: Accelerator, name: str) -> int:
+    """Return what a profile counts for on a product: the larger of its shares of compute and memory (S2.9)."""
+    if card.mig is None:
+        return 0
+    profile = card.mig.by_name[name]
+    return max(1, profile.milli, MILLI * profile.size // card.mig.axis)

@@ -1,0 +1,64 @@
+"""Which MIG instances may hold a request (S2.7, S3.4)."""
+
+from __future__ import annotations
+
+from dovetail.mig import Geometry, Profile
+from dovetail.spec import Accelerator, Request
+from dovetail.spec.workload import MILLI
+
+
+def share_memory(request: Request, card: int) -> int:
+    """Return the GPU memory a share takes, in thousandths of a MiB, on a card of `card` MiB.
+
+    A share without a memory figure takes the same fraction of the card (S2.2), which need not be whole MiB;
+    thousandths keep it exact.
+    """
+    if request.share is None:
+        return 0
+    if request.share.memory is None:
+        return request.share.compute * card
+    return MILLI * request.share.memory
+
+
+def holds(profile: Profile, request: Request, card: int) -> bool:
+    """Tell whether an instance of a profile, on a GPU of `card` MiB, may hold a request.
+
+    A request for a profile lands on that very profile; a share on one that offers its peak and its memory.
+    """
+    if request.share is None or not request.may_use_mig:
+        return bool(request.mig) and request.mig == profile.name
+    peak = max(request.share.peak, request.share.compute)
+    return peak <= profile.milli and share_memory(request, card) <= MILLI * profile.memory
+
+
+def profiles_for(request: Request, accelerator: Accelerator | None) -> tuple[Profile, ...]:
+    """Return the profiles of a product that may hold a request, in the order of its table."""
+    if accelerator is None or accelerator.mig is None or not request.may_use_mig:
+        return ()
+    return tuple(p for p in accelerator.mig.profiles if holds(p, request, accelerator.memory))
+
+
+def least_profiles(request: Request, accelerator: Accelerator | None) -> tuple[Profile, ...]:
+    """Return those profiles that may hold a request and that no other one could always stand in for."""
+    found = profiles_for(request, accelerator)
+    return tuple(p for i, p in enumerate(found) if not any(_stands_in(q, p, j < i) for j, q in enumerate(found)))
+
+
+def _stands_in(other: Profile, profile: Profile, first: bool) -> bool:
+    """Tell whether wherever an instance of one profile can be, one of the other could be instead."""
+    if other.name == profile.name:
+        return False
+    fits = (
+        other.compute <= profile.compute
+        and other.size <= profile.size
+        and other.maximum >= profile.maximum
+        and set(profile.starts) <= set(other.starts)
+        and all(amount <= profile.engines.get(name, 0) for name, amount in other.engines.items())
+    )
+    alike = (other.compute, other.size, other.maximum) == (profile.compute, profile.size, profile.maximum)
+    return fits and (not alike or dict(other.engines) != dict(profile.engines) or first)
+
+
+def geometry_of(accelerator: Accelerator | None) -> Geometry | None:
+    """Return how a GPU can be cut, None where it cannot."""
+    return accelerator.mig if accelerator else None
