@@ -397,6 +397,8 @@ def _at_a_width(workload: Workload, own: list[ReplicaId]) -> bool:
         if role.least is not None and count not in range(role.least, role.replicas + 1, role.step):
             return False
     return True
+
+
 # ---------------------------------------------------------------------- parts of GPUs
 
 
