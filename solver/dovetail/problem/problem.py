@@ -184,7 +184,7 @@ class Problem:
         found: dict[tuple[int, Present], list[ReplicaId]] = {}
         for replica, place in sorted(self.context.today.places.items()):
             shape = self.shapes_of_role[replica.workload, replica.role]
-            found.setdefault((self.node_index[place.node], Present(shape, place.gpus)), []).append(replica)
+            found.setdefault((self.node_index[place.node], Present(shape, *place[1:])), []).append(replica)
         return {key: tuple(replicas) for key, replicas in found.items()}
 
     @cached_property
