@@ -14,7 +14,7 @@ from dovetail.engine.construct import construct
 from dovetail.engine.field import Field
 from dovetail.engine.gatherings import Class, Gatherings, Reached, climb
 from dovetail.model.state import State
-from dovetail.placement.room import share_memory
+from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.spec.cluster import NODE_LEVEL
