@@ -13,7 +13,6 @@ from benchmarks.gang.answer import Answer
 from benchmarks.gang.case import read_case
 from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
 
-
 WAITING = {"distinct-racks-in-a-block", "enough-of-a-set", "enough-subgroups"}  # for the rule colocate
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from dovetail.faults import Position
-from dovetail.verify import STATE, CheckResult, Verification, lines, to_document
+from dovetail.verify import DIGEST, STATE, CheckResult, Verification, lines, to_document
 from dovetail_cli.render import annotated, junit, machine
 from dovetail_cli.render.annotation import Annotation
 from dovetail_cli.render.words import plural, printable
@@ -52,7 +52,8 @@ def _case(check: CheckResult, where: Where) -> junit.Case:
         said = "\n".join(f"{finding.subject}: {finding.detail}" for finding in check.findings[:_MOST])
         more = f"{plural(len(check.findings), 'finding')}"
         trouble = junit.Trouble("failure", check.code, more, said)
-        return junit.Case(check.name, check.code, trouble, where(check.findings[0].subject))
+        subject = "inputs" if check.name == DIGEST.name else check.findings[0].subject
+        return junit.Case(check.name, check.code, trouble, where(subject))
     if not check.ran:
         return junit.Case(check.name, check.code, junit.Trouble("skipped", check.code, f"needs {check.needs}"))
     return junit.Case(check.name, check.code)
