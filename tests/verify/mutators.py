@@ -17,8 +17,8 @@ from tests.support.specs import make_spec, node, place, places, policy, replica,
 
 from dovetail.mig import Instance
 from dovetail.placement import Place
-from dovetail.plan import AdmissionResult, Outcome, Plan, SecondOpinion
 from dovetail.rules import Told, policy_of
+from dovetail.plan import AdmissionResult, Lifted, Outcome, Plan, SecondOpinion
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
@@ -361,6 +361,16 @@ MUTATIONS: tuple[Mutation, ...] = (
         "policy-results",
         lambda plan: {"policies": {k: v for k, v in plan.policies.items() if k != "quota"}},
         label="gone",
+    ),
+    claim(
+        "policy-results",
+        lambda plan: {
+            "policies": {
+                **plan.policies,
+                "quota": replace(plan.policies["quota"], waivers={"made-up": Lifted("me", "2030-01-01", ("x/svc",))}),
+            }
+        },
+        label="waived",
     ),
     claim("policy-results", lambda plan: {"policies": {**plan.policies, "new": plan.policies["quota"]}}, label="new"),
     claim("tier-names", lambda plan: {"tiers": plan.tiers[:-1]}, label="dropped"),

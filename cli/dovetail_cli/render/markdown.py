@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.diff import ChangeKind
+from dovetail.plan.policies import counted_results
 from dovetail_cli.render import review as facts
 from dovetail_cli.render.review import Review
 from dovetail_cli.render.words import amount, plural, printable
@@ -19,7 +20,7 @@ from dovetail_cli.render.words import amount, plural, printable
 LARGEST = 65_000
 """Characters at most."""
 
-SHEDDING = ("replicas", "waiting", "changes", "failures", "proof")
+SHEDDING = ("replicas", "waiting", "policies", "changes", "failures", "proof")
 """Sections that lose lines when there is too much, first to last."""
 
 _WORDS: dict[ChangeKind, str] = {
@@ -75,6 +76,7 @@ def rendered(review: Review, command: str = "plan") -> str:
         _figures(review),
         change_section(review),
         waiting_section(review),
+        policy_section(review),
         proof_section(review),
         replica_section(review),
     ]
@@ -185,6 +187,16 @@ def waiting_section(review: Review) -> Section:
     what = "still not admitted in full" if review.diff else "not admitted in full"
     head, tail = folded(f"{plural(len(rows), 'workload')} {what}")
     return Section("waiting", table_body(rows), (*head, *table_head(("workload", "why"))), tail)
+
+
+def policy_section(review: Review) -> Section:
+    """Return what became of each policy, folded."""
+    rows = [
+        (code(name), text(enforcement), text(result), text(what), code(where))
+        for name, enforcement, result, what, where in facts.policies(review)
+    ]
+    head, tail = folded(f"Policies: {counted_results(review.plan.policies.values())}")
+    return Section("policies", table_body(rows), (*head, *table_head(facts.POLICY_HEAD)), tail)
 
 
 def proof_section(review: Review) -> Section:

@@ -84,14 +84,15 @@ def rule(listed: Listed) -> str:
     if listed.origin is None:
         return listed.policy.rule.kind
     ((kind, parameters),) = listed.origin.rule.items()
-    return f"{kind} {_flow(parameters)}" if parameters else kind
+    return f"{kind} {flow(parameters)}" if parameters else kind
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
+    """Return plain data in flow style, for people."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(flow, value)) + "]"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from dovetail.diff import Change, PlanDiff, Row
 from dovetail.faults import CODES, Position
-from dovetail.plan import Plan, PolicyResult, SecondOpinion, TierResult, better, contradiction
+from dovetail.plan import Lifted, Plan, PolicyOutcome, PolicyResult, SecondOpinion, TierResult, better, contradiction
 from dovetail.quantities import counted
 from dovetail.spec import Options, Spec
 from dovetail_cli.render.words import (
@@ -329,6 +329,30 @@ def conflict(plan: Plan) -> str:
     if len(plan.conflict) == 1:
         return "this hard policy cannot hold; without it there is a plan"
     return f"these {len(plan.conflict)} hard policies cannot hold together; without any one of them there is a plan"
+
+
+POLICY_HEAD = ("policy", "enforcement", "result", "what", "where")
+_RESULTS: tuple[PolicyOutcome, ...] = ("fail", "waived", "pass")
+
+
+def policies(review: Review) -> list[tuple[str, ...]]:
+    """Return what became of each policy, what fails first: name, enforcement, result, by whom or for whom, where."""
+    found = sorted(review.plan.policies.items(), key=lambda item: (_RESULTS.index(item[1].result), item[0]))
+    return [_policy_row(_failure(review, name)) for name, _ in found]
+
+
+def _policy_row(found: Failure) -> tuple[str, ...]:
+    result = found.result
+    said = [found.words()] if result.violation else []
+    said += [_lifted(name, lifted) for name, lifted in result.waivers.items()]
+    where = f"{found.position.file}:{found.position.line}" if found.position else ""
+    return found.name, result.enforcement, result.result, "; ".join(said), where
+
+
+def _lifted(waiver: str, lifted: Lifted) -> str:
+    names = ", ".join(lifted.workloads[:_MOST_SUBJECTS])
+    rest = f" and {len(lifted.workloads) - _MOST_SUBJECTS:,} more" if len(lifted.workloads) > _MOST_SUBJECTS else ""
+    return f"waived for {names}{rest} until {lifted.until} by {waiver} ({lifted.owner})"
 
 
 def allocation(review: Review) -> list[tuple[str, ...]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dovetail.diff import Change
 from dovetail.faults import Position
 from dovetail.plan import Plan
+from dovetail.plan.policies import counted_results
 from dovetail_cli.render import review as facts
 from dovetail_cli.render.columns import PLAIN, Screen, layout, layout_each
 from dovetail_cli.render.grouping import Group
@@ -27,9 +28,11 @@ def rendered(
     if review.diff is None:
         rows = _workloads(review, screen) if groups is None else _groups(groups, screen)
         blocks += [tier_lines(review, screen), _allocation(review, screen), rows, waiting_lines(review, screen)]
+        blocks += [policy_lines(review, screen)]
     else:
         # What changes comes first; the proof is where a reader looks next, at the end.
-        blocks += [change_lines(review, screen), waiting_lines(review, screen), tier_lines(review, screen)]
+        blocks += [change_lines(review, screen), waiting_lines(review, screen), policy_lines(review, screen)]
+        blocks += [tier_lines(review, screen)]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -66,6 +69,17 @@ def conflict_lines(review: Review, screen: Screen) -> list[str]:
 
 def _place(position: Position | None) -> str:
     return f"{position.file}:{position.line}" if position else ""
+
+
+def policy_lines(review: Review, screen: Screen) -> list[str]:
+    """Return what became of the policies: how many pass, and which; those that fail are told before."""
+    rows = facts.policies(review)
+    if not rows:
+        return []
+    told = ("waived", "pass") if review.detail or review.diff is None else ("waived",)
+    shown = [row for row in rows if row[2] in told]
+    lines = [f"  policies: {counted_results(review.plan.policies.values())}"]
+    return lines + layout([(*row[:3], row[4], row[3]) for row in shown], screen, indent=4)
 
 
 def tier_lines(review: Review, screen: Screen) -> list[str]:

@@ -104,7 +104,9 @@ def _policy(policy: Policy) -> dict[str, Any]:
 
 def _waiver(spec: Spec, waiver: Waiver) -> dict[str, Any]:
     return {
+        "name": waiver.name,
         "policy": waiver.policy,
+        "owner": waiver.owner,
         "workloads": _canonical(waiver.workloads),
         "expires": waiver.expires.isoformat(),
         "active": spec.as_of is not None and waiver.active(spec.as_of),

@@ -81,12 +81,21 @@ class AdmissionResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Lifted:
+    """What an active waiver lifts of a policy: for which workloads, until the end of which day, and who answers."""
+
+    owner: str
+    until: str
+    workloads: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyResult:
     """How a policy fares on the plan; `subjects` maps each broken subject to its violation, in `unit`.
 
     `excused` is the part of a hard policy's violation that today's state already has (S4.5). `result` is `fail`
     where a hard policy has more violation than that, or another policy has any; a policy that holds is `waived`
-    where a waiver lifts it for a workload.
+    where a waiver lifts it for a workload. `waivers` holds those that do, by name, whatever the result.
     """
 
     enforcement: Literal["hard", "soft", "audit"]
@@ -95,6 +104,7 @@ class PolicyResult:
     unit: str
     subjects: Mapping[str, int] = field(default_factory=dict)
     excused: int = 0
+    waivers: Mapping[str, Lifted] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +171,7 @@ class Plan:
 __all__ = [
     "AdmissionResult",
     "Figure",
+    "Lifted",
     "Outcome",
     "Place",
     "Plan",

@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail.documents.kinds import API_VERSION
 from dovetail.placement import Place, Places
-from dovetail.plan.model import AdmissionResult, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
+from dovetail.plan.model import AdmissionResult, Lifted, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
 from dovetail.rules import Told
 from dovetail.spec import Layout, Options
 
@@ -69,7 +69,7 @@ def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
     if plan.admitted:
         yield "admitted", {key: _admission(value) for key, value in by_bytes(plan.admitted)}
     if plan.policies:
-        yield "policies", {key: _policy(value) for key, value in by_bytes(plan.policies)}
+        yield "policies", {key: policy_row(value) for key, value in by_bytes(plan.policies)}
     if plan.second_opinion is not None:
         yield "secondOpinion", _second_opinion(plan.second_opinion)
 
@@ -163,7 +163,8 @@ def _admission(result: AdmissionResult) -> dict[str, Any]:
     return {**row, "reasons": list(result.reasons)} if result.reasons else row
 
 
-def _policy(result: PolicyResult) -> dict[str, Any]:
+def policy_row(result: PolicyResult) -> dict[str, Any]:
+    """Return the result of a policy as a plan writes it."""
     row: dict[str, Any] = {
         "result": result.result,
         "enforcement": result.enforcement,
@@ -174,7 +175,13 @@ def _policy(result: PolicyResult) -> dict[str, Any]:
         row["excused"] = result.excused
     if result.subjects:
         row["subjects"] = dict(by_bytes(result.subjects))
+    if result.waivers:
+        row["waivers"] = {name: _lifted(lifted) for name, lifted in by_bytes(result.waivers)}
     return row
+
+
+def _lifted(lifted: Lifted) -> dict[str, Any]:
+    return {"owner": lifted.owner, "until": lifted.until, "workloads": list(lifted.workloads)}
 
 
 def _second_opinion(opinion: SecondOpinion) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from dovetail.placement import View
-from dovetail.plan.model import PolicyOutcome, PolicyResult
+from dovetail.plan.model import Lifted, PolicyOutcome, PolicyResult
 from dovetail.rules import Context, Told, Violations
 from dovetail.spec import Policy, Spec
 
 _NONE: Violations = {}
+_RESULTS: tuple[PolicyOutcome, ...] = ("pass", "waived", "fail")
 
 
 def policies_of(view: View, context: Context) -> Mapping[str, PolicyResult]:
@@ -37,7 +39,28 @@ def _result(policy: Policy, violations: Violations, context: Context) -> PolicyR
         unit=policy.rule.unit,
         subjects=subjects,
         excused=excused,
+        waivers=lifted_of(context.spec, policy),
     )
+
+
+def lifted_of(spec: Spec, policy: Policy) -> Mapping[str, Lifted]:
+    """Return the active waivers of a policy that lift it for any workload it selects, by name."""
+    selected = [workload for workload in spec.workloads if policy.workloads.selects(workload)]
+    found = {
+        waiver.name: Lifted(
+            waiver.owner, waiver.expires.isoformat(), tuple(w.id for w in selected if waiver.workloads.selects(w))
+        )
+        for waiver in spec.active_waivers(policy.name)
+    }
+    return {name: lifted for name, lifted in sorted(found.items()) if lifted.workloads}
+
+
+def counted_results(results: Iterable[PolicyResult]) -> str:
+    """Return how many policies pass, are waived and fail: `3 pass, 1 waived, 1 fails`."""
+    counts = Counter(result.result for result in results)
+    words = {"pass": ("passes", "pass"), "waived": ("waived", "waived"), "fail": ("fails", "fail")}
+    told = ((counts[result], words[result][counts[result] > 1]) for result in _RESULTS)
+    return ", ".join(f"{count:,} {word}" for count, word in told if count)
 
 
 def outcome_of(spec: Spec, policy: Policy, *, broken: bool) -> PolicyOutcome:

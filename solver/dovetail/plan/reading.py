@@ -12,7 +12,16 @@ from dovetail.documents.source import collector_paused
 from dovetail.faults import FaultLog, Position
 from dovetail.mig import parse_instance
 from dovetail.placement import Layouts, Place, layout_of
-from dovetail.plan.model import AdmissionResult, Figure, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
+from dovetail.plan.model import (
+    AdmissionResult,
+    Figure,
+    Lifted,
+    Outcome,
+    Plan,
+    PolicyResult,
+    SecondOpinion,
+    TierResult,
+)
 from dovetail.plan.plain import SUMMARY, gap_of
 from dovetail.rules import Told
 from dovetail.spec import Layout, Options, ReplicaId
@@ -182,6 +191,10 @@ def _policy(row: Mapping[str, Any]) -> PolicyResult:
         unit=row.get("unit", ""),
         subjects={key: int(value) for key, value in row.get("subjects", {}).items()},
         excused=int(row.get("excused", 0)),
+        waivers={
+            name: Lifted(told["owner"], told["until"], tuple(told["workloads"]))
+            for name, told in row.get("waivers", {}).items()
+        },
     )
 
 

@@ -19,6 +19,7 @@ from dovetail.verify.model import (
     lines,
     to_document,
 )
+from dovetail.verify.policies import results_of
 from dovetail.verify.table import CERTIFICATE, DIGEST, TABLE, Check
 
 __all__ = [
@@ -65,7 +66,8 @@ def verify(spec: Spec, plan: Plan) -> Verification:
     case = Case(spec, plan, known)
     results = _run_all(case)
     sound = all(result.needs != SOUND_ROWS for result in results)
-    return replace(bare, checks=(_fresh(known), *results), tiers=_tiers(case) if sound else ())
+    found = replace(bare, checks=(_fresh(known), *results))
+    return replace(found, tiers=_tiers(case), policies=results_of(case)) if sound else found
 
 
 def impossible(spec: Spec, places: Places) -> Iterator[tuple[Check, Finding]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.documents.kinds import API_VERSION
+from dovetail.plan import PolicyResult
+from dovetail.plan.plain import by_bytes, policy_row
+from dovetail.plan.policies import counted_results
+from dovetail.quantities import counted
 
 STATE = "the state the plan started from (--base or --current)"
 SOUND_ROWS = "rows without faults"
@@ -90,6 +94,7 @@ class Verification:
     ----------
     plan_inputs, document_inputs : the digests that are compared; a plan that tells the digest of the state it started
         from is compared with the documents and that state, unless another one is given.
+    policies : what became of each policy, computed anew.
     plan_current, given_current : digests of the state the plan started from and of the one given, where either came
         from outside the documents.
     """
@@ -99,6 +104,7 @@ class Verification:
     document_inputs: str
     checks: tuple[CheckResult, ...]
     tiers: tuple[TierCheck, ...] = ()
+    policies: Mapping[str, PolicyResult] = field(default_factory=dict)
     plan_current: str | None = None
     given_current: str | None = None
 
@@ -142,6 +148,7 @@ def to_document(verification: Verification) -> dict[str, Any]:
             **_current(verification),
             "checks": [_check_row(check) for check in verification.checks],
             "tiers": [_tier_row(tier) for tier in verification.tiers],
+            "policies": {name: policy_row(result) for name, result in by_bytes(verification.policies)},
         },
     }
 
@@ -179,6 +186,7 @@ def lines(verification: Verification) -> Iterator[str]:
     if not failed:
         yield f"ok: plan {verification.name} passes {len(ran)} checks"
         yield from _unchecked_lines(verification)
+        yield from _policy_lines(verification)
         return
     yield f"broken: plan {verification.name} fails {len(failed)} of {len(ran)} checks"
     for check in failed:
@@ -190,6 +198,25 @@ def lines(verification: Verification) -> Iterator[str]:
     if skipped := sum(check.needs == SOUND_ROWS for check in verification.checks):
         yield f"  {skipped} checks were left out: they need {SOUND_ROWS}"
     yield from _unchecked_lines(verification)
+    yield from _policy_lines(verification)
+
+
+def _policy_lines(verification: Verification) -> Iterator[str]:
+    """Yield how the policies fare, counted, and by name those that do not simply pass."""
+    results = verification.policies
+    if not results:
+        return
+    yield f"  policies: {counted_results(results.values())}"
+    for name, result in sorted(results.items()):
+        if result.result == "fail":
+            yield f"    {name} ({result.enforcement}) fails: {counted(result.violation, result.unit)}"
+        for waiver, lifted in result.waivers.items():
+            by = f"until {lifted.until} by {waiver} ({lifted.owner})"
+            yield f"    {name} ({result.enforcement}) is waived for {_some(lifted.workloads)} {by}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1:,} more" if len(names) > 1 else names[0]
 
 
 def _stale_lines(verification: Verification) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dovetail.plan import PolicyResult
 from dovetail.plan.policies import held_of, outcome_of, policies_of
@@ -49,23 +49,31 @@ def _judged_by_word(case: Case, policy: Policy, violations: Violations) -> Itera
         yield Open(policy.name)
 
 
+def results_of(case: Case) -> Mapping[str, PolicyResult]:
+    """Return every policy's result, computed anew; where today is unknown, with what depends on it as told."""
+    right = policies_of(case.view, case.context) if case.has_plan else {}
+    if case.known:
+        return right
+    told = case.plan.policies
+    return {p.name: _as_told(case, p, told.get(p.name), right[p.name]) for p in case.spec.policies if p.name in right}
+
+
 def policy_results(case: Case) -> Iterator[Found]:
     """The plan tells every policy's result as it is."""
-    right = policies_of(case.view, case.context) if case.has_plan else {}
-    by_name = {policy.name: policy for policy in case.spec.policies}
+    right = results_of(case)
     for name in sorted({*right, *case.plan.policies}):
         told, found = case.plan.policies.get(name), right.get(name)
         if told is None or found is None:
             yield Finding(name, "is told, but does not exist" if found is None else "is not told")
             continue
-        if not case.known:
-            found = _consistent(case, by_name[name], told, found)
-            if found.excused or by_name[name].rule.needs_current:
-                yield Open(name)
+        if not case.known and (found.excused or _of(case, name).rule.needs_current):
+            yield Open(name)
         if told != found:
-            yield Finding(
-                name, f"is told as {told.result} with {told.violation}, is {found.result} with {found.violation}"
-            )
+            yield Finding(name, _difference(told, found))
+
+
+def _of(case: Case, name: str) -> Policy:
+    return next(policy for policy in case.spec.policies if policy.name == name)
 
 
 def held(case: Case) -> Iterator[Finding]:
@@ -76,8 +84,16 @@ def held(case: Case) -> Iterator[Finding]:
             yield Finding(name, "holds other places or domains than the plan tells")
 
 
-def _consistent(case: Case, policy: Policy, told: PolicyResult, found: PolicyResult) -> PolicyResult:
+def _difference(told: PolicyResult, found: PolicyResult) -> str:
+    if told.waivers != found.waivers:
+        return f"is told as waived by {', '.join(told.waivers) or 'none'}, is by {', '.join(found.waivers) or 'none'}"
+    return f"is told as {told.result} with {told.violation}, is {found.result} with {found.violation}"
+
+
+def _as_told(case: Case, policy: Policy, told: PolicyResult | None, found: PolicyResult) -> PolicyResult:
     """Return what a plan should tell of a policy where today is unknown: what depends on today is as told."""
+    if told is None:
+        return found
     subjects = told.subjects if policy.rule.needs_current else found.subjects
     violation = sum(subjects.values())
     may_excuse = policy.enforcement.kind == "hard" and policy.rule.grandfathered
@@ -89,4 +105,5 @@ def _consistent(case: Case, policy: Policy, told: PolicyResult, found: PolicyRes
         unit=found.unit,
         subjects=subjects,
         excused=excused,
+        waivers=found.waivers,
     )
