@@ -17,8 +17,8 @@ from tests.support.specs import make_spec, node, place, places, policy, replica,
 
 from dovetail.mig import Instance
 from dovetail.placement import Place
-from dovetail.rules import Told, policy_of
 from dovetail.plan import AdmissionResult, Lifted, Outcome, Plan, SecondOpinion
+from dovetail.rules import Told, policy_of
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
