@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.gang.case import Case, Together
 from benchmarks.gang.declare import CASE_FILE, Declared, Mode, declare
-from benchmarks.gang.meaning import belongs
+from benchmarks.gang.meaning import belongs, has_own_topology
 
 from dovetail.build import build
 from dovetail.documents import load_project
@@ -189,8 +189,8 @@ def _plan(case: Case, mode: Mode, seconds: float, *, must: bool = False) -> _Pla
 
 
 def _pods(plan: Plan, declared: Declared, running: Iterable[str]) -> Placement:
-    asked = {name: {} for name in running if name in declared.gang_of.values()}
-    found: dict[str, dict[str, int]] = asked
+    asked = set(declared.gang_of.values())
+    found: dict[str, dict[str, int]] = {name: {} for name in running if name in asked}
     for replica, place in plan.placements.items():
         gang = declared.gang_of[replica.workload, replica.role]
         nodes = found.setdefault(gang, {})
@@ -217,12 +217,6 @@ def domains_used(case: Case, placement: Placement) -> Mapping[str, int]:
 def _counts_alone(case: Case, name: str) -> bool:
     together, gang = case.set_of(name), case.gang[name]
     return together is None or has_own_topology(together, gang.topology)
-
-
-def has_own_topology(together: Together, topology: Mapping[str, str]) -> bool:
-    """Tell whether a gang of a set asks for another topology than the set does."""
-    own = {"required": topology.get("required"), "preferred": topology.get("preferred")}
-    return any(own.values()) and own != {"required": together.required, "preferred": together.preferred}
 
 
 def _domains(case: Case, level: str, gangs: Iterable[str], placement: Placement) -> set[str]:

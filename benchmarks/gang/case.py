@@ -175,6 +175,12 @@ class Case:
         """Gangs by name."""
         return {gang.name: gang for gang in self.gangs}
 
+    @property
+    def lists(self) -> tuple[tuple[str, ...], ...]:
+        """The gangs that are named together, list by list: of sets, limits and jobs."""
+        sets, limits = [each.gangs for each in self.sets], [each.gangs for each in self.limits]
+        return (*sets, *limits, *(each.gangs for each in self.jobs))
+
     def set_of(self, gang: str) -> Together | None:
         """Return the set that a gang belongs to, the first that names it."""
         return next((each for each in self.sets if gang in each.gangs), None)
@@ -214,8 +220,8 @@ def _check_names(case: Case) -> None:
         if twice:
             raise Unreadable(f"{what} {twice[0]!r} is there twice")
     known = {gang.name for gang in case.gangs}
-    for named in [*case.sets, *case.limits, *case.jobs]:
-        strangers = sorted(set(named.gangs) - known)
+    for listed in case.lists:
+        strangers = sorted(set(listed) - known)
         if strangers:
             raise Unreadable(f"there is no gang {strangers[0]!r}")
 

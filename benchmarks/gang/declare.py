@@ -18,7 +18,16 @@ from typing import Any, Literal
 from benchmarks.gang import names
 from benchmarks.gang.amounts import Amounts
 from benchmarks.gang.case import Case, Gang, Job, Running, Together
-from benchmarks.gang.meaning import belongs, inner, levels, shunned, slices, untouched_before, widths
+from benchmarks.gang.meaning import (
+    belongs,
+    has_own_topology,
+    inner,
+    levels,
+    shunned,
+    slices,
+    untouched_before,
+    widths,
+)
 
 Mode = Literal["now", "moves", "evictions"]
 Document = dict[str, Any]
@@ -93,8 +102,8 @@ class _Declaration:
         self._admission_rules()
         self._limit_rules()
         self._reserve_rules()
-        for each in self.running:
-            self._running_rules(each)
+        for run in self.running:
+            self._running_rules(run)
         project = _document("Project", "case", {"objective": "default", "documents": [CASE_FILE]})
         documents = [project, self._cluster(), *self._workloads(), *self.policies, self._objective()]
         placements = self._placements()
@@ -150,15 +159,13 @@ class _Declaration:
             and self._alike(together, g)
             for g in gangs
         )
-        listed = [*self.case.limits, *self.case.jobs, *self.case.sets]
-        whole = all(len({gang.name in each.gangs for gang in gangs}) == 1 for each in listed)
+        whole = all(len({gang.name in listed for gang in gangs}) == 1 for listed in self.case.lists)
         return plain and same and simple and whole
 
     def _alike(self, together: Together, gang: Gang) -> bool:
         """Tell whether a gang asks for no topology of its own beside that of its set."""
-        own = {key: level for key, level in gang.topology.items() if level is not None}
         of_set = {"required": together.required, "preferred": together.preferred}
-        return all(of_set.get(key) == level for key, level in own.items())
+        return all(of_set.get(key) == level for key, level in gang.topology.items())
 
     def _gang_of(self) -> Iterable[tuple[tuple[str, str], str]]:
         for unit in self.units:
@@ -184,10 +191,10 @@ class _Declaration:
     def _workload(self, unit: Unit) -> Document:
         first, within = unit.gangs[0], inner(self.case, [unit.gangs[0].required], unit.together)
         spec: Document = {"type": "gang", "priority": self._pending_priority(first)}
-        topology: Document = {"within": self.level.get(within, within)} if within else {}
+        topology: Document = {"within": self.level.get(within, within)} if within and not self._shared(first) else {}
         groups = [group for gang in unit.gangs for group in self._groups(gang, within, bool(unit.together))]
         topology |= {"groups": groups} if groups else {}
-        spec |= {"topology": topology} if topology else {}
+        spec |= {"topology": topology} if topology or self._counts_alone(first) else {}
         roles = [self._role(gang) for gang in unit.gangs]
         if unit.together:
             spec["roles"] = [{"name": self.name[g.name], **role} for g, role in zip(unit.gangs, roles, strict=True)]
@@ -195,6 +202,17 @@ class _Declaration:
             spec |= roles[0]
         named = unit.name if unit.together else self.name[first.name]
         return _document("Workload", named, spec, labels=self._labels(first))
+
+    def _shared(self, gang: Gang) -> bool:
+        """Tell whether a gang that is a workload by itself has its topology from its set, as a policy says it."""
+        together = self.case.set_of(gang.name)
+        alone = all(gang.name not in [g.name for g in unit.gangs] for unit in self.units if unit.together)
+        return alone and together is not None and not has_own_topology(together, gang.topology)
+
+    def _counts_alone(self, gang: Gang) -> bool:
+        """Tell whether a gang of a set counts by itself as well; saying anything of topology makes it so."""
+        together = self.case.set_of(gang.name)
+        return together is not None and has_own_topology(together, gang.topology)
 
     def _role(self, gang: Gang) -> Document:
         least, most = widths(self.case, gang)

@@ -15,6 +15,12 @@ def belongs(gang: Gang, policy: str) -> bool:
     return policy in gang.labels or gang.name == policy or gang.name.startswith((f"{policy}-", f"{policy}/", policy))
 
 
+def has_own_topology(together: Together, topology: Mapping[str, str]) -> bool:
+    """Tell whether a gang of a set asks for another topology than the set does."""
+    own = {"required": topology.get("required"), "preferred": topology.get("preferred")}
+    return any(own.values()) and own != {"required": together.required, "preferred": together.preferred}
+
+
 def untouched_before(case: Case, level: str, leaving: Iterable[str] = ()) -> frozenset[str]:
     """Return the nodes of the domains of a level where nothing runs, or nothing but what may leave."""
     away = set(leaving)

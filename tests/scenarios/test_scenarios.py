@@ -45,8 +45,9 @@ for name in sys.argv[1:]:
 each = pytest.mark.parametrize("name", NAMES)
 
 
-def test_the_four_scenarios_are_there() -> None:
+def test_the_scenarios_are_there() -> None:
     assert {"five-small-jobs", "gitops-review", "mixed-fleet", "stranded-capacity"} <= set(NAMES)
+    assert {"sixteen-scattered", "block-training", "repair-a-gang"} <= set(NAMES)
 
 
 @each
