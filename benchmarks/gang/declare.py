@@ -184,7 +184,7 @@ class _Declaration:
         for each in self.running:
             pods = sum(each.on.values())
             spec: Document = {"type": "gang", "replicas": pods, "value": self._worth // max(1, pods)}
-            spec |= {"request": self.amounts.request(each.per_pod), "priority": self._priority(each)}
+            spec |= {"request": self.amounts.request(each.per_pod), "priority": each.priority}
             spec |= {"movable": self.mode == "moves", "preemptible": self.mode == "evictions", "communicates": False}
             yield _document("Workload", self.other[each.name], spec)
 
@@ -242,9 +242,6 @@ class _Declaration:
         if gang.priority is not None:
             return gang.priority
         return max((each.priority for each in self.running), default=-1) + 1
-
-    def _priority(self, running: Running) -> int:
-        return running.priority
 
     @property
     def _worth(self) -> int:
