@@ -13,10 +13,8 @@ from benchmarks.gang.answer import Answer
 from benchmarks.gang.case import read_case
 from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
 
-WAITING = {"distinct-racks-in-a-block", "enough-of-a-set", "enough-subgroups"}  # for the rule colocate
 
-
-@pytest.mark.parametrize("sample", [s for s in SAMPLES if s["id"] not in WAITING], ids=lambda sample: sample["id"])
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["id"])
 def test_a_sample_has_its_truth(sample: dict[str, Any]) -> None:
     told = gang_cases.plan_case(sample)
     assert told["status"] in ("optimal", "invalid"), told

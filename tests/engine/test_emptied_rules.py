@@ -10,6 +10,7 @@ from tests.support.specs import make_spec, node, place, policy, request, workloa
 from dovetail.engine import solve
 from dovetail.rules import TABLE, Rule
 from dovetail.rules.admission import Admission
+from dovetail.rules.colocate import Colocate
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
@@ -58,6 +59,9 @@ SPECS: Mapping[str, Spec] = {
         [policy("p", Spread(over="node", max_per_domain=1))],
     ),
     "exclusive": _two_on_one_node(Exclusive(at="node"), WorkloadSelector(tenants=("red",))),
+    "colocate": make_spec(
+        [node("a", 1), node("b", 1)], [workload("w", 2, gpus=1)], [policy("p", Colocate(by="workload", at="node"))]
+    ),
     "require": _placed_by_price(Require()),
     "forbid": _placed_by_price(Forbid()),
     "quota": _two_on_one_node(Quota(limits=(("gpus", 1000),))),

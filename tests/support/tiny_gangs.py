@@ -10,6 +10,7 @@ from tests.support.specs import make_spec, node, policy, request, role, workload
 
 from dovetail.placement import Place
 from dovetail.rules import policy_of
+from dovetail.rules.colocate import Colocate
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.spread import Spread
 from dovetail.spec import Group, Node, Role, Spec, Topology, Workload, WorkloadSelector
@@ -27,6 +28,9 @@ def tiny_gangs(seed: int) -> Spec:
         running = _running(rng, nodes, workloads)
         nodes = [replace(n, down=True) if rng.random() < 0.15 else n for n in nodes]
     policies = [held] if (held := policy_of(workloads)) else []
+    if rng.random() < 0.2:
+        together = Colocate(by=rng.choice(("tenant", "workload")), at=rng.choice(LEVELS))
+        policies.append(policy("set", together, enforcement=rng.choice(("hard", "hard", 2))))
     if rng.random() < 0.25:
         only = WorkloadSelector(names=(workloads[0].id,))
         rule = rng.choice((Spread("rack", max_per_domain=2), Exclusive("rack"), Exclusive("node")))

@@ -15,6 +15,7 @@ from dovetail.quantities import parse_cpu, parse_fraction, parse_gpus, parse_mem
 from dovetail.rules import Rule
 from dovetail.rules.admission import Admission
 from dovetail.rules.cohorts import Amounts, requested_of
+from dovetail.rules.colocate import Colocate
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
@@ -35,6 +36,10 @@ _LIMITS: Final[Mapping[str, Callable[[object], int]]] = {
 
 def _separate(here: Cursor, _: Known) -> Rule:
     return Separate(by=here.raw("by"), at=here.raw("at"), label=here.raw("label"))
+
+
+def _colocate(here: Cursor, _: Known) -> Rule:
+    return Colocate(by=here.raw("by"), at=here.raw("at"), label=here.raw("label"))
 
 
 def _spread(here: Cursor, _: Known) -> Rule:
@@ -140,6 +145,7 @@ class Reader:
 READERS: Final[Mapping[str, Reader]] = MappingProxyType(
     {
         "separate": Reader(_separate, "honoured", "at", (GPU_LEVEL,)),
+        "colocate": Reader(_colocate, "honoured", "at"),
         "spread": Reader(_spread, "honoured", "over"),
         "exclusive": Reader(_exclusive, "honoured", "at", (GPU_LEVEL,)),
         "require": Reader(_require, "required"),

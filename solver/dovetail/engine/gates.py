@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.engine.fragmentation import Bools, Ints
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Guard
-from dovetail.rules.guards import ApartGuard, CrowdGuard, SkewGuard, TotalGuard, domain_of
+from dovetail.rules.guards import ApartGuard, CrowdGuard, SkewGuard, TogetherGuard, TotalGuard, domain_of
 from dovetail.spec import Workload
 
 FREE, MIXED = -1, -2
@@ -112,6 +112,22 @@ class CrowdGate:
             mask[self._members[path]] = not empty
 
 
+class TogetherGate:
+    """The domains where a value is not that is somewhere, for guards that keep a value together."""
+
+    def __init__(self, problem: Problem, guard: TogetherGuard) -> None:
+        self._guard = guard
+        self._members = _members(problem, guard)
+
+    def close(self, mask: Bools, shape: Shape) -> None:
+        """Mark the nodes of all domains but the one to join."""
+        home = self._guard.home(shape.workload)
+        if home is not None:
+            for path, nodes in self._members.items():
+                if path not in self._guard.held[self._guard.value[shape.workload.id]]:
+                    mask[nodes] = True
+
+
 class Gates:
     """The masks of all guards together, shape by shape."""
 
@@ -120,7 +136,7 @@ class Gates:
         self._guards = list(guards)
         self._gates = [_gate(problem, guard) for guard in self._guards]
         self._by_gpu = [gate for gate in self._gates if isinstance(gate, GpuGate)]
-        self._of: dict[int, tuple[ApartGate | CrowdGate, ...]] = {}
+        self._of: dict[int, tuple[ApartGate | CrowdGate | TogetherGate, ...]] = {}
         self._concerned: dict[int, tuple[Guard, ...]] = {}
         self._strict: dict[int, tuple[Guard, ...]] = {}
 
@@ -150,7 +166,7 @@ class Gates:
             own = {id(guard) for guard in self.guards(shape)}
             pairs = zip(self._guards, self._gates, strict=True)
             self._of[shape] = tuple(
-                g for guard, g in pairs if id(guard) in own and isinstance(g, ApartGate | CrowdGate)
+                g for guard, g in pairs if id(guard) in own and isinstance(g, ApartGate | CrowdGate | TogetherGate)
             )
         return self._mask(shape, self._of[shape]) if self._of[shape] else None
 
@@ -159,7 +175,7 @@ class Gates:
         self.shut(shape)
         return self._mask(shape, [gate for gate in self._of[shape] if isinstance(gate, CrowdGate)])
 
-    def _mask(self, shape: int, gates: Iterable[ApartGate | CrowdGate]) -> Bools:
+    def _mask(self, shape: int, gates: Iterable[ApartGate | CrowdGate | TogetherGate]) -> Bools:
         mask = np.zeros(len(self._problem.nodes), dtype=bool)
         for gate in gates:
             gate.close(mask, self._problem.shapes[shape])
@@ -179,9 +195,11 @@ class Gates:
         return found
 
 
-def _gate(problem: Problem, guard: Guard) -> ApartGate | GpuGate | CrowdGate | None:
+def _gate(problem: Problem, guard: Guard) -> ApartGate | GpuGate | CrowdGate | TogetherGate | None:
     if isinstance(guard, ApartGuard):
         return GpuGate(problem, guard) if guard.by_gpu else ApartGate(problem, guard)
+    if isinstance(guard, TogetherGuard):
+        return TogetherGate(problem, guard)
     return CrowdGate(problem, guard) if isinstance(guard, CrowdGuard | SkewGuard) else None
 
 
@@ -190,6 +208,8 @@ def _concerns(guard: Guard, shape: Shape) -> bool:
     match guard:
         case ApartGuard():
             return guard.key(shape.workload) is not None and not (guard.by_gpu and not shape.request.partial)
+        case TogetherGuard():
+            return guard.value.get(shape.workload.id) is not None
         case CrowdGuard():
             return shape.workload.id in guard.scope.ids
         case SkewGuard():
@@ -199,7 +219,7 @@ def _concerns(guard: Guard, shape: Shape) -> bool:
     return True
 
 
-def _members(problem: Problem, guard: ApartGuard | CrowdGuard | SkewGuard) -> dict[str, Ints]:
+def _members(problem: Problem, guard: ApartGuard | CrowdGuard | SkewGuard | TogetherGuard) -> dict[str, Ints]:
     """Return the node indices of each domain that a guard watches."""
     found: dict[str, list[int]] = {}
     for index, node in enumerate(problem.nodes):

@@ -23,6 +23,7 @@ from dovetail.objectives.topology import Span
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.kinds import Kind, dimensions, kinds_of, room_for
+from dovetail.rules.topology import NAME as TOPOLOGY
 from dovetail.spec import Workload
 from dovetail.spec.cluster import NODE_LEVEL
 
@@ -310,7 +311,10 @@ class Gatherings:
             return total
         if isinstance(tier, Span) and tier.level in (*self.levels, NODE_LEVEL):
             total = Linear()
-            for workload in tier.subjects(self.gathering):
+            subjects = tier.subjects(self.problem.context)
+            if any(len(who) > 1 for who in subjects):
+                return None  # sets that policies keep together are counted once, and only per workload here
+            for (workload,) in subjects:
                 total.add(self.spanned(workload, tier.level)).add_term(self.here[workload.id], -1)
             return total
         return None
@@ -320,9 +324,7 @@ class Gatherings:
     @property
     def relaxed(self) -> tuple[str, ...]:
         """What the model forgets."""
-        names = {
-            p.name for p in self.problem.spec.policies if p.enforcement.kind != "audit" and p.rule.kind != "topology"
-        }
+        names = {p.name for p in self.problem.spec.policies if p.enforcement.kind != "audit" and p.name != TOPOLOGY}
         return ("cpu, memory and resources of single nodes", *sorted(names))
 
     def wanted(self, workload: Workload, position: int, values: list[int]) -> Mapping[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,18 +36,31 @@ class Span:
         """`topology[LEVEL]`, or `preferred[LEVEL]`."""
         return f"{'preferred' if self.preferred else 'topology'}[{self.level}]"
 
-    def subjects(self, workloads: Iterable[Workload]) -> list[Workload]:
-        """Return those workloads that count."""
-        found = [workload for workload in workloads if workload.gathers]
-        return [w for w in found if w.topology and w.topology.prefer == self.level] if self.preferred else found
+    def subjects(self, context: Context) -> list[tuple[Workload, ...]]:
+        """Return what counts: each workload by itself, but one set of those that policies keep together.
+
+        A workload of a set counts by itself as well where it says something of its topology.
+        """
+        counting = [workload for workload in context.spec.workloads if workload.gathers]
+        if self.preferred:
+            return [(w,) for w in counting if w.topology and w.topology.prefer == self.level]
+        ids = {workload.id for workload in counting}
+        sets = [group for group in context.sets if any(workload.id in ids for workload in group)]
+        together = {workload.id for group in sets for workload in group}
+        return [*sets, *((w,) for w in counting if w.id not in together or w.topology is not None)]
 
     def encode(self, part: TierPart) -> Linear:
-        """Return the sum over workloads of domains spanned less one."""
-        return Linear.total(_spanned(part, w, self.level) for w in self.subjects(part.changing(part.spec.workloads)))
+        """Return the sum of domains spanned less one."""
+        subjects = self.subjects(part.context)
+        changing = {workload.id for workload in part.changing({w.id: w for who in subjects for w in who}.values())}
+        return Linear.total(
+            _spanned(part, who, self.level) for who in subjects if any(workload.id in changing for workload in who)
+        )
 
     def measure(self, view: View, context: Context) -> int:
-        """Count the domains of each workload."""
-        return sum(_measured(view, workload, self.level) for workload in self.subjects(view.spec.workloads))
+        """Count the domains of each subject."""
+        spans = (len(view.tenants_of_domains(self.level, who, None)) for who in self.subjects(context))
+        return sum(max(0, span - 1) for span in spans)
 
     def limit(self, context: Context) -> int:
         """Nothing spans fewer domains than one."""
@@ -62,24 +75,20 @@ def tiers(context: Context) -> Iterator[Span]:
     """Yield the tiers of a Spec: per level, outermost first, those who prefer it, then all."""
     for level in context.spec.counted_levels:
         preferred = Span(level, preferred=True)
-        if preferred.subjects(context.spec.workloads):
+        if preferred.subjects(context):
             yield preferred
         yield Span(level)
 
 
-def _measured(view: View, workload: Workload, level: str) -> int:
-    return max(0, len(view.tenants_of_domains(level, [workload], None)) - 1)
-
-
-def _spanned(part: TierPart, workload: Workload, level: str) -> Linear:
-    """Return the domains of a level that a workload spans, less one where any of it is admitted."""
+def _spanned(part: TierPart, who: Sequence[Workload], level: str) -> Linear:
+    """Return the domains of a level that some workloads span together, less one where any of them is admitted."""
     total, most = Linear(), []
-    for count in part.counts(workload, level).values():
+    for count in _held(part, who, level).values():
         low, high = part.model.range_of(count)
         if low > 0:
             total.constant += 1
         elif high > 0:
-            high = min(high, workload.replicas)
+            high = min(high, sum(workload.replicas for workload in who))
             flag = part.model.boolean()
             part.model.require(count.minus(Linear.of(flag, high)), upper=0)
             total.add_term(flag)
@@ -88,20 +97,32 @@ def _spanned(part: TierPart, workload: Workload, level: str) -> Linear:
         return total.plus(-1)
     if not most:
         return Linear()
-    if part.spec.cluster.homeless(level):  # where replicas may be in no domain, the fewest are none
-        here, fewest = part.model.boolean(), 1
-    else:
-        here, fewest = _admitted(part, workload), _fewest(most, max(1, workload.min_replicas))
+    here = part.model.boolean()
+    fewest = 1
+    if not part.spec.cluster.homeless(level):  # else replicas may be in no domain, and the fewest are none
+        fewest = _fewest(most, _bind(part, who, here))
     part.model.require(total.minus(Linear.of(here, fewest)), lower=0)
     return total.minus(Linear.of(here))
 
 
-def _admitted(part: TierPart, workload: Workload) -> int:
-    """Return a variable that is 1 where any of a workload is admitted."""
-    here, admitted = part.model.boolean(), part.admitted(workload)
-    part.model.require(admitted.minus(Linear.of(here, workload.replicas)), upper=0)
-    part.model.require(admitted.minus(Linear.of(here, max(1, workload.min_replicas))), lower=0)
-    return here
+def _held(part: TierPart, who: Sequence[Workload], level: str) -> Mapping[str, Linear]:
+    """Return how many replicas of some workloads each domain of a level holds."""
+    if len(who) == 1:
+        return part.counts(who[0], level)
+    held: dict[str, Linear] = {}
+    for workload in who:
+        for path, count in part.counts(workload, level).items():
+            held.setdefault(path, Linear()).add(count)
+    return held
+
+
+def _bind(part: TierPart, who: Sequence[Workload], here: int) -> int:
+    """Let a variable be 1 where any of some workloads is admitted; return the fewest replicas there are then."""
+    admitted = Linear.total(part.admitted(workload) for workload in who)
+    least = max(1, min(workload.min_replicas for workload in who))
+    part.model.require(admitted.minus(Linear.of(here, sum(workload.replicas for workload in who))), upper=0)
+    part.model.require(admitted.minus(Linear.of(here, least)), lower=0)
+    return least
 
 
 def _fewest(most: Sequence[int], wanted: int) -> int:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from dovetail.rules.admission import Admission
 from dovetail.rules.base import Domain, Guard, NodeTerms, Part, Rule, Scope, Told, Violations
 from dovetail.rules.claims import Apart, Cap, Claims, Crowd, Together
+from dovetail.rules.colocate import Colocate
 from dovetail.rules.context import Context, context_of
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.move import Move
@@ -20,6 +21,7 @@ from dovetail.rules.topology import policy_of
 TABLE: Mapping[str, type[Rule]] = MappingProxyType(
     {
         "separate": Separate,
+        "colocate": Colocate,
         "spread": Spread,
         "exclusive": Exclusive,
         "require": Require,

@@ -9,7 +9,7 @@ from functools import cached_property
 from dovetail.placement import Held, Place, Places, Today, View, judge
 from dovetail.rules.base import Scope, Violations
 from dovetail.rules.scopes import scopes_of, tolerated
-from dovetail.spec import Spec
+from dovetail.spec import Spec, Workload
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,14 @@ class Context:
             roles = found.setdefault(replica.workload, {})
             roles[replica.role] = roles.get(replica.role, 0) + 1
         return found
+
+    @cached_property
+    def sets(self) -> tuple[tuple[Workload, ...], ...]:
+        """The sets of workloads that policies keep together, or would like to; of two or more each (S5.1)."""
+        claims = (p.rule.claims(self.scopes[p.name]) for p in self.spec.policies if p.enforcement.kind != "audit")
+        groups = [group for claim in claims if claim.together for group in claim.together.groups if len(group) > 1]
+        by_ids = {tuple(sorted(workload.id for workload in group)): group for group in groups}
+        return tuple(by_ids[ids] for ids in sorted(by_ids))
 
     def view(self, places: Places, held: Held | None = None) -> View:
         """Return the view of a finished placement; `held` are the places that are held free, where that is known."""

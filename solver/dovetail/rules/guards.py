@@ -92,6 +92,43 @@ class ApartGuard(Plain):
 
 
 @dataclass(slots=True)
+class TogetherGuard(Plain):
+    """Blocks every domain for a value but the one that holds it.
+
+    `value` gives the value of each matched workload, None for no subject.
+    """
+
+    scope: Scope
+    level: str
+    value: Mapping[str, Hashable | None]
+    held: defaultdict[Hashable, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def home(self, workload: Workload) -> str | None:
+        """Return the domain that a workload must join, None where it may begin anywhere."""
+        value = self.value.get(workload.id)
+        held = self.held.get(value) if value is not None else None
+        return max(held, key=lambda path: (held[path], path)) if held else None
+
+    def opened(self, workload: Workload) -> int:
+        """Return a number that changes as soon as there is a domain to join."""
+        return int(self.home(workload) is not None)
+
+    def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
+        """Block where the value is not, once it is anywhere."""
+        path, home = domain_of(self.level, self.scope, node, None), self.home(workload)
+        return path is not None and home is not None and path not in self.held[self.value[workload.id]]
+
+    def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
+        """Count replicas by value and domain."""
+        path, value = domain_of(self.level, self.scope, node, None), self.value.get(workload.id)
+        if path is not None and value is not None:
+            held = self.held[value]
+            held[path] += count
+            if not held[path]:
+                del held[path]
+
+
+@dataclass(slots=True)
 class CapGuard(Plain):
     """Blocks what would take an amount above its limit.
 

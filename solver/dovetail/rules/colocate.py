@@ -1,0 +1,90 @@
+"""`colocate`: workloads with the same value of an attribute share one domain."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.placement import View
+from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations, group_of, grouped, level_problem
+from dovetail.rules.claims import Claims, Together
+from dovetail.rules.guards import TogetherGuard
+from dovetail.spec import Node, Spec, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Colocate(RuleDefaults):
+    """Keep all replicas of the workloads of one value of `by` in one domain of a level.
+
+    The violation of a value is `max(0, d - 1)`, d the number of domains that hold any of its matched replicas.
+    Workloads without the label are not subjects, nor are replicas on nodes in no domain of the level.
+    """
+
+    kind: ClassVar[str] = "colocate"
+    unit: ClassVar[str] = "extra domains"
+    grandfathered: ClassVar[bool] = True
+    needs_current: ClassVar[bool] = False
+    judges_places: ClassVar[bool] = True
+    judges_node_alone: ClassVar[bool] = False
+
+    by: str
+    at: str
+    label: str | None = None
+
+    def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
+        """Return the number of domains of each value, less one."""
+        return {
+            value: self._extra(part, members, scope)
+            for value, members in grouped(scope.workloads, self.by, self.label).items()
+            if any(True for _ in part.changing(members))
+        }
+
+    def _extra(self, part: Part, members: Sequence[Workload], scope: Scope) -> Linear:
+        held: dict[str, Linear] = {}
+        for workload in members:
+            for path, count in part.counts(workload, self.at, scope.nodes).items():
+                held.setdefault(path, Linear()).add(count)
+        domains = Linear(constant=-1)
+        for count in held.values():
+            low, high = part.model.range_of(count)
+            if low > 0:
+                domains.constant += 1
+            elif high > 0:
+                domains.add_term(part.model.at_least_one(count).variable)
+        return part.model.positive_part(domains)
+
+    def check(self, view: View, scope: Scope) -> Violations:
+        """Count the domains of each value."""
+        found = {}
+        for value, members in grouped(scope.workloads, self.by, self.label).items():
+            domains = len(view.tenants_of_domains(self.at, members, scope.nodes))
+            if domains > 1:
+                found[value] = domains - 1
+        return found
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Keep replicas out of other domains than the one where their value is."""
+        value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
+        return TogetherGuard(scope, self.at, value)
+
+    def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish every workload that has a value: models count each by itself."""
+        return None if group_of(workload, self.by, self.label) is None else workload.id
+
+    def node_key(self, node: Node, scope: Scope) -> Hashable:
+        """Distinguish nodes by the domain, where it is wider than a node."""
+        domain = None if self.at == "node" else node.domain(self.at)
+        return domain, scope.nodes is None or node.name in scope.nodes
+
+    def claims(self, scope: Scope) -> Claims:
+        """Keep the workloads of each value together, unless some nodes do not count."""
+        groups = grouped(scope.workloads, self.by, self.label).values()
+        return Claims(together=Together(self.at, tuple(map(tuple, groups)))) if scope.nodes is None else Claims()
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Refuse unknown levels and `by: label` without a label."""
+        if (self.by == "label") != (self.label is not None):
+            return "'label' names the label key where 'by' is 'label', and only there"
+        return level_problem(spec, self.at, gpu=False)
