@@ -207,6 +207,21 @@ def test_without_an_answer_a_case_is_undecided_and_not_missed(tmp_path: Path) ->
     assert [result.verdict for result in found] == ["undecided", "pass"]
 
 
+MIG = WORLD.replace("request: {gpus: 1}", "request: {mig: 1g.10gb}")
+"""The world with workloads on MIG instances, of which both may share a GPU."""
+
+
+@pytest.mark.parametrize(("second", "verdict"), [("1g.10gb@1", ["pass"]), ("1g.10gb@0", None), ("2g.20gb@2", None)])
+def test_places_on_instances_are_judged_and_must_fit(tmp_path: Path, second: str, verdict: list[str] | None) -> None:
+    rows = "red/a#0: {node: n-000, gpus: [0], instance: 1g.10gb@0}"
+    rows += f", blue/b#0: {{node: n-000, gpus: [0], instance: {second}}}"
+    test = f"{MIG}  cases:\n{case('c', f'    placements: {{{rows}}}' + chr(10), 'policy: apart, result: fail')}"
+    if verdict is None:
+        assert {code for code, _, _ in faults(tmp_path, test)} == {"DT1813"}
+    else:
+        assert [result.verdict for result in results(tmp_path, test)] == verdict
+
+
 CASES = HEAD.count("\n") + WORLD.count("\n") + 2
 """The line that the first case of `WORLD` starts on."""
 

@@ -147,7 +147,7 @@ def _places(case: Case, spec: Spec, log: FaultLog) -> Places | None:
     reading = Log()
     rows = read_places(Cursor(document, reading, {"placements": case.placements}, path))
     log.extend(reading.errors)
-    places = {replica: Place(row.node, row.gpus) for replica, row in sorted(rows.items())}
+    places = {replica: Place(row.node, row.gpus, row.instance) for replica, row in sorted(rows.items())}
     for unfit in [*_impossible(case, spec, places), *_without_search(case)]:
         log.append(case.spot.fault(unfit))
     return places

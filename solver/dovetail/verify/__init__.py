@@ -75,7 +75,8 @@ def impossible(spec: Spec, places: Places) -> Iterator[tuple[Check, Finding]]:
 
     Sums over rows are made only where each row names what exists.
     """
-    case = Case(spec, Plan(spec.name, "", Outcome("feasible"), placements=places))
+    bare = Plan(spec.name, "", Outcome("feasible"), placements=places)
+    case = Case(spec, replace(bare, gpus=Case(spec, bare).view.layouts))
     sound = True
     for check in TABLE:
         if check.of_places and (check.basic or sound):
