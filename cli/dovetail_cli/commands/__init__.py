@@ -32,6 +32,7 @@ TABLE: tuple[Command, ...] = (
     Command("whatif", "Plan a scenario and show it beside the base.", "whatif"),
     Command("test", "Run the tests of policies and what scenarios expect.", "test"),
     Command("import", "Turn files of other formats into documents.", "importing"),
+    Command("export", "Write a plan in the formats of other programs.", "exporting"),
     Command("explain", "Say what a code means.", "explain"),
     Command("schema", "Print the JSON Schema of a kind of document.", "schema"),
     Command("fmt", "Write documents and plans in their canonical form.", "fmt"),

@@ -22,6 +22,8 @@ def inline(value: Value) -> str:
     """Write a value on one line, in flow style: ``{gpus: 8, cpu: 96}``."""
     if isinstance(value, str):
         return text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, int | Decimal):
         return str(value)
     if isinstance(value, Mapping):

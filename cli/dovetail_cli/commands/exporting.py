@@ -1,0 +1,90 @@
+"""`dovetail export FORMAT PLAN [PATH]`: one command per exporter of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.exporters.table import EXPORTERS, Exporter
+from dovetail.faults import Refused
+from dovetail.importers.project import ImportedProject, OutputExists, write_project
+from dovetail.plan import Plan
+from dovetail.verify import verify
+from dovetail_cli import options, project, refusals, streams
+from dovetail_cli.exit_codes import ExitCode, Finding, first_of
+from dovetail_cli.plans import read_plan
+from dovetail_cli.problems import usage
+from dovetail_cli.render.words import plural
+
+app = typer.Typer(help="Write a plan in the formats of other programs.", add_completion=False, rich_markup_mode=None)
+
+_Plan = Annotated[str, typer.Argument(metavar="PLAN", help="The plan: a file or REV:path.")]
+_Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="PLAN", help="The plan that says what runs today: a file or REV:path."),
+]
+_Out = Annotated[
+    str | None, typer.Option("--out", metavar="DIR", help="Write every file there; else the first goes to stdout.")
+]
+_Force = Annotated[bool, typer.Option("--force", help="Replace an older export in that directory.")]
+
+
+@app.callback()
+def _group() -> None:
+    """Write a plan in the formats of other programs."""
+
+
+def _command(exporter: Exporter) -> Callable[..., ExitCode]:
+    def run(
+        plan: _Plan,
+        path: options.PathArgument = ".",
+        base: _Base = None,
+        current: options.Current = None,
+        out: _Out = None,
+        force: _Force = False,
+        as_of: options.AsOf = None,
+    ) -> ExitCode:
+        try:
+            chosen = read_plan(plan)
+            before = read_plan(base) if base is not None else None
+            found = project.load(path, project.Question(options.as_of(as_of), before, current))
+        except Refused as refused:
+            return refusals.tell(refused, "table")
+        if (ended := _unfit(chosen, found)) is not None:
+            return ended
+        return _written(exporter, exporter.run(found.spec, chosen), out, force=force)
+
+    return run
+
+
+def _unfit(plan: Plan, found: project.Project) -> ExitCode | None:
+    """Return how the run ends where a plan must not be carried out, None where it may be."""
+    checked = verify(found.spec, plan)
+    if checked.stale:
+        streams.say("dovetail: the plan was made for other documents or another state; nothing is exported")
+        return first_of([Finding.STALE])
+    if checked.broken:
+        streams.say("dovetail: the plan does not verify; nothing is exported (dovetail verify says why)")
+        return first_of([Finding.BROKEN])
+    if plan.current is not None and not found.spec.current.from_outside:
+        streams.warn("what runs today is not given (--base, --current), so nothing is known of what to drain")
+    return None
+
+
+def _written(exporter: Exporter, files: Mapping[str, str], out: str | None, *, force: bool) -> ExitCode:
+    if out is None:
+        streams.answer(files[exporter.main])
+        return ExitCode.DONE
+    try:
+        written = write_project(ImportedProject(files, frozenset(files)), Path(out), overwrite=force)
+    except OutputExists as error:
+        raise usage(f"{error.paths[0]} is in the way", "--force replaces an older export") from None
+    streams.answer(f"wrote {plural(len(written), 'file')} to {out}")
+    return ExitCode.DONE
+
+
+for _exporter in EXPORTERS:
+    app.command(_exporter.name, help=f"Export {_exporter.summary}.")(_command(_exporter))

@@ -1,0 +1,127 @@
+"""Layouts of a plan as configurations of mig-parted, and what to do with each node (S5.4).
+
+mig-parted knows counts of profiles per GPU and no starts. It clears a GPU whose counts differ from what is asked for,
+and where the mode of any GPU changes it resets all GPUs of the node. A node has one configuration, named by its
+label; names are made of what stands in a configuration, so that equal nodes share one and a changed one has another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.importers import emit
+from dovetail.mig import Geometry, Instance
+from dovetail.spec import Node, Spec
+
+CONFIG_LABEL: Final = "nvidia.com/mig.config"
+CONFIG_FILE: Final = "config.yaml"
+NODES_FILE: Final = "nodes.yaml"
+
+Layouts = Mapping[str, Sequence[Instance]]
+"""The instances of each GPU in MIG mode, by `node/index`; other GPUs are not cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSteps:
+    """What is to be done with one node.
+
+    Parameters
+    ----------
+    config : the name of its configuration.
+    changes : indices of GPUs that are cut anew, or whose mode changes.
+    drain : replicas of today, as text, on GPUs that mig-parted clears or resets for that.
+    """
+
+    config: str
+    changes: tuple[int, ...]
+    drain: tuple[str, ...]
+
+
+def export_mig_parted(spec: Spec, planned: Layouts, today: Layouts) -> dict[str, str]:
+    """Return the texts of a configuration file and of the steps per node, by file name.
+
+    Parameters
+    ----------
+    planned : the layouts of the plan.
+    today : the layouts of today.
+    """
+    nodes = [node for node in spec.cluster.nodes if node.gpus and _geometry(spec, node) is not None]
+    entries = {node.name: _entries(spec, node, planned) for node in nodes}
+    names = {node: _name(rows) for node, rows in entries.items()}
+    configs = {names[node]: rows for node, rows in sorted(entries.items())}
+    steps = {node.name: _steps(spec, node, names[node.name], planned, today) for node in nodes}
+    return {CONFIG_FILE: _config_file(configs), NODES_FILE: _nodes_file(steps)}
+
+
+def _geometry(spec: Spec, node: Node) -> Geometry | None:
+    return spec.accelerators[node.accelerator].mig if node.accelerator else None
+
+
+def _entries(spec: Spec, node: Node, planned: Layouts) -> list[dict[str, emit.Value]]:
+    """Return an entry for each GPU of a node: mig-parted wants every one matched."""
+    geometry = _geometry(spec, node)
+    assert geometry is not None
+    return [_entry(geometry, index, planned.get(f"{node.name}/{index}")) for index in range(node.gpus)]
+
+
+def _entry(geometry: Geometry, index: int, layout: Sequence[Instance] | None) -> dict[str, emit.Value]:
+    if layout is None:
+        return {"devices": [index], "mig-enabled": False}
+    counts = Counter(instance.profile for instance in layout)
+    ordered = {one.name: counts[one.name] for one in geometry.profiles if counts[one.name]}
+    return {"devices": [index], "mig-enabled": True, "mig-devices": ordered}
+
+
+def _name(entries: Sequence[Mapping[str, emit.Value]]) -> str:
+    text = json.dumps(entries, sort_keys=True)
+    return f"dovetail-{hashlib.sha256(text.encode('ascii')).hexdigest()[:10]}"
+
+
+def _steps(spec: Spec, node: Node, config: str, planned: Layouts, today: Layouts) -> NodeSteps:
+    before = {index: _counts(today.get(f"{node.name}/{index}")) for index in range(node.gpus)}
+    after = {index: _counts(planned.get(f"{node.name}/{index}")) for index in range(node.gpus)}
+    changes = tuple(index for index in before if before[index] != after[index])
+    toggled = any((before[index] is None) != (after[index] is None) for index in changes)
+    cleared = range(node.gpus) if toggled or (changes and spec.cluster.unit == "node") else changes
+    return NodeSteps(config, changes, tuple(_on(spec, node, cleared)))
+
+
+def _counts(layout: Sequence[Instance] | None) -> Mapping[str, int] | None:
+    return None if layout is None else Counter(instance.profile for instance in layout)
+
+
+def _on(spec: Spec, node: Node, gpus: Sequence[int]) -> Iterator[str]:
+    """Yield the replicas that run on some GPUs of a node today."""
+    for running in spec.current.replicas:
+        if running.node == node.name and not set(gpus).isdisjoint(running.gpus):
+            yield str(running.replica)
+
+
+def _config_file(configs: Mapping[str, Sequence[Mapping[str, emit.Value]]]) -> str:
+    lines = emit.comment(
+        "Configurations of mig-parted. Its starts are its own choice; set the device plugin's strategy to mixed.",
+    )
+    lines += ["version: v1", "mig-configs:"]
+    for name in sorted(configs):
+        lines += [f"  {name}:", *(f"  - {emit.inline(entry)}" for entry in configs[name])]
+    return "\n".join(lines) + "\n"
+
+
+def _nodes_file(steps: Mapping[str, NodeSteps]) -> str:
+    lines = emit.comment(
+        "A node with changes: cordon it, drain the replicas listed, set the label, wait until mig.config.state is",
+        "success, uncordon it. Elsewhere the label names what is there already.",
+    )
+    lines += ["strategy: mixed", "nodes:"]
+    for name in sorted(steps):
+        step = steps[name]
+        row: dict[str, emit.Value] = {"labels": {CONFIG_LABEL: step.config}}
+        if step.changes:
+            row |= {"changes": list(step.changes), "drain": list(step.drain)}
+        lines.append(f"  {emit.text(name)}: {emit.inline(row)}")
+    return "\n".join(lines) + "\n"

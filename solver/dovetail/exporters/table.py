@@ -1,0 +1,44 @@
+"""The table of exporters, in the order in which help shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dovetail.exporters.mig_parted import CONFIG_FILE, export_mig_parted
+from dovetail.placement.layouts import declared_layouts
+from dovetail.plan import Plan
+from dovetail.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """One format that a plan can be written in.
+
+    Parameters
+    ----------
+    name
+        The word after ``dovetail export``.
+    summary
+        What it writes, in one line.
+    main
+        The file that stands for all where only one can be shown.
+    run
+        From a plan that is valid for a Spec, whose current state is that of today, to texts by file name.
+    """
+
+    name: str
+    summary: str
+    main: str
+    run: Callable[[Spec, Plan], Mapping[str, str]]
+
+
+EXPORTERS: tuple[Exporter, ...] = (
+    Exporter(
+        name="mig-parted",
+        summary="GPU layouts as configurations of mig-parted, with each node's label and what to drain",
+        main=CONFIG_FILE,
+        run=lambda spec, plan: export_mig_parted(spec, plan.gpus, declared_layouts(spec)),
+    ),
+)
+"""Every exporter; a new one is one module and one entry here."""

@@ -1,0 +1,67 @@
+"""`dovetail export` writes what fits the documents, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.cli.shell import Engine, Shell
+
+from dovetail.exporters.table import EXPORTERS
+
+ACCEPTED = Path(__file__).resolve().parents[1] / "documents" / "accepted" / "mig.yaml"
+
+
+@pytest.fixture
+def planned(dovetail: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory with documents that cut GPUs, and a plan for them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "all.yaml").write_text(ACCEPTED.read_text("utf-8"), encoding="utf-8")
+    assert dovetail("plan", "all.yaml", "--out", "plan.yaml") == 0
+    return tmp_path
+
+
+def test_an_export_goes_to_stdout_or_whole_into_a_directory(dovetail: Shell, planned: Path) -> None:
+    assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml") == 0
+    shown = yaml.safe_load(dovetail.out)
+    assert shown["version"] == "v1"
+    assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--out", "out") == 0
+    assert yaml.safe_load((planned / "out/config.yaml").read_text("utf-8")) == shown
+    nodes = yaml.safe_load((planned / "out/nodes.yaml").read_text("utf-8"))["nodes"]
+    assert {row["labels"]["nvidia.com/mig.config"] for row in nodes.values()} == set(shown["mig-configs"])
+
+
+def test_an_older_export_is_replaced_only_when_asked(dovetail: Shell, planned: Path) -> None:
+    assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--out", "out") == 0
+    assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--out", "out") == 64
+    assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--out", "out", "--force") == 0
+
+
+def test_a_stale_plan_is_not_exported(dovetail: Shell, planned: Path) -> None:
+    text = (planned / "all.yaml").read_text("utf-8")
+    (planned / "all.yaml").write_text(text.replace("replicas: 5", "replicas: 4"), encoding="utf-8")
+    assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--out", "out") == 8
+    assert not (planned / "out").exists()
+
+
+def test_a_plan_that_does_not_verify_is_not_exported(dovetail: Shell, planned: Path) -> None:
+    text = (planned / "plan.yaml").read_text("utf-8")
+    moved = text.replace("instance: 2g.20gb@4", "instance: 2g.20gb@0", 1)
+    assert moved != text
+    (planned / "plan.yaml").write_text(moved, encoding="utf-8")
+    assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml") == 4
+    assert dovetail.out == ""
+
+
+@pytest.mark.parametrize("arguments", [("mig-parted",), ("slurm", "plan.yaml"), ("mig-parted", "none.yaml")])
+def test_a_command_line_without_meaning_ends_with_64(
+    dovetail: Shell, engine: Engine, arguments: tuple[str, ...]
+) -> None:
+    assert dovetail("export", *arguments) == 64
+
+
+def test_every_exporter_has_a_module_and_a_test(root: Path) -> None:
+    modules = {path.stem for path in (root / "solver/dovetail/exporters").glob("*.py")} - {"__init__", "table"}
+    assert {exporter.name.replace("-", "_") for exporter in EXPORTERS} == modules
+    assert all((root / f"tests/exporters/test_{module}.py").exists() for module in modules)
