@@ -54,6 +54,14 @@ def test_a_plan_that_does_not_verify_is_not_exported(dovetail: Shell, planned: P
     assert dovetail.out == ""
 
 
+def test_show_tells_what_layouts_waste_where_it_knows_the_documents(dovetail: Shell, planned: Path) -> None:
+    assert dovetail("show", "plan.yaml", "all.yaml") == 0
+    waste = "1 memory slice that no instance can use; 1g.10gb@0 -> 1g.20gb would use it"
+    assert [line.split("  ")[-1] for line in dovetail.out.splitlines() if " gpu 1 " in line] == [waste]
+    assert dovetail("show", "plan.yaml") == 0
+    assert waste not in dovetail.out
+
+
 @pytest.mark.parametrize("arguments", [("mig-parted",), ("slurm", "plan.yaml"), ("mig-parted", "none.yaml")])
 def test_a_command_line_without_meaning_ends_with_64(
     dovetail: Shell, engine: Engine, arguments: tuple[str, ...]

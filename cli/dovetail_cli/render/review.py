@@ -10,6 +10,7 @@ from typing import Protocol
 from dovetail.diff import Change, PlanDiff, Row
 from dovetail.faults import CODES, Position
 from dovetail.plan import Lifted, Plan, PolicyOutcome, PolicyResult, SecondOpinion, TierResult, better, contradiction
+from dovetail.plan.wasted import wasted_by_gpu
 from dovetail.quantities import counted
 from dovetail.spec import Options, Spec
 from dovetail_cli.render.words import (
@@ -263,6 +264,14 @@ def _short_of(replicas: int, of: int, reasons: tuple[str, ...]) -> str:
 def meaning(reasons: tuple[str, ...]) -> str:
     """Return codes with their titles."""
     return ", ".join(f"{CODES[code].title} ({code})" if code in CODES else code for code in reasons)
+
+
+def waste(review: Review) -> list[tuple[str, str]]:
+    """Return what layouts of GPUs waste, a row for each GPU; nothing without the documents."""
+    if review.spec is None:
+        return []
+    found = wasted_by_gpu(review.spec, review.plan)
+    return [(f"{gpu.replace('/', ' gpu ')}", "; ".join(map(str, each))) for gpu, each in found]
 
 
 @dataclass(frozen=True, slots=True)

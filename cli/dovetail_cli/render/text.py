@@ -17,6 +17,7 @@ from dovetail_cli.render.words import amount, nodes, plural, printable
 
 _MOST_WAITING = 10
 _MOST_LISTED = 40
+_MOST_WASTED = 5
 
 
 def rendered(
@@ -28,7 +29,7 @@ def rendered(
     if review.diff is None:
         rows = _workloads(review, screen) if groups is None else _groups(groups, screen)
         blocks += [tier_lines(review, screen), _allocation(review, screen), rows, waiting_lines(review, screen)]
-        blocks += [policy_lines(review, screen)]
+        blocks += [policy_lines(review, screen), waste_lines(review, screen)]
     else:
         # What changes comes first; the proof is where a reader looks next, at the end.
         blocks += [change_lines(review, screen), waiting_lines(review, screen), policy_lines(review, screen)]
@@ -103,6 +104,16 @@ def _workloads(review: Review, screen: Screen) -> list[str]:
     lines = layout(rows, screen)
     if len(placed) > len(listed):
         lines.append(f"    {plural(len(placed) - len(listed), 'more workload')} admitted (--detail)")
+    return lines
+
+
+def waste_lines(review: Review, screen: Screen) -> list[str]:
+    """Return what the layouts of GPUs waste, and the swaps that would mend it."""
+    rows = facts.waste(review)
+    most = len(rows) if review.detail else _MOST_WASTED
+    lines = layout([("?", *row) for row in rows[:most]], screen)
+    if len(rows) > most:
+        lines.append(f"    {len(rows) - most:,} more layouts that waste something (--detail)")
     return lines
 
 

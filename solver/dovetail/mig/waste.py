@@ -1,8 +1,8 @@
 """What a layout of one GPU wastes, and the swap that would mend it.
 
-Three kinds: memory slices that no further instance can use (slice 7 beside seven `1g`), compute slices that none can use
-(one beside `3g` + `3g`), and instances that are larger than what runs on them asked for. A swap puts another profile in the
-place of an instance; where the new one is at least as large, nobody who runs there has less than before.
+Three kinds: memory slices that no further instance can use (slice 7 beside seven `1g`), compute slices that none can
+use (one beside `3g` + `3g`), and instances that are larger than what runs on them asked for. A swap puts another
+profile in the place of an instance; where the new one is at least as large, nobody there has less than before.
 """
 
 from __future__ import annotations
