@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dovetail.faults import Position
-from dovetail.policylist import LiftedBy, Listed, PolicyList, Price, Priced, Pricing, to_document
+from dovetail.policylist import GPUS, LiftedBy, Listed, PolicyList, Price, Priced, Pricing, to_document
 from dovetail.spec import Policy
 from dovetail_cli.render import machine, markdown
 from dovetail_cli.render.columns import PLAIN, Screen, layout
@@ -16,6 +16,7 @@ from dovetail_cli.render.words import human_unit, human_value, plural, printable
 
 FORMATS = ("table", "json", "yaml", "md")
 _MOST_NAMED = 5
+_LABELS = {GPUS: "GPUs asked for", "cost": "money"}
 
 
 def rendered(
@@ -126,7 +127,7 @@ def costs(priced: Priced) -> Iterator[str]:
         yield {"unknown": "not known: none was found without it in time"}.get(outcome, f"no price: {has}")
         return
     told = [price for price in priced.prices if not price.range.is_nothing]
-    yield from (f"{price.name}: {words(price)}" for price in told)
+    yield from (f"{_LABELS.get(price.name, price.name)}: {words(price)}" for price in told)
     if not told:
         yield "nothing (proved)"
 

@@ -2,9 +2,10 @@
 
 from dovetail.policylist.document import to_document
 from dovetail.policylist.listing import LiftedBy, Listed, PolicyList, listing
-from dovetail.policylist.price import Interval, Price, Priced, Pricing, priceable, priced
+from dovetail.policylist.price import GPUS, Interval, Price, Priced, Pricing, priceable, priced
 
 __all__ = [
+    "GPUS",
     "Interval",
     "LiftedBy",
     "Listed",
