@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from dovetail.documents.document import Document
 from dovetail.documents.reading import read_source
 from dovetail.documents.source import decode
-from dovetail.faults import FaultLog, Position
+from dovetail.faults import Fault, FaultLog, Position, Severity
 
 MOST_FAULTS: Final = 100
 PathPart = str | int
@@ -67,3 +69,51 @@ def single(path: Path, log: FaultLog, what: str) -> Foreign | None:
         number = "several documents" if found else "nothing"
         log.add("DT1957", f"{path} holds {number}, and {what} was expected", Position(str(path), 1, 1))
     return None
+
+
+def read_list(path: Path, log: FaultLog, name: str) -> Foreign | None:
+    """Return a file that holds a list as a document with that list under a name, None after a fault of reading it."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        log.add("DT1001", f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
+        return None
+    below = _LineAbove(log)
+    items = _START.sub(r"\1", text)
+    source = decode(f"{name}:\n{items}".encode(), str(path), below)
+    documents = read_source(source, below) if source is not None else []
+    return Foreign(documents[0], below) if documents else None
+
+
+_START: Final = re.compile(r"\A((?:[ \t]*(?:#[^\n]*)?\n)*)---[^\n]*")
+
+
+class _LineAbove(FaultLog):
+    """Hands faults on to another log, as of a file with a line less at its beginning."""
+
+    def __init__(self, log: FaultLog) -> None:
+        super().__init__()
+        self._log = log
+
+    def add(
+        self,
+        code: str,
+        message: str,
+        position: Position | None = None,
+        hint: str | None = None,
+        severity: Severity = "error",
+        source_line: str | None = None,
+    ) -> None:
+        """Add one fault from its parts."""
+        self.append(Fault(code, message, position, hint, severity, source_line))
+
+    def append(self, fault: Fault) -> None:
+        """Add one fault."""
+        place = fault.position
+        above = None if place is None else replace(place, line=max(1, place.line - 1))
+        self._log.append(replace(fault, position=above))
+
+    def extend(self, faults: Iterable[Fault]) -> None:
+        """Add several faults."""
+        for fault in faults:
+            self.append(fault)

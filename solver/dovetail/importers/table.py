@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dovetail.importers.kueue_topology import import_kueue_topology
 from dovetail.importers.mig_geometry import import_mig_geometry
 from dovetail.importers.mig_parted import import_mig_parted
 from dovetail.importers.openb import import_openb
 from dovetail.importers.project import ImportedProject
+from dovetail.importers.slurm_topology import import_slurm_topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,24 @@ IMPORTERS: tuple[Importer, ...] = (
             Input("project", "The project, which says what GPUs each node has", "PATH"),
         ),
         run=lambda inputs: import_mig_parted(inputs["config"], inputs["nodes"], inputs["project"]),
+    ),
+    Importer(
+        name="slurm-topology",
+        summary="a cluster of Slurm: its switches or blocks, with the nodes of its configuration",
+        inputs=(
+            Input("topology", "topology.conf or topology.yaml: a tree of switches, or blocks"),
+            Input("nodes", "slurm.conf, or its lines NodeName="),
+        ),
+        run=lambda inputs: import_slurm_topology(inputs["topology"], inputs["nodes"]),
+    ),
+    Importer(
+        name="kueue-topology",
+        summary="a cluster as Kueue's topology-aware scheduling sees it: a Topology, with the nodes' labels",
+        inputs=(
+            Input("topology", "YAML with one Topology"),
+            Input("nodes", "What `kubectl get nodes -o json` prints"),
+        ),
+        run=lambda inputs: import_kueue_topology(inputs["topology"], inputs["nodes"]),
     ),
 )
 """Every importer; a new one is one module and one entry here."""

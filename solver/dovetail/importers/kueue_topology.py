@@ -1,0 +1,147 @@
+"""Kueue's `Topology` with the cluster's nodes: levels by node labels, as topology-aware scheduling reads them.
+
+Formats: kueue.x-k8s.io Topology (`spec.levels[].nodeLabel`, outermost first) and what `kubectl get nodes -o json`
+prints. The level `kubernetes.io/hostname` is the node itself. Nodes that lack the label of a level are left out, as
+Kueue leaves them out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dovetail.faults import FaultLog
+from dovetail.importers.clusterfile import NODE_NAME, Host, project
+from dovetail.importers.foreign import Foreign, read, single
+from dovetail.importers.project import ImportedProject
+from dovetail.quantities import QuantityError, parse_cpu, parse_memory
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+GPUS: Final = "nvidia.com/gpu"
+PRODUCT: Final = "nvidia.com/gpu.product"
+_RESERVED: Final = {"node", "gpu", "island", "socket"}
+_MOST_GPUS: Final = 256
+
+
+def import_kueue_topology(topology: Path, nodes: Path) -> ImportedProject:
+    """Turn a Topology and the cluster's nodes into the documents of a cluster.
+
+    Parameters
+    ----------
+    topology : a file with one Topology; other objects in it are left alone.
+    nodes : what `kubectl get nodes -o json` (or `-o yaml`) prints.
+
+    Raises
+    ------
+    dovetail.faults.Refused
+        With all that is wrong with either file.
+    """
+    log = FaultLog()
+    labels = _labels(topology, log)
+    inventory = single(nodes, log, "a list of nodes")
+    log.raise_if_errors()
+    hosts = list(_hosts(inventory, labels, log)) if inventory is not None else []
+    if not hosts and not log.errors:
+        log.add("DT1957", f"no node of {nodes} has the labels {', '.join(labels) or HOSTNAME}")
+    log.raise_if_errors()
+    heading = (
+        f"A cluster made by `dovetail import kueue-topology` from {topology.name} and {nodes.name}.",
+        "Amounts are what is allocatable; taints and resources other than CPU, memory and GPUs are not part of it.",
+    )
+    return project("kueue", heading, list(_levels(labels).values()), hosts)
+
+
+def _labels(path: Path, log: FaultLog) -> list[str]:
+    """Return the labels of the levels outside the node, outermost first."""
+    before = len(log.errors)
+    found = [each for each in read(path, log) if each.value.get("kind") == "Topology"]
+    if len(found) != 1:
+        if len(log.errors) == before:
+            log.add("DT1957", f"{path} holds {len(found) or 'no'} Topology objects, and one was expected")
+        return []
+    return _labels_of(found[0])
+
+
+def _labels_of(file: Foreign) -> list[str]:
+    spec = file.value.get("spec")
+    levels = spec.get("levels") if isinstance(spec, dict) else None
+    if not isinstance(levels, list) or not levels:
+        file.fault("DT1957", "a Topology has 'spec.levels', a list of node labels", *(["spec"] if spec else []))
+        return []
+    found: list[str] = []
+    for number, level in enumerate(levels):
+        label = level.get("nodeLabel") if isinstance(level, dict) else None
+        if not isinstance(label, str):
+            file.fault("DT1957", "a level has 'nodeLabel'", "spec", "levels", number)
+        elif label in found:
+            file.fault("DT1957", f"the label '{label}' is there twice", "spec", "levels", number)
+        elif label == HOSTNAME and number + 1 < len(levels):
+            file.fault("DT1957", "the hostname is the innermost level", "spec", "levels", number)
+        elif label != HOSTNAME:
+            found.append(label)
+    return found
+
+
+def _levels(labels: list[str]) -> Mapping[str, str]:
+    """Return a name for each label's level: the last part of the label, told apart where that is taken."""
+    found: dict[str, str] = {}
+    for label in labels:
+        last = re.sub(r"[^a-z0-9]+", "-", label.rsplit("/", 1)[-1].lower()).strip("-")[:50] or "level"
+        name = last.removeprefix("topology-") or last
+        taken = {*_RESERVED, *found.values()}
+        found[label] = next(n for n in (name, *(f"{name}-{i}" for i in range(2, 99))) if n not in taken)
+    return found
+
+
+def _hosts(inventory: Foreign, labels: list[str], log: FaultLog) -> Iterator[Host]:
+    items = inventory.value.get("items")
+    if not isinstance(items, list):
+        inventory.fault("DT1957", "a list of nodes has 'items'", hint="kubectl get nodes -o json prints one")
+        return
+    seen: set[str] = set()
+    for number, item in enumerate(items):
+        host = _host(inventory, item, ("items", number), labels)
+        if host is not None and host.name in seen:
+            inventory.fault("DT1957", f"the node '{host.name}' is there twice", "items", number)
+        elif host is not None:
+            seen.add(host.name)
+            yield host
+
+
+def _host(inventory: Foreign, item: Any, at: tuple[str | int, ...], labels: list[str]) -> Host | None:
+    metadata, status, spec = (_mapping(item, key) for key in ("metadata", "status", "spec"))
+    name, has = metadata.get("name"), _mapping(metadata, "labels")
+    if not isinstance(name, str) or not NODE_NAME.fullmatch(name):
+        inventory.fault("DT1957", "a node has a name in its metadata", *at)
+        return None
+    if any(label not in has for label in labels):
+        return None
+    domains = tuple(str(has[label]) for label in labels)
+    for label, domain in zip(labels, domains, strict=True):
+        if not NODE_NAME.fullmatch(domain):
+            inventory.fault("DT1957", f"{domain[:40]!r} cannot name a domain", *at, "metadata", "labels", label)
+    free = _mapping(status, "allocatable")
+    cpu, memory = _amount(inventory, free, at, "cpu"), _amount(inventory, free, at, "memory")
+    gpus = str(free.get(GPUS, "0"))
+    if not re.fullmatch(r"[0-9]{1,3}", gpus) or int(gpus) > _MOST_GPUS:
+        inventory.fault("DT1957", f"{gpus[:20]!r} is no number of GPUs", *at, "status", "allocatable", GPUS)
+        return None
+    state = "cordoned" if spec.get("unschedulable") is True else ""
+    model = str(has.get(PRODUCT, "unknown")) if int(gpus) else ""
+    return Host(name, domains, cpu, memory, int(gpus), model, state)
+
+
+def _mapping(value: Any, key: str) -> Mapping[str, Any]:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _amount(inventory: Foreign, free: Mapping[str, Any], at: tuple[str | int, ...], key: str) -> int:
+    try:
+        return parse_cpu(free[key]) if key == "cpu" else parse_memory(free[key], rounding="down")
+    except (KeyError, QuantityError):
+        where = ("status", "allocatable", key) if key in free else ()
+        inventory.fault("DT1957", f"a node tells how much {key} is allocatable", *at, *where)
+        return 0

@@ -1,0 +1,109 @@
+"""Slurm's network topology as a cluster: `topology.conf` or `topology.yaml`, with the nodes of `slurm.conf`.
+
+Formats: topology.conf(5), topology.yaml(5) and slurm.conf(5) of Slurm 25.05. Of a tree every tier of switches is a
+level, `leaf` the innermost; a node that hangs on a switch further out is, at the tiers inside, in a domain of that
+switch's name. Of blocks `block` is a level, and so is each larger block size, as many base blocks in a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from dovetail.faults import FaultLog, nearest
+from dovetail.importers.clusterfile import Host, project, unknown_parts
+from dovetail.importers.project import ImportedProject
+from dovetail.importers.slurmconf import Line, read_lines
+from dovetail.importers.switches import Topology, read_topology
+
+_GRES: Final = re.compile(r"gpu(?::([A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*))?(?::([0-9]{1,3}))?(?:\([^)]*\))?")
+_CORDONED: Final = {"drain", "drained", "draining", "future"}
+_FAILED: Final = {"down", "fail", "failing"}
+_MOST_GPUS: Final = 256
+
+
+def import_slurm_topology(topology: Path, nodes: Path) -> ImportedProject:
+    """Turn a topology and the nodes of a configuration into the documents of a cluster.
+
+    Parameters
+    ----------
+    topology : `topology.conf`, or `topology.yaml` by its name's ending; of several topologies in it the cluster's
+        default, else the first.
+    nodes : `slurm.conf`, or the part of it with the lines `NodeName=`; other lines are not read.
+
+    Raises
+    ------
+    dovetail.faults.Refused
+        With all that is wrong with either file.
+    """
+    log = FaultLog()
+    tree = read_topology(topology, log)
+    hardware = _hardware(nodes, log)
+    log.raise_if_errors()
+    hosts = _hosts(tree, hardware, nodes, log)
+    log.raise_if_errors()
+    heading = (
+        f"A cluster made by `dovetail import slurm-topology` from {topology.name} and {nodes.name}.",
+        "Link speeds, weights, features and reserved cores are not part of it.",
+    )
+    return project("slurm", heading, tree.levels, hosts)
+
+
+def _hosts(tree: Topology, hardware: Mapping[str, Host], nodes: Path, log: FaultLog) -> list[Host]:
+    for name in unknown_parts([*hardware, *(part for path in tree.paths.values() for part in path)]):
+        log.add("DT1957", f"{name[:40]!r} cannot be the name of a node or a domain")
+    for name, place in tree.places.items():
+        if name not in hardware:
+            near = nearest(name, hardware)
+            place(f"{nodes.name} has no node '{name}'", f"did you mean {near}?" if near else None)
+    for name in hardware.keys() - tree.paths.keys():
+        log.add("DT1957", f"the node '{name}' of {nodes.name} is connected to nothing in the topology")
+    found = [(tree.paths.get(name, ()), host) for name, host in hardware.items()]
+    return [Host(h.name, path, h.cpu, h.memory, h.gpus, h.model, h.state) for path, h in found]
+
+
+def _hardware(path: Path, log: FaultLog) -> dict[str, Host]:
+    """Return the nodes of a configuration, by name."""
+    found: dict[str, Host] = {}
+    default: dict[str, str] = {}
+    before = len(log.errors)
+    for line in read_lines(path, log):
+        if line.values.get("nodename", "").lower() == "default":
+            default |= line.values
+        elif "nodename" in line.values:
+            whole = Line(line.file, line.number, line.text, {**default, **line.values}, line.columns)
+            for name in line.names(log, "nodename"):
+                if name in found:
+                    line.fault(log, f"the node '{name}' is there twice", "nodename")
+                found[name] = _host(whole, name, log)
+    if not found and len(log.errors) == before:
+        log.add("DT1957", f"{path} has no line NodeName=")
+    return found
+
+
+def _host(line: Line, name: str, log: FaultLog) -> Host:
+    parts = (line.integer(log, key, 1) for key in ("boards", "sockets", "corespersocket", "threadspercore"))
+    boards, sockets, cores, threads = parts
+    cpus = line.integer(log, "cpus", boards * sockets * cores * threads)
+    model, gpus = _gpus(line, log)
+    state = line.values.get("state", "").lower()
+    kept = "cordoned" if state in _CORDONED else "failed" if state in _FAILED else ""
+    return Host(name, (), 1000 * cpus, line.integer(log, "realmemory", 1), gpus, model, kept)
+
+
+def _gpus(line: Line, log: FaultLog) -> tuple[str, int]:
+    """Return the model and number of a node's GPUs; several models on one node are a fault."""
+    found: dict[str, int] = {}
+    for part in re.split(r",(?![^(]*\))", line.values.get("gres", "")):
+        if not part.lower().startswith("gpu"):
+            continue
+        match = _GRES.fullmatch(part)
+        if match is None or int(match[2] or 1) > _MOST_GPUS:
+            line.fault(log, f"'{part[:40]}' does not tell how many GPUs there are", "gres", "such as gpu:h100:8")
+        else:
+            found[match[1] or "unknown"] = found.get(match[1] or "unknown", 0) + int(match[2] or 1)
+    if len(found) > 1:
+        line.fault(log, f"GPUs of several models on one node ({', '.join(sorted(found))})", "gres")
+    return next(iter(found.items())) if found else ("", 0)

@@ -1,0 +1,207 @@
+"""Slurm's switches and blocks: what is around each node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dovetail import hostlist
+from dovetail.faults import FaultLog, Position
+from dovetail.importers.foreign import Foreign, read_list
+from dovetail.importers.slurmconf import MOST_NAMES, read_lines
+
+TIERS: Final = ("leaf", "spine", "core")
+Place = Callable[[str, str | None], None]  # logs a fault, with its hint, where something is written
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Levels outermost first, and per node the names of the domains around it; `places` log faults about nodes."""
+
+    levels: tuple[str, ...] = ()
+    paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A switch or block: its name, the switches under it, the nodes on it, and where it is written."""
+
+    name: str
+    switches: tuple[str, ...]
+    nodes: tuple[str, ...]
+    place: Place
+
+
+def read_topology(path: Path, log: FaultLog) -> Topology:
+    """Return the topology of a file, an empty one after faults."""
+    before = len(log.errors)
+    if path.suffix.lower() in (".yaml", ".yml"):
+        switches, blocks, sizes = _from_yaml(path, log)
+    else:
+        switches, blocks, sizes = _from_conf(path, log)
+    if len(log.errors) > before:
+        return Topology()
+    if bool(switches) == bool(blocks):
+        what = "both switches and blocks" if blocks else "neither switches nor blocks"
+        log.add("DT1957", f"{path} has {what}", Position(str(path), 1, 1))
+        return Topology()
+    return _of_tree(switches) if switches else _of_blocks(blocks, sizes)
+
+
+# ---------------------------------------------------------------------- trees
+
+
+def _of_tree(entries: Sequence[Entry]) -> Topology:
+    by_name, above = _switches(entries)
+    homes = _homes(entries)
+    paths = {node: _chain(entry, above, by_name) for node, entry in homes.items()}
+    depth = max(map(len, paths.values()), default=0)
+    tiers = tuple(TIERS[n] if n < len(TIERS) else f"tier-{n + 1}" for n in range(depth))
+    padded = {node: path + path[-1:] * (depth - len(path)) for node, path in paths.items()}
+    return Topology(tiers[::-1], padded, {node: entry.place for node, entry in homes.items()})
+
+
+def _switches(entries: Sequence[Entry]) -> tuple[dict[str, Entry], dict[str, str]]:
+    """Return switches by name, and above each the one that it hangs on."""
+    by_name: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.name in by_name:
+            entry.place(f"the switch '{entry.name}' is there twice", None)
+        by_name[entry.name] = entry
+    above: dict[str, str] = {}
+    for entry in entries:
+        for child in entry.switches:
+            if child not in by_name:
+                entry.place(f"there is no switch '{child}'", None)
+            elif child in above:
+                entry.place(f"the switch '{child}' hangs on '{above[child]}' already", "a domain has one parent")
+            else:
+                above[child] = entry.name
+    return by_name, above
+
+
+def _homes(entries: Sequence[Entry]) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        for node in entry.nodes:
+            if node in found:
+                entry.place(f"the node '{node}' is in '{found[node].name}' already", "a node has one place")
+            found.setdefault(node, entry)
+    return found
+
+
+def _chain(entry: Entry, above: Mapping[str, str], by_name: Mapping[str, Entry]) -> tuple[str, ...]:
+    """Return the switches above a node, outermost first; a circle ends where it closes, with a fault."""
+    chain = [entry.name]
+    while chain[-1] in above:
+        upper = above[chain[-1]]
+        if upper in chain:
+            by_name[upper].place(f"the switch '{upper}' hangs on itself", None)
+            break
+        chain.append(upper)
+    return tuple(reversed(chain))
+
+
+# ---------------------------------------------------------------------- blocks
+
+
+def _of_blocks(entries: Sequence[Entry], sizes: Sequence[int]) -> Topology:
+    """Return blocks as a level, and every larger size as one of as many base blocks in a row."""
+    by_name, _ = _switches(entries)
+    homes = _homes(entries)
+    base = sizes[0] if sizes else 1
+    larger = [size for size in sorted(sizes[1:], reverse=True) if size > base]
+    order = {name: position for position, name in enumerate(by_name)}
+    paths = {}
+    for node, entry in homes.items():
+        outer = tuple(f"blocks-{size}-{order[entry.name] // max(1, size // base)}" for size in larger)
+        paths[node] = (*outer, entry.name)
+    levels = (*(f"blocks-{size}" for size in larger), "block")
+    return Topology(levels, paths, {node: entry.place for node, entry in homes.items()})
+
+
+# ---------------------------------------------------------------------- files
+
+_Read = tuple[list[Entry], list[Entry], list[int]]
+
+
+def _from_conf(path: Path, log: FaultLog) -> _Read:
+    switches: list[Entry] = []
+    blocks: list[Entry] = []
+    sizes: list[int] = []
+    for line in read_lines(path, log):
+        has = line.values
+
+        def place(message: str, hint: str | None, line: Any = line) -> None:
+            line.fault(log, message, hint=hint)
+
+        nodes = tuple(line.names(log, "nodes")) if "nodes" in has else ()
+        if "switchname" in has:
+            under = tuple(line.names(log, "switches")) if "switches" in has else ()
+            switches.append(Entry(has["switchname"], under, nodes, place))
+        elif "blockname" in has:
+            blocks.append(Entry(has["blockname"], (), nodes, place))
+        elif "blocksizes" in has:
+            sizes = [int(size) for size in has["blocksizes"].split(",") if size.strip().isdigit()]
+        else:
+            line.fault(log, "the line has none of SwitchName, BlockName and BlockSizes")
+    return switches, blocks, sizes
+
+
+def _from_yaml(path: Path, log: FaultLog) -> _Read:
+    file = read_list(path, log, "topologies")
+    found = file.value.get("topologies") if file is not None else None
+    if file is None or not isinstance(found, list):
+        return [], [], []
+    rows = [row for row in found if isinstance(row, dict)]
+    chosen = next((row for row in rows if row.get("cluster_default") is True), rows[0] if rows else {})
+    at = ("topologies", found.index(chosen)) if rows else ("topologies",)
+    if isinstance(chosen.get("block"), dict):
+        given = chosen["block"].get("block_sizes") or []
+        sizes = [size for size in given if isinstance(size, int)] if isinstance(given, list) else []
+        return [], list(_rows(file, (*at, "block", "blocks"), "block")), sizes
+    return list(_rows(file, (*at, "tree", "switches"), "switch")), [], []
+
+
+def _rows(file: Foreign, at: tuple[str | int, ...], what: str) -> Iterator[Entry]:
+    value: Any = file.value
+    for step in at:
+        value = value[step] if isinstance(step, int) else value.get(step) if isinstance(value, dict) else None
+    if not isinstance(value, list):
+        known = at[: next((n for n in range(len(at), 0, -1) if _there(file.value, at[:n])), 0)]
+        file.fault("DT1957", f"a topology has '{'.'.join(map(str, at[2:]))}', a list", *known)
+        return
+    for number, row in enumerate(value):
+        here = (*at, number)
+        name = row.get(what) if isinstance(row, dict) else None
+        if not isinstance(name, str):
+            file.fault("DT1957", f"an entry has '{what}', its name", *here)
+            continue
+
+        def place(message: str, hint: str | None, here: tuple[str | int, ...] = here) -> None:
+            file.fault("DT1957", message, *here, hint=hint)
+
+        yield Entry(name, _names(row, "children", place), _names(row, "nodes", place), place)
+
+
+def _there(value: Any, at: tuple[str | int, ...]) -> bool:
+    for step in at:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
+
+
+def _names(row: Mapping[str, Any], key: str, place: Place) -> tuple[str, ...]:
+    value = row.get(key)
+    if value is None:
+        return ()
+    try:
+        return tuple(hostlist.expand(str(value), limit=MOST_NAMES))
+    except hostlist.HostlistError as error:
+        place(f"{key} {error}", "such as gpu[01-16,20]")
+        return ()

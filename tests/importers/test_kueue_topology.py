@@ -1,0 +1,73 @@
+"""Topologies of Kueue with nodes become clusters; what is wrong with them is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.importers.test_slurm_topology import cluster_of
+
+from dovetail.faults import Refused
+from dovetail.importers.kueue_topology import import_kueue_topology
+from dovetail.importers.project import ImportedProject
+
+TOPOLOGY = """\
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {name: flavor}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Topology
+metadata: {name: default}
+spec:
+  levels:
+  - nodeLabel: cloud.provider.com/topology-block
+  - nodeLabel: cloud.provider.com/topology-rack
+  - nodeLabel: kubernetes.io/hostname
+"""
+
+
+def kube_node(name: str, rack: str | None, **more: object) -> dict[str, object]:
+    """Return a node of Kubernetes in block b."""
+    labels = {"cloud.provider.com/topology-block": "b", "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+    labels |= {"cloud.provider.com/topology-rack": rack} if rack else {}
+    free = {"cpu": "95500m", "memory": "1055761840Ki", "nvidia.com/gpu": "8", "pods": "110"}
+    return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": free}, "spec": more}
+
+
+def kueue(tmp_path: Path, nodes: list[dict[str, object]], topology: str = TOPOLOGY) -> ImportedProject:
+    """Import a Topology with nodes."""
+    (tmp_path / "topology.yaml").write_text(topology, encoding="utf-8")
+    (tmp_path / "nodes.json").write_text(json.dumps({"kind": "List", "items": nodes}, indent=1), encoding="utf-8")
+    return import_kueue_topology(tmp_path / "topology.yaml", tmp_path / "nodes.json")
+
+
+def test_labels_of_a_topology_become_levels(tmp_path: Path) -> None:
+    nodes = [kube_node("n1", "r1"), kube_node("n2", "r2", unschedulable=True), kube_node("n3", None)]
+    found = cluster_of(kueue(tmp_path, nodes), tmp_path / "out")
+    assert found.levels == ("block", "rack", "node")
+    assert [node.name for node in found.nodes] == ["n1", "n2"]
+    one = found.by_name["n1"]
+    assert (one.domains["rack"], one.gpus, one.accelerator, one.cpu) == ("b/r1", 8, "H100-80GB", 95_500)
+    assert one.memory == 1_055_761_840 // 1024
+    assert found.by_name["n2"].cordoned
+
+
+@pytest.mark.parametrize(
+    ("topology", "nodes", "words"),
+    [
+        (TOPOLOGY.replace("kind: Topology", "kind: Other"), [kube_node("n", "r")], "no Topology objects"),
+        (TOPOLOGY.replace("levels", "tiers"), [kube_node("n", "r")], "has 'spec.levels'"),
+        (TOPOLOGY.replace("-rack", "-block"), [kube_node("n", "r")], "is there twice"),
+        (TOPOLOGY, [kube_node("n", None)], "no node of"),
+        (TOPOLOGY, [kube_node("n", "r"), kube_node("n", "r")], "the node 'n' is there twice"),
+        (TOPOLOGY, [kube_node("n", "r/x")], "cannot name a domain"),
+        (TOPOLOGY, [{"metadata": {}}], "a node has a name"),
+        (TOPOLOGY, [{**kube_node("n", "r"), "status": {}}], "how much cpu"),
+    ],
+)
+def test_a_fault_of_kueue_is_told(topology: str, nodes: list[dict[str, object]], words: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        kueue(tmp_path, nodes, topology)
+    assert any(words in fault.message for fault in refused.value.faults), refused.value.faults

@@ -1,0 +1,156 @@
+"""Topologies of Slurm become clusters; what is wrong with them is told with file and line."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from dovetail.build import build
+from dovetail.documents import load_project
+from dovetail.faults import CODES, Fault, Refused
+from dovetail.importers.project import ImportedProject, write_project
+from dovetail.importers.slurm_topology import import_slurm_topology
+from dovetail.spec import Cluster
+from dovetail_cli.main import run
+
+CONF = """\
+# Two leaves of unlike size under a spine.
+SwitchName=s0 Nodes=gpu[1-3] LinkSpeed=100
+switchname=s1 nodes=gpu4,gpu5
+SwitchName=top Switches=s[0-1] \\
+  Nodes=login
+"""
+YAML = """\
+---
+- topology: other
+  tree: {switches: [{switch: x, nodes: none}]}
+- topology: main
+  cluster_default: true
+  tree:
+    switches:
+    - {switch: top, children: "s[0-1]", nodes: login}
+    - {switch: s0, nodes: "gpu[1-3]"}
+    - {switch: s1, nodes: "gpu4,gpu5"}
+"""
+BLOCKS = """\
+BlockName=b1 Nodes=gpu[1-2]
+BlockName=b2 Nodes=gpu[3-4]
+BlockName=b3 Nodes=gpu5,login
+BlockSizes=2,4
+"""
+NODES = """\
+ClusterName=test
+NodeName=DEFAULT RealMemory=1024000
+NodeName=gpu[1-4] CPUs=128 Gres=gpu:nvidia_h100_80gb_hbm3:8(S:0-1),nvme:2
+NodeName=gpu5 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 Gres=gpu:mystery:4 State=DRAIN
+NodeName=login CPUs=16 RealMemory=64000 State=DOWN
+"""
+
+
+def cluster_of(project: ImportedProject, folder: Path) -> Cluster:
+    """Return the cluster that an import means."""
+    write_project(project, folder)
+    return build(load_project(folder), as_of=dt.date(2026, 1, 1)).cluster
+
+
+def slurm(tmp_path: Path, text: str, name: str = "topology.conf", nodes: str = NODES) -> ImportedProject:
+    """Import a topology with its nodes."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "slurm.conf").write_text(nodes, encoding="utf-8")
+    return import_slurm_topology(tmp_path / name, tmp_path / "slurm.conf")
+
+
+@pytest.mark.parametrize(("text", "name"), [(CONF, "topology.conf"), (YAML, "topology.yaml")])
+def test_a_tree_of_switches_becomes_levels(text: str, name: str, tmp_path: Path) -> None:
+    found = cluster_of(slurm(tmp_path, text, name), tmp_path / "out")
+    assert found.levels == ("spine", "leaf", "node")
+    homes = {node.name: (node.domains["spine"], node.domains["leaf"]) for node in found.nodes}
+    assert homes["gpu3"] == ("top", "top/s0")
+    assert homes["gpu5"] == ("top", "top/s1")
+    assert homes["login"] == ("top", "top/top")
+
+
+def test_hardware_comes_from_the_lines_of_nodes(tmp_path: Path) -> None:
+    found = cluster_of(slurm(tmp_path, CONF), tmp_path / "out").by_name
+    assert (found["gpu1"].gpus, found["gpu1"].accelerator, found["gpu1"].cpu) == (8, "H100-80GB", 128_000)
+    assert found["gpu1"].memory == 1_024_000
+    assert (found["gpu5"].gpus, found["gpu5"].accelerator, found["gpu5"].cpu) == (4, "gpu-mystery", 128_000)
+    assert found["gpu5"].cordoned
+    assert found["login"].down
+    assert not found["login"].gpus
+
+
+def test_blocks_and_larger_blocks_become_levels(tmp_path: Path) -> None:
+    found = cluster_of(slurm(tmp_path, BLOCKS), tmp_path / "out")
+    assert found.levels == ("blocks-4", "block", "node")
+    assert {node.name: node.domains["block"] for node in found.nodes} == {
+        **dict.fromkeys(("gpu1", "gpu2"), "blocks-4-0/b1"),
+        **dict.fromkeys(("gpu3", "gpu4"), "blocks-4-0/b2"),
+        **dict.fromkeys(("gpu5", "login"), "blocks-4-1/b3"),
+    }
+
+
+BAD_SLURM = [
+    (CONF.replace("s[0-1]", "s[0-2]"), NODES, "topology.conf", 4, "there is no switch 's2'"),
+    (CONF + "SwitchName=s0 Nodes=x\n", NODES, "topology.conf", 6, "the switch 's0' is there twice"),
+    (CONF + "SwitchName=s2 Switches=s0\n", NODES, "topology.conf", 6, "hangs on 'top' already"),
+    (CONF.replace("gpu4,gpu5", "gpu3,gpu4,gpu5"), NODES, "topology.conf", 3, "'gpu3' is in 's0' already"),
+    ("SwitchName=a Switches=b Nodes=gpu[1-5],login\nSwitchName=b Switches=a\n", NODES, "topology.conf", 1, "itself"),
+    (CONF.replace("gpu[1-3]", "gpu[1-"), NODES, "topology.conf", 2, "nodes "),
+    (CONF + "what is this\n", NODES, "topology.conf", 6, "no list of Key=Value"),
+    (CONF + "Nodes=x\n", NODES, "topology.conf", 6, "none of SwitchName"),
+    (CONF + "BlockName=b Nodes=x\n", NODES, "topology.conf", 1, "both switches and blocks"),
+    ("# nothing\n", NODES, "topology.conf", 1, "neither switches nor blocks"),
+    (CONF, NODES.replace("login", "lojin"), "topology.conf", 4, "slurm.conf has no node 'login'"),
+    (CONF, NODES.replace("CPUs=128", "CPUs=many"), "slurm.conf", 3, "cpus is 'many'"),
+    (
+        CONF,
+        NODES.replace("nvme:2", "gpu:a100:4"),
+        "slurm.conf",
+        3,
+        "several models",
+    ),
+    (CONF, NODES + "NodeName=gpu1\n", "slurm.conf", 6, "the node 'gpu1' is there twice"),
+]
+
+
+@pytest.mark.parametrize(("text", "nodes", "file", "line", "words"), BAD_SLURM)
+def test_a_fault_of_slurm_has_its_place(
+    text: str, nodes: str, file: str, line: int, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Refused) as refused:
+        slurm(tmp_path, text, nodes=nodes)
+    assert_told(refused.value.faults, file, line, words)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        (YAML.replace("switch: s1", "swich: s1"), 10, "an entry has 'switch'"),
+        (YAML.replace("switches:\n", "swiches:\n"), 6, "a topology has 'tree.switches'"),
+        (YAML.replace("gpu4,gpu5", "gpu[4"), 10, "nodes "),
+        ("- a: [\n", 1, ""),
+    ],
+)
+def test_a_fault_of_yaml_has_its_place(text: str, line: int, words: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        slurm(tmp_path, text, "topology.yaml")
+    assert any(words in f.message for f in refused.value.faults)
+    assert all(f.position is None or f.position.line >= line for f in refused.value.faults)
+
+
+def assert_told(faults: tuple[Fault, ...], file: str, line: int, words: str) -> None:
+    """Assert that one of some faults is at a line and says some words, in a known code."""
+    assert all(fault.code in CODES for fault in faults)
+    told = [f for f in faults if f.position and Path(f.position.file).name == file and f.position.line == line]
+    assert any(words in fault.message for fault in told), faults
+
+
+def test_the_command_writes_a_project_that_validates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    slurm(tmp_path, CONF)
+    given = ["--topology", str(tmp_path / "topology.conf"), "--nodes", str(tmp_path / "slurm.conf")]
+    assert run(["import", "slurm-topology", *given, "--out", str(tmp_path / "out")]) == 0
+    assert run(["validate", str(tmp_path / "out")]) == 0
+    assert "wrote 3 files" in capsys.readouterr().out
