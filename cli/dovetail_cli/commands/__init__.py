@@ -33,7 +33,7 @@ TABLE: tuple[Command, ...] = (
     Command("test", "Run the tests of policies and what scenarios expect.", "test"),
     Command("import", "Turn files of other formats into documents.", "importing"),
     Command("export", "Write a plan in the formats of other programs.", "exporting"),
-    Command("explain", "Say what a code means.", "explain"),
+    Command("explain", "Say why a workload is not admitted, what a node holds, what a code means.", "explain"),
     Command("schema", "Print the JSON Schema of a kind of document.", "schema"),
     Command("fmt", "Write documents and plans in their canonical form.", "fmt"),
     Command("accelerators", "Look up accelerators and draw their MIG layouts.", "accelerators"),

@@ -1,22 +1,121 @@
-"""`dovetail explain CODE`."""
+"""`dovetail explain WORKLOAD|NODE|CODE [PATH]`."""
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections.abc import Iterator
+from typing import Annotated
 
 import typer
 
-from dovetail.faults import CODES, nearest
-from dovetail_cli import streams
-from dovetail_cli.exit_codes import ExitCode
-from dovetail_cli.problems import usage
+from dovetail.faults import CODES, Refused, nearest
+from dovetail.plan import Plan, as_planned, combined, documents_digest, outside_digest
+from dovetail.progress import Limits
+from dovetail.spec import Spec
+from dovetail_cli import options, project, refusals, streams
+from dovetail_cli.exit_codes import ExitCode, Finding, first_of
+from dovetail_cli.planner import Planner, running
+from dovetail_cli.plans import read_plan
+from dovetail_cli.problems import CommandError, usage
+from dovetail_cli.render import whynot as formats
+from dovetail_cli.render.words import printable
+
+_Thing = Annotated[
+    str, typer.Argument(metavar="WORKLOAD|NODE|CODE", help="A workload, a node, or a code such as DT1103.")
+]
+_Plan = Annotated[
+    str | None,
+    typer.Option("--plan", metavar="PLAN", help="The plan to explain, a file or REV:path, instead of planning."),
+]
+_Ways = Annotated[
+    int, typer.Option("--ways", min=0, metavar="N", help="Make at most N plans to find ways out; 0 for none.")
+]
+_CODE = re.compile(r"DT\d{4}", re.IGNORECASE | re.ASCII)
 
 
-def run(code: str = typer.Argument(..., metavar="CODE", help="A code such as DT1103.")) -> ExitCode:
-    """Say what a code means."""
-    found = CODES.get(code.upper())
+def run(
+    thing: _Thing,
+    path: options.PathArgument = ".",
+    plan: _Plan = None,
+    ways: _Ways = 12,
+    time_limit: options.EachTimeLimit = None,
+    work: options.EachWork = None,
+    jobs: options.Jobs = None,
+    memory: options.Memory = None,
+    as_of: options.AsOf = None,
+) -> ExitCode:
+    """Explain.
+
+    Of a workload: how far it is admitted, what it lacks in numbers, and ways out, each of them planned: without a
+    hard policy, without other work, with more nodes. Of a node: what it holds and has left. Of a code: what it means.
+    """
+    if _CODE.fullmatch(thing):
+        return _code(thing.upper())
+    try:
+        before = read_plan(plan) if plan is not None else None
+        found = project.load(path, project.Question(options.as_of(as_of)))
+    except Refused as refused:
+        return refusals.tell(refused, "table")
+    project.tell_warnings(found)
+    spec = found.spec if before is None else _as_planned(found.spec, before)
+    _check_known(spec, thing)
+    limits = Limits(options.seconds(time_limit), options.work(work), jobs=jobs, memory=options.memory(memory))
+    with running(limits) as planner:
+        made = planner(spec) if before is None else before
+        text = _told(spec, made, thing, planner, ways, project.Places(found.documents))
+        interrupted = bool(planner.stop)
+    planner.complain()
+    streams.publish(lambda name, screen: text, "table")
+    return first_of(_findings(made, planner, interrupted))
+
+
+def _told(spec: Spec, plan: Plan, thing: str, planner: Planner, most: int, places: project.Places) -> str:
+    if thing not in spec.by_id:
+        return formats.of_node(spec, plan, thing)
+    from dovetail.whynot import ways
+
+    workload = spec.by_id[thing]
+    planner.timeline.phase("ways")
+    short = plan.outcome.status in ("optimal", "feasible") and thing in plan.admitted
+    found = [way for way in ways(spec, plan, workload, planner, most) if not planner.stop] if short else []
+    return formats.of_workload(spec, plan, workload, found, places)
+
+
+def _as_planned(spec: Spec, plan: Plan) -> Spec:
+    """Return the Spec that a plan was made for, if the documents still say so."""
+    same = as_planned(spec, plan)
+    if plan.inputs != combined(documents_digest(same), outside_digest(same)):
+        message = "the plan was made for other documents, or from a state that is not known here"
+        raise CommandError(Finding.STALE, message, "leave --plan out to plan the documents as they are")
+    return same
+
+
+def _check_known(spec: Spec, thing: str) -> None:
+    if thing in spec.by_id or thing in spec.cluster.by_name:
+        return
+    near = nearest(thing, [*spec.by_id, *spec.cluster.by_name]) if len(spec.cluster.nodes) < 20_000 else None
+    raise usage(
+        f"there is no workload, node or code {printable(thing)}",
+        f"did you mean {near}?" if near else "a workload is [namespace/]name, codes look like DT1103",
+    )
+
+
+def _findings(plan: Plan, planner: Planner, interrupted: bool) -> Iterator[Finding]:
+    if interrupted:
+        yield Finding.INTERRUPTED
+    if plan.outcome.status == "infeasible":
+        yield Finding.INFEASIBLE
+    if plan.outcome.status == "unknown":
+        yield Finding.NO_PLAN
+    if planner.broken:
+        yield Finding.BROKEN
+
+
+def _code(code: str) -> ExitCode:
+    found = CODES.get(code)
     if found is None:
-        near = nearest(code.upper(), CODES)
+        near = nearest(code, CODES)
         raise usage(f"there is no code '{code}'", f"did you mean {near}?" if near else "codes look like DT1103")
-    streams.answer(f"{code.upper()}: {found.title}\n\n{textwrap.fill(found.explanation, 100)}")
+    streams.answer(f"{code}: {found.title}\n\n{textwrap.fill(found.explanation, 100)}")
     return ExitCode.DONE

@@ -1,0 +1,147 @@
+"""Why a workload is where it is, or is not admitted, and what a node holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from dovetail.faults import CODES
+from dovetail.placement import Place, obstacle
+from dovetail.plan import Plan
+from dovetail.rules import context_of
+from dovetail.spec import Spec, Workload
+from dovetail.whynot import Shortage, Way, binding, shortages
+from dovetail_cli.render import review as facts
+from dovetail_cli.render.columns import layout
+from dovetail_cli.render.words import amount, nodes, plural, printable
+
+_MOST = 20
+
+
+def of_workload(spec: Spec, plan: Plan, workload: Workload, ways: Sequence[Way], places: facts.Places) -> str:
+    """Return why a workload is not admitted in full, and what would admit it."""
+    head = printable(f"dovetail explain: {workload.id}   {_state(plan, workload)}   plan {facts.status(plan)}")
+    blocks = [[head], _where(plan, workload)]
+    if plan.outcome.status in ("infeasible", "unknown"):
+        return _joined(blocks)
+    if workload.id in plan.admitted:
+        blocks += [list(_reasons(plan, workload)), _lacks(spec, plan, workload)]
+    blocks += [_bound(spec, workload, places), _ways(spec, workload, ways)]
+    return _joined(blocks)
+
+
+def _joined(blocks: Sequence[Sequence[str]]) -> str:
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _state(plan: Plan, workload: Workload) -> str:
+    if plan.outcome.status in ("infeasible", "unknown"):
+        return "NO PLAN"
+    found = plan.admitted.get(workload.id)
+    if found is None:
+        return "admitted in full"
+    return f"{found.replicas:,} of {plural(found.of, 'replica')} admitted" if found.replicas else "NOT ADMITTED"
+
+
+def _where(plan: Plan, workload: Workload) -> list[str]:
+    held = [place.node for replica, place in plan.placements.items() if replica.workload == workload.id]
+    return layout([("runs on", nodes(held))]) if held else []
+
+
+def _reasons(plan: Plan, workload: Workload) -> Iterator[str]:
+    for code in plan.admitted[workload.id].reasons:
+        info = CODES.get(code)
+        yield from layout([("!", code, info.title if info else "")])
+        if info:
+            yield f"      {info.explanation}"
+
+
+def _lacks(spec: Spec, plan: Plan, workload: Workload) -> list[str]:
+    rows = [row for each in shortages(spec, plan, workload) for row in _shortage(each)]
+    return ["  What is missing, and what there is", *layout(rows, indent=4)] if rows else []
+
+
+def _shortage(found: Shortage) -> Iterator[tuple[str, str]]:
+    request = found.role.request
+    name = f"role {found.role.name}: " if found.role.name else ""
+    asks = [f"{amount(Decimal(request.gpu_milli) / 1000)} GPU"] if request.gpu_milli else []
+    asks += [f"{amount(Decimal(request.cpu) / 1000)} cpu"] if request.cpu else []
+    asks += [f"{request.memory:,} MiB"] if request.memory else []
+    yield "missing", f"{name}{plural(found.missing, 'replica')} of {', '.join(asks) or 'nothing'} each"
+    closed = f"; hard policies close {found.able - found.open:,} of them" if found.able > found.open else ""
+    yield "nodes", f"{found.able:,} of {found.nodes:,} could host one{closed}"
+    if request.gpu_milli:
+        idle = f"{amount(Decimal(found.free) / 1000)} GPUs idle there"
+        yield "free", f"{idle}; the best node has {found.most:,} that fit"
+    yield "room", f"for {plural(found.fit, 'replica')}, as far as GPUs, cpu and memory go"
+
+
+def _bound(spec: Spec, workload: Workload, places: facts.Places) -> list[str]:
+    rows = []
+    for policy in binding(spec, workload):
+        place = places.policy(policy.name)
+        rows.append((policy.name, policy.rule.kind, f"{place.file}:{place.line}" if place else policy.origin))
+    return ["  Hard policies that bind it", *layout(rows, indent=4)] if rows else []
+
+
+def _ways(spec: Spec, workload: Workload, ways: Sequence[Way]) -> list[str]:
+    if not ways:
+        return []
+    rows = [_way(way, workload) for way in sorted(ways, key=lambda way: not way.helps)]
+    return ["  Ways out, each of them planned", *layout(rows, indent=4)]
+
+
+def _way(way: Way, workload: Workload) -> tuple[str, str, str]:
+    if way.helps:
+        beside = f"; {plural(len(way.plan.admitted), 'other workload')} not in full" if way.plan.admitted else ""
+        fewest = ", the fewest that do" if way.least else ""
+        return "+", str(way.patch), f"admits it in full{fewest}{beside}"
+    surely = "proved" if way.certain else "no better plan found"
+    if way.admitted is None:
+        return "!", str(way.patch), f"leaves no plan ({surely})"
+    if not way.admitted:
+        return "!", str(way.patch), f"does not admit it ({surely})"
+    return "~", str(way.patch), f"admits {way.admitted:,} of {workload.replicas:,} replicas ({surely})"
+
+
+def of_node(spec: Spec, plan: Plan, name: str) -> str:
+    """Return what a node holds, what it has left, and who may not use it."""
+    node = spec.cluster.by_name[name]
+    view = context_of(spec).view(plan.placements)
+    room = view.rooms.get(name)
+    cpu, memory = (room.cpu, room.memory) if room else (node.cpu, node.memory)
+    idle = [index for index in node.healthy_gpus() if room is None or not room.tenants[index]]
+    marks = [word for word, holds in (("down", node.down), ("cordoned", node.cordoned)) if holds]
+    marks += [f"taint {taint.key}:{taint.effect}" for taint in node.taints]
+    rows = [
+        ("in", ", ".join(f"{level} {path}" for level, path in node.domains.items()) or "no domain"),
+        ("GPUs", f"{node.gpus} {node.accelerator or ''}, {len(idle)} idle".replace("  ", " ")),
+        ("cpu", f"{amount(Decimal(cpu) / 1000)} of {amount(Decimal(node.cpu) / 1000)} left"),
+        ("memory", f"{memory:,} of {node.memory:,} MiB left"),
+        *((("state", ", ".join(marks)),) if marks else ()),
+    ]
+    held = [(str(replica), _on(place)) for replica, place in sorted(plan.placements.items()) if place.node == name]
+    waiting = [
+        (workload, facts.meaning(plan.admitted[workload].reasons))
+        for workload in sorted(plan.admitted)
+        if any(
+            obstacle(spec.by_id[workload], role, node, spec.accelerators) is None
+            for role in spec.by_id[workload].roles
+        )
+    ]
+    blocks = [[printable(f"dovetail explain: node {name}   plan {facts.status(plan)}")], layout(rows)]
+    blocks.append(["  Holds", *_listed(held)] if held else ["  holds nothing"])
+    blocks.append(
+        ["  Waits, and could run here if there were room and no policy", *_listed(waiting)] if waiting else []
+    )
+    return _joined(blocks)
+
+
+def _on(place: Place) -> str:
+    gpus = f"gpu {','.join(map(str, place.gpus))}" if place.gpus else ""
+    return f"{gpus} {place.instance}".strip()
+
+
+def _listed(rows: Sequence[tuple[str, str]]) -> list[str]:
+    lines = layout(rows[:_MOST], indent=4)
+    return [*lines, f"    {len(rows) - _MOST:,} more"] if len(rows) > _MOST else lines

@@ -1,0 +1,73 @@
+"""What a workload lacks in a plan, role by role, in numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from dovetail.placement import copies
+from dovetail.plan import Plan
+from dovetail.plan.forbidden import closed_nodes
+from dovetail.plan.space import Space
+from dovetail.plan.stranded import gpus_that_fit
+from dovetail.rules import context_of
+from dovetail.spec import Policy, Role, Spec, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """What replicas of a role lack.
+
+    Parameters
+    ----------
+    missing : replicas that are not admitted.
+    nodes : nodes of the cluster.
+    able : those that could host a replica if they were empty.
+    open : those of them that no hard policy closes.
+    free : idle milli-GPU on the open ones.
+    most : the most GPUs that one open node has free for such a replica.
+    fit : replicas for which the open nodes have room, all of it, whatever policies say beyond closing nodes.
+    """
+
+    role: Role
+    missing: int
+    nodes: int
+    able: int
+    open: int
+    free: int
+    most: int
+    fit: int
+
+
+def shortages(spec: Spec, plan: Plan, workload: Workload) -> tuple[Shortage, ...]:
+    """Return what each role of a workload lacks that is not admitted in full."""
+    context = context_of(spec)
+    view = context.view(plan.placements)
+    space, closed = Space(view), closed_nodes(context, workload)
+    held = Counter(replica.role for replica in view.admitted(workload))
+    found = []
+    for role in workload.roles:
+        able, nodes = space.usable(workload, role, frozenset()), space.usable(workload, role, closed)
+        rooms = [space.room(node) for node in nodes]
+        found.append(
+            Shortage(
+                role=role,
+                missing=role.replicas - held[role.name],
+                nodes=len(spec.cluster.nodes),
+                able=len(able),
+                open=len(nodes),
+                free=space.free_milli(nodes),
+                most=max((len(gpus_that_fit(room, role.request)) for room in rooms), default=0),
+                fit=sum(copies(room, role.request) for room in rooms),
+            )
+        )
+    return tuple(each for each in found if each.missing > 0)
+
+
+def binding(spec: Spec, workload: Workload) -> tuple[Policy, ...]:
+    """Return the hard policies that bind a workload, by name."""
+    return tuple(
+        policy
+        for policy in spec.policies
+        if policy.enforcement.kind == "hard" and any(each is workload for each in spec.matched(policy))
+    )

@@ -1,0 +1,69 @@
+"""`dovetail explain`: workloads, nodes and codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Engine, Shell
+
+from dovetail.plan import Outcome
+
+
+def test_a_workload_that_waits_is_told_why_and_what_would_help(
+    dovetail: Shell, project: Path, engine: Engine
+) -> None:
+    text = (project / "workloads" / "train.yaml").read_text(encoding="utf-8")
+    (project / "workloads" / "train.yaml").write_text(text.replace("replicas: 2", "replicas: 4"), encoding="utf-8")
+    engine.bound = 48_000
+    assert dovetail("explain", "research/train") == 0
+    lines = dovetail.out.splitlines()
+    assert lines[0].startswith("dovetail explain: research/train   2 of 4 replicas admitted   plan FEASIBLE")
+    assert "    missing  2 replicas of 4 GPU, 1 cpu each" in lines
+    assert "    nodes    3 of 3 could host one" in lines
+    assert any(line.startswith("    +  2 more nodes in h100") for line in lines)
+
+
+def test_without_ways_nothing_more_is_planned(dovetail: Shell, project: Path, engine: Engine) -> None:
+    asked: list[object] = []
+    engine.meanwhile = asked.append
+    assert dovetail("explain", "research/train", "--ways", "0") == 0
+    assert len(asked) == 1
+    assert "admitted in full" in dovetail.out
+
+
+def test_a_plan_may_be_given(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("plan", "--out", "plan.yaml") == 0
+    engine.error = AssertionError("nothing is to be planned")
+    assert dovetail("explain", "search/web", "--plan", "plan.yaml", "--ways", "0") == 0
+    (project / "policy.yaml").write_text("", encoding="utf-8")
+    assert dovetail("explain", "search/web", "--plan", "plan.yaml") == 8
+    assert "made for other documents" in dovetail.err
+
+
+def test_a_node_tells_what_it_holds_and_has_left(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("explain", "h100-000") == 0
+    assert "in      rack h100-rack0" in dovetail.out
+    assert "GPUs    4 H100-80GB, " in dovetail.out
+    assert "research/batch#0" in dovetail.out
+
+
+def test_codes_are_explained_without_a_project(
+    dovetail: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert dovetail("explain", "dt1103") == 0
+    assert dovetail.out.startswith("DT1103: ")
+    assert dovetail("explain", "DT9999") == 64
+
+
+def test_what_is_unknown_is_named_with_what_is_near(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("explain", "research/trian") == 64
+    assert "did you mean research/train?" in dovetail.err
+
+
+@pytest.mark.parametrize(("status", "code"), [("infeasible", 5), ("unknown", 7)])
+def test_without_a_plan_it_says_so(dovetail: Shell, project: Path, engine: Engine, status: str, code: int) -> None:
+    engine.outcome = Outcome(status)  # type: ignore[arg-type]
+    assert dovetail("explain", "research/train") == code
+    assert "NO PLAN" in dovetail.out

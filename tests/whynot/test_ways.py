@@ -1,0 +1,79 @@
+"""What a workload lacks, in numbers, and ways out: those that help, and that the fewest nodes are the fewest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.support.specs import make_spec, node, policy, workload
+
+from dovetail.engine.ladder import solve
+from dovetail.plan import Plan
+from dovetail.rules.quota import Quota
+from dovetail.rules.require import Forbid
+from dovetail.spec import NodeGroup, NodeSelector, Policy, Spec, WorkloadSelector
+from dovetail.whynot import Way, binding, shortages, ways
+
+
+def spec_of(*policies: Policy, gpus: int = 8) -> Spec:
+    """Return two nodes of 8 GPUs: a big job that needs both, and small work that runs before it."""
+    nodes = [node(name, gpus, group="n") for name in ("n-000", "n-001")]
+    works = [workload("big", 2, gpus=8, type="gang", priority=5), workload("small", gpus=2, priority=9)]
+    spec = make_spec(nodes, works, list(policies), levels=("node",))
+    group = NodeGroup("n", replace(nodes[0], name="n"), ("n-000", "n-001"), True)
+    return replace(spec, cluster=replace(spec.cluster, groups=(group,)))
+
+
+def found(spec: Spec, name: str, most: int = 12) -> tuple[list[Way], int]:
+    asked: list[Spec] = []
+
+    def plan(changed: Spec) -> Plan:
+        asked.append(changed)
+        return solve(changed)
+
+    return list(ways(spec, solve(spec), spec.by_id[name], plan, most)), len(asked)
+
+
+def test_numbers_say_what_is_missing() -> None:
+    spec = spec_of()
+    (short,) = shortages(spec, solve(spec), spec.by_id["big"])
+    assert (short.missing, short.nodes, short.able, short.open) == (2, 2, 2, 2)
+    assert (short.free, short.most, short.fit) == (14_000, 8, 1)
+    assert shortages(spec, solve(spec), spec.by_id["small"]) == ()
+
+
+def test_one_node_more_is_the_least_that_helps() -> None:
+    told, _ = found(spec_of(), "big")
+    assert [(str(way.patch), way.helps, way.least) for way in told] == [("1 more node in n", True, True)]
+
+
+def test_a_policy_in_the_way_is_found_among_others() -> None:
+    quota = policy("few", Quota((("gpus", 4000),)), workloads=WorkloadSelector(names=("big",)))
+    other = policy("other", Quota((("gpus", 1000),)), workloads=WorkloadSelector(names=("none",)))
+    spec = spec_of(quota, other, gpus=16)
+    told, _ = found(spec, "big")
+    assert [each.name for each in binding(spec, spec.by_id["big"])] == ["few"]
+    assert [(str(way.patch), way.helps) for way in told][:1] == [("policy few dropped", True)]
+    assert {way.helps for way in told[1:]} == {False}
+    assert all(way.certain for way in told)
+
+
+def test_closed_nodes_are_counted() -> None:
+    closed = policy("not-there", Forbid(), nodes=NodeSelector(names=("n-001",)))
+    spec = spec_of(closed)
+    (short,) = shortages(spec, solve(spec), spec.by_id["big"])
+    assert (short.able, short.open) == (2, 1)
+
+
+def test_work_of_no_higher_priority_may_have_to_go() -> None:
+    told, _ = found(spec_of(), "small")
+    assert told  # it is admitted; each way is a plan in which it still is
+    assert {way.helps for way in told} == {True}
+    told, _ = found(spec_of(), "big")
+    assert not any("small" in str(way.patch) for way in told)
+
+
+def test_no_more_plans_are_made_than_allowed() -> None:
+    for most in (0, 1, 3):
+        told, asked = found(spec_of(), "big", most)
+        assert asked <= most
+        assert len(told) <= most
