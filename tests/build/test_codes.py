@@ -14,7 +14,6 @@ PACKAGES = [TESTS.parent / "solver" / "dovetail" / name for name in ("build", "c
 SOURCES = [path for package in PACKAGES for path in package.glob("*.py")]
 TOLD_ELSEWHERE = {
     "DT1420",  # too large for a file that people read
-    *("DT1626", "DT1627"),  # wait for a rule that puts workloads together
 }
 
 

@@ -50,3 +50,11 @@ def test_policies_that_are_kept_are_not_told() -> None:
 def test_one_conflict_is_told_once_for_all_its_workloads() -> None:
     others = [workload("type: gang\nrequest: {gpus: 1}", f"w{index}") for index in range(5)]
     assert [each.code for each in told(RUN, FORBID, *others)] == ["DT1621"]
+
+
+def test_what_a_workload_demands_of_topology_is_told_at_its_place() -> None:
+    whole = workload("type: gang\nreplicas: 2\nrequest: {gpus: 8, cpu: 1}\ntopology: {within: node}", "whole")
+    (fault,) = [each for each in told(RUN, whole) if each.severity == "error"]
+    assert fault.code == "DT1628"
+    assert "'workload-topology' (0.yaml:" in fault.message
+    assert "whole needs 16 GPUs in one node, and the most that one has open is 8" in fault.message

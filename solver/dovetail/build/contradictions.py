@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dovetail.build.cursor import Cursor, Log, cursor
+from dovetail.build.cursor import Log, cursor
 from dovetail.build.policies import Source, chosen_policies
 from dovetail.conflicts import Conflict, conflicts_of
-from dovetail.documents import DocumentSet
+from dovetail.documents import Document, DocumentSet
 from dovetail.faults import Fault, Position, Severity
 from dovetail.spec import Spec
 
@@ -35,17 +35,28 @@ def contradictions(documents: DocumentSet, spec: Spec) -> tuple[Fault, ...]:
 def _tell(conflict: Conflict, sources: Mapping[str, Source], spec: Spec, documents: DocumentSet, log: Log) -> None:
     """Add the fault of a conflict at the policy that narrows most; one that only demands admission comes last."""
     kinds = {policy.name: policy.rule.kind for policy in spec.policies}
-    first, *others = sorted(
-        conflict.policies, key=lambda name: (name not in sources, kinds[name] == "admission", name)
-    )
-    message = f"{_what(conflict, first, [_named(name, sources) for name in others])}: {conflict.why}"
-    hint = _hint(conflict, documents)
+    order = sorted(conflict.policies, key=lambda name: (name not in sources, kinds[name] == "admission", name))
+    places = {name: _place(name, conflict, sources, documents) for name in order}
+    first, *others = order
+    named = [
+        f"'{name}' ({document.key_position(*path)})" for name, (document, path) in places.items() if name in others
+    ]
     severity: Severity = "error" if conflict.kind == "impossible" else "warning"
-    if first not in sources:
-        log.add(conflict.code, message, hint=hint, severity=severity)
-        return
-    place = _place(sources[first])
-    log.append(place.document.fault(conflict.code, message, *place.path, hint=hint, of_key=True, severity=severity))
+    document, path = places[first]
+    message = f"{_what(conflict, first, named)}: {conflict.why}"
+    hint = _hint(conflict, documents)
+    log.append(document.fault(conflict.code, message, *path, hint=hint, of_key=True, severity=severity))
+
+
+def _place(
+    name: str, conflict: Conflict, sources: Mapping[str, Source], documents: DocumentSet
+) -> tuple[Document, tuple[str | int, ...]]:
+    """Return where a policy has its rule; one that no document declares is made of what a workload demands."""
+    if name not in sources:
+        found = next(d for d in documents.of_kind("Workload") if d.identity == conflict.workloads[0])
+        return found, ("spec", "topology")
+    ((_, rule),) = sources[name].body["rule"].fields()
+    return rule.document, rule.path
 
 
 def _what(conflict: Conflict, first: str, others: Sequence[str]) -> str:
@@ -53,18 +64,6 @@ def _what(conflict: Conflict, first: str, others: Sequence[str]) -> str:
     if conflict.kind == "never":
         return f"'{first}'{f' with {joined}' if others else ''} never lets {conflict.workloads[0]} run"
     return f"'{first}' cannot hold together with {joined}" if others else f"'{first}' cannot hold"
-
-
-def _place(source: Source) -> Cursor:
-    ((_, rule),) = source.body["rule"].fields()
-    return rule
-
-
-def _named(name: str, sources: Mapping[str, Source]) -> str:
-    if name not in sources:
-        return f"'{name}'"
-    place = _place(sources[name])
-    return f"'{name}' ({place.document.key_position(*place.path)})"
 
 
 def _hint(conflict: Conflict, documents: DocumentSet) -> str:

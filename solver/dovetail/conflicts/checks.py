@@ -172,7 +172,7 @@ def together_and_crowded(facts: Facts) -> Iterator[Found]:
     for name, together, group in _groups(facts):
         for other in sorted(facts.names & facts.ground.claims.keys()):
             crowd = facts.ground.claims[other].crowd
-            if crowd is None or not _holds(facts, crowd.level, together.level):
+            if crowd is None or not _holds(facts, crowd.level, together.level) or facts.ground.excused(other):
                 continue
             for workload in group:
                 if workload.replicas > crowd.most and facts.covers(other, workload):
@@ -183,14 +183,35 @@ def together_and_crowded(facts: Facts) -> Iterator[Found]:
                     yield Found((workload.id,), _involved(facts, (workload.id,)) | {name, other}, why)
 
 
+def too_wide(facts: Facts) -> Iterator[Found]:
+    """Workloads have to be in one domain, and need more whole GPUs than any domain that is open to them has."""
+    by_name = facts.ground.spec.cluster.by_name
+    for name, together, group in _groups(facts):
+        wanted = sum(role.replicas * role.request.gpus for workload in group for role in workload.roles)
+        there: dict[str | None, int] = {}
+        for node in frozenset[str]().union(*(facts.hosts(workload) for workload in group)):
+            path = by_name[node].domain(together.level)
+            there[path] = there.get(path, 0) + len(by_name[node].healthy_gpus())
+        largest = max(there.values(), default=0)
+        if wanted > largest:
+            ids = tuple(workload.id for workload in group)
+            why = (
+                f"{_some(ids)} {_need(ids)} {wanted:,} GPUs in one {together.level}, "
+                f"and the most that one has open is {largest:,}"
+            )
+            yield Found(ids, _involved(facts, ids) | {name}, why)
+
+
 def _groups(facts: Facts) -> Iterator[tuple[str, Together, list[Workload]]]:
-    """Yield what has to be together, as far as it has to run."""
+    """Yield what has to be together, as far as it has to run and its nodes are all in domains of the level."""
     for name in sorted(facts.names & facts.ground.claims.keys()):
-        together = facts.ground.claims[name].together
-        for group in together.groups if together is not None else ():
-            found = [workload for workload in group if workload.id in facts.needed]
-            if together is not None and found and all(facts.inside(name, workload) for workload in found):
-                yield name, together, found
+        if facts.ground.excused(name):
+            continue
+        for together in facts.ground.claims[name].together:
+            for group in together.groups:
+                found = [workload for workload in group if workload.id in facts.needed]
+                if found and all(facts.paths(workload, together.level) is not None for workload in found):
+                    yield name, together, found
 
 
 def _holds(facts: Facts, outer: str, inner: str) -> bool:
@@ -248,6 +269,7 @@ TABLE: Final[Mapping[str, Check]] = MappingProxyType(
         "DT1625": too_many_sides,
         "DT1626": together_and_apart,
         "DT1627": together_and_crowded,
+        "DT1628": too_wide,
     }
 )
 """Checks by the code of the fault they lead to."""

@@ -186,6 +186,10 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
         "policies put together what is spread",
         "Hard policies demand that all replicas are in one domain, and that it holds fewer of them.",
     ),
+    "DT1628": CodeInfo(
+        "policies leave no domain wide enough",
+        "Hard policies demand the admission of work that has to be in one domain, and none has that many GPUs.",
+    ),
     "DT1650": CodeInfo(
         "name of a built-in policy", "Plans call what workloads demand of topology by this name. Choose another one."
     ),

@@ -67,7 +67,7 @@ class Claims:
     caps: tuple[Cap, ...] = field(default=())
     crowd: Crowd | None = None
     apart: Apart | None = None
-    together: Together | None = None
+    together: tuple[Together, ...] = ()
 
     def __bool__(self) -> bool:
         """Tell whether anything is claimed."""

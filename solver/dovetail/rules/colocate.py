@@ -81,7 +81,7 @@ class Colocate(RuleDefaults):
     def claims(self, scope: Scope) -> Claims:
         """Keep the workloads of each value together, unless some nodes do not count."""
         groups = grouped(scope.workloads, self.by, self.label).values()
-        return Claims(together=Together(self.at, tuple(map(tuple, groups)))) if scope.nodes is None else Claims()
+        return Claims(together=(Together(self.at, tuple(map(tuple, groups))),)) if scope.nodes is None else Claims()
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels and `by: label` without a label."""

@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.rules.claims import Claims, Together
 from dovetail.spec import Group, Policy, ReplicaId, Workload, WorkloadSelector
 
 NAME: Final = "workload-topology"
@@ -47,6 +48,14 @@ class Topology(RuleDefaults):
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each has domains and groups of its own."""
         return workload.id
+
+    def claims(self, scope: Scope) -> Claims:
+        """Keep each workload within one domain of its level."""
+        by_level: dict[str, list[tuple[Workload, ...]]] = {}
+        for workload in scope.workloads:
+            if workload.topology is not None and workload.topology.within is not None:
+                by_level.setdefault(workload.topology.within, []).append((workload,))
+        return Claims(together=tuple(Together(level, tuple(groups)) for level, groups in sorted(by_level.items())))
 
 
 def policy_of(workloads: Iterable[Workload]) -> Policy | None:
