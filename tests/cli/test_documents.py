@@ -112,7 +112,7 @@ def test_an_import_becomes_a_project(dovetail: Shell, root: Path, tmp_path: Path
     assert dovetail("import", "openb", *inputs, "--force") == 0
 
 
-@pytest.mark.parametrize("by", ["", "node", "workload", "tenant", "rack"])
+@pytest.mark.parametrize("by", ["", "node", "workload", "tenant", "rack", "gang", "topology"])
 def test_plans_are_shown_by_what_is_asked(
     dovetail: Shell, project: Path, engine: Engine, golden: Callable[[str, str], None], by: str
 ) -> None:
@@ -127,6 +127,8 @@ def test_a_plan_alone_knows_nodes_and_workloads(dovetail: Shell, project: Path, 
     assert dovetail("show", "plan.yaml", "--by", "node") == 0
     assert dovetail("show", "plan.yaml", "--by", "tenant") == 64
     assert "needs the documents: give PATH" in dovetail.err
+    assert dovetail("show", "plan.yaml", "--by", "gang") == 0
+    assert dovetail("show", "plan.yaml", "--by", "topology") == 64
     assert dovetail("show", "plan.yaml", ".", "--by", "zone") == 64
     assert "tenant, rack" in dovetail.err
 

@@ -7,20 +7,20 @@ from typing import Annotated
 import typer
 
 from dovetail.faults import Refused
+from dovetail.plan import Plan
+from dovetail.spec import Spec
 from dovetail_cli import options, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode
 from dovetail_cli.plans import read_plan
-from dovetail_cli.render import formats, grouping, text
-from dovetail_cli.render.columns import Screen
+from dovetail_cli.render import formats, gangs, grouping, text
+from dovetail_cli.render.columns import PLAIN, Screen
 from dovetail_cli.render.review import Review
 
 FORMATS = ("table", "json", "yaml", "md")
 
 _Plan = Annotated[str, typer.Argument(metavar="PLAN", help="The plan: a file or REV:path.")]
-_By = Annotated[
-    str | None,
-    typer.Option("--by", metavar="node|workload|tenant|LEVEL", help="Group the rows; tenant and LEVEL need PATH."),
-]
+_GROUPINGS = "Group the rows, or show gangs by rank or by domain; topology, tenant and LEVEL need PATH."
+_By = Annotated[str | None, typer.Option("--by", metavar="node|workload|gang|topology|tenant|LEVEL", help=_GROUPINGS)]
 
 
 def run(
@@ -48,12 +48,21 @@ def run(
     review = Review(
         found, spec=spec, places=project.Places(documents.documents if documents else None), detail=detail
     )
-    groups = grouping.groups(found, spec, by) if by else None
+    body(found, spec, by, PLAIN)  # a group that is not known is told before anything is printed
 
     def render(name: str, screen: Screen) -> str:
         if name == "table":
-            return text.rendered(review, screen, "show", groups)
+            return text.rendered(review, screen, "show", body(found, spec, by, screen))
         return formats.of_plan(review, name, screen)
 
     streams.publish(render, shown, wanted)
     return ExitCode.DONE
+
+
+def body(plan: Plan, spec: Spec | None, by: str | None, screen: Screen) -> list[str] | None:
+    """Return the lines that `--by` asks for, None where it is not given; a level goes before a view of its name."""
+    if by is None:
+        return None
+    if by in gangs.VIEWS and not (spec and by in spec.cluster.levels):
+        return gangs.lines(plan, spec, by, screen)
+    return text.group_lines(grouping.groups(plan, spec, by), screen)

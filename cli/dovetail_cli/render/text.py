@@ -20,14 +20,12 @@ _MOST_LISTED = 40
 _MOST_WASTED = 5
 
 
-def rendered(
-    review: Review, screen: Screen = PLAIN, command: str = "plan", groups: Sequence[Group] | None = None
-) -> str:
-    """Return a plan, as a difference where there is a base, else as an overview, by groups where they are given."""
+def rendered(review: Review, screen: Screen = PLAIN, command: str = "plan", body: Sequence[str] | None = None) -> str:
+    """Return a plan, as a difference where there is a base, else as an overview, of workloads or of another body."""
     blocks = [_head(review, command), list(_figures(review, screen)), failure_lines(review, screen)]
     blocks.append(conflict_lines(review, screen))
     if review.diff is None:
-        rows = _workloads(review, screen) if groups is None else _groups(groups, screen)
+        rows = _workloads(review, screen) if body is None else list(body)
         blocks += [tier_lines(review, screen), _allocation(review, screen), rows, waiting_lines(review, screen)]
         blocks += [policy_lines(review, screen), waste_lines(review, screen)]
     else:
@@ -117,7 +115,8 @@ def waste_lines(review: Review, screen: Screen) -> list[str]:
     return lines
 
 
-def _groups(groups: Sequence[Group], screen: Screen) -> list[str]:
+def group_lines(groups: Sequence[Group], screen: Screen) -> list[str]:
+    """Return what lies in each group, a line per group."""
     head = ("", "GPUs", "replicas", "workloads", "nodes")
     rows = [
         (

@@ -1,0 +1,149 @@
+"""Gangs of a plan: which rank runs where, and the tree of domains around each gang.
+
+Ranks are what a launcher counts: the replicas of a gang in the order of its roles and their indices, and their GPUs
+one after the other. Consecutive replicas share a group's domain, as the plan's indices are given out that way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from dovetail import hostlist
+from dovetail.placement import Place
+from dovetail.plan import Plan
+from dovetail.spec import ReplicaId, Spec
+from dovetail_cli.problems import usage
+from dovetail_cli.render.columns import PLAIN, Screen, layout
+from dovetail_cli.render.words import plural, printable
+
+VIEWS = ("gang", "topology")
+_NOWHERE = "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A replica of a gang, its place, and its position among the gang's replicas; `gpu` is that of its first GPU."""
+
+    replica: ReplicaId
+    place: Place
+    number: int
+    gpu: int
+
+
+def lines(plan: Plan, spec: Spec | None, view: str, screen: Screen = PLAIN) -> list[str]:
+    """Return the lines of a view: `gang` is who runs where, `topology` the tree of domains, which takes a Spec.
+
+    Without documents every workload with several replicas in the plan is taken for a gang.
+    """
+    if view == "topology" and spec is None:
+        raise usage("--by topology needs the documents: give PATH", "a plan alone knows no domains")
+    found: list[str] = []
+    for workload, ranks in gangs(plan, spec).items():
+        rows = _tree(ranks, spec, screen) if view == "topology" and spec else _ranks(ranks, spec, screen)
+        found += ["", *rows] if found else rows
+        found[len(found) - len(rows)] = printable(f"  {workload}  {found[len(found) - len(rows)].strip()}")
+    return found or ["  no gang has a place"]
+
+
+def gangs(plan: Plan, spec: Spec | None) -> dict[str, list[Rank]]:
+    """Return the ranks of each gang in order, gangs by name."""
+    found: dict[str, list[tuple[tuple[int, int], ReplicaId, Place]]] = {}
+    for replica, place in plan.placements.items():
+        workload = spec.by_id.get(replica.workload) if spec else None
+        order = [role.name for role in workload.roles] if workload else []
+        position = order.index(replica.role) if replica.role in order else len(order)
+        if workload is None or workload.type == "gang" or workload.gathers:
+            found.setdefault(replica.workload, []).append(((position, replica.ordinal), replica, place))
+    whole = {name: sorted(rows, key=lambda row: (row[0], row[1])) for name, rows in sorted(found.items())}
+    return {name: list(_numbered(rows)) for name, rows in whole.items() if spec or len(rows) > 1}
+
+
+def _numbered(rows: Sequence[tuple[tuple[int, int], ReplicaId, Place]]) -> Iterator[Rank]:
+    gpu = 0
+    for number, (_, replica, place) in enumerate(rows):
+        yield Rank(replica, place, number, gpu)
+        gpu += len(place.gpus)
+
+
+def _ranks(ranks: Sequence[Rank], spec: Spec | None, screen: Screen) -> list[str]:
+    """Return a row per run of replicas on one node: ranks, replicas, node, GPUs and their ranks, domain."""
+    rows = [("rank", "replica", "node", "GPUs", "GPU ranks", "in")]
+    for _, run in groupby(ranks, key=lambda rank: (rank.place.node, rank.replica.role)):
+        each = list(run)
+        first, last = each[0], each[-1]
+        gpus = [gpu for rank in each for gpu in rank.place.gpus]
+        end = last.gpu + len(last.place.gpus) - 1
+        index = _span(first.replica.ordinal, last.replica.ordinal)
+        name = f"{first.replica.role}#{index}"
+        numbers = _span(first.number, last.number)
+        told = _span(first.gpu, end) if gpus else "-"
+        rows.append((numbers, name, first.place.node, _indices(gpus), told, _home(spec, first.place.node)))
+    kept = 6 if spec is not None and len(spec.cluster.levels) > 1 else 5
+    return [_count(ranks), *layout([row[:kept] for row in rows], screen, indent=4)]
+
+
+def _home(spec: Spec | None, node: str) -> str:
+    """Return the path of the innermost domain around a node."""
+    found = spec.cluster.by_name.get(node) if spec else None
+    if found is None or spec is None:
+        return _NOWHERE
+    paths = [found.domain(level) for level in spec.cluster.levels[:-1]]
+    return next((path for path in reversed(paths) if path is not None), _NOWHERE)
+
+
+def _tree(ranks: Sequence[Rank], spec: Spec, screen: Screen) -> list[str]:
+    """Return the domains that a gang spans, indented level by level, the innermost with nodes and ranks."""
+    levels = spec.cluster.levels[:-1]
+    rows = list(_branches(ranks, spec, levels, 0)) if levels else [_leaf("", ranks, 0)]
+    spans = [
+        f"{level} {len({_path(spec, rank, level) for rank in ranks})}" for level in (*levels, spec.cluster.levels[-1])
+    ]
+    return [f"{_count(ranks)}, domains: {', '.join(spans)}", *layout(rows, screen, indent=4)]
+
+
+def _branches(ranks: Sequence[Rank], spec: Spec, levels: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:
+    inside: dict[str, list[Rank]] = {}
+    for rank in ranks:
+        inside.setdefault(_path(spec, rank, levels[depth]), []).append(rank)
+    for path, members in inside.items():
+        if depth + 1 == len(levels):
+            yield _leaf(path, members, depth)
+        else:
+            yield f"{'  ' * depth}{path}", plural(len(members), "replica"), "", ""
+            yield from _branches(members, spec, levels, depth + 1)
+
+
+def _leaf(path: str, members: Sequence[Rank], depth: int) -> tuple[str, ...]:
+    nodes = ",".join(hostlist.fold({rank.place.node for rank in members}))
+    return f"{'  ' * depth}{path}", plural(len(members), "replica"), f"ranks {_numbers(members)}", nodes
+
+
+def _path(spec: Spec, rank: Rank, level: str) -> str:
+    node = spec.cluster.by_name.get(rank.place.node)
+    return (node.domain(level) if node else None) or _NOWHERE
+
+
+def _count(ranks: Sequence[Rank]) -> str:
+    gpus = sum(len(rank.place.gpus) for rank in ranks)
+    return plural(len(ranks), "replica") + (f", {plural(gpus, 'GPU')}" if gpus else "")
+
+
+def _numbers(ranks: Sequence[Rank]) -> str:
+    return _indices([rank.number for rank in ranks])
+
+
+def _indices(numbers: Sequence[int]) -> str:
+    """Write ascending numbers as runs: `0-3,6`."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(_span(low, high) for low, high in runs) or "-"
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"

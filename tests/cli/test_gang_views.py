@@ -1,0 +1,57 @@
+"""Views of gangs: ranks in order with their GPUs, and the domains around them."""
+
+from __future__ import annotations
+
+from tests.support.plans import plan_for
+from tests.support.specs import make_spec, node, place, request, role, workload
+
+from dovetail.placement import Places
+from dovetail.spec import ReplicaId, Spec
+from dovetail_cli.render import gangs
+
+
+def spec_and_places() -> tuple[Spec, Places]:
+    """Return a gang of a leader without GPU and four workers on three nodes of two racks, and a lone job."""
+    nodes = [node(f"n{i}", 4, domains={"rack": f"r{i // 2}"}) for i in range(3)]
+    roles = [role("lead", 1, request(0)), role("work", 4, request(2))]
+    work = [workload("train", type="gang", roles=roles, communicates=True), workload("job", 1, gpus=1)]
+    found = {
+        ReplicaId("train", "lead", 0): place("n0"),
+        ReplicaId("train", "work", 0): place("n0", 0, 1),
+        ReplicaId("train", "work", 1): place("n0", 2, 3),
+        ReplicaId("train", "work", 2): place("n1", 0, 1),
+        ReplicaId("train", "work", 3): place("n2", 1, 3),
+        ReplicaId("job", "", 0): place("n2", 0),
+    }
+    return make_spec(nodes, work, levels=("rack", "node")), found
+
+
+def words(lines: list[str]) -> list[str]:
+    """Return lines with single spaces."""
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_ranks_follow_roles_and_indices_and_gpus_are_counted_through() -> None:
+    spec, places = spec_and_places()
+    assert words(gangs.lines(plan_for(spec, places), spec, "gang")) == [
+        "train 5 replicas, 8 GPUs",
+        "rank replica node GPUs GPU ranks in",
+        "0 lead#0 n0 - - r0",
+        "1-2 work#0-1 n0 0-3 0-3 r0",
+        "3 work#2 n1 0-1 4-5 r0",
+        "4 work#3 n2 1,3 6-7 r1",
+    ]
+
+
+def test_the_tree_shows_the_domains_of_a_gang() -> None:
+    spec, places = spec_and_places()
+    assert words(gangs.lines(plan_for(spec, places), spec, "topology")) == [
+        "train 5 replicas, 8 GPUs, domains: rack 2, node 3",
+        "r0 4 replicas ranks 0-3 n[0-1]",
+        "r1 1 replica ranks 4 n2",
+    ]
+
+
+def test_a_plan_without_gangs_says_so() -> None:
+    spec, _ = spec_and_places()
+    assert words(gangs.lines(plan_for(spec, {}), spec, "gang")) == ["no gang has a place"]
