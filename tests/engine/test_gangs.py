@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 from tests.oracle.brute import TooLarge, brute
 from tests.oracle.sample import Case
-from tests.support.tiny_gangs import tiny_gangs
+from tests.support.specs import make_spec, node, place, replica, request, role, workload
+from tests.support.tiny_gangs import LEVELS, tiny_gangs
 
 from dovetail.engine import solve
+from dovetail.engine.construct import construct
+from dovetail.model.score import view_of
+from dovetail.model.state import today_state
+from dovetail.placement import Place
+from dovetail.plan import Plan
+from dovetail.problem import compile_problem
+from dovetail.progress import Stop
+from dovetail.rules import context_of, policy_of
+from dovetail.rules.topology import Topology as Rule
+from dovetail.spec import Group, Node, Spec, Topology, Workload
 from dovetail.verify import lines, verify
 
 SLICE = 80
@@ -55,3 +69,95 @@ def test_the_engine_finds_the_optimum_on_thousands(chunk: int) -> None:
     first = CAMPAIGN_FIRST + chunk * 250
     print(f"seeds {first} to {first + 249}")
     assert [fault for case in cases(first, 250) for fault in faults_of(case)] == []
+
+
+# By hand: what a repair keeps, how an elastic gang grows, what a construction finds at once.
+
+
+def racks(*sizes: int, gpus: int = 8) -> list[Node]:
+    """Return nodes of ragged racks, two racks to a block."""
+    where = [(f"b{r // 2}", f"b{r // 2}/r{r}", i) for r, size in enumerate(sizes) for i in range(size)]
+    return [node(f"{rack[-2:]}-{i}", gpus, domains={"block": block, "rack": rack}) for block, rack, i in where]
+
+
+def planned(nodes: list[Node], work: list[Workload], running: Mapping[str, Place] | None = None) -> tuple[Spec, Plan]:
+    """Return a Spec and its plan, proved and verified."""
+    held = policy_of(work)
+    spec = make_spec(nodes, work, [held] if held else [], running=running, levels=LEVELS)
+    plan = solve(spec)
+    assert plan.outcome.status == "optimal"
+    assert verify(spec, plan).ok
+    return spec, plan
+
+
+def of(plan: Plan, *names: str) -> list[str]:
+    """Return the nodes of some replicas."""
+    return [plan.placements[replica(name)].node for name in names]
+
+
+ALL = tuple(range(8))
+GANG: dict[str, Any] = {"type": "gang", "communicates": True, "checkpoint_every": 600_000}
+
+
+def test_a_repair_keeps_the_rest_and_replaces_what_failed() -> None:
+    gang = workload("g", 4, gpus=8, topology=Topology("block", groups=(Group("rack", 2),)), **GANG)
+    running = {f"g#{i}": place(n, *ALL) for i, n in enumerate(("r0-0", "r0-1", "r1-0", "r1-1"))}
+    nodes = [replace(n, down=n.name == "r1-1") for n in racks(2, 3, 3)]
+    _, plan = planned(nodes, [gang], running)
+    assert of(plan, "g#0", "g#1", "g#2", "g#3") == ["r0-0", "r0-1", "r1-0", "r1-2"]
+    assert {tier.name: tier.value for tier in plan.tiers}["disruption.moves"] == 0
+
+
+def test_a_group_moves_as_a_whole_where_its_rack_has_no_room_left() -> None:
+    gang = workload("g", 4, gpus=8, topology=Topology(groups=(Group("rack", 2),)), **GANG)
+    running = {f"g#{i}": place(n, *ALL) for i, n in enumerate(("r0-0", "r0-1", "r1-0", "r1-1"))}
+    nodes = [replace(n, down=n.name == "r1-1") for n in racks(2, 2, 2)]
+    _, plan = planned(nodes, [gang], running)
+    assert of(plan, "g#0", "g#1", "g#2", "g#3") == ["r0-0", "r0-1", "r2-0", "r2-1"]
+
+
+@pytest.mark.parametrize(("movable", "wide"), [(False, 4), (True, 8)])
+def test_an_elastic_gang_grows_by_steps_as_far_as_there_is_room(movable: bool, wide: int) -> None:
+    elastic = role("", 8, request(8), least=2, step=2)
+    gang = workload("g", roles=[elastic], topology=Topology("rack"), movable=movable, **GANG)
+    running = {"g#0": place("r0-0", *ALL), "g#1": place("r0-1", *ALL)}
+    _, plan = planned(racks(5, 8), [replace(gang, min_replicas=2)], running)
+    assert len(plan.placements) == wide
+    assert movable or of(plan, "g#0", "g#1") == ["r0-0", "r0-1"]
+
+
+def test_ranks_follow_the_tree_whatever_the_order_of_nodes() -> None:
+    nodes = racks(2, 2)
+    mixed = [nodes[0], nodes[2], nodes[1], nodes[3]]
+    _, plan = planned(mixed, [workload("g", 4, gpus=8, **GANG)])
+    assert of(plan, "g#0", "g#1", "g#2", "g#3") == ["r0-0", "r0-1", "r1-0", "r1-1"]
+
+
+def test_leaders_are_with_their_workers() -> None:
+    parts = [role("lead", 2, request(0)), role("work", 6, request(4))]
+    group = Group("rack", roles={"lead": 1, "work": 3})
+    _, plan = planned(racks(2, 2), [workload("g", roles=parts, topology=Topology(groups=(group,)), **GANG)])
+    for lead, work in ((0, (0, 1, 2)), (1, (3, 4, 5))):
+        names = [f"g.lead#{lead}", *(f"g.work#{i}" for i in work)]
+        assert len({name[:2] for name in of(plan, *names)}) == 1
+
+
+def test_a_construction_takes_the_rack_that_fits_best_at_once() -> None:
+    work = [workload(f"g{n}", n, gpus=8, topology=Topology("rack"), **GANG) for n in (2, 3, 5, 7)]
+    held = policy_of(work)
+    assert held is not None
+    spec = make_spec(racks(7, 3, 5, 2), work, [held], levels=LEVELS)
+    problem = compile_problem(context_of(spec))
+    view = view_of(problem, construct(problem, today_state(problem), Stop()))
+    assert len(view.places) == 17
+
+
+def test_the_verifier_catches_gangs_where_models_forget_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    gang = workload("g", 4, gpus=8, topology=Topology("rack"), type="gang")
+    held = policy_of([gang])
+    assert held is not None
+    spec = make_spec(racks(3, 3), [gang], [held], levels=LEVELS)
+    assert solve(spec).placements == {}
+    monkeypatch.setattr(Rule, "encode", lambda self, part, scope: {})
+    broken = verify(spec, solve(spec))
+    assert {check.name for check in broken.checks if not check.ok} == {"hard-policies"}

@@ -12,12 +12,23 @@ from tests.support.specs import make_spec, node, place, places, policy, request,
 
 from dovetail.placement import Place
 from dovetail.plan import Status
+from dovetail.rules import policy_of
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
-from dovetail.spec import Node, NodeSelector, Objective, Policy, Taint, Workload, WorkloadSelector
+from dovetail.spec import (
+    Group,
+    Node,
+    NodeSelector,
+    Objective,
+    Policy,
+    Taint,
+    Topology,
+    Workload,
+    WorkloadSelector,
+)
 
 
 def reasons(
@@ -201,3 +212,21 @@ def test_a_gang_that_moves_would_admit() -> None:
     rows = {key: (where.node, where.gpus) for key, where in APART.items()}
     assert reasons(nodes, [gang, RUN], rows, LIMITS, running=APART) == {"g": ("DT4110", "DT4108")}
     assert reasons(TWO, [gang, RUN], rows, LIMITS, running=APART) == {"g": ("DT4102", "DT4107")}
+
+
+@pytest.mark.parametrize(
+    ("topology", "codes"),
+    [
+        (Topology("rack"), ("DT4113",)),
+        (Topology(groups=(Group("node", 3),)), ("DT4113",)),
+        (Topology(groups=(Group("rack", 6), Group("node", 2))), ("DT4113",)),
+        (Topology(groups=(Group("node", 2),)), ("DT4100",)),
+        (Topology("block"), ("DT4100",)),
+    ],
+)
+def test_room_that_is_not_together_is_a_reason(topology: Topology, codes: tuple[str, ...]) -> None:
+    nodes = [node(f"n{i}", 4, domains={"block": "b", "rack": f"b/r{i // 2}"}) for i in range(4)]
+    gang = workload("g", 6, gpus=2, type="gang", topology=topology)
+    held = policy_of([gang])
+    assert held is not None
+    assert reasons(nodes, [gang], policies=[held]) == {"g": codes}

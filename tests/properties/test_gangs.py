@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,11 +88,8 @@ def test_no_group_is_split_and_no_gang_admitted_in_part(spec: Spec, work: float)
 @settings(max_examples=15, deadline=None)
 @given(spec=specs())
 def test_nor_where_parts_alone_are_solved(spec: Spec) -> None:
-    before, ladder.EXACT_VARIABLES = ladder.EXACT_VARIABLES, 0
-    try:
+    with mock.patch.object(ladder, "EXACT_VARIABLES", 0):
         plan = solve(spec, Limits(work=0.2))
-    finally:
-        ladder.EXACT_VARIABLES = before
     assert list(torn(spec, plan.placements)) == []
     verification = verify(spec, plan)
     assert verification.ok, "\n".join(lines(verification))

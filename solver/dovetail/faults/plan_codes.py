@@ -90,4 +90,8 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
         "room is held free",
         "There would be room on nodes it may use, and policies of the rule `reserve` hold it free.",
     ),
+    "DT4113": CodeInfo(
+        "not enough room together",
+        "There is room for the replicas, but not in one domain as the workload demands, or not for whole groups.",
+    ),
 }

@@ -17,6 +17,7 @@ from dovetail.plan.model import AdmissionResult, TierResult
 from dovetail.plan.moving import Moving
 from dovetail.plan.space import Space, Wanting
 from dovetail.plan.summary import state_of
+from dovetail.plan.together import too_few_together
 from dovetail.rules import Context
 from dovetail.spec import Node, Role, Workload
 
@@ -33,6 +34,7 @@ MECHANISM = "DT4109"
 MOVES = "DT4110"
 NO_GPU_FREE = "DT4111"
 HELD_FREE = "DT4112"
+TOO_FEW_TOGETHER = "DT4113"
 
 
 def admitted_of(view: View, context: Context, tiers: Sequence[TierResult]) -> Mapping[str, AdmissionResult]:
@@ -110,6 +112,9 @@ class _Judge:
         if needed > 1 and self.space.too_few_fit(workload, missing, needed):
             limited = self.moving.only_limits_forbid(workload, missing, needed)
             return [*([MOVES] if limited else []), TOO_FEW_FIT]
+        if needed > 1 and too_few_together(self.space, workload, missing, needed):
+            limited = self.moving.only_limits_forbid(workload, missing, needed)
+            return [*([MOVES] if limited else []), TOO_FEW_TOGETHER]
         return [FORBIDDEN] if self.trials.all_forbidden(workload, missing, needed, self.space) else []
 
     @cached_property

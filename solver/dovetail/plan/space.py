@@ -86,6 +86,10 @@ class Space:
     def _short(self, missing: Sequence[Wanting], needed: int, kind: str | None) -> bool:
         return sum(min(wanting.replicas, self._count(wanting, kind)) for wanting in missing) < needed
 
+    def by_node(self, wanting: Wanting) -> dict[str, int]:
+        """Return how many more replicas of a role fit on each node, nothing else being added."""
+        return {node.name: copies(self.room(node), wanting.role.request) for node in wanting.nodes}
+
     def _count(self, wanting: Wanting, kind: str | None) -> int:
         """Return how many more replicas of a role fit, nothing else being added: exact."""
         request = wanting.role.request

@@ -1,0 +1,65 @@
+"""Whether it is certain that a workload finds no room where it has to be together (S2.5), on a finished placement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dovetail.plan.space import Space, Wanting
+from dovetail.spec import Group, Node, Workload
+
+Room = Mapping[str, Mapping[str, int]]  # per role, how many more replicas each node has room for, nothing else added
+
+
+def too_few_together(space: Space, workload: Workload, missing: Sequence[Wanting], needed: int) -> bool:
+    """Tell whether no domain that the workload demands has room for `needed` more replicas in whole groups.
+
+    Nothing is claimed of a workload of which anything is admitted already: what is there decides where it may grow.
+    """
+    topology = workload.topology
+    if topology is None or not topology.binds or space.view.admitted(workload):
+        return False
+    room = {wanting.role.name: space.by_node(wanting) for wanting in missing}
+    nodes = {name: space.view.spec.cluster.by_name[name] for found in room.values() for name in found}
+    areas = _by_domain(nodes.values(), topology.within) if topology.within else [list(nodes.values())]
+    wanted = {wanting.role.name: wanting.replicas for wanting in missing}
+    return all(_most(area, room, topology.groups, wanted) < needed for area in areas)
+
+
+def _most(nodes: Sequence[Node], room: Room, groups: Sequence[Group], wanted: Mapping[str, int]) -> int:
+    """Return how many replicas fit on some nodes in whole groups, or more: each role is counted by itself."""
+    total, grouped = 0, set[str]()
+    for position, group in enumerate(groups):
+        if not grouped & group.sizes.keys():
+            grouped |= group.sizes.keys()
+            number = _whole(nodes, room, group, groups[position + 1 :])
+            total += sum(min(number * size, wanted.get(role, 0)) for role, size in group.sizes.items())
+    return total + sum(min(_sum(nodes, room[role]), wanted[role]) for role in room if role not in grouped)
+
+
+def _whole(nodes: Sequence[Node], room: Room, group: Group, inner: Sequence[Group]) -> int:
+    """Return how many whole groups fit, each within one domain of its level."""
+    return sum(_in_domain(area, room, group, inner) for area in _by_domain(nodes, group.within))
+
+
+def _in_domain(nodes: Sequence[Node], room: Room, group: Group, inner: Sequence[Group]) -> int:
+    numbers = []
+    inside = next((each for each in inner if each.sizes.keys() & group.sizes.keys()), None)
+    if inside is not None:
+        role = next(iter(inside.sizes))
+        ratio = group.sizes[role] // inside.sizes[role]
+        numbers.append(_whole(nodes, room, inside, inner[inner.index(inside) + 1 :]) // ratio)
+    numbers += [_sum(nodes, room[role]) // size for role, size in group.sizes.items() if role in room]
+    return min(numbers, default=0)
+
+
+def _sum(nodes: Iterable[Node], room: Mapping[str, int]) -> int:
+    return sum(room.get(node.name, 0) for node in nodes)
+
+
+def _by_domain(nodes: Iterable[Node], level: str) -> list[list[Node]]:
+    found: dict[str, list[Node]] = {}
+    for node in nodes:
+        path = node.domain(level)
+        if path is not None:
+            found.setdefault(path, []).append(node)
+    return list(found.values())
