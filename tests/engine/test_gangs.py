@@ -50,9 +50,21 @@ def shared() -> list[Case]:
     return cases(0, SLICE)
 
 
+def best_without_proof(case: Case) -> bool:
+    """Tell whether a plan is the best one and says that it may not be, where groups run in part.
+
+    Counts do not tell who is evicted with a group that is given up, so the bound stays below.
+    """
+    told = {tier.name: tier.value for tier in case.plan.tiers}
+    running = {present.replica for present in case.spec.current.replicas}
+    grouped = [w for w in case.spec.workloads if w.topology is not None and w.topology.groups and not w.atomic]
+    in_part = any({r in running for r in workload.replica_ids()} == {True, False} for workload in grouped)
+    return in_part and case.optimum is not None and told == case.optimum.by_name
+
+
 def faults_of(case: Case) -> list[str]:
     """Return how a case disagrees with brute force or fails to verify."""
-    found = [case.difference()]
+    found = [] if best_without_proof(case) else [case.difference()]
     verification = verify(case.spec, case.plan)
     if not verification.ok:
         found.append(f"seed {case.seed}: " + "; ".join(lines(verification)))

@@ -51,6 +51,23 @@ def test_a_patch_that_does_not_fit_is_refused_at_its_place(
     assert found(tmp_path, "  patches:\n" + "".join(f"  - {patch}\n" for patch in patches)) == faults
 
 
+@pytest.mark.parametrize("name", ["ranked", "elastic"])
+def test_a_size_that_makes_no_whole_groups_or_steps_is_refused(tmp_path: Path, name: str) -> None:
+    head = "---\napiVersion: dovetail/v1alpha1\nkind: Workload\n"
+    more = (
+        f"{head}metadata: {{name: ranked}}\n"
+        "spec: {type: gang, replicas: 4, request: {gpus: 1}, topology: {groups: [{of: 2, within: rack}]}}\n"
+        f"{head}metadata: {{name: elastic}}\n"
+        "spec: {type: gang, replicas: {min: 2, max: 8, step: 2}, request: {gpus: 1}}\n"
+    )
+    for replicas, faults in ((6, []), (7, [("DT1816", 1, 23 + len(name) + 13)])):
+        patch = f"  patches:\n  - {{scale: {{workload: {name}, replicas: {replicas}}}}}\n"
+        if faults:
+            assert found(tmp_path, patch, more=more) == faults
+        else:
+            asked(tmp_path, patch, more=more)
+
+
 @pytest.mark.parametrize(
     ("expected", "fault"),
     [

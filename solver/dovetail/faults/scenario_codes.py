@@ -61,4 +61,8 @@ SCENARIOS: Final[Mapping[str, CodeInfo]] = {
         "Where `placements` are given, they are judged and nothing is searched for, so that there is no status.",
     ),
     "DT1815": CodeInfo("case named twice", "The cases of a PolicyTest have different names."),
+    "DT1816": CodeInfo(
+        "size that does not fit",
+        "A workload whose replicas form groups, or that is elastic, has whole groups and steps at any size.",
+    ),
 }

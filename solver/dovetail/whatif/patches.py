@@ -10,7 +10,7 @@ from typing import Any, Final
 from dovetail.build.cluster import MOST_NODES
 from dovetail.build.workloads import DEFAULTS
 from dovetail.documents import READ_KINDS, Document, DocumentSet
-from dovetail.spec import Cluster, Node, NodeGroup, Spec, Workload
+from dovetail.spec import Cluster, Node, NodeGroup, Role, Spec, Workload
 from dovetail.whatif.domains import new_homes, new_names, nodes_of
 from dovetail.whatif.spot import SetDocument, Spot, Unfit, unknown
 
@@ -171,9 +171,28 @@ def _workload(spec: Spec, name: str) -> Workload:
 def _scaled(workload: Workload, patch: Scale) -> Workload:
     if patch.role not in workload.by_role:
         raise _no_role(workload, patch.role)
-    roles = tuple(replace(r, replicas=patch.replicas) if r.name == patch.role else r for r in workload.roles)
+    scaled = _role_of(workload, workload.by_role[patch.role], patch.replicas)
+    roles = tuple(scaled if role.name == patch.role else role for role in workload.roles)
+    if workload.elastic:
+        return replace(workload, roles=roles, min_replicas=sum(role.least or 0 for role in roles))
     total = sum(role.replicas for role in roles)
     return replace(workload, roles=roles, min_replicas=_least(workload, total))
+
+
+def _role_of(workload: Workload, role: Role, replicas: int) -> Role:
+    """Return a role at a new size, refusing one that makes no whole groups or steps (S2.5, S2.6)."""
+    for group in workload.topology.groups if workload.topology else ():
+        size = group.sizes.get(role.name, 1)
+        if replicas % size:
+            hint = f"make it a multiple of {size}"
+            raise Unfit(
+                "DT1816", f"{replicas} replicas are no whole number of groups of {size}", "replicas", hint=hint
+            )
+    least = None if role.least is None else min(role.least, replicas)
+    if least is not None and (replicas - least) % role.step:
+        message = f"from {least} replicas on, steps of {role.step} do not reach {replicas}"
+        raise Unfit("DT1816", message, "replicas")
+    return replace(role, replicas=replicas, least=least)
 
 
 def _no_role(workload: Workload, role: str) -> Unfit:
