@@ -16,7 +16,9 @@ _PATIENCE = 4  # parts solved to proof in a row before larger ones are tried
 class Neighbourhoods:
     """Draws parts of the cluster to re-plan, reproducibly from a seed, their size fitted to what closes.
 
-    Half the parts are random nodes; the others lean to nodes with idle GPU, whose odd remainders can be traded.
+    Half the parts are random nodes; the others lean to nodes with idle GPU, whose odd remainders can be traded. Where
+    gangs have a say in where they are together, every third part is about one of them: nodes that it is on, and those
+    of one domain that it may gather in.
     """
 
     def __init__(self, problem: Problem, size: int = 6, seed: int = 1) -> None:
@@ -24,6 +26,7 @@ class Neighbourhoods:
         self.size = size
         self._random = random.Random(seed)
         self._wide = False
+        self._turn = 0
         self._streak = 0
 
     def draw(self, state: State, parts: int = 1) -> list[list[int]]:
@@ -39,12 +42,28 @@ class Neighbourhoods:
     def _draw(self, state: State, nodes: Sequence[int]) -> list[int]:
         if self.size >= len(nodes):
             return list(nodes)
+        self._turn += 1
+        if self.problem.ranked and self.problem.spec.told_levels and self._turn % 3 == 0:
+            return self._draw_gang(state, nodes)
         self._wide = not self._wide
         if self._wide:
             return sorted(self._random.sample(nodes, self.size))
         idle = {node: idle_milli(self.problem, state, node) + 50 for node in nodes}
         keys = {node: self._random.random() ** (1.0 / weight) for node, weight in idle.items()}
         return sorted(sorted(nodes, key=lambda node: -keys[node])[: self.size])
+
+    def _draw_gang(self, state: State, nodes: Sequence[int]) -> list[int]:
+        """Return nodes of one domain, the idle ones first, and nodes elsewhere that a gang is on."""
+        gang, level = self._random.choice(self.problem.ranked), self._random.choice(self.problem.spec.told_levels)
+        where = state.totals().where
+        on = {node for shape in self.problem.shapes_of_workload.get(gang.id, ()) for node in where.get(shape, {})}
+        seed = self._random.choice(sorted(on.intersection(nodes)) or list(nodes))
+        path = self.problem.nodes[self._random.choice((seed, self._random.choice(nodes)))].domain(level)
+        inside = [node for node in nodes if self.problem.nodes[node].domain(level) == path]
+        inside.sort(key=lambda node: (node not in on, -idle_milli(self.problem, state, node)))
+        outside = [node for node in nodes if node in on and self.problem.nodes[node].domain(level) != path]
+        chosen = [*inside[: self.size], *outside[: max(1, self.size // 2)]]
+        return sorted(chosen)
 
     def learn(self, closed: bool) -> None:
         """Try larger parts after several in a row that were solved to proof, smaller ones after one that was not."""

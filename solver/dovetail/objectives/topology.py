@@ -10,7 +10,8 @@ from dovetail.linear import Linear
 from dovetail.objectives.base import Sense, TierPart
 from dovetail.placement import View
 from dovetail.rules import Context
-from dovetail.spec import Spec, Workload
+from dovetail.spec import Node, Role, Spec, Workload
+from dovetail.spec.cluster import NODE_LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +97,28 @@ def _spanned(part: TierPart, who: Sequence[Workload], level: str) -> Linear:
     if total.constant:
         return total.plus(-1)
     if not most:
-        return Linear()
+        return _least_nodes(part, who) if level == NODE_LEVEL else Linear()
     here = part.model.boolean()
     fewest = 1
     if not part.spec.cluster.homeless(level):  # else replicas may be in no domain, and the fewest are none
         fewest = _fewest(most, _bind(part, who, here))
     part.model.require(total.minus(Linear.of(here, fewest)), lower=0)
     return total.minus(Linear.of(here))
+
+
+def _least_nodes(part: TierPart, who: Sequence[Workload]) -> Linear:
+    """Return less one the fewest nodes that hold some workloads where any is admitted, for a model without nodes."""
+    here = part.model.boolean()
+    least = _bind(part, who, here)
+    most = sum(max((_room(node, r) for node in part.free_nodes()), default=0) for w in who for r in w.roles)
+    return Linear.of(here, max(0, -(-least // most) - 1)) if most else Linear()
+
+
+def _room(node: Node, role: Role) -> int:
+    """Return how many replicas of a role an empty node has room for, or more."""
+    request = role.request
+    asked = [(len(node.healthy_gpus()), request.gpus), (node.cpu, request.cpu), (node.memory, request.memory)]
+    return min([role.replicas, *(free // amount for free, amount in asked if amount)])
 
 
 def _held(part: TierPart, who: Sequence[Workload], level: str) -> Mapping[str, Linear]:
