@@ -16,7 +16,7 @@ _PROJECT = """\
 kind: Project
 metadata: {name: {name}}
 spec:
-  documents: ["cluster.yaml", "workloads/**/*.yaml"]
+  documents: ["cluster.yaml", "workloads/**/*.yaml", "tests/*.yaml"]
   packs: [baseline]
   tenants: [research, search]
 """
@@ -71,6 +71,17 @@ spec:
   request: {gpus: 1, cpu: 8, memory: 64Gi}
 """
 
+_TEST = """\
+kind: PolicyTest
+metadata: {name: losing-a-node}
+spec:
+  cases:
+  - name: search notices nothing when a node fails
+    patches: [{fail: {node: h100-000}}]
+    expect:
+    - {workload: search/embedder, admitted: full}
+"""
+
 _CI = """\
 name: plan
 on: [pull_request]
@@ -84,6 +95,7 @@ jobs:
       with: {python-version: "3.11"}
     - run: pip install dovetail
     - run: dovetail validate -o github
+    - run: dovetail test -o github
     - name: plan, from what the target branch has
       run: |
         base="origin/$GITHUB_BASE_REF:plan.yaml"
@@ -103,6 +115,7 @@ FILES: Mapping[str, str] = {
     "workloads/llm-train.yaml": _headed("workload", _TRAINING),
     "workloads/embedder.yaml": _headed("workload", _SERVICE),
     "workloads/notebooks.yaml": _headed("workload", _NOTEBOOKS),
+    "tests/losing-a-node.yaml": _headed("policytest", _TEST),
     ".github/workflows/plan.yaml": _CI,
     ".gitignore": _IGNORED,
 }

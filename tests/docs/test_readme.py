@@ -41,7 +41,7 @@ def test_every_command_of_the_readme_succeeds(root: Path, demo: tuple[Path, str]
     text = (root / "README.md").read_text(encoding="utf-8")
     uses = [line for kind, body in FENCE.findall(text) if kind == "sh" for line in body.splitlines()]
     assert uses[0] == "dovetail plan scenarios/mixed-fleet --out plan.yaml", "the fixture has run this one"
-    assert len(uses) == 3
+    assert len(uses) == 4
     for use in uses[1:]:
         done = dovetail(root, *(str(demo[0]) if word == PLANNED else word for word in shlex.split(use)[1:]))
         assert done.returncode == 0, done.stderr

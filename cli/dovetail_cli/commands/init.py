@@ -21,8 +21,8 @@ _FALLBACK = "example"
 def run(directory: _Directory = ".") -> ExitCode:
     """Write an example.
 
-    A small project that plans at once: a cluster, three workloads, the policies of the pack `baseline`, and a job for
-    a build server. Nothing that exists is ever overwritten.
+    A small project that plans at once: a cluster, three workloads, the policies of the pack `baseline`, a test, and a
+    job for a build server. Nothing that exists is ever overwritten.
     """
     root = Path(directory)
     if root.exists() and not root.is_dir():
