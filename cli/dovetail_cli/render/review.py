@@ -317,18 +317,24 @@ def _failure(review: Review, name: str) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class Opponent:
-    """A hard policy of a conflict, and where it is written."""
+    """A hard policy of a conflict, and where it is written, or what it comes from."""
 
     name: str
     rule: str
     position: Position | None
+    origin: str = ""
 
 
 def opponents(review: Review) -> list[Opponent]:
     """Return the hard policies that cannot hold together where there is no plan, as far as that is known (S6.6)."""
-    rules = {policy.name: policy.rule.kind for policy in review.spec.policies} if review.spec else {}
+    policies = {policy.name: policy for policy in review.spec.policies} if review.spec else {}
     where_is = review.places.policy if review.places else lambda name: None
-    return [Opponent(name, rules.get(name, ""), where_is(name)) for name in review.plan.conflict]
+    return [
+        Opponent(name, policies[name].rule.kind, where_is(name), policies[name].origin)
+        if name in policies
+        else Opponent(name, "", where_is(name))
+        for name in review.plan.conflict
+    ]
 
 
 def conflict(plan: Plan) -> str:

@@ -62,7 +62,10 @@ def conflict_lines(review: Review, screen: Screen) -> list[str]:
     """Return the hard policies that cannot hold together, a line each; nothing where there is a plan."""
     if review.plan.outcome.status != "infeasible":
         return []
-    rows = [("!", f"policy {each.name}", each.rule, _place(each.position)) for each in facts.opponents(review)]
+    rows = [
+        ("!", f"policy {each.name}", each.rule, _place(each.position) or each.origin)
+        for each in facts.opponents(review)
+    ]
     return [*layout([(facts.conflict(review.plan),)], screen), *layout(rows, screen)]
 
 

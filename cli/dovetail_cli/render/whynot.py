@@ -12,7 +12,8 @@ from dovetail.rules import context_of
 from dovetail.spec import Spec, Workload
 from dovetail.whynot import Shortage, Way, binding, shortages
 from dovetail_cli.render import review as facts
-from dovetail_cli.render.columns import layout
+from dovetail_cli.render.columns import PLAIN, layout
+from dovetail_cli.render.text import conflict_lines
 from dovetail_cli.render.words import amount, nodes, plural, printable
 
 _MOST = 20
@@ -23,7 +24,7 @@ def of_workload(spec: Spec, plan: Plan, workload: Workload, ways: Sequence[Way],
     head = printable(f"dovetail explain: {workload.id}   {_state(plan, workload)}   plan {facts.status(plan)}")
     blocks = [[head], _where(plan, workload)]
     if plan.outcome.status in ("infeasible", "unknown"):
-        return _joined(blocks)
+        return _joined([*blocks, conflict_lines(facts.Review(plan, spec=spec, places=places), PLAIN)])
     if workload.id in plan.admitted:
         blocks += [list(_reasons(plan, workload)), _lacks(spec, plan, workload)]
     blocks += [_bound(spec, workload, places), _ways(spec, workload, ways)]
