@@ -20,7 +20,7 @@ SCENARIOS: Final[Mapping[str, CodeInfo]] = {
     "DT1804": CodeInfo("unknown node group in a scenario", "The cluster declares no node group of this name."),
     "DT1805": CodeInfo("too many nodes in a scenario", "A cluster has at most 200,000 nodes, added ones included."),
     "DT1806": CodeInfo(
-        "unknown workload in a scenario",
+        "unknown workload in a scenario or test",
         "No document declares the workload, or an earlier patch has dropped it. One in a namespace is named with "
         "it: `namespace/name`.",
     ),
@@ -29,7 +29,7 @@ SCENARIOS: Final[Mapping[str, CodeInfo]] = {
         "A workload with roles is scaled one role at a time; one without roles as a whole.",
     ),
     "DT1808": CodeInfo(
-        "unknown policy in a scenario",
+        "unknown policy in a scenario or test",
         "No pack of the project and no document has the policy, or an earlier patch has dropped it.",
     ),
     "DT1809": CodeInfo(
