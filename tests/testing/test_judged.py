@@ -1,0 +1,46 @@
+"""Places of a plan, given to a test, are judged as the plan was; what could not be is found impossible."""
+
+from __future__ import annotations
+
+from tests.support.tiny_specs import tiny
+
+from dovetail.engine.ladder import solve
+from dovetail.placement import Place
+from dovetail.plan import Plan
+from dovetail.spec import Spec
+from dovetail.testing import judged
+from dovetail.verify import impossible
+
+SEEDS = range(40)
+
+
+def planned() -> list[tuple[Spec, Plan]]:
+    both = [(spec, solve(spec)) for spec in map(tiny, SEEDS)]
+    return [(spec, plan) for spec, plan in both if plan.outcome.status in ("optimal", "feasible") and plan.placements]
+
+
+def test_a_judged_plan_says_what_the_plan_said() -> None:
+    found = planned()
+    assert len(found) >= 20
+    for spec, plan in found:
+        again = judged(spec, plan.placements)
+        assert again.policies == plan.policies
+        assert again.summary == plan.summary
+        assert {name: row.state for name, row in again.admitted.items()} == {
+            name: row.state for name, row in plan.admitted.items()
+        }
+        assert [(tier.name, tier.value) for tier in again.tiers] == [(tier.name, tier.value) for tier in plan.tiers]
+        assert {tier.bound for tier in again.tiers} <= {None}
+
+
+def test_places_of_a_plan_are_possible_and_others_are_not() -> None:
+    for spec, plan in planned():
+        assert list(impossible(spec, plan.placements)) == []
+        replica, place = min(plan.placements.items())
+        elsewhere = {**plan.placements, replica: place._replace(node="nowhere")}
+        assert [check.name for check, _ in impossible(spec, elsewhere)] == ["nodes-exist"]
+        more = {**plan.placements, replica._replace(ordinal=10_000): place}
+        assert "replicas-exist" in {check.name for check, _ in impossible(spec, more)}
+        if place.gpus:
+            outside = {**plan.placements, replica: Place(place.node, (10_000,))}
+            assert "gpu-indices" in {check.name for check, _ in impossible(spec, outside)}
