@@ -83,16 +83,14 @@ def _too_narrow(facts: Facts, workload: Workload, nodes: Mapping[str, Node]) -> 
 
 def over_a_cap(facts: Facts) -> Iterator[Found]:
     """What has to be admitted asks for more than a limit of amounts."""
-    for name in sorted(facts.names & facts.ground.claims.keys()):
-        for cap in facts.ground.claims[name].caps:
-            members = [workload for workload in cap.workloads if workload.id in facts.needed]
-            wanted = sum(_asked(workload, cap.resource) for workload in members)
-            if wanted > cap.limit + facts.ground.excused(name).get(cap.subject, 0):
-                ids = tuple(workload.id for workload in members if _asked(workload, cap.resource))
-                group = cap.subject.rpartition("/")[0]
-                amounts = f"{_amount(cap, wanted)}, and '{group}' may hold {_amount(cap, cap.limit)}"
-                policies = _demanding(facts, ids) | {name}
-                yield Found(ids, policies, f"{_some(ids)} {_need(ids)} {amounts}")
+    told = {(name, cap.subject): cap for w in facts.needed for name, cap in facts.ground.caps.get(w, ())}
+    for (name, subject), cap in sorted(told.items(), key=lambda item: item[0]):
+        members = [workload for workload in cap.workloads if workload.id in facts.needed]
+        wanted = sum(_asked(workload, cap.resource) for workload in members)
+        if name in facts.names and wanted > cap.limit + facts.ground.excused(name).get(subject, 0):
+            ids = tuple(workload.id for workload in members if _asked(workload, cap.resource))
+            amounts = f"{_amount(cap, wanted)}, and '{subject.rpartition('/')[0]}' may hold {_amount(cap, cap.limit)}"
+            yield Found(ids, _demanding(facts, ids) | {name}, f"{_some(ids)} {_need(ids)} {amounts}")
 
 
 def crowded(facts: Facts) -> Iterator[Found]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dovetail.placement import Makes
-from dovetail.rules import Claims, Scope, context_of, scope_of
+from dovetail.rules import Cap, Claims, Scope, context_of, scope_of
 from dovetail.spec import Policy, Role, Spec, Workload
 
 
@@ -33,6 +33,22 @@ class Ground:
         return {name: policy.rule.claims(self.scopes[name]) for name, policy in self.policies.items()}
 
     @cached_property
+    def demanded(self) -> Mapping[str, frozenset[str]]:
+        """Ids of the workloads that each hard policy demands in full; only policies that demand any."""
+        found = {name: frozenset(w.id for w in claims.admitted) for name, claims in self.claims.items()}
+        return {name: ids for name, ids in sorted(found.items()) if ids}
+
+    @cached_property
+    def caps(self) -> Mapping[str, Sequence[tuple[str, Cap]]]:
+        """Per workload, the limits that count it, each with its policy."""
+        found: dict[str, list[tuple[str, Cap]]] = {}
+        for name, claims in sorted(self.claims.items()):
+            for cap in claims.caps:
+                for workload in cap.workloads:
+                    found.setdefault(workload.id, []).append((name, cap))
+        return found
+
+    @cached_property
     def closed(self) -> Mapping[str, frozenset[str]]:
         """The nodes that each hard policy closes for those it matches; only policies that close any."""
         found = {name: policy.rule.closed_nodes(self.scopes[name]) for name, policy in self.policies.items()}
@@ -55,6 +71,11 @@ class Ground:
     @cached_property
     def _tolerated(self) -> Mapping[str, Mapping[str, int]]:
         return context_of(self.spec).tolerated
+
+    @cached_property
+    def domains(self) -> dict[tuple[frozenset[str], str], frozenset[str] | None]:
+        """Domains by nodes and level; filled as needed."""
+        return {}
 
     @cached_property
     def hosts(self) -> dict[tuple[frozenset[int], tuple[str, ...]], frozenset[str]]:
@@ -106,8 +127,8 @@ class Facts:
 
     def demanding(self, workload: Workload) -> Iterator[str]:
         """Yield the policies that demand the admission of a workload."""
-        for name in self._sorted:
-            if any(each.id == workload.id for each in self.ground.claims[name].admitted):
+        for name, ids in self.ground.demanded.items():
+            if name in self.names and workload.id in ids:
                 yield name
 
     def closing(self, workload: Workload) -> tuple[str, ...]:
@@ -138,6 +159,10 @@ class Facts:
 
     def paths(self, workload: Workload, level: str) -> frozenset[str] | None:
         """Return the domains of a level that a workload may use, None where a node is in none of them."""
-        by_name = self.ground.spec.cluster.by_name
-        found = {by_name[name].domain(level) for name in self.hosts(workload)}
-        return None if None in found else frozenset(path for path in found if path is not None)
+        key = self.hosts(workload), level
+        if key not in self.ground.domains:
+            by_name = self.ground.spec.cluster.by_name
+            found = {by_name[name].domain(level) for name in key[0]}
+            whole = None if None in found else frozenset(path for path in found if path is not None)
+            self.ground.domains[key] = whole
+        return self.ground.domains[key]

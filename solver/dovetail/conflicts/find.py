@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -57,7 +57,7 @@ def _distinct(conflicts: Iterator[Conflict]) -> tuple[Conflict, ...]:
 def _impossible(ground: Ground) -> Iterator[Conflict]:
     facts = Facts(ground, frozenset(ground.policies))
     for code, check in TABLE.items() if facts.needed else ():
-        for found in check(facts):
+        for found in _first_of_each(check(facts), set()):
             names, least = _irreducible(facts, check, found)
             yield Conflict(code, "impossible", names, least.workloads, least.why)
 
@@ -66,6 +66,7 @@ def _never(ground: Ground, blamed: set[str]) -> Iterator[Conflict]:
     """Yield what can never be admitted because of policies, beyond what is told as impossible already."""
     names = frozenset(ground.policies)
     demanded = Facts(ground, names).needed
+    told: set[frozenset[str]] = set()
     waiting = [w for w in ground.spec.workloads if w.id not in ground.running and w.id not in blamed]
     for workload in waiting[:_MOST_WORKLOADS]:
         if workload.id in demanded:
@@ -73,10 +74,18 @@ def _never(ground: Ground, blamed: set[str]) -> Iterator[Conflict]:
         itself = frozenset({workload.id})
         facts = Facts(ground, names, itself, itself)
         for check in TABLE.values() if workload.atomic or workload.replicas == 1 else (barred,):
-            for found in check(facts):
+            for found in _first_of_each(check(facts), told):
                 policies, least = _irreducible(facts, check, found)
                 if policies:
                     yield Conflict("DT1920", "never", policies, least.workloads, least.why)
+
+
+def _first_of_each(found: Iterable[Found], told: set[frozenset[str]]) -> Iterator[Found]:
+    """Yield the first finding of each set of policies; many workloads meet the same ones."""
+    for each in found:
+        if each.policies not in told:
+            told.add(each.policies)
+            yield each
 
 
 def _irreducible(facts: Facts, check: Check, found: Found) -> tuple[tuple[str, ...], Found]:
