@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.build.text import AS_OF, SMALL, documents, policy, workload
+from tests.build.text import AS_OF, SMALL, document, documents, policy, workload
 
 from dovetail.build import assemble, contradictions
 from dovetail.faults import Fault
@@ -45,6 +45,17 @@ def test_only_hard_policies_contradict_each_other(kind: str) -> None:
 
 def test_policies_that_are_kept_are_not_told() -> None:
     assert told(RUN, NONE.replace("15", "16")) == ()
+
+
+def test_what_never_moves_from_where_it_must_not_be_is_a_warning() -> None:
+    never = policy("rule: {move: {never: true}}", name="stay")
+    today = document("Placement", "now", "placements:\n  train#0: {node: g-000, gpus: [0, 1, 2, 3, 4, 5, 6, 7]}")
+    assert [each.code for each in told(FORBID, today)] == []
+    assert [each.code for each in told(never, today)] == []
+    (fault,) = told(FORBID, never, today)
+    assert (fault.code, fault.severity) == ("DT1921", "warning")
+    assert "'nowhere' is not mended beside 'stay' (0.yaml:" in fault.message
+    assert "train#0 runs on g-000, which 'nowhere' closes to it, and may not move" in fault.message
 
 
 def test_one_conflict_is_told_once_for_all_its_workloads() -> None:

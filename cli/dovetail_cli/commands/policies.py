@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from dovetail.build import origins_of
-from dovetail.faults import Refused, nearest
+from dovetail.build import contradictions, origins_of
+from dovetail.faults import Refused, nearest, render_fault
 from dovetail.policylist import PolicyList, Pricing, listing, priceable, priced
 from dovetail.progress import Limits
 from dovetail.spec import Spec
@@ -68,6 +68,8 @@ def run(
         return refusals.tell(refused, shown)
     listed = listing(found.spec, origins_of(found.documents), _known(found.spec, name))
     project.tell_warnings(found)
+    for fault in contradictions(found.documents, found.spec):
+        streams.say(render_fault(fault))  # not refused: leaving a policy out may be what is looked for
     pricing, findings = _priced(listed, limits) if price else (None, ())
     planning.tell_waivers(found)
     streams.publish(lambda form, screen: formats.rendered(listed, pricing, form, screen, detail), shown, wanted)

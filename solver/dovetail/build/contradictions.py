@@ -63,6 +63,8 @@ def _what(conflict: Conflict, first: str, others: Sequence[str]) -> str:
     joined = " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
     if conflict.kind == "never":
         return f"'{first}'{f' with {joined}' if others else ''} never lets {conflict.workloads[0]} run"
+    if conflict.kind == "stuck":
+        return f"'{first}' is not mended beside {joined}"
     return f"'{first}' cannot hold together with {joined}" if others else f"'{first}' cannot hold"
 
 

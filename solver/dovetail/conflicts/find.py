@@ -21,14 +21,16 @@ class Conflict:
 
     Parameters
     ----------
-    code : the kind of conflict; DT1920 where nothing is demanded, but a workload can never be admitted.
-    kind : `impossible` where no plan keeps the policies, `never` where none that keeps them admits the workload.
+    code : the kind of conflict; DT1920 where nothing is demanded, but a workload can never be admitted; DT1921 where
+        one runs where it must not and never moves.
+    kind : `impossible` where no plan keeps the policies, `never` where none that keeps them admits the workload,
+        `stuck` where one policy keeps up what breaks the other, which today excuses (S4.5).
     policies : their names, sorted.
     workloads : ids of the workloads that it is about.
     """
 
     code: str
-    kind: Literal["impossible", "never"]
+    kind: Literal["impossible", "never", "stuck"]
     policies: tuple[str, ...]
     workloads: tuple[str, ...]
     why: str
@@ -41,7 +43,7 @@ def conflicts_of(spec: Spec) -> tuple[Conflict, ...]:
         return ()
     impossible = _distinct(_impossible(ground))
     blamed = {name for conflict in impossible for name in conflict.workloads}
-    return (*impossible, *_distinct(_never(ground, blamed)))
+    return (*impossible, *_distinct(_never(ground, blamed)), *_distinct(_stuck(ground)))
 
 
 def _distinct(conflicts: Iterator[Conflict]) -> tuple[Conflict, ...]:
@@ -78,6 +80,19 @@ def _never(ground: Ground, blamed: set[str]) -> Iterator[Conflict]:
                 policies, least = _irreducible(facts, check, found)
                 if policies:
                     yield Conflict("DT1920", "never", policies, least.workloads, least.why)
+
+
+def _stuck(ground: Ground) -> Iterator[Conflict]:
+    """Yield what runs on a node that one policy closes to it, while another one never lets it move."""
+    stays = {name: frozenset(w.id for w in claims.stays) for name, claims in ground.claims.items()}
+    binding = [name for name, ids in sorted(stays.items()) if ids]
+    for row in ground.spec.current.replicas if binding else ():
+        for name, closed in sorted(ground.closed.items()):
+            if row.node in closed and row.replica.workload in ground.scopes[name].ids:
+                for keeping in (each for each in binding if row.replica.workload in stays[each]):
+                    policies = tuple(sorted((name, keeping)))
+                    why = f"{row.replica} runs on {row.node}, which '{name}' closes to it, and may not move"
+                    yield Conflict("DT1921", "stuck", policies, (row.replica.workload,), why)
 
 
 def _first_of_each(found: Iterable[Found], told: set[frozenset[str]]) -> Iterator[Found]:

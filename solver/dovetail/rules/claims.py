@@ -61,6 +61,7 @@ class Claims:
     Parameters
     ----------
     admitted : workloads of which every replica must be admitted.
+    stays : workloads of which no running replica may move.
     """
 
     admitted: tuple[Workload, ...] = ()
@@ -68,7 +69,8 @@ class Claims:
     crowd: Crowd | None = None
     apart: Apart | None = None
     together: tuple[Together, ...] = ()
+    stays: tuple[Workload, ...] = ()
 
     def __bool__(self) -> bool:
         """Tell whether anything is claimed."""
-        return bool(self.admitted or self.caps or self.crowd or self.apart or self.together)
+        return bool(self.admitted or self.caps or self.crowd or self.apart or self.together or self.stays)

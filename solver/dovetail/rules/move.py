@@ -9,6 +9,7 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.rules.claims import Claims
 from dovetail.spec import Spec, Workload
 
 
@@ -48,6 +49,10 @@ class Move(RuleDefaults):
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload that runs, as its moves are its own; what does not run cannot move."""
         return workload.id if workload.id in scope.running else None
+
+    def claims(self, scope: Scope) -> Claims:
+        """Keep where they are those that never move."""
+        return Claims(stays=scope.workloads) if self.never else Claims()
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse both or none of the two forms."""
