@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.build.text import AS_OF
@@ -13,12 +14,12 @@ from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, policy, workload
 from tests.support.tiny_specs import tiny
 
-from dovetail.build import build
-from dovetail.documents import load_project
+from dovetail.build import build, origins_of
+from dovetail.documents import DocumentSet, load_project
 from dovetail.engine import solve
 from dovetail.placement import Places
 from dovetail.plan import Outcome, Plan, TierResult
-from dovetail.policylist import GPUS, Interval, Price, priceable, priced
+from dovetail.policylist import GPUS, Interval, Price, listing, priceable, priced, to_document
 from dovetail.rules.admission import Admission
 from dovetail.rules.quota import Quota
 from dovetail.spec import Spec, WorkloadSelector
@@ -46,6 +47,17 @@ def test_the_prices_of_the_shipped_scenario_are_those_worked_out_by_hand() -> No
         "training-and-shop-off-spot": {"cost": 16_500_000},
     }
     assert all(price.range.is_point for each in found.priced for price in each.prices)
+
+
+def test_the_order_of_documents_and_a_second_run_change_no_price() -> None:
+    def told(given: DocumentSet) -> dict[str, Any]:
+        spec = build(given, as_of=AS_OF)
+        found = listing(spec, origins_of(given))
+        return to_document(found, priced(spec, priceable(spec), planned))
+
+    given = load_project(SCENARIO)
+    other = replace(given, documents=tuple(reversed(given.documents)))
+    assert told(given) == told(other) == told(given)
 
 
 def test_prices_hold_what_brute_force_says(tell: Callable[[str], None]) -> None:
