@@ -234,7 +234,7 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT1921": CodeInfo(
         "policies keep up what breaks one of them",
-        "A workload runs on nodes that a hard policy closes to it, which today excuses; another one never lets it move.",
+        "A workload runs on nodes that a hard policy closes to it, which today excuses; another never lets it move.",
     ),
     "DT1919": CodeInfo("waiver ends soon", "Within 14 days of its end a waiver is told, its last day included."),
 }
