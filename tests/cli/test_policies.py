@@ -11,6 +11,7 @@ from referencing import Registry, Resource
 from tests.cli.shell import Engine, Shell
 
 from dovetail.plan import Outcome
+from dovetail.progress import Stop
 from dovetail_cli.exit_codes import ExitCode
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
@@ -80,6 +81,19 @@ def test_prices_are_asked_of_the_engine_only_for_hard_policies_that_bind(
     assert dovetail("policies", "--price", *DAY) == ExitCode.DONE
     assert dovetail.out.count("costs") == 1  # the audited one has no price
     assert "nothing (proved)" in dovetail.out
+
+
+def test_an_interrupt_asks_for_no_further_price(dovetail: Shell, quota: Path, engine: Engine) -> None:
+    asked = []
+
+    def interrupted(stop: Stop) -> None:
+        asked.append(stop)
+        stop.set()
+
+    engine.meanwhile = interrupted
+    assert dovetail("policies", "--price", *DAY) == ExitCode.INTERRUPTED
+    assert len(asked) == 1
+    assert "few-gpus" in dovetail.out
 
 
 def test_markdown_and_table_tell_the_same_policies(dovetail: Shell, quota: Path) -> None:

@@ -95,7 +95,7 @@ def _priced(listed: PolicyList, limits: Limits) -> tuple[Pricing, tuple[Finding,
     """Return what the listed hard policies cost, and what the run found out."""
     names = [name for name in priceable(listed.spec) if name in listed.by_name]
     with running(limits) as planner:
-        pricing = priced(listed.spec, names, planner)
+        pricing = priced(listed.spec, names, planner, lambda: bool(stop))
     planner.complain()
     return pricing, tuple(_findings(pricing, planner))
 

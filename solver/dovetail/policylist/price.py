@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from dovetail.placement import Places
 from dovetail.plan import Plan, TierResult
@@ -93,11 +94,17 @@ def priceable(spec: Spec) -> tuple[str, ...]:
     return tuple(p.name for p in spec.policies if p.enforcement.kind == "hard" and spec.matched(p))
 
 
-def priced(spec: Spec, names: Iterable[str], solve: Solve) -> Pricing:
-    """Plan a Spec, then once without each of some policies, and tell what each costs."""
+def priced(spec: Spec, names: Iterable[str], solve: Solve, stopped: Callable[[], bool] = lambda: False) -> Pricing:
+    """Plan a Spec, then once without each of some policies, and tell what each costs.
+
+    Parameters
+    ----------
+    stopped : asked before each further policy; those after a stop have no price.
+    """
     plan = solve(spec, None)
     hint = plan.placements or None
-    return Pricing(plan, tuple(_priced(spec, plan, name, solve(_without(spec, name), hint)) for name in names))
+    going = takewhile(lambda _: not stopped(), names)
+    return Pricing(plan, tuple(_priced(spec, plan, name, solve(_without(spec, name), hint)) for name in going))
 
 
 def _without(spec: Spec, name: str) -> Spec:
