@@ -84,9 +84,10 @@ def _told_apart(workload: str | None, path: str | None) -> tuple[str | None, str
 
 
 def _known(spec: Spec, workload: str | None) -> str | None:
-    if workload is None or workload in spec.by_id:
+    known = {each.id for each in spec.workloads}
+    if workload is None or workload in known:
         return workload
-    near = nearest(workload, spec.by_id)
+    near = nearest(workload, known)
     hint = f"did you mean {near}?" if near else "a workload is [namespace/]name; PATH comes after it"
     raise usage(f"there is no workload {printable(workload)}", hint)
 
@@ -95,7 +96,7 @@ def _priced(listed: PolicyList, limits: Limits) -> tuple[Pricing, tuple[Finding,
     """Return what the listed hard policies cost, and what the run found out."""
     names = [name for name in priceable(listed.spec) if name in listed.by_name]
     with running(limits) as planner:
-        pricing = priced(listed.spec, names, planner, lambda: bool(stop))
+        pricing = priced(listed.spec, names, planner, lambda: bool(planner.stop))
     planner.complain()
     return pricing, tuple(_findings(pricing, planner))
 
