@@ -9,7 +9,7 @@ from functools import cache
 from random import Random
 
 from tests.oracle.brute import TooLarge, brute
-from tests.support.specs import policy
+from tests.support.specs import policy, request
 from tests.support.tiny_specs import tiny
 
 from dovetail.conflicts import Conflict, conflicts_of
@@ -19,6 +19,7 @@ from dovetail.rules.colocate import Colocate
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
 from dovetail.spec import Current, NodeSelector, Policy, Spec, WorkloadSelector
@@ -31,6 +32,8 @@ RULES: tuple[Callable[[Random], Rule], ...] = (
     lambda rng: Spread(over=rng.choice(("rack", "node")), max_per_domain=1),
     lambda rng: Exclusive(at=rng.choice(("rack", "node"))),
     lambda rng: Colocate(by=rng.choice(("tenant", "workload")), at=rng.choice(("rack", "node"))),
+    lambda rng: Reserve(domains=rng.choice((1, 2)), of=rng.choice(("rack", "node"))),
+    lambda rng: Reserve(replicas=rng.choice((1, 2)), request=request(rng.choice((1, 2, 3)))),
     lambda rng: Separate(by=rng.choice(("tenant", "workload")), at=rng.choice(("rack", "node"))),
 )
 
@@ -43,9 +46,13 @@ def drawn(seed: int) -> Spec:
     for index in range(rng.choice((1, 2, 2, 3))):
         rule = rng.choice(RULES)(rng)
         nodes = _nodes(rng, spec) if isinstance(rule, Require | Forbid) or rng.random() < 0.2 else None
-        policies.append(policy(f"p{index}", rule, workloads=_some(rng, spec), nodes=nodes))
+        policies.append(policy(f"p{index}", rule, workloads=_matched(rng, rule, spec), nodes=nodes))
     current = spec.current if rng.random() < 0.3 else Current()
     return replace(spec, policies=tuple(policies), waivers=(), current=current)
+
+
+def _matched(rng: Random, rule: Rule, spec: Spec) -> WorkloadSelector:
+    return WorkloadSelector() if isinstance(rule, Reserve) else _some(rng, spec)
 
 
 def _some(rng: Random, spec: Spec) -> WorkloadSelector:

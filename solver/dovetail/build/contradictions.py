@@ -70,6 +70,8 @@ def _what(conflict: Conflict, first: str, others: Sequence[str]) -> str:
 
 def _hint(conflict: Conflict, documents: DocumentSet) -> str:
     """Return what gets out of a conflict: it takes all of its policies, so giving up any one of them does."""
+    if not conflict.workloads:
+        return "hold less, or plan for more nodes"
     where = _written(conflict.workloads[0], documents)
     at = f" (written at {where})" if where is not None else ""
     if len(conflict.policies) > 1:

@@ -81,6 +81,23 @@ def _too_narrow(facts: Facts, workload: Workload, nodes: Mapping[str, Node]) -> 
                 yield Found((workload.id,), _involved(facts, (workload.id,)), why)
 
 
+def beside_reserves(facts: Facts) -> Iterator[Found]:
+    """What has to run and what is held free ask for more whole GPUs than the cluster has."""
+    claims = facts.ground.claims
+    names = [n for n in sorted(facts.names & claims.keys()) if claims[n].places or claims[n].domains]
+    names = [name for name in names if not facts.ground.excused(name)]
+    # Places are apart from each other and from untouched domains; the same domain may count for several policies.
+    held = sum(claims[name].places for name in names) + max((claims[name].domains for name in names), default=0)
+    gpus = {w.id: sum(role.replicas * role.request.gpus for role in w.roles) for w in facts.needed.values()}
+    there = sum(len(node.healthy_gpus()) for node in facts.ground.spec.cluster.nodes)
+    wanted = sum(gpus.values())
+    if names and wanted + held > there:
+        ids = tuple(name for name, count in gpus.items() if count)
+        asks = f"{_some(ids)} {_need(ids)} {wanted:,} GPUs, " if ids else ""
+        why = f"{asks}{held:,} are held free, and the cluster has {there:,}"
+        yield Found(ids, _demanding(facts, ids) | frozenset(names), why)
+
+
 def over_a_cap(facts: Facts) -> Iterator[Found]:
     """What has to be admitted asks for more than a limit of amounts."""
     told = {(name, cap.subject): cap for w in facts.needed for name, cap in facts.ground.caps.get(w, ())}
@@ -268,6 +285,7 @@ TABLE: Final[Mapping[str, Check]] = MappingProxyType(
         "DT1626": together_and_apart,
         "DT1627": together_and_crowded,
         "DT1628": too_wide,
+        "DT1629": beside_reserves,
     }
 )
 """Checks by the code of the fault they lead to."""

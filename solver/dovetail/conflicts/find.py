@@ -58,7 +58,7 @@ def _distinct(conflicts: Iterator[Conflict]) -> tuple[Conflict, ...]:
 
 def _impossible(ground: Ground) -> Iterator[Conflict]:
     facts = Facts(ground, frozenset(ground.policies))
-    for code, check in TABLE.items() if facts.needed else ():
+    for code, check in TABLE.items():
         for found in _first_of_each(check(facts), set()):
             names, least = _irreducible(facts, check, found)
             yield Conflict(code, "impossible", names, least.workloads, least.why)

@@ -190,6 +190,10 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
         "policies leave no domain wide enough",
         "Hard policies demand the admission of work that has to be in one domain, and none has that many GPUs.",
     ),
+    "DT1629": CodeInfo(
+        "policies hold too much free",
+        "What hard policies demand and what they hold free are, together, more GPUs than the cluster has.",
+    ),
     "DT1650": CodeInfo(
         "name of a built-in policy", "Plans call what workloads demand of topology by this name. Choose another one."
     ),

@@ -62,6 +62,7 @@ class Claims:
     ----------
     admitted : workloads of which every replica must be admitted.
     stays : workloads of which no running replica may move.
+    places, domains : whole GPUs that are held free, in places of their own, and in whole domains at least.
     """
 
     admitted: tuple[Workload, ...] = ()
@@ -70,7 +71,9 @@ class Claims:
     apart: Apart | None = None
     together: tuple[Together, ...] = ()
     stays: tuple[Workload, ...] = ()
+    places: int = 0
+    domains: int = 0
 
     def __bool__(self) -> bool:
         """Tell whether anything is claimed."""
-        return bool(self.admitted or self.caps or self.crowd or self.apart or self.together or self.stays)
+        return self != Claims()

@@ -10,6 +10,7 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.placement import Place, Room, View, copies
 from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Told, Violations, level_problem
+from dovetail.rules.claims import Claims
 from dovetail.rules.guards import Plain, domain_of
 from dovetail.spec import Node, Policy, Request, Role, Spec, Toleration, Workload
 
@@ -118,6 +119,14 @@ class Reserve(RuleDefaults):
         """Distinguish nodes by the domain, where one is asked for, and matched ones from others."""
         level = self.of or self.within
         return level and node.domain(level), scope.nodes is None or node.name in scope.nodes
+
+    def claims(self, scope: Scope) -> Claims:
+        """Hold whole GPUs free: those of the places, or of as many domains as have the fewest."""
+        if not self.domains:
+            return Claims(places=self.replicas * self.request.gpus)
+        members = scope.spec.cluster.members(self.of)
+        sizes = sorted(sum(len(node.healthy_gpus()) for node in members[path]) for path in self._whole(scope))
+        return Claims(domains=sum(sizes[: self.domains]))
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse anything but one of the two forms, and unknown levels."""
