@@ -58,6 +58,11 @@ def test_what_never_moves_from_where_it_must_not_be_is_a_warning() -> None:
     assert "train#0 runs on g-000, which 'nowhere' closes to it, and may not move" in fault.message
 
 
+def test_an_elastic_gang_is_not_said_never_to_run_because_it_could_not_at_its_widest() -> None:
+    wide = "type: gang\nreplicas: {min: 1, max: 4, step: 1}\nrequest: {gpus: 8, cpu: 1}"
+    assert told(NONE.replace("15", "16"), workload(wide, "wide")) == ()
+
+
 def test_one_conflict_is_told_once_for_all_its_workloads() -> None:
     others = [workload("type: gang\nrequest: {gpus: 1}", f"w{index}") for index in range(5)]
     assert [each.code for each in told(RUN, FORBID, *others)] == ["DT1621"]

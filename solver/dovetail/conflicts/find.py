@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from dovetail.conflicts.checks import TABLE, Check, Found, barred
 from dovetail.conflicts.facts import Facts, Ground
-from dovetail.spec import Spec
+from dovetail.spec import Spec, Workload
 
 _MOST_TOLD: Final = 20
 _MOST_WORKLOADS: Final = 2_000
@@ -75,11 +75,16 @@ def _never(ground: Ground, blamed: set[str]) -> Iterator[Conflict]:
             continue
         itself = frozenset({workload.id})
         facts = Facts(ground, names, itself, itself)
-        for check in TABLE.values() if workload.atomic or workload.replicas == 1 else (barred,):
+        for check in TABLE.values() if _all_or_nothing(workload) else (barred,):
             for found in _first_of_each(check(facts), told):
                 policies, least = _irreducible(facts, check, found)
                 if policies:
                     yield Conflict("DT1920", "never", policies, least.workloads, least.why)
+
+
+def _all_or_nothing(workload: Workload) -> bool:
+    """Tell whether a workload is admitted with all of its replicas or not at all."""
+    return workload.replicas == 1 or (workload.atomic and not workload.elastic)
 
 
 def _stuck(ground: Ground) -> Iterator[Conflict]:
