@@ -135,6 +135,16 @@ def _blocked(geometry: Geometry) -> float:
     return blocked / fitting
 
 
+@pytest.mark.parametrize("product", REPRESENTATIVES)
+def test_arrangements_block_nothing_that_fits_by_count(product: str) -> None:
+    geometry = geometries()[product]
+    for counts in multisets(geometry):
+        placed = arrange(geometry, counts) or ()
+        for name in geometry.by_name:
+            fitting = fits(geometry, Counter(counts) + Counter([name]))
+            assert (arrange(geometry, {name: 1}, placed) is not None) == fitting, (counts, name)
+
+
 @pytest.mark.parametrize("product", KNOWN)
 def test_equal_questions_have_equal_answers(product: str) -> None:
     geometry = geometries()[product]

@@ -127,6 +127,9 @@ def figures(review: Review) -> Iterator[tuple[str, str]]:
         yield "held free", amount(summary["gpusHeld"]) + changed("gpusHeld")
     if "gpusStranded" in summary:
         yield "stranded", amount(summary["gpusStranded"]) + changed("gpusStranded")
+    if "gpusFragmented" in summary:
+        rate = percent(float(summary["fragmentationRate"]))
+        yield "fragmented", f"{amount(summary['gpusFragmented'])} ({rate} of idle){changed('gpusFragmented')}"
     if summary.get("cpuOnlyReplicas"):
         yield "CPU-only replicas", amount(summary["cpuOnlyReplicas"]) + changed("cpuOnlyReplicas")
 

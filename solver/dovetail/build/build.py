@@ -99,7 +99,7 @@ def _spec(documents: DocumentSet, place: Document, log: Log, only: Collection[st
         cluster=cluster,
         accelerators=models.chosen(node.accelerator for node in cluster.nodes),
         workloads=workloads,
-        objective=read_objective(documents, project, log),
+        objective=read_objective(documents, project, cluster, models, log),
     )
     _check_workloads(documents, bare, tenants_of(project), log)
     sources = chosen_policies(documents, project, log).applied

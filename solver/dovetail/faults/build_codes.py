@@ -197,6 +197,12 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
     "DT1650": CodeInfo(
         "name of a built-in policy", "Plans call what workloads demand of topology by this name. Choose another one."
     ),
+    "DT1630": CodeInfo(
+        "mix without its tier", "`futureMix` says what `fragmentation` is judged by, and that is no tier."
+    ),
+    "DT1631": CodeInfo(
+        "amount without effect on fragmentation", "Fragmentation is about GPUs and their node's CPU (S5.5)."
+    ),
 }
 
 CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {

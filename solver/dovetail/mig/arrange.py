@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from dovetail.mig.geometry import Counts, Geometry, Instance
 
 _Key = tuple[tuple[str, int], ...]
+_MOST_TRIED = 5_000  # more arrangements than any built-in product has for one multiset
 
 
 def fits(geometry: Geometry, counts: Counts) -> bool:
@@ -25,8 +26,10 @@ def fits(geometry: Geometry, counts: Counts) -> bool:
 def arrange(geometry: Geometry, counts: Counts, pinned: Sequence[Instance] = ()) -> tuple[Instance, ...] | None:
     """Return legal instances for these counts beside pinned ones, None where there are none.
 
-    The pinned instances are not among the returned ones, which ascend by start. Larger profiles are placed first
-    and every profile at its last legal start: 4g and 7g begin at 0 only, so that the low slices are the dear ones.
+    The pinned instances are not among the returned ones, which ascend by start. Of all arrangements the first is
+    taken beside which most profiles find a start for one more instance. With nothing pinned these are all that fit by
+    count: every multiset of the built-in tables has such an arrangement (a test enumerates it). Larger profiles are
+    tried first and every profile at its last start first: 4g and 7g begin at 0 only, so low slices are the dear ones.
 
     Parameters
     ----------
@@ -45,6 +48,20 @@ def legal(geometry: Geometry, instances: Sequence[Instance]) -> str | None:
     return (
         _misplaced(geometry, instances) or _over(geometry, _counted(instances)) or _overlapping(geometry, instances)
     )
+
+
+@lru_cache(maxsize=64)
+def budgets(geometry: Geometry) -> tuple[tuple[int, Mapping[str, int]], ...]:
+    """Return what bounds the instances of a GPU by count, each with what an instance of each profile takes of it.
+
+    These are compute slices, memory slices, engines, and the maximum of each profile.
+    """
+    profiles = geometry.profiles
+    found = [(geometry.compute, {p.name: p.compute for p in profiles})]
+    found.append((geometry.axis, {p.name: p.size for p in profiles}))
+    found += [(most, {p.name: p.engines.get(kind, 0) for p in profiles}) for kind, most in geometry.engines.items()]
+    found += [(one.maximum, {p.name: int(p is one) for p in profiles}) for one in profiles]
+    return tuple(found)
 
 
 def layouts(geometry: Geometry) -> Iterator[tuple[Instance, ...]]:
@@ -104,26 +121,34 @@ def _beside(geometry: Geometry, key: _Key, pinned: tuple[Instance, ...]) -> tupl
         return None
     wanted = dict(key)
     sequence = [profile.name for profile in geometry.profiles for _ in range(wanted.get(profile.name, 0))]
-    found = _search(geometry, sequence, 0, _mask(geometry, pinned), None)
-    return None if found is None else tuple(sorted(found, key=lambda one: one.start))
+    more = [p for p in geometry.profiles if _over(geometry, together + Counter([p.name])) is None]
+    taken = _mask(geometry, pinned)
+    best, most = None, -1
+    for found in islice(_arrangements(geometry, sequence, 0, taken, None), _MOST_TRIED):
+        slices = taken | _mask(geometry, found)
+        room = sum(any(not slices & _slices(start, p.size) for start in p.starts) for p in more)
+        if room > most:
+            best, most = found, room
+        if most == len(more):
+            break
+    return None if best is None else tuple(sorted(best, key=lambda one: one.start))
 
 
-def _search(
+def _arrangements(
     geometry: Geometry, names: Sequence[str], place: int, taken: int, last: Instance | None
-) -> tuple[Instance, ...] | None:
-    """Place `names[place:]` on the slices that are free, equal profiles at descending starts."""
+) -> Iterator[tuple[Instance, ...]]:
+    """Yield the ways to place `names[place:]` on the slices that are free, equal profiles at descending starts."""
     if place == len(names):
-        return ()
+        yield ()
+        return
     profile = geometry.by_name[names[place]]
     for start in reversed(profile.starts):
         slices = _slices(start, profile.size)
         if taken & slices or (last is not None and last.profile == profile.name and start > last.start):
             continue
         here = Instance(profile.name, start)
-        rest = _search(geometry, names, place + 1, taken | slices, here)
-        if rest is not None:
-            return (here, *rest)
-    return None
+        for rest in _arrangements(geometry, names, place + 1, taken | slices, here):
+            yield (here, *rest)
 
 
 def _extended(

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 
 from dovetail.linear import Linear, Literal, Model
-from dovetail.objectives import TierPart
+from dovetail.objectives import Idle, TierPart
 from dovetail.placement import Places
 from dovetail.problem import Problem
 from dovetail.rules import Context
@@ -139,3 +139,7 @@ class Counting(TierPart, ABC):
             if not self._moved[shape].is_constant:
                 self.model.require(self._moved[shape], lower=0)
         return self._moved[shape]
+
+    def idle(self, node: str) -> Idle:
+        """Refuse to tell: a model that counts nodes together does not know single ones."""
+        raise AssertionError(f"what {node} has left is not known where nodes are counted together")

@@ -16,9 +16,12 @@ from dovetail.model.counting import Counting
 from dovetail.model.demands import add_demands
 from dovetail.model.state import Slot, State
 from dovetail.model.variables import Variables
+from dovetail.objectives import Idle, IdleGpu
+from dovetail.placement.instances import share_memory
 from dovetail.problem import Present, Problem
 from dovetail.rules import Domain
 from dovetail.spec import Node, ReplicaId, Workload
+from dovetail.spec.workload import MILLI
 
 _Contents = tuple[tuple[int, ...], Counter[int]]
 
@@ -248,3 +251,38 @@ class PartModel(Counting):
         for flag in self.variables.partitions.flags.get(index, {}).values():
             total.add_term(flag)
         return total
+
+    def idle(self, node: str) -> Idle:
+        """Return what a node of the part has left."""
+        index = self.problem.node_index[node]
+        slots, made = self.variables.slots[index], self.problem.nodes[index]
+        cpu = {v: -amount for slot, v in slots.items() if (amount := self.variables.request(slot).cpu)}
+        untouched = Linear(constant=len(made.healthy_gpus()))
+        for slot, variable in slots.items():
+            untouched.add_term(variable, -self.variables.request(slot).gpus)
+        parted = []
+        for gpu, flag in self.variables.shared.get(index, {}).items():
+            untouched.add_term(flag, -1)
+            parted.append(self._idle_share(index, gpu, flag))
+        for gpu, flag in self.variables.partitions.flags.get(index, {}).items():
+            untouched.add_term(flag, -1)
+            parted.append(self._idle_cut(index, gpu, flag))
+        return Idle(Linear(cpu, made.cpu), untouched, tuple(parted))
+
+    def _idle_share(self, index: int, gpu: int, flag: int) -> IdleGpu:
+        card = self.spec.accelerators[self.problem.nodes[index].accelerator or ""].memory
+        amount, vram = Linear.of(flag, MILLI), Linear.of(flag, MILLI * card)
+        for slot, variable in self.variables.slots[index].items():
+            if slot.gpu == gpu and not slot.profile:
+                amount.add_term(variable, -self.variables.request(slot).gpu_milli)
+                vram.add_term(variable, -share_memory(self.variables.request(slot), card))
+        return IdleGpu(amount, vram)
+
+    def _idle_cut(self, index: int, gpu: int, flag: int) -> IdleGpu:
+        geometry = self.problem.geometry(self.problem.nodes[index])
+        amount, held = Linear.of(flag, MILLI), dict[str, Linear]()
+        for slot, variable in self.variables.slots[index].items():
+            if slot.gpu == gpu and slot.profile and geometry is not None:
+                amount.add_term(variable, -geometry.by_name[slot.profile].milli)
+                held.setdefault(slot.profile, Linear()).add_term(variable)
+        return IdleGpu(amount, Linear(), held)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from dovetail.objectives.admitted import Admitted, Retained
-from dovetail.objectives.base import Sense, Tier, TierPart
+from dovetail.objectives.base import Idle, IdleGpu, Sense, Tier, TierPart
 from dovetail.objectives.cost import Cost
 from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
+from dovetail.objectives.fragmentation import tiers as _fragmentation
 from dovetail.objectives.topology import tiers as _topology
 from dovetail.objectives.violations import Mend, Policies
 from dovetail.rules import Context
@@ -55,6 +56,7 @@ FAMILIES: Mapping[str, Callable[[Context], Iterator[Tier]]] = MappingProxyType(
         "disruption": _disruption,
         "cost": _cost,
         "topology": _topology,
+        "fragmentation": _fragmentation,
     }
 )
 
@@ -67,4 +69,4 @@ def tiers_of(context: Context) -> tuple[Tier, ...]:
     return tuple(tier for name in context.spec.objective.tiers for tier in FAMILIES[name](context))
 
 
-__all__ = ["FAMILIES", "Sense", "Tier", "TierPart", "tiers_of"]
+__all__ = ["FAMILIES", "Idle", "IdleGpu", "Sense", "Tier", "TierPart", "tiers_of"]

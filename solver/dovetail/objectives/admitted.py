@@ -29,6 +29,7 @@ class Admitted:
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
     asks_domains: ClassVar[bool] = False
+    asks_idle: ClassVar[bool] = False
 
     band: int
     gpu: bool = True
@@ -76,6 +77,7 @@ class Retained:
     limit_needs_current: ClassVar[bool] = True
     counts_nodes: ClassVar[bool] = False
     asks_domains: ClassVar[bool] = False
+    asks_idle: ClassVar[bool] = False
 
     band: int
     sense: Sense = "max"

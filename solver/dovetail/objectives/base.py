@@ -3,14 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules import Context, Part
 from dovetail.spec import Node, Role, Spec, Workload
+from dovetail.spec.workload import MILLI
 
 Sense = Literal["max", "min"]
+
+
+@dataclass(frozen=True, slots=True)
+class IdleGpu:
+    """A GPU that parts are or may be taken of, in one mode; all 0 where it is not in that mode.
+
+    Parameters
+    ----------
+    amount : idle thousandths.
+    vram : idle thousandths of a MiB; of no meaning where it is cut.
+    held : the instances in use by profile where it is cut by MIG, None where it is shared by fractions.
+    """
+
+    amount: Linear
+    vram: Linear
+    held: Mapping[str, Linear] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """What a node has left: milli-cores, untouched GPUs, and those that parts are taken of."""
+
+    cpu: Linear
+    untouched: Linear
+    parted: tuple[IdleGpu, ...]
+
+    @property
+    def amount(self) -> Linear:
+        """Idle thousandths of GPUs in all."""
+        return Linear.total([self.untouched.scaled(MILLI), *(gpu.amount for gpu in self.parted)])
 
 
 class TierPart(Part, Protocol):
@@ -40,18 +72,23 @@ class TierPart(Part, Protocol):
     def gpus_used(self, node: str) -> Linear:
         """Return how many GPUs of the nodes that a node of the part stands for are in use."""
 
+    def idle(self, node: str) -> Idle:
+        """Return what a single node of the part has left."""
+
 
 class Tier(Protocol):
     """One tier of the objective; `kind` is its family, `name` tells it apart (`admitted[900]`).
 
     `limit_needs_current` tells whether its `limit` counts from what runs today, `counts_nodes` whether it asks for
-    nodes and GPUs in use, `asks_domains` whether it asks for replicas by domain.
+    nodes and GPUs in use, `asks_domains` whether it asks for replicas by domain, `asks_idle` whether for what single
+    nodes have left.
     """
 
     kind: ClassVar[str]
     limit_needs_current: ClassVar[bool]
     counts_nodes: ClassVar[bool]
     asks_domains: ClassVar[bool]
+    asks_idle: ClassVar[bool]
 
     @property
     def name(self) -> str:

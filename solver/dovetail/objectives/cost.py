@@ -20,6 +20,7 @@ class Cost:
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = True
     asks_domains: ClassVar[bool] = False
+    asks_idle: ClassVar[bool] = False
 
     name: str = "cost"
     sense: Sense = "min"

@@ -21,6 +21,7 @@ class Evicted:
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
     asks_domains: ClassVar[bool] = False
+    asks_idle: ClassVar[bool] = False
 
     name: str = "disruption.evicted"
     sense: Sense = "min"
@@ -61,6 +62,7 @@ class GpuTimeLost:
     limit_needs_current: ClassVar[bool] = True
     counts_nodes: ClassVar[bool] = False
     asks_domains: ClassVar[bool] = False
+    asks_idle: ClassVar[bool] = False
 
     name: str = "disruption.gpuTimeLost"
     sense: Sense = "min"
@@ -106,6 +108,7 @@ class Moves:
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
     asks_domains: ClassVar[bool] = False
+    asks_idle: ClassVar[bool] = False
 
     name: str = "disruption.moves"
     sense: Sense = "min"

@@ -26,6 +26,7 @@ class Span:
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
     asks_domains: ClassVar[bool] = True
+    asks_idle: ClassVar[bool] = False
 
     level: str
     preferred: bool = False

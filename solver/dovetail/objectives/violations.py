@@ -20,6 +20,7 @@ class Mend:
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
     asks_domains: ClassVar[bool] = False
+    asks_idle: ClassVar[bool] = False
 
     name: str = "mend"
     sense: Sense = "min"
@@ -63,6 +64,7 @@ class Policies:
     limit_needs_current: ClassVar[bool] = False
     counts_nodes: ClassVar[bool] = False
     asks_domains: ClassVar[bool] = False
+    asks_idle: ClassVar[bool] = False
 
     name: str = "policies"
     sense: Sense = "min"

@@ -8,6 +8,7 @@ from decimal import Decimal
 from dovetail.objectives.cost import Cost
 from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
 from dovetail.placement import View
+from dovetail.placement.fragments import Judge, expected_of
 from dovetail.plan.model import AdmissionState, Figure
 from dovetail.plan.stranded import stranded
 from dovetail.quantities import rounded
@@ -19,6 +20,7 @@ OF_TODAY = ("evictedWorkloads", "evictedReplicas", "moves", "restarts", "gpuHour
 """Figures that count from what runs today."""
 
 _MILLION = 10**6
+_RATE = 10**4
 _SECONDS_PER_HOUR = 3600
 
 
@@ -27,6 +29,7 @@ def summary_of(view: View, context: Context) -> Mapping[str, Figure]:
     return {
         **_admission(view),
         **_gpus(view),
+        **_fragments(view),
         "nodesUsed": len({place.node for place in view.places.values()}),
         "cpuOnlyReplicas": sum(not view.role(replica).request.gpu_count for replica in view.places),
         **_disruption(view, context),
@@ -74,6 +77,19 @@ def _gpus(view: View) -> dict[str, Figure]:
         **_held(view),
         "gpusStranded": figure(stranded(view), MILLI),
     }
+
+
+def _fragments(view: View) -> dict[str, Figure]:
+    """Return what idle GPU the expected work cannot use, where the objective asks for it (S5.5)."""
+    expected = expected_of(view.spec) if "fragmentation" in view.spec.objective.tiers else ()
+    if not expected:
+        return {}
+    judge = Judge(expected, view.spec.accelerators)
+    found = judge.of_view(view)
+    amounts = {"": found.amount, "Deficient": found.deficient, "Blocked": found.blocked, "Stranded": found.stranded}
+    gpus = {f"gpusFragmented{cause}": figure(n // judge.weight, MILLI) for cause, n in amounts.items()}
+    rate = figure(_RATE * found.amount // found.idle, _RATE) if found.idle else 0
+    return {"gpusFragmented": gpus.pop("gpusFragmented"), "fragmentationRate": rate, **gpus}
 
 
 def _held(view: View) -> dict[str, Figure]:

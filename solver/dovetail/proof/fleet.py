@@ -80,7 +80,9 @@ class FleetModel(Counting):
             elif listener.inside:
                 self.inside.add(policy.name)
         for tier in self.original.tiers:
-            if tier.asks_domains:
+            if tier.asks_idle:
+                self.untold_tiers.add(tier.name)
+            elif tier.asks_domains:
                 listener = Listener(self.problem)
                 tier.encode(listener)
                 if not self._heed(listener, asked):

@@ -6,7 +6,7 @@ milliseconds, money in millionths per hour.
 
 from dovetail.spec.cluster import Accelerator, Cluster, Layout, Node, NodeGroup, Taint, Toleration
 from dovetail.spec.current import Current, PresentReplica
-from dovetail.spec.objective import Objective
+from dovetail.spec.objective import Expected, Objective
 from dovetail.spec.options import Options
 from dovetail.spec.policy import Enforcement, NodeSelector, Policy, Requirement, Waiver, WorkloadSelector
 from dovetail.spec.spec import Spec
@@ -18,6 +18,7 @@ __all__ = [
     "Cluster",
     "Current",
     "Enforcement",
+    "Expected",
     "Group",
     "Layout",
     "Node",

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dovetail.spec.workload import Request
+
 DISRUPTION_MEASURES = ("evicted", "gpuTimeLost", "moves")
 DEFAULT_TIERS = ("mend", "admitted", "policies", "disruption", "cost", "topology")
+
+
+OPTIONAL_TIERS = ("fragmentation",)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A request that is expected in the future, how often relative to the others, and what it may run on.
+
+    `accelerators` are ids, none where any will do.
+    """
+
+    request: Request
+    accelerators: tuple[str, ...]
+    weight: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +32,13 @@ class Objective:
     Parameters
     ----------
     bands : lowest priority of each band, highest first; empty makes each distinct priority a band.
-    tiers : names out of `DEFAULT_TIERS`, in order; `admitted` stands for one tier per band.
+    tiers : names out of `DEFAULT_TIERS` and `OPTIONAL_TIERS`, in order; `admitted` stands for one tier per band.
     disruption : the order of the disruption measures (S5.3).
+    future_mix : what fragmentation is judged by (S5.5); empty for the project's own GPU work.
     """
 
     name: str = "default"
     bands: tuple[int, ...] = ()
     tiers: tuple[str, ...] = DEFAULT_TIERS
     disruption: tuple[str, ...] = DISRUPTION_MEASURES
+    future_mix: tuple[Expected, ...] = ()
