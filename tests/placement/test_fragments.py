@@ -22,7 +22,9 @@ def node(gpus: int = 4, cpu: int = 8_000, accelerator: str = "A") -> Node:
     return Node("n", "g", cpu, 8_000, gpus, accelerator, mechanism="fraction")
 
 
-def wants(*, gpus: int = 0, compute: int = 0, mig: str = "", cpu: int = 0, on: Sequence[str] = (), weight: int = 1) -> Expected:
+def wants(
+    *, gpus: int = 0, compute: int = 0, mig: str = "", cpu: int = 0, on: Sequence[str] = (), weight: int = 1
+) -> Expected:
     share = Share(compute, memory=0) if compute else None
     return Expected(Request(cpu=cpu, gpus=gpus, share=share, mig=mig), tuple(on), weight)
 
@@ -52,7 +54,9 @@ def test_the_measure_is_that_of_the_publication(seed: int) -> None:
             if room.lacks(part, (index,)) is None:
                 room.take(part, (index,))
     expected = [
-        wants(compute=rng.choice([0, 100, 300, 750]) or 50, cpu=rng.choice([0, 1000, 7000]), weight=rng.randint(1, 5)),
+        wants(
+            compute=rng.choice([0, 100, 300, 750]) or 50, cpu=rng.choice([0, 1000, 7000]), weight=rng.randint(1, 5)
+        ),
         wants(gpus=rng.randint(1, 4), cpu=rng.choice([0, 2000]), on=rng.choice(["", "A", "B"]), weight=2),
     ]
     found = Judge(tuple(expected), CARDS).of_room(room)
@@ -100,7 +104,7 @@ def spec(*workloads: Workload) -> Spec:
 
 def test_by_default_the_projects_own_gpu_work_is_expected_by_replicas() -> None:
     def job(name: str, request: Request, replicas: int) -> Workload:
-        return Workload(name, (Role("", replicas, request, 1),), "job")
+        return Workload(name, "", name, "job", roles=(Role("", replicas, request, 1),))
 
     found = expected_of(
         spec(

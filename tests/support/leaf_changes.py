@@ -241,6 +241,12 @@ _CHANGES: dict[str, tuple[str, str]] = {
     "Objective.spec.bands[]": ("bands: [300, 0]", "bands: [301, 0]"),
     "Objective.spec.tiers[]": ("[mend, admitted, cost, {", "[admitted, mend, cost, {"),
     "Objective.spec.tiers[].disruption[]": ("[evicted, moves]", "[moves, evicted]"),
+    "Objective.spec.futureMix[].request": ("{request: {gpus: 3}", "{request: {gpus: 2}"),
+    "Objective.spec.futureMix[].accelerators": (
+        "accelerators: [L4-24GB], weight",
+        "accelerators: [A10-24GB], weight",
+    ),
+    "Objective.spec.futureMix[].weight": ("weight: 7", "weight: 8"),
     "Placement.spec.placements.*": ("team/service-one#0", "team/service-one#1-2"),
     "Placement.spec.placements.*=.node": ("node: counted-000", "node: counted-003"),
     "Placement.spec.placements.*=.gpus[]": ("gpus: [6]", "gpus: [7]"),

@@ -66,8 +66,8 @@ class FleetBounds:
         return self.plain.columns > _LARGE
 
     def knows(self, tier: Tier) -> bool:
-        """Tell whether a tier can be bounded at all: whether it counts from nothing that runs today."""
-        return not tier.needs_current(self.problem.spec)
+        """Tell whether a tier can be bounded at all: it counts from nothing that runs today, nor single nodes."""
+        return not (tier.needs_current(self.problem.spec) or tier.asks_idle)
 
     def prove(
         self, tier: Tier, given: Mapping[str, int], *, priced: bool = False, seconds: float | None = None

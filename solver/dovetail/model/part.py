@@ -267,7 +267,15 @@ class PartModel(Counting):
         for gpu, flag in self.variables.partitions.flags.get(index, {}).items():
             untouched.add_term(flag, -1)
             parted.append(self._idle_cut(index, gpu, flag))
-        return Idle(Linear(cpu, made.cpu), untouched, tuple(parted))
+        return Idle(Linear(cpu, made.cpu), untouched, tuple(parted), self._surplus(index))
+
+    def _surplus(self, index: int) -> Linear:
+        geometry, total = self.problem.geometry(self.problem.nodes[index]), Linear()
+        for slot, variable in self.variables.slots[index].items():
+            share = self.variables.request(slot).share
+            if slot.profile and share is not None and geometry is not None:
+                total.add_term(variable, geometry.by_name[slot.profile].milli - share.compute)
+        return total
 
     def _idle_share(self, index: int, gpu: int, flag: int) -> IdleGpu:
         card = self.spec.accelerators[self.problem.nodes[index].accelerator or ""].memory

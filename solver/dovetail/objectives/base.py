@@ -21,7 +21,7 @@ class IdleGpu:
 
     Parameters
     ----------
-    amount : idle thousandths.
+    amount : idle thousandths that somebody could take.
     vram : idle thousandths of a MiB; of no meaning where it is cut.
     held : the instances in use by profile where it is cut by MIG, None where it is shared by fractions.
     """
@@ -33,16 +33,25 @@ class IdleGpu:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """What a node has left: milli-cores, untouched GPUs, and those that parts are taken of."""
+    """What a node has left.
+
+    Parameters
+    ----------
+    cpu : milli-cores.
+    untouched : GPUs that nothing is on.
+    parted : the GPUs that parts are or may be taken of.
+    surplus : thousandths that MIG instances offer beyond the shares on them.
+    """
 
     cpu: Linear
     untouched: Linear
     parted: tuple[IdleGpu, ...]
+    surplus: Linear
 
     @property
     def amount(self) -> Linear:
         """Idle thousandths of GPUs in all."""
-        return Linear.total([self.untouched.scaled(MILLI), *(gpu.amount for gpu in self.parted)])
+        return Linear.total([self.untouched.scaled(MILLI), self.surplus, *(gpu.amount for gpu in self.parted)])
 
 
 class TierPart(Part, Protocol):

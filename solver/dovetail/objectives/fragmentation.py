@@ -22,8 +22,8 @@ class Fragmentation:
     """Thousandths of idle GPU that expected requests cannot use, times their weights.
 
     Per node and class the useful idle GPU is what lies on GPUs that the class fits, if the node has the class's CPU
-    and, for several GPUs, enough of them untouched; what is idle beyond that is useless. Which MIG instances fit a GPU
-    is counted: where nothing is pinned, starts are given out so that all that fits by count finds one
+    and, for several GPUs, enough of them untouched; what is idle beyond that is useless. Which MIG instances fit a
+    GPU is counted: where nothing is pinned, starts are given out so that all that fits by count finds one
     (`mig.arrange`). Beside instances that stay the measure may be larger than its expression, never smaller.
     """
 

@@ -7,7 +7,8 @@ class m makes useless
     F(m) = sum of r_j over the GPUs that the class does not fit, if enough GPUs fit it, the node has its CPU, and its
            accelerators allow the node; else R
 
-and the classes count by weight. Host memory and resources play no part. Here a class fits a GPU where `Room` says so:
+and the classes count by weight. What an instance offers beyond the share on it is idle and useless to every class, so
+that nothing is gained by larger instances. Host memory and resources play no part. Here a class fits a GPU where `Room` says so:
 a share also needs GPU memory, a MIG profile a legal start beside the instances in use, on a GPU that is or could be cut.
 """
 
@@ -18,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dovetail.mig import fits
+from dovetail.mig import fits, parse_instance
 from dovetail.placement.instances import profiles_for
 from dovetail.placement.room import Room
 from dovetail.placement.view import View
@@ -90,8 +91,8 @@ class Judge:
 
     def of_view(self, view: View) -> Fragments:
         """Return what is useless on a finished placement; nodes that take nothing new do not count."""
-        rooms = view.rooms
-        found = [0, 0, 0, 0]
+        rooms, surplus = view.rooms, self.weight * _surplus(view)
+        found = [surplus, surplus, 0, 0]
         for node in view.spec.cluster.nodes:
             if counts(node):
                 room = rooms.get(node.name) or Room(node, self.accelerators)
@@ -111,6 +112,16 @@ class Judge:
         states = [(*gpu, tuple(sorted(room.instances.get(index, ())))) for index, gpu in enumerate(gpus)]
         most = max((one.request.cpu for one in self.expected), default=0)
         return room.node.accelerator, room.node.mechanism, min(room.cpu, most), tuple(sorted(states))
+
+
+def _surplus(view: View) -> int:
+    """Return the thousandths that instances offer beyond the shares on them, on nodes that count."""
+    total = 0
+    for replica, place in view.places.items():
+        share, room = view.role(replica).request.share, view.rooms[place.node]
+        if place.instance and share is not None and room.geometry is not None and counts(room.node):
+            total += room.geometry.by_name[parse_instance(place.instance).profile].milli - share.compute
+    return total
 
 
 def counts(node: Node) -> bool:
