@@ -8,8 +8,9 @@ class m makes useless
            accelerators allow the node; else R
 
 and the classes count by weight. What an instance offers beyond the share on it is idle and useless to every class, so
-that nothing is gained by larger instances. Host memory and resources play no part. Here a class fits a GPU where `Room` says so:
-a share also needs GPU memory, a MIG profile a legal start beside the instances in use, on a GPU that is or could be cut.
+that nothing is gained by larger instances. Host memory and resources play no part. Here a class fits a GPU where
+`Room` says so: a share also needs GPU memory, a MIG profile a legal start beside the instances in use, on a GPU that
+is or could be cut.
 """
 
 from __future__ import annotations
