@@ -25,7 +25,6 @@ from dovetail.placement.instances import profiles_for
 from dovetail.placement.room import Room
 from dovetail.placement.view import View
 from dovetail.spec import Accelerator, Expected, Node, Spec
-from dovetail.spec.workload import MILLI
 
 Cause = str
 """Why idle GPU is useless: `deficient` (the GPU has too little left), `blocked` (a MIG instance would fit by count and
