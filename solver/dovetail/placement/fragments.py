@@ -27,8 +27,8 @@ from dovetail.placement.view import View
 from dovetail.spec import Accelerator, Expected, Node, Spec
 
 Cause = str
-"""Why idle GPU is useless: `deficient` (the GPU has too little left), `blocked` (a MIG instance would fit by count and
-finds no start), or `stranded` (the GPU fits; CPU, accelerator or the number of GPUs of the node do not)."""
+"""Why idle GPU is useless: `deficient` (the GPU has too little left), `blocked` (a MIG instance would fit by count
+and finds no start), or `stranded` (the GPU fits; CPU, accelerator or the number of GPUs of the node do not)."""
 
 
 class Fragments(NamedTuple):
