@@ -14,6 +14,7 @@ from dovetail.spec import Accelerator
 
 _memory_offered: Final = partial(parse_memory, rounding="down")
 _TABLE: Final = ("memorySlices", "computeSlices", "profiles")
+_DRAWN: Final = "dovetail accelerators %s draws the layouts there are"
 _OPT_IN: Final = "{kind: Accelerator, metadata: {name: %s}, spec: {mig: {allowUnverified: true}}} opts in"
 
 
@@ -188,7 +189,7 @@ def _check_pinned(here: Cursor, geometry: Geometry, pinned: list[Instance]) -> N
     """Refuse the last of some instances where it cannot stand beside those before it."""
     why = legal(geometry, pinned)
     if why is not None:
-        here.fault("DT1424", f"no such layout: {why}")
+        here.fault("DT1424", f"no such layout: {why}", _DRAWN % geometry.product)
         pinned.pop()
 
 
@@ -199,6 +200,7 @@ def _arranged(
     if placed is None:
         asked = " + ".join(f"{number} x {name}" for name, number in floating.items())
         beside = f" beside {', '.join(map(str, pinned))}" if pinned else ""
-        here.fault("DT1424", f"no such layout: {asked} do not fit on one '{geometry.product}'{beside}")
+        message = f"no such layout: {asked} do not fit on one '{geometry.product}'{beside}"
+        here.fault("DT1424", message, _DRAWN % geometry.product)
         return None
     return tuple(sorted((*pinned, *placed), key=lambda one: one.start))
