@@ -16,6 +16,7 @@ from dovetail.rules import context_of
 from dovetail.rules.cohorts import Lends
 from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
+from dovetail.rules.survive import Survive
 from dovetail.spec import Enforcement, NodeSelector, Policy, Spec, WorkloadSelector
 from dovetail.verify import lines, verify
 
@@ -80,7 +81,17 @@ def _reserve(rng: Random) -> list[Policy]:
     return [policy("q", rule, enforcement=enforcement, nodes=nodes), *(more if rng.random() < 0.2 else [])]
 
 
-RULES: Mapping[str, Callable[[Random], list[Policy]]] = {"cohort": _cohort, "reserve": _reserve}
+def _survive(rng: Random) -> list[Policy]:
+    """Return a policy that some workloads survive the loss of a domain, others being evicted for that or not."""
+    may_evict = rng.choice((None, WorkloadSelector(), WorkloadSelector(tenants=("red",))))
+    matched = rng.choice(
+        (WorkloadSelector(), WorkloadSelector(tenants=("blue",)), WorkloadSelector(priority_min=100))
+    )
+    rule = Survive(of=rng.choice(("node", "node", "rack")), may_evict=may_evict)
+    return [policy("q", rule, enforcement=rng.choice(("hard", "hard", 1, 3000)), workloads=matched)]
+
+
+RULES: Mapping[str, Callable[[Random], list[Policy]]] = {"cohort": _cohort, "reserve": _reserve, "survive": _survive}
 
 
 def cases(kind: str) -> Iterator[tuple[int, Spec]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dovetail.build.cursor import Cursor, Log, cursor, listed
 from dovetail.build.hints import warn_if_no_node, warn_if_no_workload
@@ -98,8 +98,9 @@ def read_policies(sources: Iterable[Source], spec: Spec, known: Known) -> tuple[
     """
     sources = tuple(sources)
     policies = tuple(_policy(source, spec, known) for source in sources)
+    whole = replace(spec, policies=policies)
     for source, policy in zip(sources, policies, strict=True):
-        if problem := policy.rule.unsound_beside(policy, policies):
+        if problem := policy.rule.unsound_beside(policy, whole):
             source.body["rule"][policy.rule.kind].fault("DT1606", problem, of_key=True)
     return policies
 

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from dovetail.build.cursor import Cursor
 from dovetail.build.requests import read_request
-from dovetail.build.selectors import Known
+from dovetail.build.selectors import Known, read_workload_selector
 from dovetail.quantities import parse_cpu, parse_fraction, parse_gpus, parse_memory
 from dovetail.rules import Rule
 from dovetail.rules.admission import Admission
@@ -23,6 +23,7 @@ from dovetail.rules.require import Forbid, Require
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
+from dovetail.rules.survive import Survive
 from dovetail.spec import Request
 from dovetail.spec.cluster import GPU_LEVEL
 
@@ -112,6 +113,15 @@ def _reserve(here: Cursor, known: Known) -> Rule:
     )
 
 
+def _survive(here: Cursor, known: Known) -> Rule:
+    may_evict = here.get("mayEvict")
+    return Survive(
+        of=here.raw("of"),
+        domains=here.raw("domains", 1),
+        may_evict=None if may_evict is None else read_workload_selector(may_evict, known),
+    )
+
+
 def _accelerators(here: Cursor, known: Known) -> tuple[str, ...]:
     places = (each if isinstance(each.value, str) else each["name"] for each in here.items("accelerators"))
     found = (known.models.resolve(place) for place in places)
@@ -152,6 +162,7 @@ READERS: Final[Mapping[str, Reader]] = MappingProxyType(
         "forbid": Reader(_forbid, "required"),
         "quota": Reader(_quota, "refused"),
         "reserve": Reader(_reserve, "honoured", workloads=False),
+        "survive": Reader(_survive, "refused", "of"),
         "move": Reader(_move, "refused"),
         "admission": Reader(_admission, "refused"),
     }

@@ -165,6 +165,16 @@ class _Search:
         view = view_of(self.problem, self.state)
         return frozenset(name for name in policies if debt(self.problem, view, frozenset([name])))
 
+    @property
+    def _searching(self) -> frozenset[str]:
+        policies = {policy.name for policy in self.problem.spec.policies if policy.rule.searches}
+        return hard_policies(self.problem) & policies
+
+    def _holds(self, state: State) -> bool:
+        """Tell whether a state keeps what a model of a part may know less of."""
+        kept = self._searching - self.unpaid
+        return not kept or not debt(self.problem, view_of(self.problem, state), kept)
+
     def _exact(self, budget: Budget) -> Verdict:
         """Climb the tiers on the exact model of the whole, where that is small enough."""
         if self.problem.counts > EXACT_VARIABLES:
@@ -179,7 +189,8 @@ class _Search:
         if found.contradiction:
             self.reporter.warning(found.contradiction)
         if found.verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE):
-            self.state, self.answers, self.unpaid = found.state, found.tiers, frozenset()
+            self.state, self.answers = found.state, found.tiers
+            self.unpaid = self._owed(self._searching)  # whoever measures these has to find what the model only counts
         return found.verdict
 
     def _parts(self, budget: Budget) -> Verdict:
@@ -262,7 +273,7 @@ class _Search:
             for closed in done.closed:
                 neighbourhoods.learn(closed)
             budget.work -= max(done.work, 0.01)
-            if done.state is not self.state:
+            if done.state is not self.state and self._holds(done.state):
                 self.state = done.state
                 self.unpaid = self._owed(self.unpaid) if self.unpaid else self.unpaid
                 self._keep()

@@ -52,6 +52,10 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3603": CodeInfo(
         "held places are wrong", "What the plan says is held free does not count for its policy, or is left out."
     ),
+    "DT3604": CodeInfo(
+        "recovery does not hold",
+        "A row of a recovery restarts what was not lost, or where there is no room for it then.",
+    ),
     "DT3701": CodeInfo(
         "tiers are not the objective's", "The plan's tiers differ from those that the documents ask for."
     ),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dovetail.linear import Linear, Literal, Model
 from dovetail.objectives import Idle, TierPart
 from dovetail.placement import Places
 from dovetail.problem import Problem
-from dovetail.rules import Context
+from dovetail.rules import Context, Domain
 from dovetail.rules.quota import requested_of
+from dovetail.rules.recovery import Failure, Stakes
 from dovetail.spec import Policy, ReplicaId, Role, Spec, Workload
 
 
@@ -78,13 +79,21 @@ class Counting(TierPart, ABC):
         """Return how many replicas of a workload are admitted, in the part and outside."""
         return Linear.total(self.admitted_shape(shape) for shape in sorted(self._made_up([workload])))
 
-    def requested(self, workloads: Collection[Workload], resource: str) -> Linear:
-        """Return how much of a resource the admitted replicas request."""
+    @abstractmethod
+    def shape_in(self, shape: int, domain: Domain) -> Linear:
+        """Return how many replicas of a shape are in a domain."""
+
+    def not_restarted(self, stakes: Stakes, failures: Sequence[Failure]) -> Mapping[str, Linear] | None:
+        """Return nothing: what restarts is told by models of single nodes."""
+        return None
+
+    def requested(self, workloads: Collection[Workload], resource: str, domain: Domain | None = None) -> Linear:
+        """Return how much of a resource the admitted replicas request, those in a domain where one is given."""
         total = Linear()
         for shape in sorted(self._shapes_in(workloads)):
             amount = requested_of(self.problem.shapes[shape].request, resource)
             if amount:
-                total.add(self.admitted_shape(shape), amount)
+                total.add(self.admitted_shape(shape) if domain is None else self.shape_in(shape, domain), amount)
         return total
 
     def moved(self, workload: Workload) -> Linear:

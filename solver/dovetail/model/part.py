@@ -14,12 +14,14 @@ from itertools import pairwise
 from dovetail.linear import Linear
 from dovetail.model.counting import Counting
 from dovetail.model.demands import add_demands
+from dovetail.model.recovery import not_restarted
 from dovetail.model.state import Slot, State
 from dovetail.model.variables import Variables
 from dovetail.objectives import Idle, IdleGpu
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Present, Problem
 from dovetail.rules import Domain
+from dovetail.rules.recovery import Failure, Stakes
 from dovetail.spec import Node, ReplicaId, Workload
 from dovetail.spec.workload import MILLI
 
@@ -153,6 +155,25 @@ class PartModel(Counting):
                 if slot.shape in shapes and domain.gpu in (None, slot.gpu):
                     total.add_term(variable)
         return total
+
+    def shape_in(self, shape: int, domain: Domain) -> Linear:
+        """Return how many replicas of a shape are in a domain."""
+        inside, outside = self._contents_of(domain, None)
+        slots = ((slot, v) for index in inside for slot, v in self.variables.slots[index].items())
+        here = {v: 1 for slot, v in slots if slot.shape == shape and domain.gpu in (None, slot.gpu)}
+        return Linear(here, outside[shape])
+
+    def contents(self, index: int) -> Iterator[tuple[Slot, Linear]]:
+        """Yield what a node holds, slot by slot: variables in the part, constants outside."""
+        if index in self._free_set:
+            yield from ((slot, Linear.of(variable)) for slot, variable in self.variables.slots[index].items())
+        elif index in self._state.fills:
+            for slot, count in sorted(self._state.fills[index].slots.items()):
+                yield slot, Linear(constant=count)
+
+    def not_restarted(self, stakes: Stakes, failures: Sequence[Failure]) -> Mapping[str, Linear] | None:
+        """Return per failure case the replicas that do not restart, None where that takes too many rows."""
+        return not_restarted(self, stakes, failures)
 
     def _contents_of(self, domain: Domain, nodes: frozenset[str] | None) -> _Contents:
         """Return the part's nodes in a domain, and the replicas per shape on its other nodes."""

@@ -5,7 +5,7 @@ from dovetail.placement.copies import copies
 from dovetail.placement.instances import holds, least_profiles, profiles_for
 from dovetail.placement.layouts import Layouts, layout_of
 from dovetail.placement.makes import Makes, amounts_of, ask_of, make_of
-from dovetail.placement.place import Held, Place, Places, by_workload
+from dovetail.placement.place import Held, Place, Places, Recovery, by_workload
 from dovetail.placement.room import Room
 from dovetail.placement.today import Today, judge
 from dovetail.placement.view import View
@@ -17,6 +17,7 @@ __all__ = [
     "Obstacle",
     "Place",
     "Places",
+    "Recovery",
     "Room",
     "Today",
     "View",

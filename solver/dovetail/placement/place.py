@@ -27,6 +27,8 @@ class Place(NamedTuple):
 Places = Mapping[ReplicaId, Place]
 Held = Mapping[str, tuple[Place, ...]]
 """Places that are held free, by policy."""
+Recovery = Mapping[str, Mapping[str, Places]]
+"""Where lost replicas restart, by policy and failure case."""
 
 
 def by_workload(places: Places) -> dict[str, dict[ReplicaId, Place]]:

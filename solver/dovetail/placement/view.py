@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import cast
 
 from dovetail.placement.layouts import Layouts, planned_layouts, recut, restarted
-from dovetail.placement.place import Held, Place, Places
+from dovetail.placement.place import Held, Place, Places, Recovery
 from dovetail.placement.room import Room
 from dovetail.placement.today import Today
 from dovetail.spec import ReplicaId, Role, Spec, Workload
@@ -21,12 +21,14 @@ class View:
     """A Spec, the places of all admitted replicas, and today's judged state.
 
     `held` are the places that policies hold free; None where nobody has said which, only that there may be some.
+    `recovery` tells where lost replicas restart, None likewise.
     """
 
     spec: Spec
     places: Places
     today: Today = field(default_factory=Today)
     held: Held | None = None
+    recovery: Recovery | None = None
 
     def role(self, replica: ReplicaId) -> Role:
         """Return the role of a replica."""

@@ -34,11 +34,23 @@ def _lines(plan: Plan) -> Iterator[str]:
         if name in _ROWS and value:
             yield f"  {name}:"
             yield from (f"    {text(key)}: {flow(row)}" for key, row in value.items())
+        elif name == "recovery":
+            yield f"  {name}:"
+            yield from _nested(value)
         elif name == "tiers" and value:
             yield f"  {name}:"
             yield from (f"  - {flow(row)}" for row in value)
         else:
             yield f"  {name}: {flow(value)}"
+
+
+def _nested(recovery: dict[str, Any]) -> Iterator[str]:
+    """Yield a line for every replica, or run of them, that restarts, under its policy and failure case."""
+    for policy, cases in recovery.items():
+        yield f"    {text(policy)}:"
+        for case, rows in cases.items():
+            yield f"      {text(case)}:"
+            yield from (f"        {text(key)}: {flow(row)}" for key, row in rows.items())
 
 
 def flow(value: Any) -> str:

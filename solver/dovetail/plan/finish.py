@@ -8,7 +8,7 @@ from dataclasses import replace
 from dovetail.placement import Held, Places
 from dovetail.plan.digest import combined, documents_digest, outside_digest
 from dovetail.plan.model import Outcome, Plan, SecondOpinion, TierResult
-from dovetail.plan.policies import held_of, policies_of
+from dovetail.plan.policies import held_of, policies_of, recovery_of
 from dovetail.plan.reasons import admitted_of
 from dovetail.plan.summary import summary_of
 from dovetail.rules import Context
@@ -59,4 +59,5 @@ def finish(
         admitted=admitted_of(view, context, tiers),
         policies=policies_of(view, context),
         held=held_of(view, context),
+        recovery=recovery_of(view, context),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
-from dovetail.placement import Layouts, Place, Places
+from dovetail.placement import Layouts, Place, Places, Recovery
 from dovetail.rules import Told
 from dovetail.spec import Options
 
@@ -137,6 +137,7 @@ class Plan:
     placements : every admitted replica's place.
     admitted : workloads that are not admitted in full.
     held : what policies hold free, by name (S4.7).
+    recovery : where lost replicas restart, by policy and failure case (S4.7).
     summary : figures for people, each recomputable from Spec and placements.
     conflict : names of policies that cannot hold together, for an infeasible outcome where known.
     gpus : the instances of the GPUs in MIG mode, by `node/index`.
@@ -153,6 +154,7 @@ class Plan:
     admitted: Mapping[str, AdmissionResult] = field(default_factory=dict)
     policies: Mapping[str, PolicyResult] = field(default_factory=dict)
     held: Mapping[str, Told] = field(default_factory=dict)
+    recovery: Recovery = field(default_factory=dict)
     second_opinion: SecondOpinion | None = None
     conflict: tuple[str, ...] = ()
     current: str | None = None

@@ -71,6 +71,8 @@ def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
     yield "placements", dict(placement_rows(plan.placements))
     if plan.held:
         yield "held", {key: _told(value) for key, value in by_bytes(plan.held)}
+    if plan.recovery:
+        yield "recovery", {key: _recovery(cases) for key, cases in by_bytes(plan.recovery)}
     if plan.admitted:
         yield "admitted", {key: _admission(value) for key, value in by_bytes(plan.admitted)}
     if plan.policies:
@@ -157,6 +159,10 @@ def place_row(place: Place) -> dict[str, Any]:
 
 def _gpu(layout: Layout) -> dict[str, Any]:
     return {"mode": "mig", "instances": [str(instance) for instance in layout]}
+
+
+def _recovery(cases: Mapping[str, Places]) -> dict[str, Any]:
+    return {case: dict(placement_rows(rows)) for case, rows in by_bytes(cases)}
 
 
 def _told(told: Told) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from dovetail.placement import View
+from dovetail.placement import Recovery, View
 from dovetail.plan.model import Lifted, PolicyOutcome, PolicyResult
 from dovetail.rules import Context, Told, Violations
 from dovetail.spec import Policy, Spec
@@ -24,6 +24,12 @@ def held_of(view: View, context: Context) -> Mapping[str, Told]:
     """Return what binding policies hold free on a finished placement, by name."""
     binding = (p for p in context.spec.policies if p.enforcement.kind != "audit")
     told = ((p.name, p.rule.told(view, context.scopes[p.name])) for p in binding)
+    return {name: found for name, found in told if found.held or found.untouched}
+
+
+def recovery_of(view: View, context: Context) -> Recovery:
+    """Return where lost replicas restart, by policy and failure case."""
+    told = ((p.name, p.rule.told(view, context.scopes[p.name]).recovery) for p in context.spec.policies)
     return {name: found for name, found in told if found}
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from itertools import pairwise
 from typing import Any, Final
 
@@ -63,6 +65,7 @@ def plan_of(document: Document) -> Plan:
     log = FaultLog()
     spec = document.spec
     opinion = spec.get("secondOpinion")
+    rows = _Rows(document, log)
     plan = Plan(
         name=document.name,
         inputs=spec["inputs"],
@@ -72,7 +75,8 @@ def plan_of(document: Document) -> Plan:
         tiers=_tiers(document, log),
         summary={key: _figure(spec["summary"][key]) for key in SUMMARY if key in spec["summary"]},
         gpus=_gpus(document, log),
-        placements=_placements(document, log),
+        placements=rows.read("spec", "placements"),
+        recovery=rows.recovery(),
         admitted={key: _admission(row) for key, row in spec.get("admitted", {}).items()},
         policies={key: _policy(row) for key, row in spec.get("policies", {}).items()},
         held={key: _told(rows) for key, rows in spec.get("held", {}).items()},
@@ -126,23 +130,59 @@ def _figure(value: int | Decimal) -> Figure:
     return int(value) if value == int(value) else Decimal(value).normalize()
 
 
-def _placements(document: Document, log: FaultLog) -> Mapping[ReplicaId, Place]:
-    places: dict[ReplicaId, Place] = {}
-    for key, row in document.spec["placements"].items():
-        gpus = tuple(map(int, row.get("gpus", ())))
-        if len(gpus) > 1 and any(left >= right for left, right in pairwise(gpus)):
-            log.append(document.fault("DT2005", "GPU indices must ascend", "spec", "placements", key, "gpus"))
-        _place(document, log, places, key, Place(row["node"], gpus, _instance(document, log, key, row)))
-    return places
+@dataclass(slots=True)
+class _Rows:
+    """Rows of replicas and their places, read within a limit of replicas for the whole plan."""
 
+    document: Document
+    log: FaultLog
+    left: int = MOST_REPLICAS
 
-def _instance(document: Document, log: FaultLog, key: str, row: Mapping[str, Any]) -> str:
-    text: str = row.get("instance", "")
-    if text and ("@" not in text or len(row.get("gpus", ())) != 1):
-        message = "an instance is on one GPU, and is written profile@start"
-        log.append(document.fault("DT2009", message, "spec", "placements", key, "instance"))
-        return ""
-    return text
+    def read(self, *at: str) -> dict[ReplicaId, Place]:
+        """Return the places of the replicas in the mapping at a path."""
+        places: dict[ReplicaId, Place] = {}
+        rows = reduce(lambda value, key: value.get(key, {}), at, self.document.value)
+        for key, row in rows.items():
+            gpus = tuple(map(int, row.get("gpus", ())))
+            if len(gpus) > 1 and any(left >= right for left, right in pairwise(gpus)):
+                self.log.append(self.document.fault("DT2005", "GPU indices must ascend", *at, key, "gpus"))
+            self._place(places, (*at, key), Place(row["node"], gpus, self._instance(row, *at, key)))
+        return places
+
+    def _place(self, places: dict[ReplicaId, Place], at: tuple[str, ...], place: Place) -> None:
+        key = at[-1]
+        try:
+            found = parse_range(key)
+        except IdentityError as error:
+            self.log.append(self.document.fault("DT2003", str(error), *at, of_key=True))
+            return
+        if found.size > self.left:
+            message = f"{key} takes the plan above {MOST_REPLICAS} replicas"
+            self.log.append(self.document.fault("DT2004", message, *at, of_key=True))
+            return
+        before = len(places)
+        for ordinal in range(found.first, found.last + 1):
+            places.setdefault(ReplicaId(found.workload, found.role, ordinal), place)
+        self.left -= len(places) - before
+        if len(places) < before + found.size:
+            message = f"{key} places a replica that another row places"
+            self.log.append(self.document.fault("DT2002", message, *at, of_key=True))
+
+    def recovery(self) -> dict[str, dict[str, dict[ReplicaId, Place]]]:
+        """Return the places where lost replicas restart, by policy and failure case."""
+        told = self.document.spec.get("recovery", {})
+        return {
+            policy: {case: self.read("spec", "recovery", policy, case) for case in cases}
+            for policy, cases in told.items()
+        }
+
+    def _instance(self, row: Mapping[str, Any], *at: str) -> str:
+        text: str = row.get("instance", "")
+        if text and ("@" not in text or len(row.get("gpus", ())) != 1):
+            message = "an instance is on one GPU, and is written profile@start"
+            self.log.append(self.document.fault("DT2009", message, *at, "instance"))
+            return ""
+        return text
 
 
 def _gpus(document: Document, log: FaultLog) -> Layouts:
@@ -158,23 +198,6 @@ def _gpus(document: Document, log: FaultLog) -> Layouts:
             message = "an instance is listed twice"
             log.append(document.fault("DT2009", message, "spec", "gpus", key, "instances"))
     return found
-
-
-def _place(document: Document, log: FaultLog, places: dict[ReplicaId, Place], key: str, place: Place) -> None:
-    at = ("spec", "placements", key)
-    try:
-        found = parse_range(key)
-    except IdentityError as error:
-        log.append(document.fault("DT2003", str(error), *at, of_key=True))
-        return
-    if len(places) + found.size > MOST_REPLICAS:
-        log.append(document.fault("DT2004", f"{key} takes the plan above {MOST_REPLICAS} replicas", *at, of_key=True))
-        return
-    before = len(places)
-    for ordinal in range(found.first, found.last + 1):
-        places.setdefault(ReplicaId(found.workload, found.role, ordinal), place)
-    if len(places) < before + found.size:
-        log.append(document.fault("DT2002", f"{key} places a replica that another row places", *at, of_key=True))
 
 
 def _admission(row: Mapping[str, Any]) -> AdmissionResult:

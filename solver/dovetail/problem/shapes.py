@@ -70,11 +70,19 @@ def running_workloads(context: Context) -> frozenset[str]:
 
 def rule_signature(context: Context, workload: Workload) -> Mapping[str, Hashable]:
     """Return, per binding policy that matches a workload, what its rule distinguishes about it."""
-    return {
+    matched = {
         policy.name: policy.rule.workload_key(workload, scope)
         for policy in binding(context)
         if workload.id in (scope := context.scopes[policy.name]).ids
     }
+    return {**matched, **_among_others(context, workload)}
+
+
+def _among_others(context: Context, workload: Workload) -> Mapping[str, Hashable]:
+    """Return, per binding policy that does not match a workload, what its rule still distinguishes about it."""
+    rules = ((policy.name, policy.rule, context.scopes[policy.name]) for policy in binding(context))
+    keys = {name: rule.other_key(workload, scope) for name, rule, scope in rules if workload.id not in scope.ids}
+    return {name: ("not matched", key) for name, key in keys.items() if key is not None}
 
 
 def role_attributes(

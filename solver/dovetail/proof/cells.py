@@ -95,6 +95,10 @@ class Listener(Counting):
         """Note that some workloads are counted in a domain."""
         return self._ask(self._shapes_in(workloads), *questions_of(domain, nodes))
 
+    def shape_in(self, shape: int, domain: Domain) -> Linear:
+        """Note that a shape is counted in a domain."""
+        return self._ask([shape], *questions_of(domain, None))
+
     def counts(
         self, workload: Workload, level: str, nodes: frozenset[str] | None = None, *, role: str | None = None
     ) -> Mapping[str, Linear]:

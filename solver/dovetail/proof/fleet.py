@@ -214,6 +214,11 @@ class FleetModel(Counting):
         wanted = dict(zip(questions_of(domain, nodes), answers, strict=False))
         return Linear.total(self._in_cells(shape, wanted) for shape in sorted(self._shapes_in(workloads)))
 
+    def shape_in(self, shape: int, domain: Domain) -> Linear:
+        """Return how many replicas of a shape are in a domain."""
+        answers: tuple[str | bool, ...] = (domain.path,)
+        return self._in_cells(shape, dict(zip(questions_of(domain, None), answers, strict=True)))
+
     def _in_cells(self, shape: int, wanted: Mapping[Question, str | bool]) -> Linear:
         cells = (cell for by_shape in self.cells_of for cell in by_shape.get(shape, ()))
         here = (cell for cell in cells if all(cell.answers[q] == answer for q, answer in wanted.items()))

@@ -16,6 +16,7 @@ from dovetail.rules.reserve import Reserve
 from dovetail.rules.scopes import scope_of, scopes_of, tolerated
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
+from dovetail.rules.survive import Survive
 from dovetail.rules.topology import policy_of
 
 TABLE: Mapping[str, type[Rule]] = MappingProxyType(
@@ -28,6 +29,7 @@ TABLE: Mapping[str, type[Rule]] = MappingProxyType(
         "forbid": Forbid,
         "quota": Quota,
         "reserve": Reserve,
+        "survive": Survive,
         "move": Move,
         "admission": Admission,
     }

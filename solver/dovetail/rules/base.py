@@ -7,10 +7,10 @@ Both halves speak of the same *subjects* (domains, workloads, quota groups) and 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from dovetail.linear import Linear, Model
 from dovetail.placement import Makes, Place, Places, View
@@ -18,7 +18,11 @@ from dovetail.rules.claims import Claims
 from dovetail.spec import Node, Policy, ReplicaId, Role, Spec, Workload
 from dovetail.spec.workload import MILLI
 
+if TYPE_CHECKING:
+    from dovetail.rules.recovery import Failure, Stakes
+
 Violations = Mapping[str, int]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,17 @@ class Scope:
         selector = policy.nodes
         nodes = None if selector is None else frozenset(n.name for n in spec.cluster.nodes if selector.selects(n))
         return cls(spec, policy.name, spec.matched(policy), nodes)
+
+    @cached_property
+    def _known(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what a rule works out of the scope, worked out once per key."""
+        if key not in self._known:
+            self._known[key] = make()
+        found: T = self._known[key]
+        return found
 
     @cached_property
     def _others(self) -> dict[str, Scope]:
@@ -143,8 +158,14 @@ class Part(Protocol):
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
 
-    def requested(self, workloads: Collection[Workload], resource: str) -> Linear:
-        """Return how much of a resource the admitted replicas request: `gpus` (milli), `cpu`, `memory` or a name."""
+    def requested(self, workloads: Collection[Workload], resource: str, domain: Domain | None = None) -> Linear:
+        """Return how much of a resource the admitted replicas request: `gpus` (milli), `cpu`, `memory` or a name.
+
+        Of those in a domain only where one is given.
+        """
+
+    def not_restarted(self, stakes: Stakes, failures: Sequence[Failure]) -> Mapping[str, Linear] | None:
+        """Return per failure case the replicas that do not restart, None where the model is too coarse for that."""
 
     def moved(self, workload: Workload) -> Linear:
         """Return how many replicas whose place stands today are admitted on another one."""
@@ -181,14 +202,12 @@ class Told:
     ----------
     held : places that are held free.
     untouched : domains that are held free as a whole.
+    recovery : per failure case, where lost replicas restart.
     """
 
     held: tuple[Place, ...] = ()
     untouched: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        """Tell whether there is anything."""
-        return bool(self.held or self.untouched)
+    recovery: Mapping[str, Places] = field(default_factory=dict)
 
 
 class Guard(Protocol):
@@ -233,6 +252,9 @@ class Rule(Protocol):
     judges_node_alone
         Whether what one node holds can break the rule whatever the others hold, so that a model of one empty node is
         right to keep it.
+    searches
+        Whether `check` has to search where nobody has told what it counts, so that a model may know more than it, or
+        where it is large less.
     """
 
     kind: ClassVar[str]
@@ -241,6 +263,7 @@ class Rule(Protocol):
     needs_current: ClassVar[bool]
     judges_places: ClassVar[bool]
     judges_node_alone: ClassVar[bool]
+    searches: ClassVar[bool]
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return per subject an expression that is at least its violation and can equal it."""
@@ -256,6 +279,12 @@ class Rule(Protocol):
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Return what this rule distinguishes about a matched workload (S4.6); equal keys are interchangeable."""
+
+    def other_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Return what this rule distinguishes about a workload that is not matched, None for nothing."""
+
+    def idle_talk(self, view: View, scope: Scope) -> Sequence[str]:
+        """Return what of the told (`Told`) does not hold, although no violation counts it."""
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Return what this rule distinguishes about a node (S4.6); equal keys are interchangeable."""
@@ -275,14 +304,15 @@ class Rule(Protocol):
     def unsound(self, spec: Spec) -> str | None:
         """Return why the parameters make no sense for a Spec (an unknown level, a missing part), None if fine."""
 
-    def unsound_beside(self, own: Policy, policies: Sequence[Policy]) -> str | None:
-        """Return why a policy of this rule makes no sense beside all policies, None if it is fine."""
+    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
+        """Return why a policy of this rule makes no sense beside all that a Spec has, None if it is fine."""
 
 
 class RuleDefaults:
     """What most rules have to say where they have nothing to say."""
 
     __slots__ = ()
+    searches: ClassVar[bool] = False
 
     def guard(self, scope: Scope) -> Guard | None:
         """Return none: adding a replica breaks the rule on closed nodes only, or never."""
@@ -291,6 +321,14 @@ class RuleDefaults:
     def closed_nodes(self, scope: Scope) -> frozenset[str]:
         """Close no nodes."""
         return frozenset()
+
+    def other_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish nothing among workloads that are not matched."""
+        return None
+
+    def idle_talk(self, view: View, scope: Scope) -> Sequence[str]:
+        """Tell nothing that would not hold."""
+        return ()
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish no nodes."""
@@ -316,7 +354,7 @@ class RuleDefaults:
         """Accept all parameters."""
         return None
 
-    def unsound_beside(self, own: Policy, policies: Sequence[Policy]) -> str | None:
+    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
         """Accept all other policies."""
         return None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from dovetail.placement import Held, Place, Places, Today, View, judge
+from dovetail.placement import Held, Place, Places, Recovery, Today, View, judge
 from dovetail.rules.base import Scope, Violations
 from dovetail.rules.scopes import scopes_of, tolerated
 from dovetail.spec import Spec, Workload
@@ -39,9 +39,9 @@ class Context:
         by_ids = {tuple(sorted(workload.id for workload in group)): group for group in groups}
         return tuple(by_ids[ids] for ids in sorted(by_ids))
 
-    def view(self, places: Places, held: Held | None = None) -> View:
-        """Return the view of a finished placement; `held` are the places that are held free, where that is known."""
-        return View(self.spec, places, self.today, held)
+    def view(self, places: Places, held: Held | None = None, recovery: Recovery | None = None) -> View:
+        """Return the view of a finished placement; `held` and `recovery` where these are known."""
+        return View(self.spec, places, self.today, held, recovery)
 
     def view_of_all(self, places: Places) -> View:
         """Return the view of places of which those of placeholders are held free."""

@@ -127,11 +127,11 @@ class Quota(RuleDefaults):
             return "'cohort', 'borrowing' and 'lending' count from 'guaranteed', which is missing"
         return None
 
-    def unsound_beside(self, own: Policy, policies: Sequence[Policy]) -> str | None:
+    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
         """Refuse a cohort whose policies do not bind alike: what it borrows is the violation of all of them."""
         if not self.cohort:
             return None
-        for policy in policies:
+        for policy in spec.policies:
             rule = policy.rule
             if isinstance(rule, Quota) and rule.cohort == self.cohort and policy.enforcement != own.enforcement:
                 return f"the cohort '{self.cohort}' is enforced in another way by policy '{policy.name}'"

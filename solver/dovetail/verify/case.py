@@ -99,7 +99,9 @@ class Case:
     @cached_property
     def view(self) -> View:
         """The placement as rules and tiers see it."""
-        return self.context.view(self.plan.placements, dict(places_of(self.plan.held, self.spec)))
+        searched = (policy.name for policy in self.spec.policies if policy.rule.searches)
+        recovery = {name: self.plan.recovery.get(name, {}) for name in searched}
+        return self.context.view(self.plan.placements, dict(places_of(self.plan.held, self.spec)), recovery)
 
     @cached_property
     def unchanged(self) -> View:

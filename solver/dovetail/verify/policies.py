@@ -84,6 +84,17 @@ def held(case: Case) -> Iterator[Finding]:
             yield Finding(name, "holds other places or domains than the plan tells")
 
 
+def recovery(case: Case) -> Iterator[Finding]:
+    """Every row of a recovery restarts a lost replica on what is idle then, all rows of a case together (S4.7)."""
+    rules = {policy.name: policy.rule for policy in case.spec.policies if policy.rule.searches}
+    for name in sorted(case.plan.recovery):
+        if name not in rules or not case.has_plan:
+            yield Finding(name, "has no failures to recover from")
+            continue
+        for failure in rules[name].idle_talk(case.view, case.context.scopes[name]):
+            yield Finding(name, f"{failure}: a row restarts what was not lost, or where there is no room for it then")
+
+
 def _difference(told: PolicyResult, found: PolicyResult) -> str:
     if told.waivers != found.waivers:
         return f"is told as waived by {', '.join(told.waivers) or 'none'}, is by {', '.join(found.waivers) or 'none'}"

@@ -66,6 +66,7 @@ TABLE: tuple[Check, ...] = (
     Check("hard-policies", "DT3601", policies.hard_policies),
     Check("policy-results", "DT3602", policies.policy_results),
     Check("held", "DT3603", policies.held),
+    Check("recovery", "DT3604", policies.recovery),
     Check("tier-names", "DT3701", claims.tier_names),
     Check("tier-values", "DT3702", claims.tier_values),
     Check("tier-bounds", "DT3703", claims.tier_bounds),

@@ -1,0 +1,181 @@
+"""`survive`: after the loss of any domains, what is lost restarts elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import ClassVar
+
+from dovetail.linear import Linear
+from dovetail.placement import Places, View
+from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Scope, Told, Violations, level_problem
+from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of
+from dovetail.rules.standby import StandbyGuard
+from dovetail.spec import Node, Policy, Spec, Workload, WorkloadSelector
+from dovetail.spec.workload import MILLI
+
+
+@dataclass(frozen=True, slots=True)
+class Survive(RuleDefaults):
+    """Let matched workloads survive the loss of any `domains` domains of the level `of`.
+
+    A failure case is a subject; its violation is the number of matched replicas on lost nodes that do not restart.
+    Survivors stay. What is lost restarts on what the plan leaves idle and on what workloads hold that `may_evict`
+    selects and the policy does not match, on whole GPUs as they are. Places held free are not idle. Accelerators,
+    taints, cordons, `mix`, nodes that hard policies close and a required domain bind there as anywhere; rules about
+    neighbours do not.
+    """
+
+    kind: ClassVar[str] = "survive"
+    unit: ClassVar[str] = "replicas that do not restart"
+    grandfathered: ClassVar[bool] = True
+    needs_current: ClassVar[bool] = False
+    judges_places: ClassVar[bool] = True
+    judges_node_alone: ClassVar[bool] = False
+    searches: ClassVar[bool] = True
+
+    of: str
+    domains: int = 1
+    may_evict: WorkloadSelector | None = None
+
+    def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
+        """Return, per failure case, the replicas that do not restart; in coarse models what sums tell of that."""
+        stakes, failures = self._stakes(scope), self._failures(scope)
+        exact = part.not_restarted(stakes, failures)
+        if exact is not None:
+            return exact
+        domains = {domain.path: domain for domain in part.every_domain(self.of)}
+        return {f.name: self._by_sums(part, scope, stakes, [domains[p] for p in f.domains], f) for f in failures}
+
+    def _by_sums(self, part: Part, scope: Scope, stakes: Stakes, lost: Sequence[Domain], failure: Failure) -> Linear:
+        """Return a variable that is at least what the surviving nodes cannot hold in all, in replicas."""
+        standing = tuple(w for w in scope.spec.everything if w.id not in stakes.evictable)
+        others = tuple(w for w in standing if w.id not in stakes.ids)
+        most = sum(role.replicas for w in stakes.matched for role in w.roles)
+        missing = Linear.of(part.model.integer(0, most))
+        for name, capacity in _capacity(scope, failure).items():
+            largest = max((stakes_amount(w, name) for w in stakes.matched), default=0)
+            if largest:
+                asked = part.requested(standing, name)
+                for domain in lost:
+                    asked = asked.minus(part.requested(others, name, domain))
+                part.model.require(asked.minus(missing.scaled(largest)), upper=capacity)
+        return missing
+
+    def check(self, view: View, scope: Scope) -> Violations:
+        """Replay the recovery that is told, or search for one, and count what does not restart."""
+        told = None if view.recovery is None else view.recovery.get(scope.policy)
+        recovery = self._search(view, scope) if told is None else told
+        rescue = Rescue(view, self._stakes(scope))
+        found = {}
+        for failure in self._failures(scope):
+            lost = rescue.lost(failure)
+            missing = len(lost) - len(rescue.replay(failure, recovery.get(failure.name, {}))) if lost else 0
+            if missing:
+                found[failure.name] = missing
+        return found
+
+    def told(self, view: View, scope: Scope) -> Told:
+        """Tell for every failure case that takes anything where it restarts."""
+        recovery = (view.recovery or {}).get(scope.policy)
+        return Told(recovery=self._search(view, scope) if recovery is None else recovery)
+
+    def idle_talk(self, view: View, scope: Scope) -> Sequence[str]:
+        """Return the failure cases, as told, of which a row does not hold."""
+        recovery = (view.recovery or {}).get(scope.policy, {})
+        rescue = Rescue(view, self._stakes(scope))
+        known = {failure.name: failure for failure in self._failures(scope)}
+        return [
+            name
+            for name, rows in recovery.items()
+            if name not in known or len(rescue.replay(known[name], rows)) < len(rows)
+        ]
+
+    def _search(self, view: View, scope: Scope) -> Mapping[str, Places]:
+        """Return a recovery for every failure case, worked out once for a view."""
+        known: dict[str, Mapping[str, Places]] = view.__dict__.setdefault("searched", {})
+        if scope.policy not in known:
+            rescue = Rescue(view, self._stakes(scope))
+            found = ((failure.name, rescue.search(failure)) for failure in self._failures(scope))
+            known[scope.policy] = {name: rows for name, rows in found if rows}
+        return known[scope.policy]
+
+    def guard(self, scope: Scope) -> Guard | None:
+        """Keep as many GPUs idle elsewhere as each domain would lose."""
+        return StandbyGuard(self._stakes(scope), self._failures(scope), scope.spec.cluster.nodes)
+
+    def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish matched workloads from others, which the engine does for every rule."""
+        return None
+
+    def other_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish workloads that may be evicted among those that are not matched."""
+        return "evictable" if workload.id in self._stakes(scope).evictable else None
+
+    def node_key(self, node: Node, scope: Scope) -> Hashable:
+        """Distinguish nodes by the domain that may be lost."""
+        return node.domain(self.of)
+
+    def unsound(self, spec: Spec) -> str | None:
+        """Refuse unknown levels, too few domains, and more than 10,000 failure cases at once."""
+        problem = level_problem(spec, self.of, gpu=False)
+        if problem:
+            return problem
+        have = len(spec.cluster.members(self.of))
+        if have <= self.domains:
+            return f"the loss of {self.domains} of {have} domains of level '{self.of}' leaves nothing to restart on"
+        cases = comb(have, self.domains)
+        if self.domains > 1 and cases > MOST_CASES:
+            return f"{cases:,} failure cases, and at most {MOST_CASES:,} are looked at where several domains are lost"
+        return None
+
+    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
+        """Refuse workloads whose recovery has more demands than are kept."""
+        for workload in spec.matched(own):
+            topology = workload.topology
+            if topology is not None and topology.groups:
+                return f"'{workload.id}' has topology groups, of which a recovery knows nothing yet"
+            if workload.atomic and workload.mix == "perRole":
+                return f"'{workload.id}' has 'mix: perRole', of which a recovery knows nothing yet"
+        return None
+
+    # What is at stake.
+
+    def _failures(self, scope: Scope) -> tuple[Failure, ...]:
+        return scope.once(
+            ("failures", self.of, self.domains), lambda: failures_of(scope.spec.cluster, self.of, self.domains)
+        )
+
+    def _stakes(self, scope: Scope) -> Stakes:
+        return scope.once("stakes", lambda: self._found_stakes(scope))
+
+    def _found_stakes(self, scope: Scope) -> Stakes:
+        spec = scope.spec
+        others = (w for w in spec.workloads if w.id not in scope.ids)
+        evictable = frozenset(w.id for w in others if self.may_evict is not None and self.may_evict.selects(w))
+        within = {w.id: w.topology.within for w in scope.workloads if w.topology and w.topology.within}
+        return Stakes(scope.workloads, evictable, {w.id: _open_nodes(w, scope) for w in scope.workloads}, within)
+
+
+def _open_nodes(workload: Workload, scope: Scope) -> frozenset[str]:
+    """Return the nodes that hard policies leave open to a workload."""
+    closed: frozenset[str] = frozenset()
+    for policy in scope.spec.policies:
+        other = scope.beside(policy)
+        if policy.enforcement.kind == "hard" and workload.id in other.ids:
+            closed |= policy.rule.closed_nodes(other)
+    return frozenset(scope.spec.cluster.by_name) - closed
+
+
+def stakes_amount(workload: Workload, name: str) -> int:
+    """Return the most that one replica of a workload asks for of `gpus` (milli), `cpu` or `memory`."""
+    asked = (role.request for role in workload.roles)
+    return max(r.gpu_milli if name == "gpus" else r.cpu if name == "cpu" else r.memory for r in asked)
+
+
+def _capacity(scope: Scope, failure: Failure) -> Mapping[str, int]:
+    """Return what the nodes that survive a failure have in all."""
+    nodes = [n for n in scope.spec.cluster.nodes if n.name not in failure.nodes and not n.down]
+    gpus = MILLI * sum(len(node.healthy_gpus()) for node in nodes)
+    return {"gpus": gpus, "cpu": sum(node.cpu for node in nodes), "memory": sum(node.memory for node in nodes)}
