@@ -18,6 +18,7 @@ from dovetail.rules.require import Forbid, Require
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
+from dovetail.rules.survive import Survive
 from dovetail.spec import NodeSelector, Spec, WorkloadSelector
 from dovetail.verify import verify
 
@@ -66,6 +67,7 @@ SPECS: Mapping[str, Spec] = {
     "forbid": _placed_by_price(Forbid()),
     "quota": _two_on_one_node(Quota(limits=(("gpus", 1000),))),
     "reserve": make_spec([node("a", 2)], [workload("w", 2, gpus=1)], [policy("p", Reserve(1, request(1)))]),
+    "survive": make_spec([node("a", 2), node("b", 2)], [workload("w", 4, gpus=1)], [policy("p", Survive(of="node"))]),
     "move": _moved_together(Move(never=True)),
     "admission": _wanted_by_a_low_priority(),
 }

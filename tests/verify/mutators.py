@@ -24,6 +24,7 @@ from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
+from dovetail.rules.survive import Survive
 from dovetail.spec import (
     Cluster,
     Current,
@@ -289,6 +290,18 @@ def on(*names: str) -> Mapping[str, Place]:
     return {f"g#{i}": place(n, 2 * names[:i].count(n), 2 * names[:i].count(n) + 1) for i, n in enumerate(names)}
 
 
+def restarted_where_there_is_no_room() -> tuple[Spec, Plan]:
+    """Return a plan of which a row of a recovery that nobody needs names a GPU in use."""
+    spec = make_spec(
+        [node("a", 2), node("b", 2), node("c", 1)],
+        [workload("w", 2, gpus=1)],
+        [policy("lose", Survive(of="node"), enforcement="audit")],
+    )
+    plan = plan_for(spec, places({"w#0": place("a", 0), "w#1": place("b", 0)}))
+    more = {"c": places({"w#0": place("b", 0)})}
+    return spec, replace(plan, recovery={"lose": {**plan.recovery["lose"], **more}})
+
+
 def opinion(**changes: int | None) -> Callable[[Plan], dict[str, Any]]:
     """Return a change that adds an engine's opinion, which claims to agree; some of its values are the plan's."""
 
@@ -354,6 +367,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     move("fixed", {"y/pinned#0": place("small", 4)}),
     Mutation("retained", evicted_for_nothing),
     Mutation("held", held_and_used),
+    Mutation("recovery", restarted_where_there_is_no_room),
     move("hard-policies", {"x/svc#0": place("small", 4)}, label="forbid"),
     move("hard-policies", {"y/run#0": place("big", 4), "z/spot#0": place("small", 4)}, label="budget"),
     claim("policy-results", lambda plan: {"policies": {**plan.policies, "told": plan.policies["quota"]}}),

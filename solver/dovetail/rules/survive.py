@@ -42,26 +42,33 @@ class Survive(RuleDefaults):
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return, per failure case, the replicas that do not restart; in coarse models what sums tell of that."""
         stakes, failures = self._stakes(scope), self._failures(scope)
-        exact = part.not_restarted(stakes, failures)
-        if exact is not None:
-            return exact
-        domains = {domain.path: domain for domain in part.every_domain(self.of)}
-        return {f.name: self._by_sums(part, scope, stakes, [domains[p] for p in f.domains], f) for f in failures}
-
-    def _by_sums(self, part: Part, scope: Scope, stakes: Stakes, lost: Sequence[Domain], failure: Failure) -> Linear:
-        """Return a variable that is at least what the surviving nodes cannot hold in all, in replicas."""
-        standing = tuple(w for w in scope.spec.everything if w.id not in stakes.evictable)
-        others = tuple(w for w in standing if w.id not in stakes.ids)
         most = sum(role.replicas for w in stakes.matched for role in w.roles)
-        missing = Linear.of(part.model.integer(0, most))
-        for name, capacity in _capacity(scope, failure).items():
-            largest = max((stakes_amount(w, name) for w in stakes.matched), default=0)
+        found = part.not_restarted(stakes, failures)
+        if found is None:
+            found = {failure.name: Linear.of(part.model.integer(0, most)) for failure in failures}
+        domains = {domain.path: domain for domain in part.every_domain(self.of)}
+        for failure in failures:
+            lost = [domains[path] for path in failure.domains if path in domains]
+            self._add_sums(part, scope, lost, failure, found[failure.name])
+        return found
+
+    def _add_sums(self, part: Part, scope: Scope, lost: Sequence[Domain], case: Failure, missing: Linear) -> None:
+        """Let no more restart than the surviving nodes have in all: plain where nodes tell it at length."""
+        stakes = self._stakes(scope)
+        standing, others = self._standing(scope)
+        for name, capacity in _capacity(scope, case).items():
+            largest = max((_most_of(w, name) for w in stakes.matched), default=0)
             if largest:
                 asked = part.requested(standing, name)
-                for domain in lost:
+                for domain in lost if others else ():
                     asked = asked.minus(part.requested(others, name, domain))
                 part.model.require(asked.minus(missing.scaled(largest)), upper=capacity)
-        return missing
+
+    def _standing(self, scope: Scope) -> tuple[tuple[Workload, ...], tuple[Workload, ...]]:
+        """Return who is not evicted, and of these who is not matched."""
+        stakes = self._stakes(scope)
+        standing = tuple(w for w in scope.spec.everything if w.id not in stakes.evictable)
+        return scope.once("standing", lambda: (standing, tuple(w for w in standing if w.id not in stakes.ids)))
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Replay the recovery that is told, or search for one, and count what does not restart."""
@@ -168,7 +175,7 @@ def _open_nodes(workload: Workload, scope: Scope) -> frozenset[str]:
     return frozenset(scope.spec.cluster.by_name) - closed
 
 
-def stakes_amount(workload: Workload, name: str) -> int:
+def _most_of(workload: Workload, name: str) -> int:
     """Return the most that one replica of a workload asks for of `gpus` (milli), `cpu` or `memory`."""
     asked = (role.request for role in workload.roles)
     return max(r.gpu_milli if name == "gpus" else r.cpu if name == "cpu" else r.memory for r in asked)
