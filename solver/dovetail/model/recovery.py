@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.linear import Linear
 from dovetail.model.state import NO_GPU, Slot
-from dovetail.placement.room import share_memory
+from dovetail.placement.instances import share_memory
 from dovetail.rules.quota import requested_of
 from dovetail.rules.recovery import Failure, Stakes
 from dovetail.spec import Node
@@ -37,11 +37,12 @@ class _Restarts:
         self._shapes = [s for s in problem.shapes if s.workload.id in stakes.ids]
         self._contents = {index: list(part.contents(index)) for index in range(len(problem.nodes))}
         self._staying = {index: self._stays(index) for index in self._contents}
-        self._flags: dict[tuple[int, int], int] = {}
+        self._flags: dict[tuple[int, int, str], int] = {}
 
     def _stays(self, index: int) -> list[tuple[Slot, Linear]]:
         shapes, gone = self._part.problem.shapes, self._stakes.evictable
-        return [(slot, count) for slot, count in self._contents[index] if shapes[slot.shape].workload.id not in gone]
+        found = self._contents[index]  # what is on a MIG instance is not evicted: its GPU would have to be cut anew
+        return [(slot, c) for slot, c in found if slot.profile or shapes[slot.shape].workload.id not in gone]
 
     def size(self, failures: Sequence[Failure]) -> int:
         """Return about how many counts there would be."""
@@ -82,6 +83,8 @@ class _Restarts:
         open_to = self._stakes.hosts[form.workload.id]
         for index in again:
             node = problem.nodes[index]
+            if form.request.share and node.mechanism != "fraction":
+                continue  # restarts on MIG instances are not planned
             if node.name in open_to and shape in problem.hosted[problem.class_of[index]]:
                 gpus = node.healthy_gpus() if form.request.share else (NO_GPU,)
                 yield from ((index, Slot(shape, gpu)) for gpu in gpus)
@@ -110,26 +113,39 @@ class _Restarts:
         for gpu in node.healthy_gpus():
             here = {slot: v for slot, v in counts.items() if slot.gpu == gpu}
             stay = [(slot, count) for slot, count in self._staying[index] if slot.gpu == gpu]
-            if here or stay:
-                total.add_term(self._shared(index, node, gpu, here, stay))
+            shares = [(slot, count) for slot, count in stay if not slot.profile]
+            flags = [self._used(index, gpu, "mig", [pair for pair in stay if pair[0].profile])]
+            flags.append(self._shared(node, gpu, here, shares) if here else self._used(index, gpu, "shared", shares))
+            used = Linear({flag: 1 for flag in flags if flag is not None})
+            if len(used.terms) > 1:
+                self._part.model.require(used, upper=1)
+            total.add(used)
         if any(total.terms.values()):
             self._at_most(total, len(node.healthy_gpus()))
 
-    def _shared(
-        self, index: int, node: Node, gpu: int, here: Mapping[Slot, int], stay: Sequence[tuple[Slot, Linear]]
-    ) -> int:
-        """Return a flag that is 1 where shares are on a GPU; one for all failures where none may restart there."""
-        if not here and (index, gpu) in self._flags:
-            return self._flags[index, gpu]
-        model, shapes = self._part.model, self._part.problem.shapes
-        flag = model.boolean()
-        load = Linear({v: shapes[slot.shape].request.gpu_milli for slot, v in here.items()})
+    def _used(self, index: int, gpu: int, mode: str, stay: Sequence[tuple[Slot, Linear]]) -> int | None:
+        """Return a flag that is 1 where parts of a GPU stay in use, one for all failures; None where none can be."""
+        key = index, gpu, mode
+        if stay and key not in self._flags:
+            self._flags[key] = self._flag_of(self._load(stay))
+        return self._flags.get(key)
+
+    def _load(self, stay: Sequence[tuple[Slot, Linear]]) -> Linear:
+        shapes, load = self._part.problem.shapes, Linear()
         for slot, count in stay:
             load.add(count, shapes[slot.shape].request.gpu_milli)
-        model.require(load.minus(Linear.of(flag, MILLI)), upper=0)
-        if not here:
-            self._flags[index, gpu] = flag
-            return flag
+        return load
+
+    def _flag_of(self, load: Linear) -> int:
+        flag = self._part.model.boolean()
+        self._part.model.require(load.minus(Linear.of(flag, MILLI)), upper=0)
+        return flag
+
+    def _shared(self, node: Node, gpu: int, here: Mapping[Slot, int], stay: Sequence[tuple[Slot, Linear]]) -> int:
+        """Return a flag that is 1 where shares are on a GPU, of which some may restart there."""
+        shapes = self._part.problem.shapes
+        restarts = Linear({v: shapes[slot.shape].request.gpu_milli for slot, v in here.items()})
+        flag = self._flag_of(restarts.add(self._load(stay)))
         card = self._part.spec.accelerators[node.accelerator or ""].memory
         vram = Linear({v: share_memory(shapes[slot.shape].request, card) for slot, v in here.items()})
         for slot, count in stay:

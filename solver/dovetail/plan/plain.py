@@ -69,16 +69,21 @@ def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
     if plan.gpus:
         yield "gpus", {key: _gpu(layout) for key, layout in by_bytes(plan.gpus)}
     yield "placements", dict(placement_rows(plan.placements))
-    if plan.held:
-        yield "held", {key: _told(value) for key, value in by_bytes(plan.held)}
-    if plan.recovery:
-        yield "recovery", {key: _recovery(cases) for key, cases in by_bytes(plan.recovery)}
+    yield from _standing_by(plan)
     if plan.admitted:
         yield "admitted", {key: _admission(value) for key, value in by_bytes(plan.admitted)}
     if plan.policies:
         yield "policies", {key: policy_row(value) for key, value in by_bytes(plan.policies)}
     if plan.second_opinion is not None:
         yield "secondOpinion", _second_opinion(plan.second_opinion)
+
+
+def _standing_by(plan: Plan) -> Iterator[tuple[str, Any]]:
+    """Yield what is held free, and what restarts where."""
+    if plan.held:
+        yield "held", {key: _told(value) for key, value in by_bytes(plan.held)}
+    if plan.recovery:
+        yield "recovery", {key: _recovery(cases) for key, cases in by_bytes(plan.recovery)}
 
 
 def by_bytes(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 from dovetail.placement import Place, Places, Room, View, copies, obstacle
 from dovetail.spec import Cluster, Node, ReplicaId, Request, Role, Workload
-from dovetail.spec.workload import MILLI
 
 MOST_CASES: Final = 10_000
 _STEPS: Final = 20_000
@@ -73,8 +72,8 @@ class Rescue:
         for replica, place in (*view.places.items(), *view.placeholders):
             if replica.workload in stakes.ids:
                 self._on.setdefault(place.node, []).append(replica)
-            if replica.workload not in stakes.evictable:
-                self._rooms[place.node].take(view.role(replica).request, place.gpus)
+            if place.instance or replica.workload not in stakes.evictable:  # no GPU is cut anew
+                self._rooms[place.node].take(view.role(replica).request, place.gpus, place.instance)
         self._hosting: dict[tuple[str, str], dict[str, Node]] = {}
 
     def lost(self, failure: Failure) -> list[ReplicaId]:
@@ -131,7 +130,7 @@ class Rescue:
 
     def _take(self, replica: ReplicaId, place: Place) -> bool:
         request = self._view.role(replica).request
-        if self._rooms[place.node].lacks(request, place.gpus) is not None:
+        if place.instance or self._rooms[place.node].lacks(request, place.gpus) is not None:
             return False
         self._rooms[place.node].take(request, place.gpus)
         return True
@@ -196,7 +195,9 @@ class Rescue:
             room = self._rooms[node.name]
             if role.request.share is None:
                 if copies(room, role.request) > 0:
-                    free = _untouched(room)
+                    free = (
+                        [i for i in range(node.gpus) if room.gpu_fits(role.request, i)] if role.request.gpus else []
+                    )
                     yield len(free) - role.request.gpus, Place(node.name, tuple(free[: role.request.gpus]))
             else:
                 yield from _gpus_for(room, role)
@@ -249,10 +250,6 @@ class _Exact:
 
 def _size(request: Request) -> tuple[int, int, int]:
     return -request.gpu_milli, -request.cpu, -request.memory
-
-
-def _untouched(room: Room) -> list[int]:
-    return [i for i, milli in enumerate(room.compute) if milli == MILLI and not room.tenants[i]]
 
 
 def _gpus_for(room: Room, role: Role) -> Iterator[tuple[int, Place]]:

@@ -143,6 +143,8 @@ class Survive(RuleDefaults):
             topology = workload.topology
             if topology is not None and topology.groups:
                 return f"'{workload.id}' has topology groups, of which a recovery knows nothing yet"
+            if any(role.request.mig for role in workload.roles):
+                return f"'{workload.id}' asks for MIG instances, of which a recovery knows nothing yet"
             if workload.atomic and workload.mix == "perRole":
                 return f"'{workload.id}' has 'mix: perRole', of which a recovery knows nothing yet"
         return None
