@@ -32,7 +32,8 @@ class Amounts:
 
     def __init__(self, case: Case, gangs: Sequence[Gang], running: Sequence[Running]) -> None:
         self._case, self._gangs, self._running = case, gangs, running
-        asking = [*(gang.per_pod for gang in gangs), *(each.per_pod for each in running)]
+        self._shrinking = {gang.name: f"held-{n}" for n, gang in enumerate(gangs) if gang.shrinks}
+        asking = [*(g.per_pod for g in gangs if not g.shrinks), *(each.per_pod for each in running)]
         self._unit = {name: math.gcd(*(per.get(name, 0) for per in asking)) for per in asking for name in per}
         self._total = {node.name: self._of(node.name) for node in case.nodes}
         mixed = bool(case.jobs) and len({bool(per.get(GPUS)) for per in asking}) > 1
@@ -47,7 +48,16 @@ class Amounts:
         scaled = {safe: total.get(name, 0) // self._unit[name] for name, safe in self._name.items()}
         resources = {name: amount for name, amount in scaled.items() if amount > 0}
         gpus = total.get(GPUS, 0) if self.whole_gpus else 0
+        for gang in self._gangs:
+            if gang.shrinks and gang.previous.get(node):
+                resources[self._shrinking[gang.name]] = gang.previous[node]
         return Capacity(max(0, total.get(CPU, 0)), max(0, gpus), {**resources, "nothing": 10**6})
+
+    def request_of(self, gang: Gang) -> dict[str, Any]:
+        """Return what a pod of a gang asks for: one that shrinks has what it needs where it was, and only there."""
+        if gang.shrinks:
+            return {"resources": {self._shrinking[gang.name]: 1}}
+        return self.request(gang.per_pod)
 
     def request(self, per_pod: Mapping[str, int]) -> dict[str, Any]:
         """Return what a replica asks for; pods that ask for nothing take a share of what there is plenty of."""
@@ -78,10 +88,10 @@ class Amounts:
     def _of(self, node: str) -> dict[str, int]:
         host = self._case.by_name[node]
         total = dict(host.free)
-        _add(total, [(gang.charged.get(node, 0), gang.per_pod) for gang in self._gangs])
+        _add(total, [(gang.kept.get(node, 0), gang.per_pod) for gang in self._gangs if not gang.shrinks])
         _add(total, [(each.on.get(node, 0), each.per_pod) for each in self._running])
         staying: dict[str, int] = {}
-        _add(staying, [(gang.kept.get(node, 0), gang.per_pod) for gang in self._gangs])
+        _add(staying, [(gang.kept.get(node, 0), gang.per_pod) for gang in self._gangs if not gang.shrinks])
         return {name: max(total.get(name, 0), staying.get(name, 0)) for name in total.keys() | staying.keys()}
 
 

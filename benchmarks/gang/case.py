@@ -85,10 +85,10 @@ class Gang:
     def hosts(self, case: Case) -> frozenset[str]:
         """Return the nodes that new pods may go to."""
         nodes = frozenset(case.by_name) if self.eligible is None else self.eligible & case.by_name.keys()
-        levels = {self.required, *(each.level for each in self.slices), *(each.level for each in self.spread)} - {
-            None
-        }
-        placed = {name for name in nodes if levels & set(case.levels) <= case.by_name[name].domain.keys()}
+        levels = {self.required, *(each.level for each in self.slices), *(each.level for each in self.spread)}
+        levels |= {level for each in case.sets if self.name in each.gangs for level in (each.required, each.distinct)}
+        levels &= set(case.levels)
+        placed = {name for name in nodes if levels <= case.by_name[name].domain.keys()}
         return frozenset(placed) - self.excluded
 
 

@@ -217,7 +217,7 @@ class _Declaration:
     def _role(self, gang: Gang) -> Document:
         least, most = widths(self.case, gang)
         replicas: Any = most if least == most else {"min": least, "max": most}
-        return {"replicas": replicas, "request": self.amounts.request(gang.per_pod), "value": self._value(gang)}
+        return {"replicas": replicas, "request": self.amounts.request_of(gang), "value": self._value(gang)}
 
     def _groups(self, gang: Gang, within: str | None, roles: bool) -> Iterable[Document]:
         for level, size in slices(self.case, gang, within):
@@ -297,9 +297,7 @@ class _Declaration:
 
     def _place_rules(self, gang: Gang) -> None:
         own, hosts, everywhere = self._ids([gang.name]), gang.hosts(self.case), frozenset(self.node)
-        if gang.shrinks:
-            self._caps(own, gang)
-        elif hosts != everywhere:
+        if not gang.shrinks and hosts != everywhere:
             self._policy(own, {"forbid": {}}, everywhere - hosts)
         if gang.max_per_node is not None:
             self._at_most(own, "node", gang.max_per_node)
@@ -313,15 +311,6 @@ class _Declaration:
             self._policy(own, {"spread": {"over": level, "maxPerDomain": most}})
         else:
             self._policy(own, {"forbid": {}}, self.node)
-
-    def _caps(self, own: list[str], gang: Gang) -> None:
-        """Keep a part of what a shrinking gang had: nowhere more than before."""
-        before = {node: count for node, count in gang.previous.items() if node in self.node}
-        if len(before) < len(self.node):
-            self._policy(own, {"forbid": {}}, self.node.keys() - before.keys())
-        for count in sorted(set(before.values())):
-            nodes = [node for node, had in before.items() if had == count]
-            self._policy(own, {"spread": {"over": "node", "maxPerDomain": count}}, nodes)
 
     def _set_rules(self, index: int, each: Together) -> None:
         own = self._ids(each.gangs)
