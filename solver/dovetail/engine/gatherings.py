@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
+from dovetail.engine.alike import Class, classes_of
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.budget import Budget
 from dovetail.engine.cpsat import CpSat
@@ -22,65 +22,12 @@ from dovetail.objectives.admitted import Admitted
 from dovetail.objectives.topology import Span
 from dovetail.problem import Problem
 from dovetail.progress import Stop
-from dovetail.proof.kinds import Kind, dimensions, kinds_of, room_for
+from dovetail.proof.kinds import dimensions, kinds_of, room_for
 from dovetail.rules.topology import NAME as TOPOLOGY
 from dovetail.spec import Workload
 from dovetail.spec.cluster import NODE_LEVEL
 
 MOST_VARIABLES = 20_000
-
-
-@dataclass(frozen=True)
-class Class:
-    """Innermost domains that nothing tells apart.
-
-    Parameters
-    ----------
-    outer : paths of the domains around them, by level; None where there is none.
-    nodes : per kind, how many nodes of it each domain has.
-    members : per domain, its nodes by kind, as positions in the Problem's node list.
-    counted : whether they are domains of the level, and not single nodes outside any.
-    """
-
-    outer: Mapping[str, str | None]
-    nodes: Mapping[int, int]
-    members: tuple[Mapping[int, tuple[int, ...]], ...]
-    counted: bool = True
-
-    @property
-    def size(self) -> int:
-        """How many domains there are of the class."""
-        return len(self.members)
-
-
-class _Likeness(NamedTuple):
-    """What makes domains alike: the paths around them, their nodes by kind, and whether they are domains at all."""
-
-    outer: tuple[str | None, ...]
-    nodes: tuple[tuple[int, int], ...]
-    counted: bool
-
-
-def classes_of(problem: Problem, kinds: Sequence[Kind], levels: Sequence[str]) -> tuple[Class, ...]:
-    """Group the domains of the innermost of some levels; nodes outside any are domains of their own."""
-    kind_of = {node: position for position, kind in enumerate(kinds) for node in kind.members}
-    domains: dict[str | int, dict[int, list[int]]] = {}
-    outer: dict[str | int, tuple[str | None, ...]] = {}
-    for index, node in enumerate(problem.nodes):
-        if index in kind_of:
-            path = node.domain(levels[-1])
-            key = index if path is None else path
-            outer[key] = tuple(node.domain(level) for level in levels[:-1])
-            domains.setdefault(key, {}).setdefault(kind_of[index], []).append(index)
-    alike: dict[_Likeness, list[Mapping[int, tuple[int, ...]]]] = {}
-    for key, by_kind in domains.items():
-        counts = tuple(sorted((kind, len(found)) for kind, found in by_kind.items()))
-        same = _Likeness(outer[key], counts, isinstance(key, str))
-        alike.setdefault(same, []).append({kind: tuple(found) for kind, found in by_kind.items()})
-    return tuple(
-        Class(dict(zip(levels[:-1], same.outer, strict=True)), dict(same.nodes), tuple(members), same.counted)
-        for same, members in alike.items()
-    )
 
 
 class Gatherings:
@@ -327,6 +274,18 @@ class Gatherings:
         names = {p.name for p in self.problem.spec.policies if p.enforcement.kind != "audit" and p.name != TOPOLOGY}
         return ("cpu, memory and resources of single nodes", *sorted(names))
 
+    def tidied(self, values: list[int]) -> list[int]:
+        """Return a solution with no more nodes than its replicas need, so that the tier on nodes starts from there."""
+        found = list(values)
+        for (workload, position, number), variable in self.nodes.items():
+            needed = [0]
+            for s in self.problem.shapes_of_workload[workload]:
+                count = self.counts.get((s, position, number))
+                if count is not None:
+                    needed.append(-(-values[count] // room_for(self.kinds[number], self.problem.shapes[s])))
+            found[variable] = max(needed)
+        return found
+
     def wanted(self, workload: Workload, position: int, values: list[int]) -> Mapping[int, int]:
         """Return how many replicas of each shape of a workload a solution has in a class."""
         found = {s: self._in_class(s, position).value(values) for s in self._shapes(workload)}
@@ -390,7 +349,7 @@ def climb(
         work += answer.work
         if answer.values is None:
             return Solved(best if answer.verdict is not Verdict.INFEASIBLE else None, tuple(found), work)
-        best = answer.values
+        best = gatherings.tidied(answer.values)
         value = expression.value(best)
         found.append(Reached(tier, value, answer.bound))
         lower, upper = (value, answer.bound) if tier.sense == "max" else (answer.bound, value)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dovetail.engine.alike import Class
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.field import Field
-from dovetail.engine.gatherings import Class, Gatherings, Reached, climb
+from dovetail.engine.gatherings import Gatherings, Reached, climb
 from dovetail.model.state import State
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem
