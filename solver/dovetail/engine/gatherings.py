@@ -275,7 +275,7 @@ class Gatherings:
         return ("cpu, memory and resources of single nodes", *sorted(names))
 
     def tidied(self, values: list[int]) -> list[int]:
-        """Return a solution with no more nodes than its replicas need, so that the tier on nodes starts from there."""
+        """Return a solution with no more nodes than its replicas need; the tier on nodes starts from there."""
         found = list(values)
         for (workload, position, number), variable in self.nodes.items():
             needed = [0]
