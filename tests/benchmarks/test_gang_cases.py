@@ -11,6 +11,7 @@ from benchmarks import gang_cases
 from benchmarks.gang import check
 from benchmarks.gang.answer import Answer
 from benchmarks.gang.case import read_case
+from tests.benchmarks.gang_brute import contested, placed
 from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
 
 
@@ -73,3 +74,21 @@ def test_cases_without_sense_have_a_status_and_cost_no_other(
 def test_the_check_finds_what_breaks_a_case(sample: dict[str, Any], placement: Any, words: str) -> None:
     found = check.faults(read_case(sample), Answer(True, "optimal", placement))
     assert any(words in each for each in found), found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_gangs_are_placed_as_well_as_by_trying_everything(seed: int) -> None:
+    sample = placed(seed)
+    told = gang_cases.plan_case(sample)
+    assert all(told["agrees"].values()), (sample, told)
+    assert "faults" not in told or not told["fits"]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_moves_evictions_and_jobs_are_as_few_and_many_as_by_trying_everything(seed: int) -> None:
+    sample = contested(seed)
+    told = gang_cases.plan_case(sample)
+    assert all(told["agrees"].values()), (sample, told)
+    assert "faults" not in told
+    assert "moves" in sample["truth"] or not told.get("moved")
+    assert "fewest_victims" in sample["truth"] or not told.get("evicted")
