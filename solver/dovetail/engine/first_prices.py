@@ -14,6 +14,7 @@ import numpy as np
 from dovetail.engine.cuts import dearest
 from dovetail.engine.highs import Lp
 from dovetail.problem import Problem
+from dovetail.proof.cutting import layouts_of
 from dovetail.proof.kinds import Kind, capacities
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
@@ -75,18 +76,31 @@ def _add_kind(
     totals = {name: lp.row(-np.inf, float(size * amount)) for name, amount in capacities(kind).items()}
     gpus = lp.row(-np.inf, float(size * len(kind.node.healthy_gpus())))
     shapes = [problem.shapes[s] for s in kind.shapes if s in asked]
-    millis = sorted({shape.request.gpu_milli for shape in shapes if shape.request.share})
+    modes = {s.index: problem.modes(s.index, kind.node) for s in shapes if s.request.partial}
+    millis = sorted({shape.request.gpu_milli for shape in shapes if "" in modes.get(shape.index, ())})
+    profiles = {s: found[0] for s, found in modes.items() if found and found[0]}
     rows = _Rows(gpus, {milli: lp.row(-np.inf, 0.0) for milli in millis})
+    instances = _add_layouts(lp, kind, frozenset(profiles.values()), gpus)
     for shape in shapes:
         entries = {row: float(requested_of(shape.request, name)) for name, row in totals.items()}
         entries[asked[shape.index]] = 1.0
-        if shape.request.share:
+        if shape.index in profiles:
+            entries[instances[profiles[shape.index]]] = 1.0
+        elif "" in modes.get(shape.index, ()):
             entries[rows.milli[shape.request.gpu_milli]] = 1.0
         elif shape.request.gpus:
             entries[gpus] = float(shape.request.gpus)
         gains[lp.column(0.0, np.inf, {row: amount for row, amount in entries.items() if amount})] = worth[shape.index]
     for position, milli in enumerate(millis):
         _add_cut(lp, rows, tuple(MILLI // milli if i == position else 0 for i in range(len(millis))))
+    return rows
+
+
+def _add_layouts(lp: Lp, kind: Kind, names: frozenset[str], gpus: int) -> Mapping[str, int]:
+    """Add what GPUs can be cut into, and return the row of instances of each profile."""
+    rows = {name: lp.row(-np.inf, 0.0) for name in sorted(names)}
+    for layout in layouts_of(kind.geometry, names) if kind.geometry and names else ():
+        lp.column(0.0, np.inf, {**{rows[name]: -float(count) for name, count in layout}, gpus: 1.0})
     return rows
 
 

@@ -18,6 +18,7 @@ from dovetail.engine.cuts import dearest
 from dovetail.engine.highs import Lp
 from dovetail.progress import Stop
 from dovetail.proof.cells import Cell, Plot
+from dovetail.proof.cutting import layouts_of
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof
 from dovetail.proof.kinds import Kind, room_for
@@ -138,7 +139,7 @@ class FleetLp:
             own = fleet.counts_of[side.kind][s]
             side.counts[s] = lp.column(0.0, np.inf, {links[s]: -1.0}) if links else own
         sizes = sorted({f.request.gpus for f in forms.values() if f.request.gpus})
-        shares = [s for s in shapes if forms[s].request.share]
+        shares = [s for s in shapes if forms[s].request.partial]
         gpus = len(kind.node.healthy_gpus())
         parts = multisets(gpus, sorted({*sizes, *([1] if shares else [])}))
         side.patterns = {pattern: lp.column(0.0, np.inf) for pattern in parts}
@@ -181,9 +182,13 @@ class FleetLp:
             left = [s for s in left if s not in group]
             if not mine:
                 continue
+            ways = self._add_instances(kind, side, mine, gpus_in_use)
+            mine = [s for s in mine if s in ways]
+            if not mine:
+                continue
             millis = sorted({forms[s].request.gpu_milli for s in mine})
             rows = {
-                m: self._lp.row(-np.inf, 0.0, {side.counts[s]: 1.0 for s in mine if forms[s].request.gpu_milli == m})
+                m: self._lp.row(-np.inf, 0.0, {ways[s]: 1.0 for s in mine if forms[s].request.gpu_milli == m})
                 for m in millis
             }
             side.milli.append(rows)
@@ -191,6 +196,40 @@ class FleetLp:
             for position, m in enumerate(millis):
                 single = tuple(MILLI // m if i == position else 0 for i in range(len(millis)))
                 self._add_cut(side, len(side.milli) - 1, single, gpus_in_use)
+
+    def _add_instances(
+        self, kind: Kind, side: Side, mine: Sequence[int], gpus_in_use: int | None
+    ) -> Mapping[int, int]:
+        """Bind what may be on MIG instances to layouts; return the column of each shape's count outside MIG.
+
+        A shape that may be there in several ways has a column for each.
+        """
+        ways = {s: self.fleet.problem.modes(s, kind.node) for s in mine}
+        names = frozenset(mode for modes in ways.values() for mode in modes if mode)
+        if kind.geometry is None or not names:
+            return {s: side.counts[s] for s in mine}
+        rows = {name: self._lp.row(-np.inf, 0.0) for name in sorted(names)}
+        outside: dict[int, int] = {}
+        for s, modes in ways.items():
+            columns = {modes[0]: side.counts[s]} if len(modes) == 1 else self._split(side.counts[s], modes)
+            for mode, column in columns.items():
+                if mode:
+                    self._lp.entry(rows[mode], column, 1.0)
+                else:
+                    outside[s] = column
+        for layout in layouts_of(kind.geometry, names):
+            entries = {rows[name]: -float(count) for name, count in layout}
+            if side.gpus is not None:
+                entries[side.gpus] = 1.0
+            if gpus_in_use is not None:
+                entries[gpus_in_use] = 1.0
+            self._lp.column(0.0, np.inf, entries)
+        return outside
+
+    def _split(self, count: int, modes: Sequence[str]) -> dict[str, int]:
+        """Return a column per mode of a count, which all of them add up to."""
+        row = self._lp.row(-np.inf, 0.0, {count: 1.0})
+        return {mode: self._lp.column(0.0, np.inf, {row: -1.0}) for mode in modes}
 
     def _add_cut(self, side: Side, group: int, pattern: tuple[int, ...], gpus_in_use: int | None) -> None:
         entries = {row: -float(n) for row, n in zip(side.milli[group].values(), pattern, strict=True) if n}

@@ -18,7 +18,7 @@ from dovetail.engine.diving import Chosen, dive, dive_again, worth
 from dovetail.engine.first_prices import first_prices
 from dovetail.engine.patterns import Master, Pattern, pattern_of
 from dovetail.engine.pricing import Pricing
-from dovetail.model.state import NO_GPU, Fill, Slot, State
+from dovetail.model.state import NO_GPU, Fill, State
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.kinds import Kind, kinds_of
@@ -148,7 +148,7 @@ class Generation:
             gpu = healthy[slot.gpu] if slot.gpu != NO_GPU else NO_GPU
             served = gate.admit(slot.shape, node, gpu, min(count, left.get(slot.shape, 0)))
             if served:
-                fill.slots[Slot(slot.shape, gpu)] = served
+                fill.slots[slot._replace(gpu=gpu)] = served
                 left[slot.shape] -= served
         return fill
 

@@ -15,6 +15,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.engine.instance_contents import Instances
 from dovetail.engine.patterns import Pattern, pattern_of
 from dovetail.model.state import NO_GPU, Fill, Slot
 from dovetail.placement.instances import share_memory
@@ -72,7 +73,12 @@ class Knapsack:
         self.room = np.array(list(capacities(kind).values()), dtype=np.int64)
         amounts = [[requested_of(form.request, name) for name in names] for form in forms]
         self.host = np.array(amounts, dtype=np.int64).reshape(len(forms), len(names))
-        self.milli = np.array([f.request.gpu_milli if f.request.share else 0 for f in forms], dtype=np.int64)
+        modes = [problem.modes(f.index, kind.node) if f.request.partial else () for f in forms]
+        shared = ["" in own for own in modes]
+        self.milli = np.array(
+            [f.request.gpu_milli if own else 0 for f, own in zip(forms, shared, strict=True)], dtype=np.int64
+        )
+        self.instances = Instances(kind.geometry, modes)
         self.whole = np.array([f.request.gpus for f in forms], dtype=np.int64)
         self.card = problem.spec.accelerators[kind.node.accelerator].memory if kind.node.accelerator else 0
         self.vram = np.array([share_memory(form.request, self.card) for form in forms], dtype=np.int64)
@@ -143,7 +149,8 @@ class _Search:
         self.node, self.rows, self.worth, self.limit = node, rows, worth, limit
         self.host, self.milli, self.whole = node.host[rows], node.milli[rows], node.whole[rows]
         self.sizes = sorted({int(k) for k in self.whole if k})
-        self.alone = np.flatnonzero((self.milli == 0) & (self.whole == 0))
+        self.cut = node.instances.at(rows)
+        self.alone = np.flatnonzero((self.milli == 0) & (self.whole == 0) & ~self.cut.any())
         self.shares = self._shares(np.ones(len(rows), dtype=bool))
         self.hash = (np.arange(1, len(rows) + 1, dtype=np.int64) * 2654435761) % 1000003
         self.known: dict[int, Contents] = {}
@@ -185,7 +192,8 @@ class _Search:
 
     def _most(self, reduced: Floats) -> Floats:
         """Return the most that the node's GPUs earn, ignoring limits."""
-        best = {1: np.maximum.reduce([np.zeros(len(reduced)), *(s.table(reduced)[-1] for s in self.shares)])}
+        tables = [s.table(reduced)[-1] for s in self.shares]
+        best = {1: np.maximum.reduce([np.zeros(len(reduced)), self.cut.most(reduced), *tables])}
         for size in self.sizes:
             most = reduced[:, self.whole == size].max(axis=1)
             best[size] = np.maximum(best[size], most) if size in best else most
@@ -228,7 +236,10 @@ class _Search:
         ones = np.flatnonzero((self.whole == 1) & wanted)
         whole = np.zeros((len(ones), len(self.rows)), dtype=np.int64)
         whole[np.arange(len(ones)), ones] = 1
-        counts = np.concatenate([whole, *(layer for each in shares for layer in self._shared(each))])
+        layers = [layer for each in shares for layer in self._shared(each)]
+        for side in self.node.sides if self.node.gpus else ():
+            layers.append(self.cut.contents(self.reduced, self.limit, side[self.rows] & wanted))
+        counts = np.concatenate([whole, *layers])
         host = counts @ self.host
         counts, host = counts[fits := (host <= self.node.room).all(axis=1)], host[fits]
         value = _earned(counts, self.reduced)
@@ -345,10 +356,14 @@ class _Search:
         """Return counts of a node as a pattern; shares go where the contents of single GPUs put them."""
         fill = Fill()
         shape = self.node.shapes[self.rows].tolist()
-        for item in np.flatnonzero((self.milli == 0) & (counts > 0)).tolist():
+        for item in np.flatnonzero((self.milli == 0) & ~self.cut.any() & (counts > 0)).tolist():
             fill.slots[Slot(shape[item], NO_GPU)] = int(counts[item])
         for gpu, content in enumerate(gpus.tolist()):
-            if content >= 0:
+            instances = self.cut.told(self.pool[content]) if content >= 0 else None
+            if instances is not None:
+                for (item, profile), count in instances.items():
+                    fill.slots[Slot(shape[item], gpu, profile)] = count
+            elif content >= 0:
                 for item in np.flatnonzero(self.pool[content] * (self.milli > 0)).tolist():
                     fill.slots[Slot(shape[item], gpu)] = int(self.pool[content, item])
         return pattern_of(self.node.problem, fill)

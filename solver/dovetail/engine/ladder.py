@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from dovetail.engine import cutting
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.budget import Budget
@@ -126,10 +127,22 @@ class _Search:
         A small model is given a first chance to close; what does not close is found better part by part, and the
         exact model then starts from there. What is too large for it leaves all work to the parts.
         """
+        first = [(self._cut, 0.1)] if cutting.suits(self.problem) else []
         if self.problem.counts > EXACT_VARIABLES:
-            return [(self._parts, 1.0)]
+            return [*first, (self._parts, 1.0)]
         rest: list[tuple[Callable[[Budget], Verdict], float]] = [(self._parts, 0.5), (self._exact, 1.0)]
-        return [(self._close, 0.2), *rest] if self.problem.counts <= EXACT_FIRST else rest
+        return [*first, (self._close, 0.2), *rest] if self.problem.counts <= EXACT_FIRST else [*first, *rest]
+
+    def _cut(self, budget: Budget) -> Verdict:
+        """Cut the GPUs of alike nodes all at once, and look whether the bounds close on that."""
+        if self.unpaid:
+            return Verdict.UNKNOWN
+        self.reporter.phase("cut")
+        self._offer(construct(self.problem, cutting.cut_all(self.problem, self.stop), self.stop))
+        if self.problem.counts <= EXACT_VARIABLES:
+            self._results(last=True)
+        self._report()
+        return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
     def _close(self, budget: Budget) -> Verdict:
         """Try the exact model of the whole, and take what it finds only if that ends the search."""

@@ -25,17 +25,17 @@ Pattern = tuple[tuple[Slot, int], ...]
 
 def pattern_of(problem: Problem, fill: Fill) -> Pattern:
     """Return a node's contents with its shared GPUs numbered by load, so that equal contents are equal patterns."""
-    gpus: dict[int, list[tuple[int, int]]] = {}
+    gpus: dict[int, list[tuple[int, str, int]]] = {}
     for slot, count in fill.slots.items():
         if slot.gpu >= 0:
-            gpus.setdefault(slot.gpu, []).append((slot.shape, count))
+            gpus.setdefault(slot.gpu, []).append((slot.shape, slot.profile, count))
 
-    def load(contents: list[tuple[int, int]]) -> int:
-        return sum(count * problem.shapes[shape].request.gpu_milli for shape, count in contents)
+    def load(contents: list[tuple[int, str, int]]) -> int:
+        return sum(count * problem.shapes[shape].request.gpu_milli for shape, _, count in contents)
 
     shared = sorted((sorted(contents) for contents in gpus.values()), key=lambda c: (-load(c), c))
     slots = [(slot, count) for slot, count in fill.slots.items() if slot.gpu < 0]
-    slots += [(Slot(shape, gpu), count) for gpu, contents in enumerate(shared) for shape, count in contents]
+    slots += [(Slot(shape, gpu, profile), n) for gpu, contents in enumerate(shared) for shape, profile, n in contents]
     return tuple(sorted(slots))
 
 

@@ -138,7 +138,9 @@ class FleetModel(Counting):
             for answer, size in sizes.items():
                 total = Linear()
                 for shape, found in cells.items():
-                    amount = requested_of(self.problem.shapes[shape].request, name)
+                    request = self.problem.shapes[shape].request
+                    # What instances count for may add up to more than a GPU, as a layout of 4g and 3g does.
+                    amount = 0 if name == "gpus" and request.may_use_mig else requested_of(request, name)
                     here = [cell for cell in found if amount and cell.answers.get(question, _NEVER) == answer]
                     total.add(Linear({cell.variable: amount for cell in here}))
                 if self.model.range_of(total)[1] > size * capacity:

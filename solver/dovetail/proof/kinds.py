@@ -7,10 +7,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from dovetail.mig import Geometry
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Context, NodeTerms
 from dovetail.rules.quota import requested_of
-from dovetail.spec import Node, Policy
+from dovetail.spec import Node, Policy, Request
 from dovetail.spec.workload import MILLI
 
 
@@ -25,6 +26,7 @@ class Kind:
     sides : per side, the shapes that may share a node with it; every legal content lies within one side.
     gpu_sides : per side, the shapes that may share one GPU with it.
     most : per shape, how many replicas of it one node may hold, where rules say less than its room does.
+    geometry : what its GPUs can be cut into, None where they cannot.
     """
 
     node: Node
@@ -33,6 +35,7 @@ class Kind:
     sides: tuple[tuple[int, ...], ...]
     gpu_sides: tuple[frozenset[int], ...] = ()
     most: Mapping[int, int] = field(default_factory=dict)
+    geometry: Geometry | None = None
 
     @property
     def size(self) -> int:
@@ -121,6 +124,7 @@ def _kind(
         tuple(tuple(sorted(side)) for side in _sides(shapes, by_node)),
         tuple(_sides(shared, by_gpu)),
         dict(most),
+        problem.geometry(node),
     )
 
 
@@ -185,10 +189,19 @@ def room_for(kind: Kind, shape: Shape) -> int:
     request = shape.request
     gpus = len(kind.node.healthy_gpus())
     limits = [shape.demand, kind.most.get(shape.index, shape.demand)]
-    if request.share:
-        limits.append(gpus * (MILLI // request.gpu_milli))
+    if request.partial:
+        limits.append(gpus * _most_on_a_gpu(kind, request))
     elif request.gpus:
         limits.append(gpus // request.gpus)
     amounts = {"cpu": request.cpu, "memory": request.memory, **request.resources}
     limits += [capacities(kind).get(name, 0) // amount for name, amount in amounts.items() if amount]
     return min(limits)
+
+
+def _most_on_a_gpu(kind: Kind, request: Request) -> int:
+    """Return a number of replicas of a request for part of a GPU that one GPU never holds more than."""
+    shares = MILLI // request.gpu_milli if request.share else 0
+    geometry = kind.geometry if request.may_use_mig else None
+    profiles = geometry.profiles if geometry else ()
+    maxima = [profile.maximum for profile in profiles if request.mig in ("", profile.name)]
+    return max([shares, *maxima])

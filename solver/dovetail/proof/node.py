@@ -14,6 +14,7 @@ from itertools import accumulate
 from math import gcd
 
 from dovetail.problem import Problem, Shape
+from dovetail.proof.cutting import best_layout, profiles_of
 from dovetail.proof.kinds import Kind, dimensions, room_for
 from dovetail.spec.workload import MILLI
 
@@ -71,6 +72,8 @@ class Packing:
         self._shapes: dict[int, Shape] = {s: problem.shapes[s] for s in kind.shapes}
         self.kind = kind
         self._gpus = len(kind.node.healthy_gpus())
+        self._profiles = profiles_of(problem, kind, kind.shapes)
+        self._shared = {s for s, f in self._shapes.items() if f.request.share and "" in problem.modes(s, kind.node)}
         self._room = {s: room_for(kind, shape) for s, shape in self._shapes.items()}
         self.dimensions = dimensions(problem, kind)
 
@@ -102,7 +105,7 @@ class Packing:
                 value += per_gpu * request.gpus
             if value <= 0 or room <= 0:
                 continue
-            if request.share:
+            if request.partial:
                 shares[s] = value
             elif request.gpus:
                 hosts.setdefault(request.gpus, []).extend([value] * room)
@@ -114,13 +117,25 @@ class Packing:
         return total + _packed(hosts, self._gpus)
 
     def _best_shared(self, values: Mapping[int, int]) -> int:
-        """Return what the shares on one GPU earn at the most."""
+        """Return what shares or instances on one GPU earn at the most."""
         if not values:
             return 0
         if not self.kind.gpu_sides:
-            return self._knapsack(values)
+            return self._best_mode(values)
         sides = ({s: v for s, v in values.items() if s in side} for side in self.kind.gpu_sides)
-        return max((self._knapsack(side) for side in sides if side), default=0)
+        return max((self._best_mode(side) for side in sides if side), default=0)
+
+    def _best_mode(self, values: Mapping[int, int]) -> int:
+        """Return what one GPU earns at the most, shared by fractions or cut, whichever is better."""
+        shared = {s: value for s, value in values.items() if s in self._shared}
+        best = self._knapsack(shared) if shared else 0
+        if self.kind.geometry is None:
+            return best
+        worth: dict[str, int] = {}
+        for s, value in values.items():
+            for profile in self._profiles.get(s, ()):
+                worth[profile] = max(value, worth.get(profile, 0))
+        return max(best, best_layout(self.kind.geometry, worth)) if worth else best
 
     def _knapsack(self, values: Mapping[int, int]) -> int:
         milli = {s: self._shapes[s].request.gpu_milli for s in values}
