@@ -50,6 +50,7 @@ bench: $(READY)  ## Measure against baselines, on a quiet machine; writes docs/b
 	$(BIN)/python -m benchmarks.trace $(TRACE)
 	$(BIN)/python -m benchmarks.fleets $(FLEETS)
 	$(BIN)/python -m benchmarks.hardness $(HARDNESS)
+	$(BIN)/python -m benchmarks.mig
 
 lint: $(READY)   ## Style and formatting.
 	$(BIN)/ruff check .
