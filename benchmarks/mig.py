@@ -195,7 +195,7 @@ def lines(requests: int, rows: Sequence[dict[str, Outcome]]) -> Iterator[str]:
     more = [f"+{100 * (sum(row[name].gpus for row in rows) - least) / least:.1f} %" for name in names[:-1]]
     yield f"| all | {' | '.join(more)} | {least} | {sum(row['dovetail'].bound or 0 for row in rows)} | | |"
     yield ""
-    yield "First fit decreasing comes close, as it knows all requests in advance and cuts every GPU anew; templates do not."
+    yield "First fit decreasing sees all requests at once and cuts all GPUs anew, and comes close; templates do not."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
