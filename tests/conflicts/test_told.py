@@ -29,6 +29,13 @@ def test_both_places_are_told() -> None:
     assert fault.source_line == "  rule: {quota: {limit: {gpus: 15}}}"
 
 
+def test_one_policy_that_asks_too_much_of_the_cluster_is_a_warning() -> None:
+    huge = workload("type: gang\nreplicas: 5\nrequest: {gpus: 8, cpu: 1}", "huge")
+    (fault,) = told(RUN, huge)
+    assert (fault.code, fault.severity) == ("DT1624", "warning")
+    assert fault.message.startswith("'all-run' cannot hold: ")
+
+
 def test_what_nothing_demands_is_a_warning() -> None:
     assert [(each.code, each.severity) for each in told(NONE)] == [("DT1920", "warning")]
     assert [(each.code, each.severity) for each in told(FORBID)] == [("DT1920", "warning")]

@@ -15,7 +15,8 @@ from dovetail.spec import Spec
 def contradictions(documents: DocumentSet, spec: Spec) -> tuple[Fault, ...]:
     """Return the conflicts of a Spec's hard policies that arithmetic shows, in order of place.
 
-    What no plan can keep is an error; a workload that policies never admit is a warning.
+    Policies that no plan can keep together are an error; one that no plan can keep, and a workload that policies never
+    admit, are a warning.
 
     Parameters
     ----------
@@ -41,7 +42,9 @@ def _tell(conflict: Conflict, sources: Mapping[str, Source], spec: Spec, documen
     named = [
         f"'{name}' ({document.key_position(*path)})" for name, (document, path) in places.items() if name in others
     ]
-    severity: Severity = "error" if conflict.kind == "impossible" else "warning"
+    # One policy alone contradicts nothing: the cluster is too small for it, which is for a search to prove (S6.4).
+    contradiction = conflict.kind == "impossible" and len(order) > 1
+    severity: Severity = "error" if contradiction else "warning"
     document, path = places[first]
     message = f"{_what(conflict, first, named)}: {conflict.why}"
     hint = _hint(conflict, documents)
