@@ -83,6 +83,9 @@ def test_what_needs_the_state_is_little() -> None:
         "cordons",
         "cordons-shuffled",
         "taints",  # NoSchedule: it may run there already
+        "layouts-asked-for",  # what is idle may have been cut already
+        "layouts-asked-for-idle",
+        "fixed-recut",
         *(f"summary-{key}" for key in figures),
     }
 
