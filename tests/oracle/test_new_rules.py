@@ -14,6 +14,7 @@ from tests.support.tiny_specs import TENANTS, tiny
 from dovetail.engine import solve
 from dovetail.rules import context_of
 from dovetail.rules.cohorts import Lends
+from dovetail.rules.colocate import Colocate
 from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.survive import Survive
@@ -91,7 +92,20 @@ def _survive(rng: Random) -> list[Policy]:
     return [policy("q", rule, enforcement=rng.choice(("hard", "hard", 1, 3000)), workloads=matched)]
 
 
-RULES: Mapping[str, Callable[[Random], list[Policy]]] = {"cohort": _cohort, "reserve": _reserve, "survive": _survive}
+def _colocate(rng: Random) -> list[Policy]:
+    """Return a policy that some workloads are together, alike ones or each by itself."""
+    by = rng.choice(("tenant", "namespace", "workload", "workload", "label"))
+    rule = Colocate(by=by, at=rng.choice(("node", "node", "rack")), label="team" if by == "label" else None)
+    matched = rng.choice((WorkloadSelector(), WorkloadSelector(), WorkloadSelector(tenants=("red",))))
+    return [policy("q", rule, enforcement=rng.choice(("hard", "hard", "hard", 1, 3000)), workloads=matched)]
+
+
+RULES: Mapping[str, Callable[[Random], list[Policy]]] = {
+    "cohort": _cohort,
+    "colocate": _colocate,
+    "reserve": _reserve,
+    "survive": _survive,
+}
 
 
 def cases(kind: str) -> Iterator[tuple[int, Spec]]:
