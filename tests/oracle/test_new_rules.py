@@ -18,7 +18,7 @@ from dovetail.rules.colocate import Colocate
 from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.survive import Survive
-from dovetail.spec import Enforcement, NodeSelector, Policy, Spec, WorkloadSelector
+from dovetail.spec import Enforcement, NodeSelector, Policy, Slo, Spec, WorkloadSelector
 from dovetail.verify import lines, verify
 
 SEEDS = 40
@@ -90,6 +90,37 @@ def _survive(rng: Random) -> list[Policy]:
     )
     rule = Survive(of=rng.choice(("node", "node", "rack")), may_evict=may_evict)
     return [policy("q", rule, enforcement=rng.choice(("hard", "hard", 1, 3000)), workloads=matched)]
+
+
+def _promising(spec: Spec, rng: Random) -> Spec:
+    """Return a Spec of which services of one role promise a rate."""
+    found = []
+    for w in spec.workloads:
+        if len(w.roles) == 1 and w.roles[0].request.gpu_count and not w.atomic:
+            rates = {card: rng.choice((0, 70_000, 130_000, 200_000)) for card in spec.accelerators}
+            w = replace(w, slo=Slo(rng.choice((150_000, 300_000, 777_000)), rates))
+        found.append(w)
+    return replace(spec, workloads=tuple(found))
+
+
+def test_the_tier_slo_has_the_optimum_of_brute_force(tell: Callable[[str], None]) -> None:
+    faults, short = [], 0
+    for seed in range(SEEDS):
+        spec = _promising(tiny(seed * 7 + 2000), Random(seed))
+        try:
+            optimum = brute(spec)
+        except TooLarge:
+            continue
+        plan = solve(spec)
+        told = {tier.name: tier.value for tier in plan.tiers}
+        short += told.get("slo", 0) > 0
+        if optimum is not None and (plan.outcome.status != "optimal" or told != optimum.by_name):
+            faults.append(f"seed {seed}: {plan.outcome.status} {told}, brute force has {optimum.by_name}")
+        if not verify(spec, plan).ok:
+            faults.append(f"seed {seed}: " + "; ".join(lines(verify(spec, plan))))
+    tell(f"tier slo: {short} tiny Specs serve less than promised")
+    assert faults == []
+    assert short >= 10
 
 
 def _colocate(rng: Random) -> list[Policy]:

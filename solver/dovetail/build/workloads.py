@@ -10,6 +10,7 @@ from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, Log, cursor, frozen
 from dovetail.build.parts import with_parts
 from dovetail.build.requests import check_share, read_observed, read_request
+from dovetail.build.slo import with_slo
 from dovetail.build.topology import Levels, read_topology, widths, with_floors
 from dovetail.documents import Document
 from dovetail.quantities import parse_duration
@@ -38,7 +39,7 @@ def read_workloads(documents: Iterable[Document], cluster: Cluster, models: Mode
     """Return the workloads of documents, sorted by id."""
     levels, places = cluster.levels, [(document, cursor(document, log)) for document in documents]
     read = [(read_workload(document, here, models, levels), here) for document, here in places]
-    found = [with_parts(workload, here, cluster, models) for workload, here in read]
+    found = [with_slo(with_parts(workload, here, cluster, models), here, models) for workload, here in read]
     return tuple(sorted(found, key=lambda workload: workload.id.encode()))
 
 

@@ -206,6 +206,10 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
 }
 
 CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
+    "DT1540": CodeInfo("rate of what is no service", "Only a service of one role with GPUs promises a rate."),
+    "DT1541": CodeInfo(
+        "no rate anywhere", "None of the accelerators that a service accepts has a rate in its table."
+    ),
     "DT1620": CodeInfo(
         "workloads without effect", "The rule is not about workloads, so `match.workloads` would be ignored."
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dovetail.linear import Linear
@@ -58,16 +59,16 @@ def _add_mix(part: PartModel, workload: Workload) -> None:
     """Keep a gang, or each of its roles, on one accelerator."""
     roles = [role for role in workload.roles if role.request.gpu_count and role.replicas]
     for group in [[role] for role in roles] if workload.mix == "perRole" else [roles]:
-        counts = _by_accelerator(part, workload, group)
+        counts = by_accelerator(part, workload, group)
         if len(counts) > 1:
             flags = [part.model.at_least_one(count) for _, count in sorted(counts.items())]
             part.model.require(Linear({flag.variable: 1 for flag in flags}), upper=1)
 
 
-def _by_accelerator(part: PartModel, workload: Workload, roles: list[Role]) -> dict[str, Linear]:
+def by_accelerator(part: PartModel, workload: Workload, roles: Iterable[Role]) -> dict[str, Linear]:
     """Return how many replicas of some roles are on each accelerator, in the part and outside."""
     problem = part.problem
-    shapes = {problem.shapes_of_role[workload.id, role.name] for role in roles}
+    shapes = {problem.shapes_of_role[workload.id, role.name] for role in roles if role.replicas}
     counts: dict[str, Linear] = {}
     for shape in sorted(shapes):
         for node, variable in part.variables.of_shape.get(shape, ()):

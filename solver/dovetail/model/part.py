@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from dovetail.linear import Linear
 from dovetail.model.counting import Counting
-from dovetail.model.demands import add_demands
+from dovetail.model.demands import add_demands, by_accelerator
 from dovetail.model.recovery import not_restarted
 from dovetail.model.state import Slot, State
 from dovetail.model.variables import Variables
@@ -239,6 +239,10 @@ class PartModel(Counting):
     def misplaced(self, workload: Workload, nodes: frozenset[str], *, role: str | None = None) -> Linear:
         """Return how many replicas of a workload are on `nodes`."""
         return Linear.total(count for node, count in self._placed(workload, role) if node.name in nodes)
+
+    def by_accelerator(self, workload: Workload) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload are on each accelerator."""
+        return by_accelerator(self, workload, workload.roles)
 
     def _kept(self, shape: int) -> Linear:
         return self._keeps.get(shape) or Linear(constant=self._totals.kept[shape])

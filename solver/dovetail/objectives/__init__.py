@@ -10,6 +10,7 @@ from dovetail.objectives.base import Idle, IdleGpu, Sense, Tier, TierPart
 from dovetail.objectives.cost import Cost
 from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
 from dovetail.objectives.fragmentation import tiers as _fragmentation
+from dovetail.objectives.slo import tiers as _slo
 from dovetail.objectives.topology import tiers as _topology
 from dovetail.objectives.violations import Mend, Policies
 from dovetail.rules import Context
@@ -52,6 +53,7 @@ FAMILIES: Mapping[str, Callable[[Context], Iterator[Tier]]] = MappingProxyType(
     {
         "mend": _mend,
         "admitted": _admitted,
+        "slo": _slo,
         "policies": _policies,
         "disruption": _disruption,
         "cost": _cost,

@@ -72,12 +72,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionResult:
-    """How much of a workload is admitted, and why not more: codes of the DT4xxx range, dominant reason first."""
+    """How much of a workload is admitted, and why not more: codes of the DT4xxx range, dominant reason first.
+
+    `served` and `rate` are what a service serves and was promised to, in thousandths of a request per second.
+    """
 
     state: AdmissionState
     replicas: int
     of: int
     reasons: tuple[str, ...] = ()
+    served: int | None = None
+    rate: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,6 +176,9 @@ def _told(told: Told) -> list[dict[str, Any]]:
 
 def _admission(result: AdmissionResult) -> dict[str, Any]:
     row: dict[str, Any] = {"state": result.state, "replicas": result.replicas, "of": result.of}
+    for key, amount in (("served", result.served), ("rate", result.rate)):
+        if amount is not None:
+            row[key] = amount // 1000 if not amount % 1000 else Decimal(amount).scaleb(-3).normalize()
     return {**row, "reasons": list(result.reasons)} if result.reasons else row
 
 

@@ -202,7 +202,11 @@ def _gpus(document: Document, log: FaultLog) -> Layouts:
 
 def _admission(row: Mapping[str, Any]) -> AdmissionResult:
     return AdmissionResult(
-        row["state"], int(row.get("replicas", 0)), int(row.get("of", 0)), tuple(row.get("reasons", ()))
+        row["state"],
+        int(row.get("replicas", 0)),
+        int(row.get("of", 0)),
+        tuple(row.get("reasons", ())),
+        *(None if key not in row else int(Decimal(str(row[key])) * 1000) for key in ("served", "rate")),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from dovetail.objectives.slo import served
 from dovetail.placement import Obstacle, View, hardware_obstacle, obstacle
 from dovetail.plan.forbidden import Trials, closed_nodes
 from dovetail.plan.model import AdmissionResult, TierResult
@@ -45,8 +46,15 @@ def admitted_of(view: View, context: Context, tiers: Sequence[TierResult]) -> Ma
         state = state_of(view, workload)
         if state != "full":
             count = len(view.admitted(workload))
-            found[workload.id] = AdmissionResult(state, count, workload.replicas, judge.reasons(workload))
+            found[workload.id] = AdmissionResult(
+                state, count, workload.replicas, judge.reasons(workload), *_rates(view, workload)
+            )
     return found
+
+
+def _rates(view: View, workload: Workload) -> tuple[int | None, int | None]:
+    """Return what a service serves and was promised to, nothing where nothing was promised."""
+    return (None, None) if workload.slo is None else (served(view, workload), workload.slo.rate)
 
 
 class _Judge:

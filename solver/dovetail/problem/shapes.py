@@ -122,6 +122,7 @@ def role_attributes(
         },
         "all or nothing": itself if workload.atomic else None,
         "least replicas": itself if workload.min_replicas > 1 or workload.elastic else None,
+        "service level": itself if workload.slo is not None else None,
         "held places": itself if workload.holds else None,
         "domains": itself if workload.ranked else None,
         RUNNING: itself if workload.id in running else None,

@@ -117,6 +117,10 @@ class Listener(Counting):
     def _kept(self, shape: int) -> Linear:
         return Linear()
 
+    def by_accelerator(self, workload: Workload) -> Mapping[str, Linear]:
+        """Return nothing: tiers do not ask here."""
+        return {}
+
     def free_nodes(self) -> tuple[Node, ...]:
         """Return none: tiers do not ask here."""
         return ()

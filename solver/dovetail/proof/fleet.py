@@ -252,6 +252,15 @@ class FleetModel(Counting):
 
     # What tiers see beyond that.
 
+    def by_accelerator(self, workload: Workload) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload are on each accelerator."""
+        found: dict[str, Linear] = {}
+        for kind, counts in zip(self.kinds, self.counts_of, strict=True):
+            for shape in self.problem.shapes_of_workload.get(workload.id, ()):
+                if shape in counts:
+                    found.setdefault(kind.node.accelerator or "", Linear()).add_term(counts[shape])
+        return found
+
     @cached_property
     def _kind_of(self) -> Mapping[str, int]:
         return {kind.node.name: position for position, kind in enumerate(self.kinds)}

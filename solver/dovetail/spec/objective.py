@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dovetail.spec.workload import Request
 
 DISRUPTION_MEASURES = ("evicted", "gpuTimeLost", "moves")
-DEFAULT_TIERS = ("mend", "admitted", "policies", "disruption", "cost", "topology")
+DEFAULT_TIERS = ("mend", "admitted", "slo", "policies", "disruption", "cost", "topology")
 
 
 OPTIONAL_TIERS = ("fragmentation",)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from dovetail.spec.cluster import Toleration
+from dovetail.spec.slo import Slo
 from dovetail.spec.topology import Topology
 
 WorkloadType = Literal["gang", "service", "job"]
@@ -133,6 +134,7 @@ class Workload:
     ----------
     min_replicas : the fewest replicas, over all roles, that are admitted at all; all of them where `atomic`, unless
         roles are elastic.
+    slo : the rate that was promised of a service (S2.8).
     holds : the policy whose held places it stands for (S4.7), no work of anybody's; empty for real work.
     communicates : whether its replicas talk to each other, so that the domains they span count (S5.1).
     """
@@ -157,6 +159,7 @@ class Workload:
     communicates: bool = False
     topology: Topology | None = None
     holds: str = ""
+    slo: Slo | None = None
 
     @cached_property
     def by_role(self) -> Mapping[str, Role]:
