@@ -27,6 +27,7 @@ LIGHT = [
     ("explain", "DT1103"),
     ("doctor", "--model", "."),
     ("accelerators", "H100-80GB"),
+    ("policies",),
 ]
 SOLVERS = {"ortools", "pyomo", "highspy", "pandas", "numpy"}
 
@@ -39,7 +40,7 @@ SOLVERS = {"ortools", "pyomo", "highspy", "pandas", "numpy"}
      ("plan", "--also", "md"), ("plan", "--also", "pdf=x"), ("plan", "--base", "none.yaml"), ("explain", "DT0"),
      ("plan", "--current", "none.yaml"), ("schema", "Nothing"), ("diff", "a.yaml"), ("verify", "none.yaml"),
      ("import", "openb"), ("import", "slurm"), ("plan", "--write-model", "x"), ("doctor", "."),
-     ("doctor", "-o", "md"), ("accelerators", "H100-81GB")],
+     ("doctor", "-o", "md"), ("accelerators", "H100-81GB"), ("policies", "no/such"), ("policies", "--work", "0")],
 )  # fmt: skip
 def test_a_command_line_without_meaning_ends_with_64(
     dovetail: Shell, project: Path, engine: Engine, arguments: tuple[str, ...]

@@ -83,6 +83,15 @@ def test_prices_are_asked_of_the_engine_only_for_hard_policies_that_bind(
     assert "nothing (proved)" in dovetail.out
 
 
+def test_a_price_is_proved_by_the_engine_in_its_own_process(dovetail: Shell, quota: Path) -> None:
+    """Three nodes of four: four of the eight of `train` are kept out, and one of what else asks takes their place."""
+    text = QUOTA.replace("gpus: 8", "gpus: 4")
+    (quota / "quota.yaml").write_text(text, encoding="utf-8")
+    assert dovetail("policies", "--price", *DAY) == ExitCode.DONE
+    assert "admitted[0]: exactly 3 GPU" in dovetail.out
+    assert "GPUs asked for: exactly 3 GPU" in dovetail.out
+
+
 def test_an_interrupt_asks_for_no_further_price(dovetail: Shell, quota: Path, engine: Engine) -> None:
     asked = []
 
