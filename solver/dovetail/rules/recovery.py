@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from dovetail.placement import Place, Places, Room, View, copies, obstacle
 from dovetail.spec import Cluster, Node, ReplicaId, Request, Role, Workload
+from dovetail.spec.workload import MILLI
 
 MOST_CASES: Final = 10_000
 _STEPS: Final = 20_000
@@ -74,6 +75,7 @@ class Rescue:
                 self._on.setdefault(place.node, []).append(replica)
             if place.instance or replica.workload not in stakes.evictable:  # no GPU is cut anew
                 self._rooms[place.node].take(view.role(replica).request, place.gpus, place.instance)
+        self._idle = {name: _untouched(room) for name, room in self._rooms.items()}
         self._hosting: dict[tuple[str, str], dict[str, Node]] = {}
 
     def lost(self, failure: Failure) -> list[ReplicaId]:
@@ -99,8 +101,7 @@ class Rescue:
             known = replica in lost and place.node not in failure.nodes and place.node in self.hosts(replica)
             if known and self._take(replica, place):
                 held[replica] = place
-        for replica, place in held.items():
-            self._rooms[place.node].give(self._view.role(replica).request, place.gpus)
+        self._give(held)
         return frozenset(replica for replica in held if self._together(replica, held, failure))
 
     def _together(self, replica: ReplicaId, held: Places, failure: Failure) -> bool:
@@ -132,12 +133,18 @@ class Rescue:
         request = self._view.role(replica).request
         if place.instance or self._rooms[place.node].lacks(request, place.gpus) is not None:
             return False
-        self._rooms[place.node].take(request, place.gpus)
+        self._change(replica, place, 1)
         return True
+
+    def _change(self, replica: ReplicaId, place: Place, sign: int) -> None:
+        """Take a place, or give it back."""
+        room, request = self._rooms[place.node], self._view.role(replica).request
+        (room.take if sign > 0 else room.give)(request, place.gpus)
+        self._idle[place.node] = _untouched(room)
 
     def _give(self, places: Places) -> None:
         for replica, place in places.items():
-            self._rooms[place.node].give(self._view.role(replica).request, place.gpus)
+            self._change(replica, place, -1)
 
     # The quick way: workload by workload, on the side that takes most of it, each replica where it fits best.
 
@@ -162,7 +169,7 @@ class Rescue:
 
     def _again(self, places: dict[ReplicaId, Place]) -> dict[ReplicaId, Place]:
         for replica, place in places.items():
-            self._rooms[place.node].take(self._view.role(replica).request, place.gpus)
+            self._change(replica, place, 1)
         return places
 
     def open_sides(self, workload: Workload, own: Sequence[ReplicaId], failure: Failure) -> list[tuple[str, str]]:
@@ -190,7 +197,9 @@ class Rescue:
         """Yield where a replica fits now, with the GPU that stays free beside it; of like GPUs the first."""
         workload, role = self._view.spec.by_id[replica.workload], self._view.role(replica)
         for node in self.hosts(replica).values():
-            if node.name in failure.nodes or (side and self._stakes.side_of(workload, node) != side):
+            if self._idle[node.name] < role.request.gpus or node.name in failure.nodes:
+                continue
+            if side and self._stakes.side_of(workload, node) != side:
                 continue
             room = self._rooms[node.name]
             if role.request.share is None:
@@ -250,6 +259,11 @@ class _Exact:
 
 def _size(request: Request) -> tuple[int, int, int]:
     return -request.gpu_milli, -request.cpu, -request.memory
+
+
+def _untouched(room: Room) -> int:
+    """Return how many GPUs hold nothing."""
+    return sum(milli == MILLI and not held for milli, held in zip(room.compute, room.tenants, strict=True))
 
 
 def _gpus_for(room: Room, role: Role) -> Iterator[tuple[int, Place]]:
