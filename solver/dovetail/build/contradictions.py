@@ -15,8 +15,8 @@ from dovetail.spec import Spec
 def contradictions(documents: DocumentSet, spec: Spec) -> tuple[Fault, ...]:
     """Return the conflicts of a Spec's hard policies that arithmetic shows, in order of place.
 
-    Policies that no plan can keep together are an error; one that no plan can keep, and a workload that policies never
-    admit, are a warning.
+    Policies that no plan can keep together are an error; one that no plan can keep, and a workload that policies
+    never admit, are a warning.
 
     Parameters
     ----------
