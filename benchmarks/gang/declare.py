@@ -319,7 +319,7 @@ class _Declaration:
         label = {"by": "label", "label": f"set-{index}"}
         if each.required:
             self._policy(own, {"colocate": {**label, "at": self.level.get(each.required, each.required)}})
-        elif each.preferred or not each.distinct:
+        else:  # a wish below all tiers on topology, so that the set counts as one
             at = self.level.get(each.preferred or self.case.levels[0], each.preferred)
             self._policy(own, {"colocate": {**label, "at": at}}, weight=1)
         if each.distinct:

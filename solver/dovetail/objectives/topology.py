@@ -47,7 +47,7 @@ class Span:
         if self.preferred:
             return [(w,) for w in counting if w.topology and w.topology.prefer == self.level]
         ids = {workload.id for workload in counting}
-        sets = [group for group in context.sets if any(workload.id in ids for workload in group)]
+        sets = [group for group in context.sets if any(w.id in ids or w.communicates for w in group)]
         together = {workload.id for group in sets for workload in group}
         return [*sets, *((w,) for w in counting if w.id not in together or w.topology is not None)]
 

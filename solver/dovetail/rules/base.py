@@ -252,6 +252,8 @@ class Rule(Protocol):
     judges_node_alone
         Whether what one node holds can break the rule whatever the others hold, so that a model of one empty node is
         right to keep it.
+    keeps_sets
+        Whether it keeps workloads together, whose domains then count once (S5.1).
     searches
         Whether `check` has to search where nobody has told what it counts, so that a model may know more than it, or
         where it is large less.
@@ -264,6 +266,7 @@ class Rule(Protocol):
     judges_places: ClassVar[bool]
     judges_node_alone: ClassVar[bool]
     searches: ClassVar[bool]
+    keeps_sets: ClassVar[bool]
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return per subject an expression that is at least its violation and can equal it."""
@@ -312,6 +315,8 @@ class RuleDefaults:
     """What most rules have to say where they have nothing to say."""
 
     __slots__ = ()
+
+    keeps_sets: ClassVar[bool] = False
     searches: ClassVar[bool] = False
 
     def guard(self, scope: Scope) -> Guard | None:

@@ -28,6 +28,7 @@ class Colocate(RuleDefaults):
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
     judges_node_alone: ClassVar[bool] = False
+    keeps_sets: ClassVar[bool] = True
 
     by: str
     at: str

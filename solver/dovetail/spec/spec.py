@@ -82,10 +82,17 @@ class Spec:
         """Levels at which any workload demands to be together (S2.5)."""
         return frozenset(level for w in self.workloads if w.topology is not None for level in w.topology.levels)
 
+    @property
+    def _keeps_sets(self) -> bool:
+        """Tell whether policies keep workloads together of which several communicate, be they of one replica each."""
+        several = sum(workload.communicates for workload in self.workloads) > 1
+        return several and any(p.rule.keeps_sets and p.enforcement.kind != "audit" for p in self.policies)
+
     @cached_property
     def counted_levels(self) -> tuple[str, ...]:
         """Levels at which tiers count domains, outermost first: where there are several, and any matter (S5.1)."""
-        if "topology" not in self.objective.tiers or not any(workload.gathers for workload in self.workloads):
+        counted = any(workload.gathers for workload in self.workloads) or self._keeps_sets
+        if "topology" not in self.objective.tiers or not counted:
             return ()
         return tuple(level for level in self.cluster.levels if len(self.cluster.members(level)) > 1)
 
