@@ -13,7 +13,7 @@ from dovetail.engine import solve
 from dovetail.plan import Plan
 from dovetail.spec import Spec
 
-SLICE = 432
+SLICE = 456
 
 
 @dataclass(frozen=True)
