@@ -83,7 +83,8 @@ def run(
     The plan goes to --out and nowhere else; stdout shows the difference to the base (without one: to what runs
     today), or the plan with -o json|yaml.
     A plan says that a bound rests on a certificate only where that is kept: with --out or --certificate.
-    Formats: table, json, yaml, md, github. --max-moves and --pin are limits of this plan, which tells them.
+    Formats: table, json, yaml, md, github, gitlab, sarif. --max-moves and --pin are limits of this plan, which
+    tells them.
     """
     shown = options.output(output, formats.PLAN)
     wanted = options.renderings(also or (), formats.PLAN)
