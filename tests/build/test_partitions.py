@@ -9,6 +9,9 @@ from dovetail.build.partitions import check_profile, read_layout
 from dovetail.catalogue import geometries
 from dovetail.documents import load_text
 from dovetail.mig import Geometry, Instance
+from dovetail.rules import Rule
+from dovetail.rules.quota import Quota
+from dovetail.rules.reserve import Reserve
 from dovetail.spec import Accelerator
 
 OWN = """
@@ -135,3 +138,33 @@ def test_instances_without_a_start_are_put_beside_those_with_one() -> None:
 
 def test_a_gpu_in_mig_mode_may_hold_no_instance() -> None:
     assert read_layout([], ALL.by_id["H100-80GB"], ALL.held_back) == ()
+
+
+TWO_GPUS = cluster("{name: g, count: 1, accelerator: A100-80GB, gpus: 2}")
+
+
+def hard(rule: str) -> str:
+    return document("Policy", "p", f"match: {{}}\nrule: {rule}\nenforcement: hard")
+
+
+def rule_of(rule: str) -> Rule:
+    return spec_of(TWO_GPUS, hard(rule)).policies[0].rule
+
+
+def test_a_profile_in_a_rule_counts_for_what_one_of_a_workload_does() -> None:
+    held = rule_of("{reserve: {replicas: 2, request: {mig: 3g.40gb}}}")
+    assert isinstance(held, Reserve)
+    assert held.request.gpu_milli == 500
+    quota = rule_of("{quota: {limit: {shape: {replicas: 2, request: {mig: 3g.40gb}}}}}")
+    assert isinstance(quota, Quota)
+    assert quota.limits == (("gpus", 1000),)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["{reserve: {replicas: 2, request: {mig: 3g.20gb}}}", "{quota: {limit: {shape: {request: {mig: 3g.20gb}}}}}"],
+)
+def test_a_profile_in_a_rule_that_nothing_here_has_is_refused(rule: str) -> None:
+    assert codes(faults_of(TWO_GPUS, document("Policy", "p", f"match: {{}}\nrule: {rule}\nenforcement: hard"))) == [
+        "DT1423"
+    ]

@@ -14,6 +14,7 @@ from tests.verify.mutators import base
 from dovetail.faults import Refused
 from dovetail.placement import Place
 from dovetail.plan import Outcome, Plan, SecondOpinion, current_of, read, to_document, write
+from dovetail.rules.base import Told
 from dovetail.spec import Options, PresentReplica, ReplicaId
 
 DIGEST = "sha256:" + 64 * "0"
@@ -109,6 +110,24 @@ def test_a_tier_told_twice_is_refused() -> None:
     with pytest.raises(Refused) as refused:
         read(write(replace(plan, tiers=(*plan.tiers, plan.tiers[0]))), "plan.yaml")
     assert [fault.code for fault in refused.value.faults] == ["DT2007"]
+
+
+HELD = "  held:\n    h: [{node: n, gpus: [0], instance: 3g.40gb@4}, {domain: west/r1}]\n"
+
+
+def test_instances_held_free_read_back() -> None:
+    empty = write(Plan("p", DIGEST, Outcome("feasible")))
+    plan = read(empty + HELD, "plan.yaml")
+    assert plan.held == {"h": Told((Place("n", (0,), "3g.40gb@4"),), ("west/r1",))}
+    assert read(write(plan), "plan.yaml") == plan
+
+
+@pytest.mark.parametrize(("old", "new"), [("@4", ""), ("gpus: [0]", "gpus: [0, 1]")])
+def test_an_instance_held_free_is_on_one_gpu_and_has_a_start(old: str, new: str) -> None:
+    empty = write(Plan("p", DIGEST, Outcome("feasible")))
+    with pytest.raises(Refused) as refused:
+        read(empty + HELD.replace(old, new), "plan.yaml")
+    assert [fault.code for fault in refused.value.faults] == ["DT2009"]
 
 
 @pytest.mark.parametrize("text", ["", "---\n", "{}\n"])

@@ -8,6 +8,7 @@ from typing import Final
 from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, Log, cursor
 from dovetail.build.partitions import check_profile
+from dovetail.build.parts import accepted_by
 from dovetail.build.requests import read_request
 from dovetail.documents import DocumentSet
 from dovetail.spec import Cluster, Expected, Objective
@@ -81,8 +82,7 @@ def _expected(here: Cursor, cluster: Cluster, models: Models) -> Expected:
     if not request.gpu_count:
         place.fault("DT1503", "an expected request without GPU: it would find every idle GPU useless")
     if request.mig:
-        accepted = accelerators or {node.accelerator for node in cluster.nodes if node.accelerator}
-        check_profile(place["mig"], [models.by_id[name] for name in sorted(accepted)], models.held_back)
+        check_profile(place["mig"], accepted_by(accelerators, cluster, models), models.held_back)
     if request.share is not None and cluster.reconfiguration:
         request = replace(request, share=replace(request.share, modes=("fraction", "mig")))
     return Expected(request, accelerators, here.raw("weight"))

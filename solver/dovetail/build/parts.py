@@ -9,7 +9,7 @@ from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor
 from dovetail.build.partitions import check_profile
 from dovetail.quantities import parse_milli
-from dovetail.spec import Accelerator, Cluster, Role, Workload
+from dovetail.spec import Accelerator, Cluster, Request, Role, Workload
 from dovetail.spec.workload import MILLI, ShareMode
 
 
@@ -72,13 +72,28 @@ def _with_profile(role: Role, own: Cursor, cluster: Cluster, models: Models, *, 
     if communicates:
         message = "a MIG instance for replicas that communicate: instances do not let them talk by GPU"
         place.fault("DT1531", message, "ask for whole GPUs, or set 'communicates: false'")
-    present = sorted({node.accelerator for node in cluster.nodes if node.accelerator})
-    accepted = [models.by_id[name] for name in (role.accelerators or present)]
-    cut = [card for card in accepted if card.mig and role.request.mig in card.mig.by_name]
-    check_profile(place, accepted, models.held_back)
-    request = replace(role.request, mig_milli=max((_milli(card, role.request.mig) for card in cut), default=MILLI))
+    request = profiled(role.request, place, accepted_by(role.accelerators, cluster, models), models)
     value = role.value if "value" in own.value else request.mig_milli
     return replace(role, request=request, value=value)
+
+
+def accepted_by(names: Sequence[str], cluster: Cluster, models: Models) -> Sequence[Accelerator]:
+    """Return the accelerators of some names; without any, all that the cluster has."""
+    present = sorted({node.accelerator for node in cluster.nodes if node.accelerator})
+    return [models.by_id[name] for name in (names or present)]
+
+
+def profiled(request: Request, place: Cursor, accepted: Sequence[Accelerator], models: Models) -> Request:
+    """Return a request for a MIG profile with what that counts for (S2.9); a fault where nothing accepted has it.
+
+    Parameters
+    ----------
+    place : where the profile is named.
+    accepted : the accelerators that an instance may be on; the one on which it counts for most decides.
+    """
+    check_profile(place, accepted, models.held_back)
+    cut = [card for card in accepted if card.mig and request.mig in card.mig.by_name]
+    return replace(request, mig_milli=max((_milli(card, request.mig) for card in cut), default=MILLI))
 
 
 def _milli(card: Accelerator, name: str) -> int:

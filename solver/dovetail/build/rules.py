@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Final, Literal
 
 from dovetail.build.cursor import Cursor
+from dovetail.build.parts import accepted_by, profiled
 from dovetail.build.requests import read_request
 from dovetail.build.selectors import Known, read_workload_selector
 from dovetail.quantities import parse_cpu, parse_fraction, parse_gpus, parse_memory
@@ -59,54 +60,62 @@ def _forbid(_: Cursor, __: Known) -> Rule:
     return Forbid()
 
 
-def _quota(here: Cursor, _: Known) -> Rule:
-    guaranteed = _amounts(here.get("guaranteed"))
+def _quota(here: Cursor, known: Known) -> Rule:
+    guaranteed = _amounts(here.get("guaranteed"), known)
     return Quota(
-        limits=_amounts(here.get("limit")),
+        limits=_amounts(here.get("limit"), known),
         per=here.raw("per", "all"),
         label=here.raw("label"),
         guaranteed=guaranteed,
-        borrowing=_within(here.get("borrowing"), guaranteed),
-        lending=_within(here.get("lending"), guaranteed),
+        borrowing=_within(here.get("borrowing"), guaranteed, known),
+        lending=_within(here.get("lending"), guaranteed, known),
         lends=here.raw("lends", "idle"),
         cohort=here.raw("cohort", ""),
     )
 
 
-def _within(here: Cursor | None, guaranteed: Amounts) -> Amounts | None:
+def _within(here: Cursor | None, guaranteed: Amounts, known: Known) -> Amounts | None:
     """Return limits of borrowing or lending: none for `true`, nothing of what is guaranteed for `false`."""
     if here is None or here.value is True:
         return None
-    return tuple((name, 0) for name, _ in guaranteed) if here.value is False else _amounts(here)
+    return tuple((name, 0) for name, _ in guaranteed) if here.value is False else _amounts(here, known)
 
 
-def _amounts(here: Cursor | None) -> Amounts:
+def _amounts(here: Cursor | None, known: Known) -> Amounts:
     """Return amounts by resource, sorted: given by name, or as a number of replicas of a request."""
     if here is None:
         return ()
     found = {key: value.quantity(_LIMITS[key], 0) for key, value in here.fields() if key in _LIMITS}
     found |= here.raw("resources", {})
     if "shape" in here.value:
-        for name, amount in _of_shape(here["shape"]).items():
+        for name, amount in _of_shape(here["shape"], known).items():
             if name in found:
                 here["shape"].fault("DT1606", f"'{name}' is given by name and by 'shape'", of_key=True)
             found[name] = amount
     return tuple(sorted(found.items()))
 
 
-def _of_shape(here: Cursor) -> dict[str, int]:
-    request = read_request(here["request"])
+def _of_shape(here: Cursor, known: Known) -> dict[str, int]:
+    request = _request(here["request"], known)
     names = ("gpus", "cpu", "memory", *request.resources)
     asked = {name: requested_of(request, name) for name in names}
     return {name: here.raw("replicas", 1) * amount for name, amount in asked.items() if amount}
 
 
+def _request(here: Cursor, known: Known, accelerators: Sequence[str] = ()) -> Request:
+    """Return a request that a rule speaks of, with what its MIG profile counts for (S2.9)."""
+    request = read_request(here)
+    if not request.mig:
+        return request
+    return profiled(request, here["mig"], accepted_by(accelerators, known.cluster, known.models), known.models)
+
+
 def _reserve(here: Cursor, known: Known) -> Rule:
-    request = here.get("request")
+    request, accelerators = here.get("request"), _accelerators(here, known)
     return Reserve(
         replicas=here.raw("replicas", 0),
-        request=read_request(request) if request else Request(),
-        accelerators=_accelerators(here, known),
+        request=_request(request, known, accelerators) if request else Request(),
+        accelerators=accelerators,
         within=here.raw("within"),
         domains=here.raw("domains", 0),
         of=here.raw("of", ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
@@ -79,7 +79,7 @@ def plan_of(document: Document) -> Plan:
         recovery=rows.recovery(),
         admitted={key: _admission(row) for key, row in spec.get("admitted", {}).items()},
         policies={key: _policy(row) for key, row in spec.get("policies", {}).items()},
-        held={key: _told(rows) for key, rows in spec.get("held", {}).items()},
+        held=rows.held(),
         second_opinion=None if opinion is None else _second_opinion(opinion),
         conflict=tuple(spec.get("conflict", ())),
         certificate=spec.get("certificate"),
@@ -176,7 +176,22 @@ class _Rows:
             for policy, cases in told.items()
         }
 
-    def _instance(self, row: Mapping[str, Any], *at: str) -> str:
+    def held(self) -> dict[str, Told]:
+        """Return what policies hold free: places, and domains that nothing touches."""
+        told = self.document.spec.get("held", {})
+        return {
+            policy: Told(
+                tuple(self._held(row, policy, index) for index, row in enumerate(rows) if "node" in row),
+                tuple(row["domain"] for row in rows if "domain" in row),
+            )
+            for policy, rows in told.items()
+        }
+
+    def _held(self, row: Mapping[str, Any], policy: str, index: int) -> Place:
+        gpus = tuple(map(int, row.get("gpus", ())))
+        return Place(row["node"], gpus, self._instance(row, "spec", "held", policy, index))
+
+    def _instance(self, row: Mapping[str, Any], *at: str | int) -> str:
         text: str = row.get("instance", "")
         if text and ("@" not in text or len(row.get("gpus", ())) != 1):
             message = "an instance is on one GPU, and is written profile@start"
@@ -223,15 +238,6 @@ def _policy(row: Mapping[str, Any]) -> PolicyResult:
             for name, told in row.get("waivers", {}).items()
         },
     )
-
-
-def _told(rows: Sequence[Mapping[str, Any]]) -> Told:
-    places = tuple(
-        Place(row["node"], tuple(map(int, row.get("gpus", ()))), row.get("instance", ""))
-        for row in rows
-        if "node" in row
-    )
-    return Told(places, tuple(row["domain"] for row in rows if "domain" in row))
 
 
 def _second_opinion(row: Mapping[str, Any]) -> SecondOpinion:
