@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from dovetail.progress import Limits
 from dovetail.quantities import QuantityError, parse_date, parse_duration, parse_memory
 from dovetail_cli import files
 from dovetail_cli.problems import usage
@@ -152,6 +153,11 @@ def work(units: float | None) -> float | None:
     if units is not None and not units > 0:
         raise usage("--work must be more than nothing")
     return units
+
+
+def limits(time_limit: str | None, *, units: float | None, jobs: int | None, most: str | None) -> Limits:
+    """Read the limits of each search of a command that makes several: a ceiling, work, processes, memory."""
+    return Limits(seconds(time_limit), work(units), jobs=jobs, memory=memory(most))
 
 
 def output(given: str, allowed: tuple[str, ...]) -> str:

@@ -132,6 +132,7 @@ def test_a_fault_of_slurm_has_its_place(
         (YAML.replace("switches:\n", "swiches:\n"), 6, "a topology has 'tree.switches'"),
         (YAML.replace("gpu4,gpu5", "gpu[4"), 10, "nodes "),
         ("- a: [\n", 1, ""),
+        ("---\n# of switches\ntopologies: 3\n", 3, "must be a list"),
     ],
 )
 def test_a_fault_of_yaml_has_its_place(text: str, line: int, words: str, tmp_path: Path) -> None:

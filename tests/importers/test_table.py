@@ -8,12 +8,12 @@ from dovetail.importers.openb import import_openb
 from dovetail.importers.table import IMPORTERS
 
 HERE = Path(__file__).parent / "data"
-_HELPERS = {"__init__", "csvtable", "emit", "foreign", "partedfile", "project", "table"}
-_HELPERS |= {"clusterfile", "slurmconf", "switches"}
+_SHARED = {"__init__", "csvtable", "emit", "foreign", "partedfile", "project", "sources", "table"}
+_SHARED |= {"clusterfile", "slurmconf", "switches"}
 
 
 def test_every_importer_has_a_line_and_a_test(root: Path) -> None:
-    modules = {path.stem for path in (root / "solver/dovetail/importers").glob("*.py")} - _HELPERS
+    modules = {path.stem for path in (root / "solver/dovetail/importers").glob("*.py")} - _SHARED
     assert {importer.name.replace("-", "_") for importer in IMPORTERS} == modules
     assert all((Path(__file__).parent / f"test_{module}.py").exists() for module in modules)
 

@@ -11,7 +11,6 @@ import typer
 
 from dovetail.faults import CODES, Refused, nearest
 from dovetail.plan import Plan, as_planned, combined, documents_digest, outside_digest
-from dovetail.progress import Limits
 from dovetail.spec import Spec
 from dovetail_cli import options, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
@@ -52,6 +51,7 @@ def run(
     """
     if _CODE.fullmatch(thing):
         return _code(thing.upper())
+    limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
     try:
         before = read_plan(plan) if plan is not None else None
         found = project.load(path, project.Question(options.as_of(as_of)))
@@ -60,7 +60,6 @@ def run(
     project.tell_warnings(found)
     spec = found.spec if before is None else _as_planned(found.spec, before)
     _check_known(spec, thing)
-    limits = Limits(options.seconds(time_limit), options.work(work), jobs=jobs, memory=options.memory(memory))
     with running(limits) as planner:
         made = planner(spec) if before is None else before
         text = _told(spec, made, thing, planner, ways, project.Places(found.documents))

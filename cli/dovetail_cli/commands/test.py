@@ -53,7 +53,7 @@ def run(
     """
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
-    limits = Limits(options.seconds(time_limit), options.work(work), jobs=jobs, memory=options.memory(memory))
+    limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
     try:
         before = read_plan(base) if base is not None else None
         documents = load_project(path)

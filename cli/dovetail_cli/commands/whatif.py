@@ -71,13 +71,10 @@ def run(
     """
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
-    limits = Limits(options.seconds(time_limit), options.work(work), jobs=jobs, memory=options.memory(memory))
-    changes = dict(zip(scenarios.OPTIONS, (add, drop_policy, drop, scale, fail, cordon), strict=True))
-    if scenario is None and not any(changes.values()):
-        raise usage("nothing is asked", "give --scenario, or a change such as --fail rack=r3 or --add h100=+4")
-    asked = _Asked(path, scenario, changes, base, options.as_of(as_of))
+    limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
+    changes = _changes(scenario, (add, drop_policy, drop, scale, fail, cordon))
     try:
-        found = _found(asked)
+        found = _found(_Asked(path, scenario, changes, base, options.as_of(as_of)))
     except Refused as refused:
         if error := scenarios.usage_of(refused):
             raise error from None
@@ -86,6 +83,14 @@ def run(
     comparison = Comparison(result, base or "", project.Places(found.project.documents), detail)
     streams.publish(lambda name, screen: formats.rendered(comparison, name, screen), shown, wanted)
     return first_of(findings)
+
+
+def _changes(scenario: str | None, given: Iterable[Iterable[str] | None]) -> Mapping[str, Iterable[str] | None]:
+    """Return the values of the options that change something, by option in the order of `scenarios.OPTIONS`."""
+    changes = dict(zip(scenarios.OPTIONS, given, strict=True))
+    if scenario is None and not any(changes.values()):
+        raise usage("nothing is asked", "give --scenario, or a change such as --fail rack=r3 or --add h100=+4")
+    return changes
 
 
 @dataclass(frozen=True, slots=True)

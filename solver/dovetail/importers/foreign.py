@@ -12,6 +12,7 @@ from dovetail.documents.document import Document
 from dovetail.documents.reading import read_source
 from dovetail.documents.source import decode
 from dovetail.faults import Fault, FaultLog, Position, Severity
+from dovetail.importers.sources import text_of
 
 MOST_FAULTS: Final = 100
 PathPart = str | int
@@ -47,13 +48,7 @@ class Foreign:
 
 def read(path: Path, log: FaultLog) -> Iterator[Foreign]:
     """Yield the documents of a file; faults of reading it go to the log."""
-    try:
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        log.add("DT1001", f"cannot read {path}: {reason}")
-        return
-    source = decode(data, str(path), log)
+    source = text_of(path, log)
     if source is not None:
         for document in read_source(source, log):
             yield Foreign(document, log)
@@ -73,19 +68,25 @@ def single(path: Path, log: FaultLog, what: str) -> Foreign | None:
 
 def read_list(path: Path, log: FaultLog, name: str) -> Foreign | None:
     """Return a file that holds a list as a document with that list under a name, None after a fault of reading it."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        log.add("DT1001", f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
+    whole = text_of(path, log)
+    if whole is None:
+        return None
+    items = _START.sub(r"\1", whole.text)
+    first = _CONTENT.search(items)
+    if first is not None and not first[1].startswith("-"):
+        line = items.count("\n", 0, first.start(1)) + 1
+        log.add("DT1957", f"{path} must be a list, an entry a line with '-'", Position(str(path), line, 1))
         return None
     below = _LineAbove(log)
-    items = _START.sub(r"\1", text)
     source = decode(f"{name}:\n{items}".encode(), str(path), below)
     documents = read_source(source, below) if source is not None else []
     return Foreign(documents[0], below) if documents else None
 
 
 _START: Final = re.compile(r"\A((?:[ \t]*(?:#[^\n]*)?\n)*)---[^\n]*")
+
+
+_CONTENT: Final = re.compile(r"^[ \t]*(?![ \t#]|$)(.+)", re.MULTILINE)
 
 
 class _LineAbove(FaultLog):

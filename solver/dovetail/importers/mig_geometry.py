@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from dovetail.catalogue import AcceleratorEntry, all_sms, load
-from dovetail.documents.source import Source, decode
 from dovetail.faults import FaultLog, Position
 from dovetail.importers import emit
 from dovetail.importers.project import ImportedProject
+from dovetail.importers.sources import text_of
 
 FILE: Final = "accelerator.yaml"
 T = TypeVar("T")
@@ -84,18 +84,9 @@ def import_mig_geometry(accelerator: str, lgip: Path, lgipp: Path) -> ImportedPr
     return ImportedProject({FILE: _document(name, entry, rows)}, frozenset({FILE}))
 
 
-def _source(path: Path, log: FaultLog) -> Source | None:
-    try:
-        return decode(path.read_bytes(), str(path), log)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        log.add("DT1001", f"cannot read {path}: {reason}")
-        return None
-
-
 def _profiles(path: Path, log: FaultLog) -> Iterator[tuple[int, int, Printed]]:
     """Yield GPU, number and profile of each pair of lines."""
-    source = _source(path, log)
+    source = text_of(path, log)
     text = "" if source is None else source.text
     for first in _FIRST.finditer(text):
         second = _SECOND.search(text, first.end())
@@ -114,7 +105,7 @@ def _profiles(path: Path, log: FaultLog) -> Iterator[tuple[int, int, Printed]]:
 
 def _placements(path: Path, log: FaultLog) -> Iterator[tuple[int, int, Places]]:
     """Yield GPU, number of the profile, and placements of each line."""
-    source = _source(path, log)
+    source = text_of(path, log)
     for found in _PLACES.finditer("" if source is None else source.text):
         starts = tuple(sorted({int(start) for start in found["starts"].split(",")}))
         yield int(found["gpu"]), int(found["id"]), Places(starts, int(found["size"]))

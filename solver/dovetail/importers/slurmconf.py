@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from dovetail import hostlist
-from dovetail.documents.source import decode
 from dovetail.faults import FaultLog, Position
+from dovetail.importers.sources import text_of
 
 MOST_NAMES: Final = 100_000
 _PAIR: Final = re.compile(r'([A-Za-z0-9_]+)\s*=\s*("[^"]*"|[^\s"]+)')
@@ -52,13 +52,7 @@ class Line:
 
 def read_lines(path: Path, log: FaultLog) -> Iterator[Line]:
     """Yield the lines of a file that say anything; what is no pair is a fault."""
-    try:
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        log.add("DT1001", f"cannot read {path}: {reason}")
-        return
-    source = decode(data, str(path), log)
+    source = text_of(path, log)
     for number, text in _joined(source.text.split("\n") if source else []):
         line = _line(str(path), number, text)
         if line.values:

@@ -49,14 +49,17 @@ def finish(
     )
     if outcome.status in WITHOUT_PLACES:
         return replace(bare, conflict=tuple(sorted(conflict)))
-    view = context.view(places, held or {})
+    return _filled(replace(bare, tiers=tuple(tiers), placements=dict(places)), context, held or {})
+
+
+def _filled(plan: Plan, context: Context, held: Held) -> Plan:
+    """Return a plan with all that follows from its places and tiers."""
+    view = context.view(plan.placements, held)
     return replace(
-        bare,
-        tiers=tuple(tiers),
+        plan,
         summary=summary_of(view, context),
         gpus=dict(view.layouts),
-        placements=dict(places),
-        admitted=admitted_of(view, context, tiers),
+        admitted=admitted_of(view, context, plan.tiers),
         policies=policies_of(view, context),
         held=held_of(view, context),
         recovery=recovery_of(view, context),

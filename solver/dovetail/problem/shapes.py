@@ -85,6 +85,17 @@ def _among_others(context: Context, workload: Workload) -> Mapping[str, Hashable
     return {name: ("not matched", key) for name, key in keys.items() if key is not None}
 
 
+def _request_attributes(request: Request) -> Mapping[str, Hashable]:
+    return {
+        "request: gpus": request.gpus,
+        "request: share": request.share,
+        "request: mig": (request.mig, request.mig_milli),
+        "request: cpu": request.cpu,
+        "request: memory": request.memory,
+        "request: resources": tuple(sorted(request.resources.items())),
+    }
+
+
 def role_attributes(
     context: Context,
     workload: Workload,
@@ -103,16 +114,10 @@ def role_attributes(
     signature : the workload's `rule_signature`.
     running : the workloads of which anything runs today.
     """
-    request = role.request
     itself = (workload.id, role.name)
     return {
         "priority band": context.spec.band_of(workload),
-        "request: gpus": request.gpus,
-        "request: share": request.share,
-        "request: mig": (request.mig, request.mig_milli),
-        "request: cpu": request.cpu,
-        "request: memory": request.memory,
-        "request: resources": tuple(sorted(request.resources.items())),
+        **_request_attributes(role.request),
         "accelerators": role.accelerators,
         "value": role.value,
         "tolerations": workload.tolerations,
