@@ -75,6 +75,10 @@ def test_the_engine_finds_the_optimum_of_every_tier_and_its_plans_verify() -> No
     assert [fault for case in shared() for fault in faults_of(case)] == []
 
 
+def test_a_group_that_lost_its_place_is_replaced_before_another_one_moves() -> None:
+    assert [fault for case in cases(11269, 1) for fault in faults_of(case)] == []
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("chunk", range(10))
 def test_the_engine_finds_the_optimum_on_thousands(chunk: int) -> None:

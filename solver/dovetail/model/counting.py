@@ -111,14 +111,29 @@ class Counting(TierPart, ABC):
         return total
 
     def retained(self, workload: Workload, role: Role) -> Linear:
-        """Return how many replicas of a role whose place stands today stay admitted: min(running, admitted)."""
+        """Return how many replicas of a role whose place stands today stay admitted: min(running, admitted).
+
+        Of a workload that could not go on as it is, those that lost their place may come first, and where that is
+        better they do.
+        """
         shape = self.problem.shapes_of_role.get((workload.id, role.name), -1)
         running = self.problem.running.get(shape, 0)
         if not running:
             return Linear()
         if shape not in self._retained:
-            self._retained[shape] = self._least_of(running, self.admitted_shape(shape))
+            admitted = self.admitted_shape(shape)
+            if shape in self.problem.broken:
+                self._retained[shape] = self._after_lost(shape, running, admitted)
+            else:
+                self._retained[shape] = self._least_of(running, admitted)
         return self._retained[shape]
+
+    def _after_lost(self, shape: int, running: int, admitted: Linear) -> Linear:
+        """Return what stays in place, and what else of `running` is needed once all lost replicas are admitted."""
+        variable = Linear.of(self.model.integer(0, running))
+        self.model.require(variable.minus(self._kept(shape)), lower=0)
+        self.model.require(variable.minus(admitted).plus(self.problem.lost[shape]), lower=0, upper=None)
+        return variable
 
     def _least_of(self, running: int, admitted: Linear) -> Linear:
         if admitted.is_constant or self.model.range_of(admitted)[0] >= running:

@@ -149,16 +149,26 @@ class Ranks:
         paths = Counter(self._domain(group.within, place) for _, place in self._staying(part))
         return max(paths, key=lambda path: (paths[path], path or ""), default=None)
 
-    def _standing(self, part: Block) -> tuple[bool, bool]:
-        """Return what sorts groups of which something runs, or ran, before the others."""
-        today = self.problem.context.today
-        own = [ReplicaId(self.workload.id, role, i) for role, indices in part.items() for i in indices]
-        return not any(r in today.places for r in own), not any(r in today.lost for r in own)
+    def _standing(self, part: Block) -> list[int]:
+        """Return what sorts groups of which something goes on, or was lost, before the others."""
+        order = claim(self.problem.context.today)
+        return sorted(order(ReplicaId(self.workload.id, role, i)) for role, indices in part.items() for i in indices)
 
 
-def claim(today: Today) -> Callable[[ReplicaId], tuple[bool, bool]]:
-    """Return what sorts replicas that run first, then those that lost their place, then those that wait."""
-    return lambda replica: (replica not in today.places, replica not in today.lost)
+def claim(today: Today) -> Callable[[ReplicaId], int]:
+    """Return what sorts replicas that take new places: those that go on, lost ones, other running ones, the rest.
+
+    What runs of a workload that could not go on as it is comes after what it lost: replacing costs no move.
+    """
+
+    def order(replica: ReplicaId) -> int:
+        if replica in today.protected or replica in today.preemptible:
+            return 0
+        if replica in today.lost:
+            return 1
+        return 2 if replica in today.places else 3
+
+    return order
 
 
 def _chains(groups: Sequence[Group]) -> list[list[Group]]:

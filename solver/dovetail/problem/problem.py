@@ -202,6 +202,13 @@ class Problem:
         return Counter(self.shapes_of_role[r.workload, r.role] for r in self.context.today.lost)
 
     @cached_property
+    def broken(self) -> frozenset[int]:
+        """The shapes of which some replicas lost their place and no other could go on as it is (S5.3)."""
+        today = self.context.today
+        going_on = {r.workload for r in (*today.protected, *today.preemptible)}
+        return frozenset(self.shapes_of_role[r.workload, r.role] for r in today.lost if r.workload not in going_on)
+
+    @cached_property
     def protected(self) -> Counter[int]:
         """Per shape, how many replicas must stay admitted (S5.3)."""
         return Counter(self.shapes_of_role[r.workload, r.role] for r in self.context.today.protected)
