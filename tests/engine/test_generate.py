@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from random import Random
 from typing import Any
 
@@ -15,10 +16,11 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.cpsat import CpSat
 from dovetail.engine.diving import dive, dive_again, worth
-from dovetail.engine.first_prices import first_prices
+from dovetail.engine.fleet_lp import FleetLp
+from dovetail.engine.fleet_rows import fleet_rows
 from dovetail.engine.generate import Generation
 from dovetail.engine.knapsack import Knapsack
-from dovetail.engine.patterns import Master, Pattern, counts_of
+from dovetail.engine.patterns import Master, Pattern, Wish, counts_of
 from dovetail.engine.pricing import Pricing
 from dovetail.linear import Linear
 from dovetail.model.legal import legalise
@@ -28,9 +30,11 @@ from dovetail.model.state import NO_GPU, State, today_state
 from dovetail.placement import Room
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
+from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import kinds_of
 from dovetail.rules import context_of
 from dovetail.rules.separate import Separate
+from dovetail.rules.spread import Spread
 from dovetail.spec import Policy
 
 ALL = 10.0  # units of work, more than any of these needs
@@ -112,44 +116,62 @@ def test_pricing_leaves_out_what_nobody_asks_for_any_more() -> None:
         assert all(n <= left[s] for s, n in counts_of(pattern).items())
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_dive_passes_the_lp_and_no_lp_the_bound(seed: int) -> None:
-    problem = fleet(seed)
-    kinds = kinds_of(problem, {})
-    sizes = {position: kind.size for position, kind in enumerate(kinds)}
+def master_of(problem: Problem, wish: Wish | None = None) -> Master:
+    """Return a master over all nodes of a problem, work without GPU worth nothing."""
+    rows = fleet_rows(FleetModel(problem), State(), range(len(problem.nodes)))
     demand = {s.index: s.demand for s in problem.shapes}
-    values = worth_of(problem)
-    first = first_prices(problem, [(kind, kind.size) for kind in kinds], demand, values)
-    master = Master(sizes, demand, values)
-    for position in sizes:
-        master.add(position, ())
-    pricing = Pricing(problem, kinds, first.prices, first.bound, Budget(ALL), Stop())
-    mixture = pricing.settle(master, pricing.solve(master), 30, first.bound)
-    assert mixture.value <= first.bound * (1 + 1e-6)
+    values = {s.index: float(s.role.value) if s.request.gpu_count else 0.0 for s in problem.shapes}
+    return Master(rows, wish or Wish(demand, values, [0.0] * len(rows.lots), 1.0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_dive_and_no_mixture_pass_the_bound(seed: int) -> None:
+    problem = fleet(seed)
+    (tier,) = (tier.name for tier in problem.tiers if tier.name.startswith("admitted["))
+    bound = FleetLp(FleetModel(problem), Stop()).optimise(tier, {}) * (1 + 1e-6)
+    master = master_of(problem)
+    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+    mixture = pricing.settle(master, pricing.solve(master), 30, inf)
+    assert 0.9 * bound <= mixture.value <= bound
     chosen = dive(master, mixture, pricing)
-    again = dive_again(master, chosen, Counter(demand), pricing, Random(1))
+    again = dive_again(master, chosen, pricing, Random(1), mixture.value)
     for found in (chosen, again):
-        assert 0.8 * mixture.value <= worth(master, found) <= first.bound * (1 + 1e-6)
+        assert 0.8 * mixture.value <= worth(master, found) <= bound
         held: Counter[int] = Counter()
         for column, times in found:
             held.update({shape: times * count for shape, count in column.counts.items()})
-        assert all(held[shape] <= demand[shape] for shape in held)
+        assert all(held[shape] <= problem.shapes[shape].demand for shape in held)
         assert sum(times for _, times in found) <= len(problem.nodes)
 
 
 def test_a_pattern_with_more_than_is_left_is_not_mixed() -> None:
     problem = fleet(2)
-    kind = kinds_of(problem, {})[0]
+    rows = fleet_rows(FleetModel(problem), State(), range(len(problem.nodes)))
     values = worth_of(problem)
+    kind = rows.lots[0].kind
     _, pattern = Knapsack(problem, kind, kind.sides[0]).price(values)[0]
     counts = counts_of(pattern)
-    master = Master({0: 2}, dict(counts), values)
+    master = master_of(problem, Wish(dict(counts), {s: values[s] for s in counts}, [0.0] * len(rows.lots), 1.0))
     master.add(0, pattern)
-    assert master.solve().value == pytest.approx(sum(values[s] * n for s, n in counts.items()))
+    total = sum(values[s] * n for s, n in counts.items())
+    assert master.solve().value >= total - 1e-6
     master.take(master.columns[0], 1)
     master.refresh()
     assert master.times(master.columns[0]) == 0
-    assert master.solve().value == pytest.approx(0.0)
+    assert master.solve().value == pytest.approx(total)
+
+
+def test_what_a_spread_ties_together_is_mixed_as_it_allows() -> None:
+    nodes = [node("a1", 8, domains={"zone": "a"}), node("b1", 1, domains={"zone": "b"})]
+    even = policy("even", Spread(over="zone", max_skew=1))
+    problem = compile_problem(
+        context_of(make_spec(nodes=nodes, workloads=[workload("w", 9, gpus=1)], policies=(even,)))
+    )
+    start = construct(problem, today_state(problem), Stop())
+    assert sum(start.admitted().values()) == 3
+    master = master_of(problem)
+    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+    assert pricing.settle(master, pricing.solve(master), 30, inf).value == pytest.approx(3000.0)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -160,7 +182,7 @@ def test_generated_states_break_no_hard_rule_and_keep_what_runs(seed: int) -> No
         p.name for p in problem.spec.policies if p.enforcement.kind == "hard" and p.rule.kind != "admission"
     )
     before = debt(problem, view_of(problem, start), hard)
-    for state in Generation(problem, start, Stop()).run(Budget(ALL)):
+    for state in Generation(problem, start, FleetModel(problem), Stop()).run(Budget(ALL)):
         view = view_of(problem, state)
         assert debt(problem, view, hard) <= before
         assert all(
@@ -175,7 +197,7 @@ def test_generated_states_break_no_hard_rule_and_keep_what_runs(seed: int) -> No
 def test_tenants_that_are_kept_apart_share_no_node() -> None:
     apart = policy("apart", Separate(by="tenant", at="node"))
     problem = fleet(3, (apart,))
-    states = list(Generation(problem, today_state(problem), Stop()).run(Budget(ALL)))
+    states = list(Generation(problem, today_state(problem), FleetModel(problem), Stop()).run(Budget(ALL)))
     assert states
     for state in states:
         assert not debt(problem, view_of(problem, state), frozenset(["apart"]))
@@ -185,7 +207,7 @@ def test_the_same_problem_gives_the_same_states() -> None:
     runs = []
     for _ in range(2):
         problem = fleet(4)
-        states = Generation(problem, today_state(problem), Stop()).run(Budget(ALL))
+        states = Generation(problem, today_state(problem), FleetModel(problem), Stop()).run(Budget(ALL))
         runs.append([state.fills for state in states])
     assert runs[0] == runs[1]
 
@@ -193,6 +215,6 @@ def test_the_same_problem_gives_the_same_states() -> None:
 def test_without_work_left_there_is_a_state_from_the_patterns_at_hand() -> None:
     problem = fleet(5)
     start = construct(problem, today_state(problem), Stop())
-    states = list(Generation(problem, start, Stop()).run(Budget(0.0)))
+    states = list(Generation(problem, start, FleetModel(problem), Stop()).run(Budget(0.0)))
     assert states
     assert sum(states[-1].admitted().values()) > 0

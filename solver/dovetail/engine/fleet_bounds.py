@@ -61,6 +61,11 @@ class FleetBounds:
         return FleetLp(FleetModel(self.problem, priced=True, sided=False), self.stop)
 
     @property
+    def rows(self) -> FleetModel:
+        """The fleet with nodes told apart by price where a tier counts them."""
+        return (self.priced if any(tier.counts_nodes for tier in self.problem.tiers) else self.plain).fleet
+
+    @property
     def large(self) -> bool:
         """Whether the LPs take a while."""
         return self.plain.columns > _LARGE

@@ -40,6 +40,7 @@ _PART_WORK = 1.0
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
 _GENERATE_SHARE = 0.8
+_GENERATE_TIME = 0.5
 _GATHER_SHARE = 0.5
 _CONFIRM_SECONDS = 120.0
 _CONFLICT_WORK = 20.0
@@ -213,8 +214,8 @@ class _Search:
         self.jobs.warm_up()
         self._report()
         self._gather(budget)
-        if not self._follow_targets(budget):
-            self._generate(budget)
+        self._follow_targets(budget)
+        self._generate(budget)
         self.reporter.phase("improve")
         verdict = self._improve(budget)
         self._offer(construct(self.problem, self.state, self.stop))
@@ -233,26 +234,21 @@ class _Search:
             self._offer(found.state)
         self._report()
 
-    def _follow_targets(self, budget: Budget) -> bool:
-        """Build a plan after the LP over kinds of nodes, where nothing runs that it would have to mind.
-
-        Returns whether that takes the place of mixing patterns: on a large fleet with many sides and domains, of
-        which patterns know nothing.
-        """
-        problem, fleet = self.problem, self.bounds.fleet
-        if problem.present or self.unpaid or all(tier.proved for tier in self.now):
-            return False
-        values = {tier.name: tier.value for tier in self.now}
-        lp = fleet.target(values, budget.seconds())
+    def _follow_targets(self, budget: Budget) -> None:
+        """Build a plan after the LP over kinds of nodes, where nothing runs that it would have to mind."""
+        if self.problem.present or self.unpaid or all(tier.proved for tier in self.now):
+            return
+        lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.now}, budget.seconds())
         if lp.solved and not budget.spent():
             self._offer(guided(lp, self.stop))
-        return fleet.large
 
     def _generate(self, budget: Budget) -> None:
-        """Mix node patterns, with a part of the work."""
-        given = Budget(budget.work * _GENERATE_SHARE, budget.deadline)
+        """Mix node patterns, with a part of the work, and of the time where parts of few nodes can do much."""
+        left, large = budget.seconds(), self.bounds.fleet.large
+        until = None if left is None else time.monotonic() + left * (_GENERATE_SHARE if large else _GENERATE_TIME)
+        given = Budget(budget.work * _GENERATE_SHARE, until)
         before = given.work
-        for candidate in Generation(self.problem, self.state, self.stop).run(given):
+        for candidate in Generation(self.problem, self.state, self.bounds.fleet.rows, self.stop).run(given):
             self._offer(candidate)
             if self._close_enough():
                 break

@@ -1,8 +1,9 @@
-"""Node patterns: what one node of a class holds, and the LP that mixes them (E2, E8).
+"""Node patterns: what one node holds, and the LP that mixes them (E2, E8).
 
-max  sum_s v_s z_s
-z_s <= sum_cp a_ps y_cp    (price of a shape)        0 <= z_s <= d_s
-sum_p y_cp <= N_c          (price of a node)         y_cp >= 0
+max  sum_s v_s z_s - sum_lp c_l y_lp
+u_sg <= sum_lp a_ps y_lp   (price of a shape on the lots of g)
+sum_p y_lp <= N_l          (price of a node)         y_lp >= 0
+z_s <= sum_g u_sg, and whatever rules say of z and u       0 <= z_s <= d_s
 
 A pattern with more of a shape than is left to place takes part only up to that, so it is switched off as demand
 shrinks: what the LP mixes could then not be rounded.
@@ -11,16 +12,19 @@ shrinks: what the LP mixes could then not be rounded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import highspy
 import numpy as np
 
+from dovetail.engine.fleet_rows import FleetRows
 from dovetail.model.state import Fill, Slot
 from dovetail.problem import Problem
 
 Pattern = tuple[tuple[Slot, int], ...]
+
+_MOST = 6000  # patterns that stay where there are twice as many
 
 
 def pattern_of(problem: Problem, fill: Fill) -> Pattern:
@@ -49,36 +53,50 @@ def counts_of(pattern: Pattern) -> Counter[int]:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """An LP solution: its value, uses of each column's pattern, prices of shapes, and of a node per class."""
+    """An LP solution: its value, uses of each column's pattern, prices of shapes on each lot, and of a node of it.
+
+    What is settled already counts in the value.
+    """
 
     value: float
     uses: Mapping[int, float]
-    prices: Mapping[int, float]
-    nodes: Mapping[int, float]
+    prices: Sequence[Mapping[int, float]]
+    nodes: Sequence[float]
+
+    def gain(self, lot: int, pattern: Pattern) -> float:
+        """Return what a pattern earns on a lot beyond the price of a node."""
+        prices = self.prices[lot]
+        return sum(prices.get(slot.shape, 0.0) * count for slot, count in pattern) - self.nodes[lot]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A pattern of a class of nodes, and its replicas per shape as far as anybody asks for them."""
+    """A pattern on a lot, its replicas per shape as far as anybody asks for them, and what it counts in every row."""
 
-    node_class: int
+    lot: int
     pattern: Pattern
     counts: Mapping[int, int]
+    entries: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be placed: replicas asked for and worth of one, per shape, and what it costs to use a node, per lot.
+
+    All worth less than the `grain` is no matter.
+    """
+
+    demand: Mapping[int, int]
+    worth: Mapping[int, float]
+    cost: Sequence[float]
+    grain: float
 
 
 class Master:
-    """The LP over the patterns known so far, solved again and again from where it stood.
+    """The LP over the patterns known so far, solved again and again from where it stood."""
 
-    Parameters
-    ----------
-    sizes : nodes per class index.
-    demand, worth : replicas asked for and value of one, per shape index.
-    """
-
-    def __init__(self, sizes: Mapping[int, int], demand: Mapping[int, int], worth: Mapping[int, float]) -> None:
-        self.sizes = dict(sizes)
-        self.demand = dict(demand)
-        self.worth = worth
+    def __init__(self, rows: FleetRows, wish: Wish) -> None:
+        self.rows, self.wish = rows, wish
         self.columns: list[Column] = []
         self._known: set[tuple[int, Pattern]] = set()
         self._on: list[bool] = []
@@ -86,72 +104,102 @@ class Master:
         self._highs.setOptionValue("output_flag", False)
         self._highs.setOptionValue("threads", 1)
         self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        self._row = {shape: row for row, shape in enumerate(sorted(demand))}
-        self._size_row = {c: len(self._row) + row for row, c in enumerate(sorted(sizes))}
-        for limit in [0.0] * len(self._row) + [float(sizes[c]) for c in self._size_row]:
-            self._highs.addRow(-np.inf, limit, 0, np.array([], dtype=np.int32), np.array([]))
-        for (
-            shape,
-            row,
-        ) in self._row.items():  # the first columns, in the order of the rows: what is placed of each shape
-            self._add_column(worth[shape], float(demand[shape]), {row: 1.0})
+        self._size_row = len(rows.limits)  # that of the first lot
+        for limit in [*rows.limits, *(len(lot.nodes) for lot in rows.lots)]:
+            self._highs.addRow(-np.inf, float(limit), 0, np.array([], dtype=np.int32), np.array([]))
+        for counted in rows.counted:
+            self._add_column(wish.worth.get(counted.shape, 0.0), counted.low, counted.high, counted.entries)
+        self._first = len(rows.counted)  # the columns before those of patterns
+        self.reset()
 
-    def _add_column(self, cost: float, limit: float, entries: Mapping[int, float]) -> None:
-        rows, values = np.array(list(entries), dtype=np.int32), np.array(list(entries.values()))
-        self._highs.addCol(cost, 0.0, limit, len(entries), rows, values)
+    def _add_column(self, gain: float, low: float, high: float, entries: Mapping[int, float]) -> None:
+        rows, values = np.array(list(entries), dtype=np.int32), np.array(list(entries.values()), dtype=float)
+        self._highs.addCol(gain, low, high, len(entries), rows, values)
 
-    def add(self, node_class: int, pattern: Pattern) -> bool:
-        """Add a pattern of a class; tell whether it is new."""
-        if (node_class, pattern) in self._known:
+    def add(self, lot: int, pattern: Pattern) -> bool:
+        """Add a pattern on a lot; tell whether it is new."""
+        if (lot, pattern) in self._known or (lot, pattern) in self._banned:
             return False
-        self._known.add((node_class, pattern))
-        column = Column(node_class, pattern, {s: n for s, n in counts_of(pattern).items() if s in self._row})
-        entries = {self._row[shape]: -float(count) for shape, count in column.counts.items()}
-        entries[self._size_row[node_class]] = 1.0
+        self._known.add((lot, pattern))
+        counts = {s: n for s, n in counts_of(pattern).items() if s in self.demand}
+        entries = {self._size_row + lot: 1.0}
+        for shape, count in counts.items():
+            row = self.rows.lots[lot].rows[shape]
+            entries[row] = entries.get(row, 0.0) - count
+        column = Column(lot, pattern, counts, entries)
         self.columns.append(column)
         self._on.append(self._usable(column))
-        self._add_column(0.0, np.inf if self._on[-1] else 0.0, entries)
+        self._add_column(-self._cost(column), 0.0, np.inf if self._on[-1] else 0.0, entries)
         return True
 
+    def _cost(self, column: Column) -> float:
+        return self.wish.cost[column.lot] if column.counts else 0.0
+
     def _usable(self, column: Column) -> bool:
-        return self.sizes[column.node_class] > 0 and self.times(column) > 0
+        allowed = (column.lot, column.pattern) not in self._banned
+        return allowed and self.sizes[column.lot] > 0 and self.times(column) > 0
 
     def times(self, column: Column) -> int:
         """Return how many nodes may take a pattern until nodes run out or it has more than is left to place."""
-        return min([self.sizes[column.node_class], *(self.demand[s] // n for s, n in column.counts.items())])
+        return min([self.sizes[column.lot], *(self.demand[s] // n for s, n in column.counts.items())])
 
     def take(self, column: Column, times: int) -> None:
         """Count nodes that take a pattern, and what they hold, as settled; `refresh` tells the LP."""
-        self.sizes[column.node_class] -= times
+        self.sizes[column.lot] -= times
+        self._paid += self._cost(column) * times
         for shape, count in column.counts.items():
             self.demand[shape] -= times * count
+        for row, amount in column.entries.items():
+            self._limits[row] -= times * amount
 
-    def reset(self, sizes: Mapping[int, int], demand: Mapping[int, int]) -> None:
-        """Start again from other nodes and demands, with all patterns known so far; `refresh` tells the LP."""
-        self.sizes, self.demand = dict(sizes), dict(demand)
+    def ban(self, column: Column) -> None:
+        """Leave a pattern out until the next `reset`."""
+        self._banned.add((column.lot, column.pattern))
+
+    def reset(self) -> None:
+        """Start again with nothing settled, and all patterns known so far; `refresh` tells the LP."""
+        self._banned: set[tuple[int, Pattern]] = set()
+        self.sizes = [len(lot.nodes) for lot in self.rows.lots]
+        self.demand = dict(self.wish.demand)
+        self._paid = 0.0
+        self._limits = [*map(float, self.rows.limits), *map(float, self.sizes)]
 
     def refresh(self) -> None:
         """Tell the LP about nodes and demand that are left."""
-        for shape, row in self._row.items():
-            self._highs.changeColBounds(row, 0.0, float(self.demand[shape]))
-        for node_class, row in self._size_row.items():
-            self._highs.changeRowBounds(row, -np.inf, float(self.sizes[node_class]))
+        for row, limit in enumerate(self._limits):
+            self._highs.changeRowBounds(row, -np.inf, limit)
         for index, column in enumerate(self.columns):
             usable = self._usable(column)
             if usable != self._on[index]:
                 self._on[index] = usable
-                self._highs.changeColBounds(len(self._row) + index, 0.0, np.inf if usable else 0.0)
+                self._highs.changeColBounds(self._first + index, 0.0, np.inf if usable else 0.0)
 
     def solve(self) -> Mixture:
         """Solve the LP over the known patterns, nodes and demands as last told."""
         self._highs.run()
         solution = self._highs.getSolution()
-        primal, dual = solution.col_value[len(self._row) :], solution.row_dual
+        primal, dual = solution.col_value[self._first :], list(solution.row_dual)
         uses = {index: times for index, times in enumerate(primal) if times > 1e-9}
-        prices = {shape: max(0.0, dual[row]) for shape, row in self._row.items()}
-        nodes = {node_class: dual[row] for node_class, row in self._size_row.items()}
-        return Mixture(self._highs.getInfo().objective_function_value, uses, prices, nodes)
+        prices = [{s: max(0.0, dual[row]) for s, row in lot.rows.items()} for lot in self.rows.lots]
+        value = self._highs.getInfo().objective_function_value - self._paid
+        return Mixture(value, uses, prices, dual[self._size_row :])
+
+    def forget(self, mixture: Mixture) -> None:
+        """Drop the patterns that pay least at an LP's prices, where there are many."""
+        if len(self.columns) < 2 * _MOST:
+            return
+        spare = [i for i, column in enumerate(self.columns) if i not in mixture.uses and column.counts]
+        gone = sorted(sorted(spare, key=lambda i: self._pays(mixture, i))[: len(self.columns) - _MOST])
+        self._highs.deleteCols(len(gone), np.array([self._first + i for i in gone], dtype=np.int32))
+        dropped = set(gone)
+        self._known -= {(self.columns[i].lot, self.columns[i].pattern) for i in gone}
+        self.columns = [column for i, column in enumerate(self.columns) if i not in dropped]
+        self._on = [on for i, on in enumerate(self._on) if i not in dropped]
+
+    def _pays(self, mixture: Mixture, index: int) -> float:
+        column = self.columns[index]
+        return mixture.gain(column.lot, column.pattern) / self.rows.lots[column.lot].gpus
 
     def worth_of(self, column: Column) -> float:
         """Return the value of all replicas of a pattern."""
-        return sum(self.worth[shape] * count for shape, count in column.counts.items())
+        return sum(self.wish.worth[shape] * count for shape, count in column.counts.items())

@@ -1,20 +1,19 @@
-"""New patterns that pay at given prices, kind of node by kind of node (E2, E8)."""
+"""New patterns that pay at given prices, lot by lot (E2, E8)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.fleet_rows import Lot
 from dovetail.engine.knapsack import Knapsack
-from dovetail.engine.patterns import Master, Mixture, counts_of
+from dovetail.engine.patterns import Master, Mixture
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.kinds import Kind
 
-_KEEP = (1.0, 0.5, 0.3)  # share of the first prices in those of the first rounds and of all that follow
-_SETTLED = 2e-6  # a round that gains less than this ends a run of rounds
-_DULL = 1e-6  # a gain over all nodes of a kind below this share of the LP's value
+_PATIENCE = 3  # rounds that gain nothing to speak of
 _RESTS = 2
 _SOLVE_WORK = 0.015
 _FEW = 4  # so many nodes left, and what a node holds is asked for its own worth as well
@@ -23,28 +22,25 @@ _FEW = 4  # so many nodes left, and what a node holds is asked for its own worth
 class Pricing:
     """Adds patterns to a master, with a budget.
 
+    Lots of equal nodes share what is found for any of them, and take turns at being asked.
+
     Parameters
     ----------
-    kinds : the kinds of nodes; their positions are the master's classes.
-    centre : prices that are near those at the end; prices of early LPs swing far around them.
-    bound : a value that the master cannot exceed, whatever the patterns.
+    lots : the master's.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        kinds: Sequence[Kind],
-        centre: Mapping[int, float],
-        bound: float,
-        budget: Budget,
-        stop: Stop,
-    ) -> None:
-        self.centre = centre
-        self.bound = bound
+    def __init__(self, problem: Problem, lots: Sequence[Lot], budget: Budget, stop: Stop) -> None:
         self.budget = budget
         self._stop = stop
-        self._rest: Counter[int] = Counter()  # rounds that a kind is left out
-        self._nodes = [[Knapsack(problem, kind, side) for side in kind.sides] for kind in kinds]
+        self._rest: Counter[int] = Counter()  # rounds that a lot is left out
+        self._turn = 0
+        groups: dict[Hashable, list[int]] = {}
+        for position, lot in enumerate(lots):
+            groups.setdefault(_alike(lot.kind), []).append(position)
+        self._groups = [
+            (members, [Knapsack(problem, lots[members[0]].kind, side) for side in lots[members[0]].kind.sides])
+            for members in groups.values()
+        ]
 
     @property
     def over(self) -> bool:
@@ -61,46 +57,75 @@ class Pricing:
         self.budget.work -= _SOLVE_WORK + 1e-5 * len(master.columns)
         return master.solve()
 
-    def grow(self, master: Master, mixture: Mixture, prices: Mapping[int, float]) -> bool:
-        """Add the best patterns of every kind that has nodes left and that is not at rest; tell whether any is new.
+    def grow(self, master: Master, mixture: Mixture, worth: Mapping[int, float] | None = None) -> bool:
+        """Add the best patterns of every kind of lot that has nodes left; tell whether any is new.
 
-        A kind of which no pattern would gain anything at the LP's own prices rests for some rounds.
+        A lot of which no pattern would gain anything rests for some rounds.
+
+        Parameters
+        ----------
+        worth : of shapes, wherever they are, instead of the LP's prices.
         """
         grown = False
-        for position, sides in enumerate(self._nodes):
-            if not master.sizes.get(position):
-                continue
-            if self._rest[position] > 0:
-                self._rest[position] -= 1
-                continue
-            gain = 0.0
-            for node in sides:
+        self._turn += 1
+        for lots, sides in self._groups:
+            left = [lot for lot in lots if master.sizes[lot]]
+            for lot in left[self._turn % len(left) :] + left[: self._turn % len(left)] if left else ():
+                if self._rest[lot] > 0:
+                    self._rest[lot] -= 1
+                elif self._ask(master, mixture, lot, left, sides, worth or mixture.prices[lot]):
+                    grown = True
+                    break
                 if self.over:
                     return grown
-                self.budget.work -= node.work
-                for _, pattern in node.price(prices, master.demand):
-                    grown |= master.add(position, pattern)
-                    earned = sum(mixture.prices.get(s, 0.0) * n for s, n in counts_of(pattern).items())
-                    gain = max(gain, earned - mixture.nodes[position])
-            if gain * master.sizes[position] <= _DULL * abs(mixture.value):
-                self._rest[position] = _RESTS
+        return grown
+
+    def _ask(
+        self,
+        master: Master,
+        mixture: Mixture,
+        asked: int,
+        lots: Sequence[int],
+        sides: Sequence[Knapsack],
+        prices: Mapping[int, float],
+    ) -> bool:
+        """Add the best patterns of a lot, to those too of the alike that gain by them; tell whether any is new."""
+        grown, most = False, 0.0
+        for node in sides:
+            self.budget.work -= node.work
+            for _, pattern in node.price(prices, master.demand):
+                gains = {lot: mixture.gain(lot, pattern) * master.sizes[lot] for lot in lots}
+                most = max(most, gains[asked])
+                for lot, gain in gains.items():
+                    if gain > (0.0 if lot == asked else master.wish.grain):
+                        grown |= master.add(lot, pattern)
+        if most <= master.wish.grain:
+            self._rest[asked] = _RESTS
         return grown
 
     def settle(self, master: Master, mixture: Mixture, rounds: int, aim: float) -> Mixture:
         """Price and solve in turn until the LP reaches `aim`, gains no more, or rounds or budget run out."""
         idle = 0
         self._rest.clear()
-        for turn in range(rounds):
-            if self.over or mixture.value >= aim or idle > len(_KEEP):
+        for _ in range(rounds):
+            if self.over or mixture.value >= aim or idle > _PATIENCE:
                 break
-            keep = _KEEP[min(turn, len(_KEEP) - 1)] if idle < len(_KEEP) else 0.0
-            prices = {s: keep * self.centre.get(s, 0.0) + (1 - keep) * p for s, p in mixture.prices.items()}
-            if idle:
+            grown = self.grow(master, mixture)
+            if not grown and +self._rest:
                 self._rest.clear()
-            grown = self.grow(master, mixture, prices)
-            if sum(master.sizes.values()) <= _FEW:
-                grown |= self.grow(master, mixture, master.worth)
-            better = self.solve(master) if grown else mixture
-            idle = 0 if better.value > mixture.value + _SETTLED * abs(mixture.value) else idle + 1
+                grown = self.grow(master, mixture)
+            if sum(master.sizes) <= _FEW:
+                grown |= self.grow(master, mixture, master.wish.worth)
+            if not grown:
+                break
+            better = self.solve(master)
+            idle = 0 if better.value > mixture.value + master.wish.grain else idle + 1
             mixture = better
         return mixture
+
+
+def _alike(kind: Kind) -> Hashable:
+    """Return what decides the patterns of a kind."""
+    node = kind.node
+    held = (node.accelerator, len(node.healthy_gpus()), node.cpu, node.memory, tuple(sorted(node.resources.items())))
+    return held, kind.shapes, kind.sides, kind.gpu_sides, tuple(sorted(kind.most.items()))

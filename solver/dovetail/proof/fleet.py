@@ -116,6 +116,8 @@ class FleetModel(Counting):
 
     def _add_cells(self, kind: Kind, count: int, room: int, questions: tuple[Question, ...]) -> list[Cell]:
         """Cut a shape's count on a kind into one per cell."""
+        if not questions:
+            return [Cell({}, count)]
         nodes = self.problem.nodes
         sizes = Counter(tuple(question.of(nodes[member]) for question in questions) for member in kind.members)
         if len(sizes) == 1:

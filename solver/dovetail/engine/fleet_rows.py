@@ -1,0 +1,176 @@
+"""The rows of a whole fleet for those who fill it node by node (E2, E8).
+
+A fleet's rows (`proof.fleet`) count replicas per kind of node, and per cell of it where rules ask where they are.
+Nodes that none of these questions tells apart form a *lot*. What nodes hold is *supply*: per shape and set of lots
+that are all one to the rows, as much counts as the LP likes, up to what is there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from dovetail.model.state import State
+from dovetail.proof.cells import Plot
+from dovetail.proof.fleet import FleetModel
+from dovetail.proof.kinds import Kind
+from dovetail.proof.lagrangian import PlainRow
+
+Entries = Mapping[int, float]  # by row
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """Alike nodes that may be planned anew.
+
+    Parameters
+    ----------
+    nodes : by their position in the Problem's node list.
+    rows : the row that a replica of each shape supplies, by one.
+    """
+
+    kind: Kind
+    nodes: tuple[int, ...]
+    rows: Mapping[int, int]
+
+    @property
+    def gpus(self) -> int:
+        """The healthy GPUs of a node, 1 where it has none."""
+        return max(1, len(self.kind.node.healthy_gpus()))
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Something that rows count: its least and greatest value, and what one of it is in every row.
+
+    `shape` is the shape whose admitted replicas it counts, -1 for anything else.
+    """
+
+    low: float
+    high: float
+    entries: Entries
+    shape: int = -1
+
+
+@dataclass(slots=True)
+class FleetRows:
+    """Rows `sum of what is counted <= limit + supply`; what stays on nodes outside the lots is in the limits."""
+
+    limits: list[float] = field(default_factory=list)
+    counted: list[Counted] = field(default_factory=list)
+    lots: list[Lot] = field(default_factory=list)
+
+    def row(self, limit: float) -> int:
+        """Add a row and return its number."""
+        self.limits.append(limit)
+        return len(self.limits) - 1
+
+
+def fleet_rows(fleet: FleetModel, state: State, free: Collection[int]) -> FleetRows:
+    """Return the rows of a fleet whose `free` nodes are planned anew, while others hold what a state says."""
+    draft = _Draft(fleet)
+    originals = _originals(fleet)
+    for position, kind in enumerate(fleet.kinds):
+        own = _in_terms_of(kind, originals)
+        for plot in fleet.plots_of[position]:
+            supplied = {s: draft.supply(position, plot, s) for s in fleet.counts_of[position]}
+            rows = {s: row for twin, row in supplied.items() for s in originals[twin]}
+            nodes = tuple(node for node in plot.members if node in free)
+            for node in plot.members if len(nodes) < len(plot.members) else ():
+                for s, count in state.fill(node).counts().items() if node not in free else ():
+                    if s in rows:
+                        draft.found.limits[rows[s]] += count
+            if nodes:
+                draft.found.lots.append(Lot(own, nodes, rows))
+    found = draft.found
+    found.counted += draft.counted()
+    found.counted = [replace(c, shape=originals[c.shape][0]) if c.shape >= 0 else c for c in found.counted]
+    return found
+
+
+class _Draft:
+    """The fleet's rows as they are made over from counts on kinds and cells to supply."""
+
+    def __init__(self, fleet: FleetModel) -> None:
+        self.found = FleetRows()
+        self._fleet = fleet
+        self._admitted = {v: s.index for s in fleet.problem.shapes for v in fleet.admitted_shape(s.index).terms}
+        self._held = {v: (k, s) for k, counts in enumerate(fleet.counts_of) for s, v in counts.items()}
+        for k, cells in enumerate(fleet.cells_of):
+            self._held.update({cell.variable: (k, s) for s, found in cells.items() for cell in found})
+        self._asked: dict[int, int] = {}
+        self._by_variable: dict[int, dict[int, float]] = defaultdict(dict)
+        self._supplied: dict[tuple[int, frozenset[tuple[int, float]]], int] = {}
+        for row in fleet.rows:
+            self._enter(row)
+
+    def _enter(self, row: PlainRow) -> None:
+        shape = self._adds_up(row)
+        if self._is_a_sum(row) or (shape is not None and row.coefficients[-1] < 0):
+            return  # true of whole nodes, and of what counts up to supply
+        number = self.found.row(row.upper)
+        if shape is not None:
+            self._asked[shape] = number
+        for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
+            self._by_variable[variable][number] = coefficient
+
+    def _adds_up(self, row: PlainRow) -> int | None:
+        """Return the shape of which a row says that as many are admitted as all kinds hold, if it says that."""
+        shape = self._admitted.get(row.variables[-1])
+        counts = {c[shape] for c in self._fleet.counts_of if shape in c} if shape is not None else set[int]()
+        alike = len(set(row.coefficients[:-1])) <= 1 and abs(row.coefficients[-1]) == 1 and row.upper == 0
+        return shape if alike and counts == set(row.variables[:-1]) else None
+
+    def _is_a_sum(self, row: PlainRow) -> bool:
+        """Tell whether a row only says that what is on a kind is on its cells."""
+        held = {self._held.get(variable) for variable in row.variables}
+        return len(held) == 1 and None not in held and min(row.coefficients) < 0 < max(row.coefficients)
+
+    def supply(self, kind: int, plot: Plot, shape: int) -> int:
+        """Return the row that a replica on a plot supplies."""
+        count = self._fleet.counts_of[kind][shape]
+        cell = next(cell for cell in self._fleet.cells_of[kind][shape] if plot.lies_in(cell))
+        total: dict[int, float] = {}
+        for variable in {count, cell.variable}:
+            for row, amount in self._by_variable.get(variable, {}).items():
+                total[row] = total.get(row, 0.0) + amount
+        entries = {row: amount for row, amount in total.items() if amount}
+        if entries == {self._asked[shape]: -1.0}:
+            return self._asked[shape]
+        key = shape, frozenset(entries.items())
+        if key not in self._supplied:
+            self._supplied[key] = self.found.row(0.0)
+            self.found.counted.append(Counted(0.0, float("inf"), {**entries, self._supplied[key]: 1.0}))
+        return self._supplied[key]
+
+    def counted(self) -> Iterator[Counted]:
+        """Yield what rows count beside supply."""
+        model = self._fleet.model
+        for variable, (low, high) in enumerate(zip(model.lower, model.upper, strict=True)):
+            if variable not in self._held and variable in self._by_variable:
+                yield Counted(low, high, self._by_variable[variable], self._admitted.get(variable, -1))
+
+
+def _originals(fleet: FleetModel) -> Mapping[int, list[int]]:
+    """Return the Problem's shapes for every shape of the fleet, to which it is all one what runs today."""
+    found: dict[int, list[int]] = {shape.index: [] for shape in fleet.problem.shapes}
+    for shape in fleet.original.shapes:
+        member = shape.members[0]
+        found[fleet.problem.shapes_of_role[member.workload.id, member.role.name]].append(shape.index)
+    return found
+
+
+def _in_terms_of(kind: Kind, originals: Mapping[int, list[int]]) -> Kind:
+    """Return a kind with the Problem's own shapes."""
+
+    def own(shapes: Collection[int]) -> list[int]:
+        return sorted(s for twin in shapes for s in originals[twin])
+
+    return replace(
+        kind,
+        shapes=tuple(own(kind.shapes)),
+        sides=tuple(tuple(own(side)) for side in kind.sides),
+        gpu_sides=tuple(frozenset(own(side)) for side in kind.gpu_sides),
+        most={s: most for twin, most in kind.most.items() for s in originals[twin]},
+    )
