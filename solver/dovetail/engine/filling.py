@@ -2,36 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
 from dovetail.engine.construct import fill_band
 from dovetail.engine.field import Field
 from dovetail.engine.patterns import Pattern
-from dovetail.engine.placing import Outlooks
+from dovetail.engine.placing import Outlooks, Put
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 
-_Wish = tuple[int, int, tuple[int, ...], int]  # node, shape, GPUs, count
+Wished = tuple[int, int, tuple[int, ...], int]  # node, shape, GPUs, count
+_WAYS = 4  # how often lower bands make way for a band
 
 
-def filled(problem: Problem, state: State, wished: Iterable[tuple[int, Pattern]], stop: Stop) -> State:
+def filled(
+    problem: Problem, state: State, wished: Iterable[tuple[int, Pattern]], planned: Counter[int], stop: Stop
+) -> State:
     """Return a state with patterns on some nodes, filled up with what else fits.
 
     Parameters
     ----------
     state : what is on all other nodes.
     wished : nodes, each with what it is to hold.
+    planned : replicas per shape that there may be in all.
     """
     field = Field(problem, state)
-    _grant(field, [wish for node, pattern in wished for wish in _wishes(problem, node, pattern)], stop)
-    outlooks = Outlooks(field)
-    for band in problem.spec.bands:
-        fill_band(outlooks, band, stop)
+    follow(field, [wish for node, pattern in wished for wish in _wishes(problem, node, pattern)], planned, stop)
     return field.state()
 
 
-def _wishes(problem: Problem, node: int, pattern: Pattern) -> Iterator[_Wish]:
+def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop) -> None:
+    """Put what is wished for where it is, then fill up band by band.
+
+    Where something of a higher band that is `planned` found no place, nodes of lower ones are cleared for it.
+    """
+    problem = field.problem
+    granted = _grant(field, wishes, stop)
+    outlooks = Outlooks(field)
+    ranks = {band: rank for rank, band in enumerate(problem.spec.bands)}
+    rank_of = {s.index: ranks[problem.spec.band_of(s.workload)] for s in problem.shapes}
+    for mine, band in enumerate(problem.spec.bands):
+        fill_band(outlooks, band, stop, planned)
+        for _ in range(_WAYS):
+            if stop or not _make_way(outlooks, mine, rank_of, planned, granted):
+                break
+            fill_band(outlooks, band, stop, planned)
+        fill_band(outlooks, band, stop)
+
+
+def _wishes(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]:
     """Yield a node's contents after a pattern; what takes whole GPUs gets those that no share is on."""
     healthy = problem.nodes[node].healthy_gpus()
     shared = {slot.gpu for slot, _ in pattern if slot.gpu >= 0}
@@ -46,17 +67,23 @@ def _wishes(problem: Problem, node: int, pattern: Pattern) -> Iterator[_Wish]:
             yield node, slot.shape, (), count
 
 
-def _grant(field: Field, wishes: list[_Wish], stop: Stop) -> None:
-    """Put what is wished for where it is; what a hard rule keeps off for now waits until others are placed."""
+def _grant(field: Field, wishes: list[Wished], stop: Stop) -> dict[int, list[Put]]:
+    """Put what is wished for where it is; what a hard rule keeps off for now waits until others are placed.
+
+    Returns what was put on each node.
+    """
+    granted: dict[int, list[Put]] = defaultdict(list)
     more = True
     while wishes and more and not stop:
         more, left = False, []
         for node, shape, gpus, count in wishes:
             done = _put(field, node, shape, gpus, count)
+            granted[node] += [(node, shape, gpus)] * done
             more = more or done > 0
             if done < count:
                 left.append((node, shape, gpus, count - done))
         wishes = left
+    return granted
 
 
 def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int) -> int:
@@ -68,3 +95,44 @@ def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int)
             return done
         field.put(node, shape, gpus)
     return count
+
+
+def _make_way(
+    outlooks: Outlooks, mine: int, rank: Mapping[int, int], planned: Counter[int], granted: dict[int, list[Put]]
+) -> bool:
+    """Clear nodes of lower bands for what the target has of a band and found no place; tell whether any was.
+
+    Parameters
+    ----------
+    mine, rank : the band's place among all, 0 the highest, and that of each shape's.
+    """
+    field = outlooks.field
+    problem = field.problem
+    lacking = {
+        s.index: short
+        for s in problem.shapes
+        if rank[s.index] == mine
+        and s.request.gpu_count
+        and (short := min(field.wanted(s.index), planned[s.index] - field.admitted[s.index])) > 0
+    }
+    lower = {node: [put for put in puts if rank[put[1]] > mine] for node, puts in granted.items()}
+    order = sorted((node for node in lower if lower[node]), key=lambda node: _ease(granted[node], rank, mine, node))
+    cleared = False
+    for s, short in lacking.items():
+        may = field.hosts(problem.shapes[s]) & ~field.gates.crowded(s)
+        need = short * problem.shapes[s].request.gpu_milli
+        for node in order:
+            if need <= 0:
+                break
+            if may[node] and lower[node]:
+                need -= sum(problem.shapes[put[1]].request.gpu_milli for put in lower[node])
+                outlooks.undo(list(lacking), lower[node])
+                granted[node] = [put for put in granted[node] if rank[put[1]] <= mine]
+                lower[node], cleared = [], True
+    return cleared
+
+
+def _ease(puts: list[Put], rank: Mapping[int, int], mine: int, node: int) -> tuple[bool, int, int]:
+    """Return the order in which nodes are cleared: those of lower bands alone first, the lowest before others."""
+    ranks = [rank[shape] for _, shape, _ in puts]
+    return min(ranks) <= mine, -max(ranks), node

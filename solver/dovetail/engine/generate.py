@@ -17,7 +17,7 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.diving import Chosen, dive, dive_again, worth
 from dovetail.engine.filling import filled
 from dovetail.engine.fleet_rows import FleetRows, fleet_rows
-from dovetail.engine.patterns import Master, Pattern, Wish, pattern_of
+from dovetail.engine.patterns import Master, Mixture, Pattern, Wish, pattern_of
 from dovetail.engine.pricing import Pricing
 from dovetail.model.state import Fill, State
 from dovetail.problem import Problem, Shape
@@ -25,6 +25,7 @@ from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
 
 _ROUNDS = 60
+_ALMOST = 1e-6
 _GRAIN = 1e-6, 1e-3  # of what is asked for in all, and in the band that is worth least
 _PATIENCE = 6  # dives that find nothing better
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
@@ -105,19 +106,20 @@ class Generation:
             for node in lot.nodes:
                 master.add(position, pattern_of(self.problem, self.state.fill(node)))
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop)
-        yield self._quick(master, pricing)
+        yield self._quick(master, pricing.solve(master), pricing)
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
+        yield self._quick(master, mixture, pricing)
         chosen = dive(master, mixture, pricing)
-        yield self.filled(chosen)
+        yield self.filled(chosen, mixture)
         for better in self._improve(master, chosen, pricing, mixture.value):
-            yield self.filled(better)
+            yield self.filled(better, mixture)
 
-    def _quick(self, master: Master, pricing: Pricing) -> State:
+    def _quick(self, master: Master, mixture: Mixture, pricing: Pricing) -> State:
         """Return a state from the patterns at hand, in case the search ends before it has better ones."""
-        chosen = dive(master, pricing.solve(master), pricing, rounds=0)
+        chosen = dive(master, mixture, pricing, rounds=0)
         master.reset()
         master.refresh()
-        return self.filled(chosen)
+        return self.filled(chosen, mixture)
 
     def _improve(self, master: Master, chosen: Chosen, pricing: Pricing, bound: float) -> Iterator[Chosen]:
         """Yield ever better choices from diving again for some nodes, until that fails several times in a row."""
@@ -131,8 +133,14 @@ class Generation:
                 best, chosen = value, found
                 yield chosen
 
-    def filled(self, chosen: Chosen) -> State:
-        """Return a state whose free nodes hold what was chosen, filled up with what else fits."""
+    def filled(self, chosen: Chosen, mixture: Mixture) -> State:
+        """Return a state whose free nodes hold what was chosen, filled up with what else fits.
+
+        Parameters
+        ----------
+        mixture : tells how much of each shape there may be.
+        """
+        planned = Counter({s: int(count + _ALMOST) for s, count in mixture.admitted.items()})
         free = [list(lot.nodes) for lot in self.rows.lots]
         fills = {node: Fill() for nodes in free for node in nodes}
         wished: list[tuple[int, Pattern]] = []
@@ -141,4 +149,4 @@ class Generation:
             taken, nodes[:times] = nodes[:times], []
             wished += [(node, column.pattern) for node in taken]
         base = self.state.with_fills(fills)
-        return filled(self.problem, base, wished, self.stop)
+        return filled(self.problem, base, wished, planned, self.stop)

@@ -55,6 +55,8 @@ def counts_of(pattern: Pattern) -> Counter[int]:
 class Mixture:
     """An LP solution: its value, uses of each column's pattern, prices of shapes on each lot, and of a node of it.
 
+    `admitted` are the replicas per shape that it admits.
+
     What is settled already counts in the value.
     """
 
@@ -62,6 +64,7 @@ class Mixture:
     uses: Mapping[int, float]
     prices: Sequence[Mapping[int, float]]
     nodes: Sequence[float]
+    admitted: Mapping[int, float]
 
     def gain(self, lot: int, pattern: Pattern) -> float:
         """Return what a pattern earns on a lot beyond the price of a node."""
@@ -178,11 +181,13 @@ class Master:
         """Solve the LP over the known patterns, nodes and demands as last told."""
         self._highs.run()
         solution = self._highs.getSolution()
-        primal, dual = solution.col_value[self._first :], list(solution.row_dual)
+        first, primal = solution.col_value[: self._first], solution.col_value[self._first :]
+        dual = list(solution.row_dual)
         uses = {index: times for index, times in enumerate(primal) if times > 1e-9}
         prices = [{s: max(0.0, dual[row]) for s, row in lot.rows.items()} for lot in self.rows.lots]
         value = self._highs.getInfo().objective_function_value - self._paid
-        return Mixture(value, uses, prices, dual[self._size_row :])
+        admitted = {c.shape: count for c, count in zip(self.rows.counted, first, strict=True) if c.shape >= 0}
+        return Mixture(value, uses, prices, dual[self._size_row :], admitted)
 
     def forget(self, mixture: Mixture) -> None:
         """Drop the patterns that pay least at an LP's prices, where there are many."""
