@@ -90,7 +90,7 @@ def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int)
     """Put as many replicas as are asked for, fit and keep hard rules; return how many."""
     form = field.problem.shapes[shape]
     for done in range(count):
-        blocked = field.blocked(node, shape, gpus[0] if form.request.share else None)
+        blocked = field.blocked(node, shape, gpus[0] if form.request.partial else None)
         if blocked or field.wanted(shape) <= 0 or not field.room_on(node, form, gpus):
             return done
         field.put(node, shape, gpus)

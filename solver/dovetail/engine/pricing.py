@@ -36,7 +36,7 @@ class Pricing:
         self._turn = 0
         groups: dict[Hashable, list[int]] = {}
         for position, lot in enumerate(lots):
-            groups.setdefault(_alike(lot.kind), []).append(position)
+            groups.setdefault(_alike(problem, lot.kind), []).append(position)
         self._groups = [
             (members, [Knapsack(problem, lots[members[0]].kind, side) for side in lots[members[0]].kind.sides])
             for members in groups.values()
@@ -124,8 +124,9 @@ class Pricing:
         return mixture
 
 
-def _alike(kind: Kind) -> Hashable:
+def _alike(problem: Problem, kind: Kind) -> Hashable:
     """Return what decides the patterns of a kind."""
     node = kind.node
+    modes = tuple(problem.modes(s, node) for s in kind.shapes if problem.shapes[s].request.partial)
     held = (node.accelerator, len(node.healthy_gpus()), node.cpu, node.memory, tuple(sorted(node.resources.items())))
-    return held, kind.shapes, kind.sides, kind.gpu_sides, tuple(sorted(kind.most.items()))
+    return held, modes, kind.shapes, kind.sides, kind.gpu_sides, tuple(sorted(kind.most.items()))
