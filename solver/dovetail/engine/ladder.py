@@ -244,8 +244,9 @@ class _Search:
 
     def _generate(self, budget: Budget) -> None:
         """Mix node patterns, with a part of the work, and of the time where parts of few nodes can do much."""
-        left, large = budget.seconds(), self.bounds.fleet.large
-        until = None if left is None else time.monotonic() + left * (_GENERATE_SHARE if large else _GENERATE_TIME)
+        left = budget.seconds()
+        share = _GENERATE_SHARE if len(self.problem.nodes) > _NODES_PER_ROUND else _GENERATE_TIME
+        until = None if left is None else time.monotonic() + left * share
         given = Budget(budget.work * _GENERATE_SHARE, until)
         before = given.work
         for candidate in Generation(self.problem, self.state, self.bounds.fleet.rows, self.stop).run(given):
