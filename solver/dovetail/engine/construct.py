@@ -8,7 +8,7 @@ exact up to some thousands of replicas; where there are more, shapes take their 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby
 
 from dovetail.engine.field import Field
@@ -44,13 +44,8 @@ def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = 
     return field.state()
 
 
-def fill_band(outlooks: Outlooks, band: int, stop: Stop, most: Mapping[int, int] | None = None) -> None:
-    """Admit what waits of a priority band, as far as there is room.
-
-    Parameters
-    ----------
-    most : replicas per shape that there are to be in all, of those that stand alone.
-    """
+def fill_band(outlooks: Outlooks, band: int, stop: Stop) -> None:
+    """Admit what waits of a priority band, as far as there is room."""
     field = outlooks.field
     problem = field.problem
     many = sum(field.wanted(shape.index) for shape in problem.shapes) > EXACT
@@ -61,8 +56,7 @@ def fill_band(outlooks: Outlooks, band: int, stop: Stop, most: Mapping[int, int]
             return
         _place_batch(outlooks, batch)
     for gpu in (True, False):
-        asking = {s.index: _waiting(field, s.index, most) for s in single if bool(s.request.gpu_count) == gpu}
-        for shape, count in _turns(outlooks, asking, many=many):
+        for shape, count in _turns(outlooks, [s for s in single if bool(s.request.gpu_count) == gpu], many=many):
             if stop:
                 return
             _take_turn(outlooks, shape, count)
@@ -105,18 +99,12 @@ def _sorted_out(field: Field, shapes: list[Shape]) -> tuple[list[list[int]], lis
     return [joint[workload] for workload in sorted(joint, key=lambda w: (-weight[w], w))], single
 
 
-def _waiting(field: Field, shape: int, most: Mapping[int, int] | None) -> int:
-    """Return how many replicas of a shape are to join, up to `most` in all where that is given."""
-    wanted = field.wanted(shape)
-    return wanted if most is None else max(0, min(wanted, most.get(shape, 0) - field.admitted[shape]))
-
-
-def _turns(outlooks: Outlooks, asking: Mapping[int, int], *, many: bool) -> Iterator[tuple[int, int]]:
+def _turns(outlooks: Outlooks, shapes: list[Shape], *, many: bool) -> Iterator[tuple[int, int]]:
     """Yield what to place next, a shape and a number of replicas, each shape spread evenly over the sequence.
 
     Where there are `many` replicas, forms have a limited number of turns, and all their shapes turns of one size.
     """
-    waiting = {shape: count for shape, count in asking.items() if count}
+    waiting = {shape.index: count for shape in shapes if (count := outlooks.field.wanted(shape.index))}
     forms: Counter[object] = Counter()
     for shape, count in waiting.items():
         forms[outlooks.form(shape)] += count

@@ -44,12 +44,11 @@ def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
     ranks = {band: rank for rank, band in enumerate(problem.spec.bands)}
     rank_of = {s.index: ranks[problem.spec.band_of(s.workload)] for s in problem.shapes}
     for mine, band in enumerate(problem.spec.bands):
-        fill_band(outlooks, band, stop, planned)
+        fill_band(outlooks, band, stop)
         for _ in range(_WAYS):
             if stop or not _make_way(outlooks, mine, rank_of, planned, granted):
                 break
-            fill_band(outlooks, band, stop, planned)
-        fill_band(outlooks, band, stop)
+            fill_band(outlooks, band, stop)
 
 
 def _wishes(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]:
