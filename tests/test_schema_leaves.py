@@ -231,6 +231,8 @@ REACHES: dict[str, str] = {
     "rule require": "Require",
     "rule.forbid": "Policy.rule",
     "rule forbid": "Forbid",
+    "rule.sharing": "Policy.rule",
+    "rule sharing.maxClients": "Sharing.max_clients",
     "rule.quota": "Policy.rule",
     "rule quota.per": "Quota.per",
     "rule quota.label": "Quota.label",

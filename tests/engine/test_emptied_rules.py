@@ -17,6 +17,7 @@ from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
+from dovetail.rules.sharing import Sharing
 from dovetail.rules.spread import Spread
 from dovetail.rules.survive import Survive
 from dovetail.spec import NodeSelector, Spec, WorkloadSelector
@@ -65,6 +66,9 @@ SPECS: Mapping[str, Spec] = {
     ),
     "require": _placed_by_price(Require()),
     "forbid": _placed_by_price(Forbid()),
+    "sharing": make_spec(
+        [node("a", 1), node("b", 1, price=5)], [workload("w", 2, share=250)], [policy("p", Sharing(1))]
+    ),
     "quota": _two_on_one_node(Quota(limits=(("gpus", 1000),))),
     "reserve": make_spec([node("a", 2)], [workload("w", 2, gpus=1)], [policy("p", Reserve(1, request(1)))]),
     "survive": make_spec([node("a", 2), node("b", 2)], [workload("w", 4, gpus=1)], [policy("p", Survive(of="node"))]),

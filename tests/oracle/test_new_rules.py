@@ -17,6 +17,7 @@ from dovetail.rules.cohorts import Lends
 from dovetail.rules.colocate import Colocate
 from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
+from dovetail.rules.sharing import Sharing
 from dovetail.rules.survive import Survive
 from dovetail.spec import Enforcement, NodeSelector, Policy, Slo, Spec, WorkloadSelector
 from dovetail.verify import lines, verify
@@ -131,10 +132,20 @@ def _colocate(rng: Random) -> list[Policy]:
     return [policy("q", rule, enforcement=rng.choice(("hard", "hard", "hard", 1, 3000)), workloads=matched)]
 
 
+def _sharing(rng: Random) -> list[Policy]:
+    """Return a policy that few replicas share a GPU, on all nodes or on some."""
+    matched = rng.choice((WorkloadSelector(), WorkloadSelector(), WorkloadSelector(tenants=("red",))))
+    nodes = NodeSelector(names=("n0",)) if rng.random() < 0.15 else None
+    enforcement = rng.choice(("hard", "hard", 1, 3000))
+    rule = Sharing(max_clients=rng.choice((1, 1, 1, 2)))
+    return [policy("q", rule, enforcement=enforcement, workloads=matched, nodes=nodes)]
+
+
 RULES: Mapping[str, Callable[[Random], list[Policy]]] = {
     "cohort": _cohort,
     "colocate": _colocate,
     "reserve": _reserve,
+    "sharing": _sharing,
     "survive": _survive,
 }
 

@@ -186,6 +186,8 @@ _CHANGES: dict[str, tuple[str, str]] = {
     "rule require": ("require: {}", "forbid: {}"),
     "rule.forbid": ("forbid: {}", "require: {}"),
     "rule forbid": ("forbid: {}", "require: {}"),
+    "rule.sharing": ("sharing: {maxClients: 5}", "admission: {}"),
+    "rule sharing.maxClients": ("maxClients: 5", "maxClients: 6"),
     "rule.quota": (
         "quota: {per: label, label: quota-key, limit: {gpus: 12.5, cpu: 100, memory: 1Ti, resources: {rdma: 7}}}",
         "admission: {}",

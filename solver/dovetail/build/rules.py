@@ -23,6 +23,7 @@ from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
+from dovetail.rules.sharing import Sharing
 from dovetail.rules.spread import Spread
 from dovetail.rules.survive import Survive
 from dovetail.spec import Request
@@ -58,6 +59,10 @@ def _require(_: Cursor, __: Known) -> Rule:
 
 def _forbid(_: Cursor, __: Known) -> Rule:
     return Forbid()
+
+
+def _sharing(here: Cursor, _: Known) -> Rule:
+    return Sharing(max_clients=here.raw("maxClients"))
 
 
 def _quota(here: Cursor, known: Known) -> Rule:
@@ -169,6 +174,7 @@ READERS: Final[Mapping[str, Reader]] = MappingProxyType(
         "exclusive": Reader(_exclusive, "honoured", "at", (GPU_LEVEL,)),
         "require": Reader(_require, "required"),
         "forbid": Reader(_forbid, "required"),
+        "sharing": Reader(_sharing, "honoured"),
         "quota": Reader(_quota, "refused"),
         "reserve": Reader(_reserve, "honoured", workloads=False),
         "survive": Reader(_survive, "refused", "of"),

@@ -14,7 +14,15 @@ import numpy as np
 from dovetail.engine.fragmentation import Bools, Ints
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Guard
-from dovetail.rules.guards import ApartGuard, CrowdGuard, SkewGuard, TogetherGuard, TotalGuard, domain_of
+from dovetail.rules.guards import (
+    ApartGuard,
+    ClientsGuard,
+    CrowdGuard,
+    SkewGuard,
+    TogetherGuard,
+    TotalGuard,
+    domain_of,
+)
 from dovetail.spec import Workload
 
 FREE, MIXED = -1, -2
@@ -214,6 +222,8 @@ def _concerns(guard: Guard, shape: Shape) -> bool:
             return shape.workload.id in guard.scope.ids
         case SkewGuard():
             return bool(guard.eligible.get(shape.workload.id))
+        case ClientsGuard():
+            return shape.workload.id in guard.scope.ids and shape.request.partial
         case TotalGuard():
             return any(guard.amounts(shape.workload, shape.role).values())
     return True

@@ -15,6 +15,7 @@ from dovetail.rules.require import Forbid, Require
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.scopes import scope_of, scopes_of, tolerated
 from dovetail.rules.separate import Separate
+from dovetail.rules.sharing import Sharing
 from dovetail.rules.spread import Spread
 from dovetail.rules.survive import Survive
 from dovetail.rules.topology import policy_of
@@ -27,6 +28,7 @@ TABLE: Mapping[str, type[Rule]] = MappingProxyType(
         "exclusive": Exclusive,
         "require": Require,
         "forbid": Forbid,
+        "sharing": Sharing,
         "quota": Quota,
         "reserve": Reserve,
         "survive": Survive,

@@ -182,6 +182,34 @@ class CrowdGuard(Plain):
 
 
 @dataclass(slots=True)
+class ClientsGuard(Plain):
+    """Blocks a GPU for a matched workload while `most` matched replicas are on it."""
+
+    scope: Scope
+    most: int
+    held: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def by_gpu(self) -> bool:
+        """Whether the GPUs of a node may differ."""
+        return True
+
+    def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
+        """Block where there are as many as may be."""
+        path = self._path(workload, node, gpu)
+        return path is not None and self.held[path] >= self.most
+
+    def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
+        """Count matched replicas by GPU."""
+        path = self._path(workload, node, gpu)
+        if path is not None:
+            self.held[path] += count
+
+    def _path(self, workload: Workload, node: Node, gpu: int | None) -> str | None:
+        return domain_of(GPU_LEVEL, self.scope, node, gpu) if workload.id in self.scope.ids else None
+
+
+@dataclass(slots=True)
 class TotalGuard(Plain):
     """Blocks what would take an amount above its limit, wherever it goes.
 
