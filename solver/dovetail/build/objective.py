@@ -61,8 +61,6 @@ def _tiers(here: Cursor) -> tuple[tuple[str, ...], tuple[str, ...]]:
         tier = each.value if isinstance(each.value, str) else "disruption"
         if tier in tiers:
             each.fault("DT1607", f"the tier '{tier}' is given twice")
-        elif tier not in (*DEFAULT_TIERS, *OPTIONAL_TIERS):
-            each.fault("DT1900", f"the tier '{tier}' is not supported yet")
         if not isinstance(each.value, str):
             disruption = tuple(each.raw("disruption"))
         tiers.append(tier)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, frozen
+from dovetail.build.placement import MOST_REPLICAS
 from dovetail.quantities import parse_duration, parse_milli
 from dovetail.spec import Role, Slo, Workload
 
@@ -50,5 +51,14 @@ def _bound_to(role: Role, slo: Slo, here: Cursor) -> Role:
         here["slo"]["performance"].fault("DT1541", "no accelerator that it accepts is listed here", of_key=True)
     slowest = min((slo.rates[name] for name in accepted if slo.rates[name]), default=0)
     if "replicas" not in here.value and slowest:
-        role = replace(role, replicas=-(-slo.rate // slowest))
+        role = replace(role, replicas=_needed(slo.rate, slowest, here["slo"]))
     return replace(role, accelerators=accepted)
+
+
+def _needed(rate: int, slowest: int, own: Cursor) -> int:
+    """Return how many replicas a rate needs, at most as many as a workload may have."""
+    replicas = -(-rate // slowest)
+    if replicas > MOST_REPLICAS:
+        message = f"this rate needs {replicas:,} replicas, and a workload has at most {MOST_REPLICAS:,}"
+        own["rate"].fault("DT1106", message, "rates are requests per second, of the service and of one replica")
+    return min(replicas, MOST_REPLICAS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.mig import Geometry, Profile
+from dovetail.mig import Profile
 from dovetail.spec import Accelerator, Request
 from dovetail.spec.workload import MILLI
 
@@ -57,8 +57,3 @@ def _stands_in(other: Profile, profile: Profile, first: bool) -> bool:
     )
     alike = (other.compute, other.size, other.maximum) == (profile.compute, profile.size, profile.maximum)
     return fits and (not alike or dict(other.engines) != dict(profile.engines) or first)
-
-
-def geometry_of(accelerator: Accelerator | None) -> Geometry | None:
-    """Return how a GPU can be cut, None where it cannot."""
-    return accelerator.mig if accelerator else None

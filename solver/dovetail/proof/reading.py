@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from dovetail.documents import Document, load_text
 from dovetail.documents.source import collector_paused
 from dovetail.faults import FaultLog, Position
 from dovetail.proof.certificate import Branch, Certificate, Cut, Leaf, Multipliers, Proof
-
-MOST_DIGITS: Final = 9
-"""Digits that a position of a row or a variable may have; no model is so large."""
 
 
 def read(text: str, file: str) -> Certificate:

@@ -302,7 +302,7 @@ class Rule(Protocol):
         """Return what a plan writes down of a finished placement for this policy."""
 
     def claims(self, scope: Scope) -> Claims:
-        """Return what a hard policy of the rule certainly demands; any part of the truth will do (S4.1)."""
+        """Return what a hard policy of the rule certainly demands; any part of the truth will do (S4.4)."""
 
     def unsound(self, spec: Spec) -> str | None:
         """Return why the parameters make no sense for a Spec (an unknown level, a missing part), None if fine."""

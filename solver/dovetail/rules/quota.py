@@ -11,6 +11,7 @@ from dovetail.placement import View
 from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations, group_of, grouped
 from dovetail.rules.claims import Cap, Claims
 from dovetail.rules.cohorts import (
+    DOMINANT,
     Amounts,
     CohortGuard,
     Lends,
@@ -125,6 +126,15 @@ class Quota(RuleDefaults):
             return "give 'limit', 'guaranteed' or both"
         if not self.guaranteed and (self.cohort or self.borrowing is not None or self.lending is not None):
             return "'cohort', 'borrowing' and 'lending' count from 'guaranteed', which is missing"
+        return self._without_effect()
+
+    def _without_effect(self) -> str | None:
+        """Tell a limit on borrowing or lending what is not guaranteed, and so neither kept nor lent."""
+        own = {name for name, _ in self.guaranteed}
+        for key, amounts in (("borrowing", self.borrowing), ("lending", self.lending)):
+            for name, _ in amounts or ():
+                if not own & {name, DOMINANT} and name != DOMINANT:
+                    return f"'{key}' limits '{name}', which 'guaranteed' does not name"
         return None
 
     def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
