@@ -217,6 +217,7 @@ REACHES: dict[str, str] = {
     "rule separate.by": "Separate.by",
     "rule separate.label": "Separate.label",
     "rule separate.at": "Separate.at",
+    "rule separate.unless": "Separate.unless",
     "rule.colocate": "Policy.rule",
     "rule colocate.by": "Colocate.by",
     "rule colocate.label": "Colocate.label",

@@ -172,6 +172,7 @@ _CHANGES: dict[str, tuple[str, str]] = {
     "rule separate.by": ("by: label, label: app-kind", "by: tenant"),
     "rule separate.label": ("label: app-kind", "label: app-sort"),
     "rule separate.at": ("app-kind, at: gpu", "app-kind, at: node"),
+    "rule separate.unless": (", unless: mig", ""),
     "rule.colocate": ("colocate: {by: label, label: set-kind, at: row}", "exclusive: {at: gpu}"),
     "rule colocate.by": ("{by: label, label: set-kind", "{by: tenant"),
     "rule colocate.label": ("label: set-kind", "label: set-sort"),

@@ -38,7 +38,7 @@ _LIMITS: Final[Mapping[str, Callable[[object], int]]] = {
 
 
 def _separate(here: Cursor, _: Known) -> Rule:
-    return Separate(by=here.raw("by"), at=here.raw("at"), label=here.raw("label"))
+    return Separate(by=here.raw("by"), at=here.raw("at"), label=here.raw("label"), unless=here.raw("unless"))
 
 
 def _colocate(here: Cursor, _: Known) -> Rule:

@@ -152,7 +152,7 @@ class PartModel(Counting):
         total = Linear(constant=sum(count for shape, count in outside.items() if shape in shapes))
         for index in inside:
             for slot, variable in self.variables.slots[index].items():
-                if slot.shape in shapes and domain.gpu in (None, slot.gpu):
+                if slot.shape in shapes and domain.holds(slot.gpu, slot.profile):
                     total.add_term(variable)
         return total
 
@@ -160,7 +160,7 @@ class PartModel(Counting):
         """Return how many replicas of a shape are in a domain."""
         inside, outside = self._contents_of(domain, None)
         slots = ((slot, v) for index in inside for slot, v in self.variables.slots[index].items())
-        here = {v: 1 for slot, v in slots if slot.shape == shape and domain.gpu in (None, slot.gpu)}
+        here = {v: 1 for slot, v in slots if slot.shape == shape and domain.holds(slot.gpu, slot.profile)}
         return Linear(here, outside[shape])
 
     def contents(self, index: int) -> Iterator[tuple[Slot, Linear]]:
@@ -183,7 +183,7 @@ class PartModel(Counting):
             for index in indices:
                 if index not in self._free_set and index in self._state.fills:
                     for slot, count in self._state.fills[index].slots.items():
-                        outside[slot.shape] += count if domain.gpu in (None, slot.gpu) else 0
+                        outside[slot.shape] += count if domain.holds(slot.gpu, slot.profile) else 0
             self._contents[domain, nodes] = tuple(i for i in indices if i in self._free_set), outside
         return self._contents[domain, nodes]
 

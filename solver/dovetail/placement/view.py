@@ -73,12 +73,15 @@ class View:
         return () if path is None else (path,)
 
     def tenants_of_domains(
-        self, level: str, workloads: Iterable[Workload], nodes: frozenset[str] | None
+        self, level: str, workloads: Iterable[Workload], nodes: frozenset[str] | None, *, uncut: bool = False
     ) -> Mapping[str, Counter[str]]:
-        """Return, per domain of a level, how many replicas of each workload lie in it (on `nodes` only)."""
+        """Return, per domain of a level, how many replicas of each workload lie in it (on `nodes` only).
+
+        Those on MIG instances are left out where `uncut` is set.
+        """
         found: dict[str, Counter[str]] = {}
         for workload in workloads:
-            for path, count in self._spread_of(level, workload, nodes).items():
+            for path, count in self._spread_of(level, workload, nodes, uncut).items():
                 who = found.get(path)
                 if who is None:
                     who = found[path] = Counter()
@@ -86,19 +89,23 @@ class View:
         return found
 
     @cached_property
-    def _spreads(self) -> dict[tuple[str, str, frozenset[str] | None], Counter[str]]:
+    def _spreads(self) -> dict[tuple[str, str, frozenset[str] | None, bool], Counter[str]]:
         return {}
 
-    def _spread_of(self, level: str, workload: Workload, nodes: frozenset[str] | None) -> Counter[str]:
+    def _spread_of(
+        self, level: str, workload: Workload, nodes: frozenset[str] | None, uncut: bool = False
+    ) -> Counter[str]:
         """Return how many replicas of a workload lie in each domain, worked out once."""
         if self._origin is not None and self._origin[1] != workload.id:
-            return self._origin[0]._spread_of(level, workload, nodes)
-        key = level, workload.id, nodes
+            return self._origin[0]._spread_of(level, workload, nodes, uncut)
+        key = level, workload.id, nodes, uncut
         found = self._spreads.get(key)
         if found is None:
             places = [self.places[replica] for replica in self.admitted(workload)]
             if nodes is not None:
                 places = [place for place in places if place.node in nodes]
+            if uncut:
+                places = [place for place in places if not place.instance]
             found = self._spreads[key] = Counter(path for place in places for path in self.domains_of(level, place))
         return found
 

@@ -48,6 +48,7 @@ class ApartGuard(Plain):
     """Blocks a domain for a key while another key is there.
 
     `key` gives a workload's key, None for no subject. `changed` is the log of domains whose set of keys changed.
+    Where it is not `exact`, what it blocks may be allowed.
     """
 
     scope: Scope
@@ -55,6 +56,7 @@ class ApartGuard(Plain):
     key: Callable[[Workload], Hashable | None]
     held: defaultdict[str, dict[Hashable, int]] = field(default_factory=lambda: defaultdict(dict))
     changed: list[str] = field(default_factory=list)
+    exact: bool = True
 
     @property
     def by_gpu(self) -> bool:
@@ -71,10 +73,10 @@ class ApartGuard(Plain):
         return key is not None and (len(held) > 1 or key not in held)
 
     def clashes(self, workload: Workload, node: Node, gpu: int | None) -> bool:
-        """Tell whether a domain that holds one key would hold two."""
+        """Tell whether a domain that holds one key would certainly hold two."""
         path, key = domain_of(self.level, self.scope, node, gpu), self.key(workload)
         held = self.held.get(path) if path is not None else None
-        return held is not None and key is not None and len(held) == 1 and key not in held
+        return self.exact and held is not None and key is not None and len(held) == 1 and key not in held
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas by domain and key."""

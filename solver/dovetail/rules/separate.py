@@ -21,7 +21,8 @@ from dovetail.rules.base import (
 )
 from dovetail.rules.claims import Apart, Claims
 from dovetail.rules.guards import ApartGuard
-from dovetail.spec import Node, Spec, Workload
+from dovetail.spec import Node, Role, Spec, Workload
+from dovetail.spec.cluster import GPU_LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Separate(RuleDefaults):
     """Keep values of `by` apart at a level.
 
     The violation of a domain is `max(0, v - 1)`, v the number of distinct values of `by` among the matched
-    replicas in it. Workloads without the label are not subjects.
+    replicas in it. Workloads without the label are not subjects, nor are replicas on MIG instances with
+    `unless: mig`: the hardware keeps them apart (S4.1).
     """
 
     kind: ClassVar[str] = "separate"
@@ -42,6 +44,7 @@ class Separate(RuleDefaults):
     by: str
     at: str
     label: str | None = None
+    unless: str | None = None
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the number of values present in each domain, less one."""
@@ -50,7 +53,8 @@ class Separate(RuleDefaults):
             return {}
         found = {}
         for domain in part.domains(self.at):
-            counts = [part.count(members, domain, scope.nodes) for members in groups]
+            seen = domain._replace(uncut=self.unless == "mig")
+            counts = [part.count(members, seen, scope.nodes) for members in groups]
             present = Linear(constant=-1)
             for count in counts:
                 if part.model.range_of(count)[1] > 0:
@@ -60,15 +64,16 @@ class Separate(RuleDefaults):
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Count the distinct values in each domain."""
-        value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
-        domains = view.tenants_of_domains(self.at, scope.workloads, scope.nodes)
-        counts = {path: len({value[w] for w in who if value[w] is not None}) for path, who in domains.items()}
+        value = self._values(scope)
+        domains = view.tenants_of_domains(self.at, scope.workloads, scope.nodes, uncut=self.unless == "mig")
+        counts = {path: len({value[w] for w in who if w in value}) for path, who in domains.items()}
         return {path: count - 1 for path, count in counts.items() if count > 1}
 
     def guard(self, scope: Scope) -> Guard | None:
-        """Keep other values out of a domain that has one."""
-        value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
-        return ApartGuard(scope, self.at, lambda w: value.get(w.id))
+        """Keep other values out of a domain that has one, on instances too where a share may be on either."""
+        instances_only = {w.id for w in scope.workloads if self.unless and all(map(_on_instances, w.roles))}
+        value = {w: value for w, value in self._values(scope).items() if w not in instances_only}
+        return ApartGuard(scope, self.at, lambda w: value.get(w.id), exact=self.unless is None)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish workloads by the value kept apart."""
@@ -81,17 +86,34 @@ class Separate(RuleDefaults):
 
     def node_terms(self, scope: Scope) -> NodeTerms:
         """Keep the values apart on a node, or on one GPU of it."""
-        value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
-        sides = {workload: side for workload, side in value.items() if side is not None}
+        sides = self._values(scope)
+        if self.unless:
+            sides = {w.id: sides[w.id] for w in scope.workloads if w.id in sides and not _may_use_mig(w)}
         return NodeTerms(sides, by_gpu=self.at == "gpu") if self.at in ("gpu", "node") else NodeTerms()
 
     def claims(self, scope: Scope) -> Claims:
         """Keep the values apart."""
-        value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
-        return Claims(apart=Apart(self.at, {w: side for w, side in value.items() if side is not None}))
+        return Claims() if self.unless else Claims(apart=Apart(self.at, self._values(scope)))
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels and `by: label` without a label."""
         if (self.by == "label") != (self.label is not None):
             return "'label' names the label key where 'by' is 'label', and only there"
+        if self.unless and self.at != GPU_LEVEL:
+            return "'unless: mig' needs 'at: gpu': instances keep apart what shares a GPU, not what shares a node"
         return level_problem(spec, self.at, gpu=True)
+
+    def _values(self, scope: Scope) -> dict[str, str]:
+        """Return the value of each matched workload that has one."""
+        values = ((workload.id, group_of(workload, self.by, self.label)) for workload in scope.workloads)
+        return {workload: value for workload, value in values if value is not None}
+
+
+def _on_instances(role: Role) -> bool:
+    """Tell whether the replicas of a role, where they take part of a GPU, are on MIG instances wherever they are."""
+    share = role.request.share
+    return share is None or share.modes == ("mig",)
+
+
+def _may_use_mig(workload: Workload) -> bool:
+    return any(role.request.may_use_mig for role in workload.roles)
