@@ -46,7 +46,7 @@ campaign: $(READY) ## The large random runs, and the traces at length.
 limits: $(READY) ## Assert time and memory, on a quiet machine.
 	$(BIN)/python -m pytest -m limits $(ARGS) || test $$? -eq 5
 
-bench: $(READY)  ## Measure against baselines, on a quiet machine; writes docs/benchmarks.md. Needs DOVETAIL_DATA.
+bench: $(READY)  ## Measure against baselines, on a quiet machine; writes docs/benchmarks*.md. Needs DOVETAIL_DATA.
 	$(BIN)/python -m benchmarks.trace $(TRACE)
 	$(BIN)/python -m benchmarks.fleets $(FLEETS)
 	$(BIN)/python -m benchmarks.hardness $(HARDNESS)
