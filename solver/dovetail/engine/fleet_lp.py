@@ -16,8 +16,9 @@ import numpy as np
 
 from dovetail.engine.cuts import dearest
 from dovetail.engine.highs import Lp
+from dovetail.engine.multisets import multisets
+from dovetail.engine.plots import allotted, dealt
 from dovetail.progress import Stop
-from dovetail.proof.cells import Cell, Plot
 from dovetail.proof.cutting import layouts_of
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof
@@ -352,7 +353,7 @@ class FleetLp:
         """Deal the sides of a kind out to its plots: by cell what rules ask for, the rest where there is room."""
         plots, cells = self.fleet.plots_of[kind], self.fleet.cells_of[kind]
         bound = frozenset(s for s, found in cells.items() if len(found) > 1)
-        parts = {s: _dealt(plots, cells[s], values) for _, _, counts in uses for s in counts if s in bound}
+        parts = {s: dealt(plots, cells[s], values) for _, _, counts in uses for s in counts if s in bound}
         gpus = MILLI * max(1, len(self.fleet.kinds[kind].node.healthy_gpus()))
         milli = {s: self.fleet.problem.shapes[s].request.gpu_milli for s in cells}
         needs = [
@@ -362,7 +363,7 @@ class FleetLp:
             ]
             for _, _, counts in uses
         ]
-        nodes = _allotted(needs, [nodes for _, nodes, _ in uses], [len(plot.members) for plot in plots])
+        nodes = allotted(needs, [nodes for _, nodes, _ in uses], [len(plot.members) for plot in plots])
         for (side, _, counts), taken, mine in zip(uses, needs, nodes, strict=True):
             room = [max(0.0, n - t) for n, t in zip(mine, taken, strict=True)]
             left = sum(room) or 1.0
@@ -374,62 +375,6 @@ class FleetLp:
                 own = {s: x for s, x in own.items() if x > _NOTHING}
                 if own:
                     yield Target(kind, side.position, plot.members, bound, mine[z], own, prices)
-
-
-def _dealt(plots: Sequence[Plot], cells: Sequence[Cell], values: Sequence[float]) -> list[float]:
-    """Return which part of a shape's count on a kind each plot takes."""
-    total = sum(values[cell.variable] for cell in cells) or 1.0
-    found = []
-    for plot in plots:
-        cell = next(cell for cell in cells if plot.lies_in(cell))
-        beside = sum(len(other.members) for other in plots if other.lies_in(cell))
-        found.append(values[cell.variable] / total * len(plot.members) / beside)
-    return found
-
-
-def _allotted(needs: Sequence[Sequence[float]], totals: Sequence[float], sizes: Sequence[int]) -> list[list[float]]:
-    """Return how many nodes each side has of each plot: what is bound to it first, the rest as nodes are left.
-
-    Parameters
-    ----------
-    needs : per side and plot, how many nodes its bound shapes fill; `totals` per side, `sizes` per plot, all nodes.
-    """
-    rest = [max(0.0, size - sum(need[z] for need in needs)) for z, size in enumerate(sizes)]
-    found = []
-    for need, total in zip(needs, totals, strict=True):
-        mine, more = list(need), max(0.0, total - sum(need))
-        for z in sorted(range(len(rest)), key=lambda z: (-mine[z], -rest[z], z)):  # in few plots rather than in all
-            taken = min(more, rest[z])
-            mine[z], rest[z], more = mine[z] + taken, rest[z] - taken, more - taken
-        found.append(mine)
-    return found
-
-
-def multisets(gpus: int, sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
-    """Return the largest multisets of sizes that fit a number of GPUs, as (size, count) pairs; one empty if none."""
-    found: list[tuple[tuple[int, int], ...]] = []
-
-    def extend(left: int, position: int, chosen: tuple[tuple[int, int], ...]) -> None:
-        if position < 0:
-            if not sizes or left < sizes[0]:
-                found.append(chosen)
-            return
-        size = sizes[position]
-        for count in range(left // size, -1, -1):
-            extend(left - count * size, position - 1, ((size, count), *chosen) if count else chosen)
-
-    extend(gpus, len(sizes) - 1, ())
-    return _largest(found, sizes)
-
-
-def _largest(found: Sequence[tuple[tuple[int, int], ...]], sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
-    """Return the multisets that no other one contains."""
-    vectors = [tuple(dict(pattern).get(size, 0) for size in sizes) for pattern in found]
-    return [
-        pattern
-        for pattern, vector in zip(found, vectors, strict=True)
-        if not any(o != vector and all(a >= b for a, b in zip(o, vector, strict=True)) for o in vectors)
-    ]
 
 
 def _scale(coefficients: Iterable[int]) -> float:

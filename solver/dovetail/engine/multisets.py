@@ -1,0 +1,32 @@
+"""Which sizes of requests fill the GPUs of a node together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def multisets(gpus: int, sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
+    """Return the largest multisets of sizes that fit a number of GPUs, as (size, count) pairs; one empty if none."""
+    found: list[tuple[tuple[int, int], ...]] = []
+
+    def extend(left: int, position: int, chosen: tuple[tuple[int, int], ...]) -> None:
+        if position < 0:
+            if not sizes or left < sizes[0]:
+                found.append(chosen)
+            return
+        size = sizes[position]
+        for count in range(left // size, -1, -1):
+            extend(left - count * size, position - 1, ((size, count), *chosen) if count else chosen)
+
+    extend(gpus, len(sizes) - 1, ())
+    return _largest(found, sizes)
+
+
+def _largest(found: Sequence[tuple[tuple[int, int], ...]], sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
+    """Return the multisets that no other one contains."""
+    vectors = [tuple(dict(pattern).get(size, 0) for size in sizes) for pattern in found]
+    return [
+        pattern
+        for pattern, vector in zip(found, vectors, strict=True)
+        if not any(o != vector and all(a >= b for a, b in zip(o, vector, strict=True)) for o in vectors)
+    ]
