@@ -1,4 +1,4 @@
-"""Innermost domains by class: those that lie in the same outer ones and have the same nodes (E3)."""
+"""Innermost domains by class: those that lie in the same outer ones and have the same nodes."""
 
 from __future__ import annotations
 

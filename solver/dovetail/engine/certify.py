@@ -1,4 +1,4 @@
-"""Certificates for finished plans: each bound that an engine has found, shown again without trust in it (E4)."""
+"""Certificates for finished plans: each bound that an engine has found, shown again without trust in it."""
 
 from __future__ import annotations
 

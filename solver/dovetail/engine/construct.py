@@ -1,4 +1,4 @@
-"""A good start in seconds: replicas where each spoils least, all hard rules kept (E3).
+"""A good start in seconds: replicas where each spoils least, all hard rules kept.
 
 Bands come in order; within a band what is all-or-nothing first, largest first, then replicas with GPUs in an even
 mixture of shapes (a mixture leaves fewer odd remainders than any sorted order), then those without. The mixture is

@@ -1,4 +1,4 @@
-"""Bounds on the tiers of any Problem from the LP over kinds of nodes, each with its proof (E2, E4).
+"""Bounds on the tiers of any Problem from the LP over kinds of nodes, each with its proof.
 
 An LP gives multipliers, and multipliers prove a bound for any values of the earlier tiers. So what was proved once is
 brought up to date as values change without another LP, and LPs are solved anew where a search ends.

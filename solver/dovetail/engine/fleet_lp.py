@@ -1,4 +1,4 @@
-"""The LP over kinds of nodes: prices for bounds, and a mixture of contents to build plans from (E2, E3, E8).
+"""The LP over kinds of nodes: prices for bounds, and a mixture of contents to build plans from.
 
 Per kind of node and side of it, the LP decides how many nodes take which multiset of GPU sizes (all are listed), what
 runs on them in all, and how shared GPUs are cut (patterns of one GPU, found by column generation). CPU, memory and

@@ -1,4 +1,4 @@
-"""Gangs placed jointly: domains chosen by how many whole groups they hold, the best fit first (E3).
+"""Gangs placed jointly: domains chosen by how many whole groups they hold, the best fit first.
 
 Greedy schedulers put one replica after the other and hope that the next ones fit nearby. Here a gang asks every
 domain how much of it fits there, level by level: where one holds all, the one with least room to spare is taken, else

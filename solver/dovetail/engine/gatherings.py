@@ -1,4 +1,4 @@
-"""Gangs over alike domains: a small integer model that places all of them at once, counted per class of domains (E3).
+"""Gangs over alike domains: a small integer model that places all of them at once, counted per class of domains.
 
 Innermost domains that lie in the same outer ones and have the same nodes are a *class*. The model counts, per class,
 the replicas of every shape and the domains that each workload spans, and keeps what the nodes of a class have in all.

@@ -1,4 +1,4 @@
-"""Solvers in a process of their own, whose end, whatever it is, leaves the best plan so far (E5).
+"""Solvers in a process of their own, whose end, whatever it is, leaves the best plan so far.
 
 Solvers are native code: they abort, overrun their time limits in presolve, and take memory until the machine ends
 them. Here the parent keeps a copy of the best plan, so that none of this costs more than the rest of the search.

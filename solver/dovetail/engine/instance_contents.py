@@ -1,4 +1,4 @@
-"""What single GPUs may hold on MIG instances, for pricing (E8): a profile's slots go to what earns most there."""
+"""What single GPUs may hold on MIG instances, for pricing: a profile's slots go to what earns most there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sub-models as jobs: plain data in, plain data out, solved wherever an executor takes them (E7).
+"""Sub-models as jobs: plain data in, plain data out, solved wherever an executor takes them.
 
 A job does not know the cluster, and its answer depends on nothing but itself, so that a search gives the same result
 in one process, on many, or on a cluster of machines.

@@ -1,4 +1,4 @@
-"""Cheap pricing of one empty node: near-optimal contents of single GPUs, joined under CPU, memory and the rest (E8).
+"""Cheap pricing of one empty node: near-optimal contents of single GPUs, joined under CPU, memory and the rest.
 
 CPU and memory are priced by multipliers that make the Lagrangian bound of the node least; what a GPU may then earn is
 an exact one-dimensional knapsack. All contents of a GPU close to that are listed, and joined two by two, best first,

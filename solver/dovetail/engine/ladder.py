@@ -1,4 +1,4 @@
-"""The ladder from a Spec to a proved plan: start, exact where it closes, else part by part, bounds, names (E3)."""
+"""The ladder from a Spec to a proved plan: start, exact where it closes, else part by part, bounds, names."""
 
 from __future__ import annotations
 

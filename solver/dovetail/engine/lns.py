@@ -1,4 +1,4 @@
-"""Which parts of the cluster to plan anew: small sets of nodes, drawn reproducibly (E3)."""
+"""Which parts of the cluster to plan anew: small sets of nodes, drawn reproducibly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes proofs that need no solver to check: cuts and a tree of branches over LPs, all in integers in the end (E4).
+"""Makes proofs that need no solver to check: cuts and a tree of branches over LPs, all in integers in the end.
 
 HiGHS' numbers only propose: multipliers are rounded to integers, and kept where exact arithmetic says that they prove
 what is needed. What is not closed within the work given stays without a proof.

@@ -1,4 +1,4 @@
-"""Rounds of improvement: several disjoint parts planned anew side by side, their answers applied in order (E3, E7).
+"""Rounds of improvement: several disjoint parts planned anew side by side, their answers applied in order.
 
 All parts of a round start from one state, so none knows what the others do. What waits is divided among them before,
 and a later answer is judged again, by the exact rows of its part, once an earlier one has changed the state. The

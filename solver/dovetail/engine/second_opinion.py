@@ -1,4 +1,4 @@
-"""The same problem through another engine: HiGHS solves the whole exact model tier by tier, on its own (E5).
+"""The same problem through another engine: HiGHS solves the whole exact model tier by tier, on its own.
 
 It shares the rows of the exact model with the first engine and nothing of its search; whether the rows mean what the
 documents say is for the verifier to judge.

@@ -1,4 +1,4 @@
-"""From counts per class of domains to a plan: gangs settle domain by domain, node by node (E3).
+"""From counts per class of domains to a plan: gangs settle domain by domain, node by node.
 
 In a class, the gang with most replicas goes first. What is left of it goes to the tightest domain that holds all of
 it; where none does, to the roomiest. Nodes inside a domain are taken the same way.

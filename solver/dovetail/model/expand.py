@@ -1,4 +1,4 @@
-"""From counts back to names: which replica is where, running ones first, in canonical order (E1)."""
+"""From counts back to names: which replica is where, running ones first, in canonical order."""
 
 from __future__ import annotations
 

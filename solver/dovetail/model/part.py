@@ -1,4 +1,4 @@
-"""The exact model of a part of the cluster, everything outside it fixed (E3).
+"""The exact model of a part of the cluster, everything outside it fixed.
 
 With every node in the part it is the exact model of the whole Problem. Rows are made for what the part can change
 only, and what is outside enters as totals of the state, so a part costs what it holds and not what the cluster holds.

@@ -1,4 +1,4 @@
-"""What a certificate says: per tier a bound, and a tree of multipliers that shows it without a solver (E4)."""
+"""What a certificate says: per tier a bound, and a tree of multipliers that shows it without a solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks a certificate against documents and plan, in integers and without a solver (E4)."""
+"""Checks a certificate against documents and plan, in integers and without a solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole fleet in counts per kind of node and shape: the relaxation that bounds tiers at any size (E1, E8).
+"""A whole fleet in counts per kind of node and shape: the relaxation that bounds tiers at any size.
 
 It keeps demands, everything that rules say of domains and of totals, and what one node can hold at the most (`node`).
 It forgets what runs today, that some replicas stand or fall together, and where rules reach into nodes in ways that

@@ -1,4 +1,4 @@
-"""Proofs about whole fleets: which rows they argue about, and what their multipliers are (E4, E8)."""
+"""Proofs about whole fleets: which rows they argue about, and what their multipliers are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of nodes: what the bound on whole fleets counts together, today's contents set aside (E1, S4.6)."""
+"""Kinds of nodes: what the bound on whole fleets counts together, today's contents set aside (S4.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds from multipliers, in integers: what an LP's dual solution proves once it is rounded (E4, E8).
+"""Bounds from multipliers, in integers: what an LP's dual solution proves once it is rounded.
 
 For max c x over rows A x <= b and boxes l <= x <= u, any multipliers y >= 0 over a denominator D prove
 

@@ -1,4 +1,4 @@
-"""How much one node of a kind can earn at given prices: an upper bound in exact integers (E4, E8).
+"""How much one node of a kind can earn at given prices: an upper bound in exact integers.
 
 A node lies within one side (see `kinds`). Within it CPU, memory, resources and their classes are priced by
 multipliers, and what is left is packed exactly: shares into one GPU (a knapsack over thousandths), replicas of whole

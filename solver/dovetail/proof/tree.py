@@ -1,4 +1,4 @@
-"""Checks a tree of multipliers: does it show that an objective stays below a target? Integers only (E4).
+"""Checks a tree of multipliers: does it show that an objective stays below a target? Integers only.
 
 The question of a proof is always the same: is there an integer point in a box that keeps some rows and reaches a
 target? The row "the objective reaches the target" may be used like any other, because only such points matter.
