@@ -96,7 +96,8 @@ def test_a_certificate_of_another_plan_is_told(dovetail: Shell, planned: Path) -
     changed = text(planned, "plan.cert.json").replace('"bound":', '"bound":1', 1)
     (planned / "plan.cert.json").write_text(changed, encoding="utf-8")
     assert dovetail("verify", "plan.yaml", "-o", "github") == 4
-    assert "::error title=DT3708 certificate::certificate: is another one than the plan names" in dovetail.out
+    told = "title=DT3708 certificate::certificate: is another one than the plan names"
+    assert f"::error file=plan.yaml,line=6,col=3,{told}" in dovetail.out
 
 
 @pytest.mark.parametrize("content", ["", "{", "[" * 5000, '{"kind": "Plan"}', "\x00", "9" * 10_000])

@@ -31,8 +31,15 @@ from dovetail.whatif import prepare, read_scenario
 from dovetail.whatif import run as compare
 from dovetail_cli import library
 
+LARGE = {"lose-a-rack"}  # planned once on every change; the rest of what is asked of it in campaigns
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.campaign] if name in LARGE else []
+
+
 WHATIFS = [
-    pytest.param(name, document, id=f"{name}:{document.name}")
+    pytest.param(name, document, id=f"{name}:{document.name}", marks=marks(name))
     for name in NAMES
     for document in documents_of(name).of_kind("Scenario")
 ]
@@ -90,15 +97,16 @@ def test_its_expectations_hold(name: str, document: Document) -> None:
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All scenarios shuffled, in another directory, planned by a process with other hashes."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    for name in NAMES:
+    names = [name for name in NAMES if name not in LARGE]
+    for name in names:
         shuffled(FOLDER / name, folder / name, random.Random(name))
-    command = [sys.executable, "-c", ELSEWHERE, *NAMES]
+    command = [sys.executable, "-c", ELSEWHERE, *names]
     environment = {**os.environ, "PYTHONHASHSEED": "4711"}
     subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=300)
     return folder
 
 
-@each
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in LARGE])
 def test_other_order_place_and_hashes_give_the_same_bytes(name: str, elsewhere: Path) -> None:
     assert (elsewhere / f"{name}.yaml").read_bytes() == write(plan_of(name)).encode()
 
