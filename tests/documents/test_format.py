@@ -121,7 +121,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.dictionaries(st.sampled_from(["metadata", "spec", "kind", "apiVersion", "extra"]), VALUES),
     st.sampled_from([None, True, False]),

@@ -148,7 +148,7 @@ def test_random_punctuation_is_refused_or_read(folder: Path, text: str, file: st
     only_refused(text.encode(), file, folder)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(st.data())
 def test_mutated_documents_are_refused_or_read(folder: Path, data: st.DataObject) -> None:
     sample = bytearray(data.draw(st.sampled_from(SAMPLES)))

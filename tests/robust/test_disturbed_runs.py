@@ -50,17 +50,17 @@ def stops(folder: Path, seed: int) -> None:
     assert code or run.plan != BEFORE  # all was done before the interrupt came
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_killed_search(tmp_path: Path, seed: int) -> None:
     survives(tmp_path, seed, kill)
 
 
-@pytest.mark.parametrize("seed", range(10, 12))
+@pytest.mark.parametrize("seed", range(10, 11))
 def test_a_search_without_memory(tmp_path: Path, seed: int) -> None:
     survives(tmp_path, seed, starve)
 
 
-@pytest.mark.parametrize("seed", range(20, 23))
+@pytest.mark.parametrize("seed", range(20, 22))
 def test_an_interrupted_run(tmp_path: Path, seed: int) -> None:
     stops(tmp_path, seed)
 
@@ -94,7 +94,7 @@ def test_a_killed_worker_costs_its_round_alone(tmp_path: Path) -> None:
     run.check_what_is_left()
 
 
-@pytest.mark.parametrize("memory", ["40Mi", "100Mi", "150Mi"])
+@pytest.mark.parametrize("memory", ["40Mi", "150Mi"])
 def test_too_little_memory_is_told(tmp_path: Path, memory: str) -> None:
     run = Run.start(tmp_path, *SCENARIO, "--memory", memory)
     assert run.end() in {0, 7}, run.err

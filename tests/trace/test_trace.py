@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from benchmarks.measure import dovetail
 from tests.trace.conftest import WORK, Planned, plan_trace
 from tests.trace.shuffle import shuffled
@@ -48,6 +49,7 @@ def test_the_plan_verifies(planned: Planned) -> None:
     assert json.loads(run.out)["spec"]["ok"] is True
 
 
+@pytest.mark.campaign
 def test_the_same_documents_in_another_place_order_and_hash_seed_give_the_same_bytes(
     planned: Planned, tmp_path: Path
 ) -> None:

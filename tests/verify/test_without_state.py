@@ -45,7 +45,7 @@ def unchecked(verification: Verification) -> dict[str, tuple[str, ...]]:
     return {check.name: check.unchecked for check in verification.without_state}
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(spec=specs())
 def test_any_plan_verifies_with_its_state_and_without(spec: Spec) -> None:
     there = outside(spec)
