@@ -7,6 +7,7 @@ LP's mixture. What rules still keep out there is placed elsewhere by constructio
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -106,10 +107,18 @@ class Generation:
             for node in lot.nodes:
                 master.add(position, pattern_of(self.problem, self.state.fill(node)))
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop)
+        began = time.monotonic()
         yield self._quick(master, pricing.solve(master), pricing)
+        whole = time.monotonic() - began  # seconds that one state takes
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
+        if _too_late(budget, whole):
+            return
         yield self._quick(master, mixture, pricing)
+        if _too_late(budget, whole):
+            return
         chosen = dive(master, mixture, pricing)
+        if _too_late(budget, whole):
+            return
         yield self.filled(chosen, mixture)
         for better in self._improve(master, chosen, pricing, mixture.value):
             yield self.filled(better, mixture)
@@ -150,3 +159,9 @@ class Generation:
             wished += [(node, column.pattern) for node in taken]
         base = self.state.with_fills(fills)
         return filled(self.problem, base, wished, planned, self.stop)
+
+
+def _too_late(budget: Budget, whole: float) -> bool:
+    """Tell whether another state, which takes about `whole` seconds, would be ready after the deadline only."""
+    left = budget.seconds()
+    return left is not None and left < whole
