@@ -55,7 +55,6 @@ PARSERS: list[Callable[[Any], Any]] = [
     q.parse_duration,
     q.parse_money,
     q.parse_date,
-    q.parse_count,
 ]
 
 READ: list[tuple[Callable[[Any], Any], object, object]] = [
@@ -87,7 +86,6 @@ READ: list[tuple[Callable[[Any], Any], object, object]] = [
     (q.parse_duration, 30, 30_000),
     (q.parse_money, Decimal("24.50"), 24_500_000),
     (q.parse_date, "2026-12-31", datetime.date(2026, 12, 31)),
-    (q.parse_count, Decimal("4.0"), 4),
 ]
 
 REFUSED: list[tuple[Callable[[Any], Any], object, str]] = [
@@ -122,7 +120,6 @@ REFUSED: list[tuple[Callable[[Any], Any], object, str]] = [
     (q.parse_money, Decimal("0.0000001"), "DT1203"),
     (q.parse_date, "2026-02-30", "DT1201"),
     (q.parse_date, "2026-2-3", "DT1201"),
-    (q.parse_count, Decimal("4.5"), "DT1203"),
 ]
 
 

@@ -135,11 +135,6 @@ def parse_date(value: Raw) -> datetime.date:
     raise QuantityError(f"{_shown(value)} is not a date such as 2026-12-31", hint=_DATE_HINT)
 
 
-def parse_count(value: Raw) -> int:
-    """Return a whole number that is not negative; ``4.0`` counts as 4."""
-    return _in_range(_whole(_plain(value, "a whole number"), value, "whole numbers"), value)
-
-
 def format_milli(milli: int) -> str:
     """Return thousandths as a decimal without trailing zeros: 1912375 is ``1912.375``."""
     return _format_scaled(milli, 3)

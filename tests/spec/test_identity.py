@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.spec import ReplicaId
-from dovetail.spec.identity import IdentityError, ReplicaRange, fold_replicas, parse_range, parse_replica
+from dovetail.spec.identity import IdentityError, ReplicaRange, parse_range
 
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,8}[a-z0-9])?", fullmatch=True)
 REPLICAS = st.builds(
@@ -21,7 +21,7 @@ REPLICAS = st.builds(
 
 @given(REPLICAS)
 def test_the_text_of_a_replica_gives_it_back(replica: ReplicaId) -> None:
-    assert parse_replica(str(replica)) == replica
+    assert list(parse_range(str(replica)).replicas()) == [replica]
 
 
 @given(REPLICAS, st.integers(0, 500))
@@ -30,14 +30,6 @@ def test_the_text_of_a_range_gives_it_back(replica: ReplicaId, more: int) -> Non
     found = ReplicaRange(replica.workload, replica.role, first, first + more)
     assert parse_range(str(found)) == found
     assert found.size == more + 1 == len(list(found.replicas()))
-
-
-@given(st.sets(st.builds(ReplicaId, st.sampled_from("ab"), st.sampled_from(["", "r"]), st.integers(0, 12))))
-def test_folding_loses_nothing_and_leaves_no_neighbours(replicas: set[ReplicaId]) -> None:
-    found = fold_replicas(replicas)
-    assert [replica for each in found for replica in each.replicas()] == sorted(replicas)
-    ends = {(each.workload, each.role, each.last + 1) for each in found}
-    assert not ends & {(each.workload, each.role, each.first) for each in found}
 
 
 @pytest.mark.parametrize(
@@ -74,8 +66,3 @@ def test_what_is_read(text: str, wanted: ReplicaRange) -> None:
 def test_what_is_refused(text: str, reason: str) -> None:
     with pytest.raises(IdentityError, match=reason):
         parse_range(text)
-
-
-def test_a_range_is_not_one_replica() -> None:
-    with pytest.raises(IdentityError, match="a range"):
-        parse_replica("w#0-0")

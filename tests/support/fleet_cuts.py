@@ -11,7 +11,6 @@ from dovetail.linear import Linear
 from dovetail.problem import compile_problem
 from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
-from dovetail.proof.fleet_models import fleet_bound
 from dovetail.rules import context_of
 from dovetail.spec import Spec
 
@@ -31,7 +30,8 @@ def cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
         if tier.name not in fleet.tiers:
             continue
         lp.optimise(tier.name, given)
-        bound = fleet_bound(fleet, given, lp.proof())
+        proof = lp.proof()
+        bound = proof.bound(proof.total(fleet), given)
         if bound < optimum:
             yield f"multipliers: {tier.name} {bound} < {optimum}"
         if not _within_rows(fleet, fleet.tiers[tier.name], optimum):

@@ -204,7 +204,3 @@ class Master:
     def _pays(self, mixture: Mixture, index: int) -> float:
         column = self.columns[index]
         return mixture.gain(column.lot, column.pattern) / self.rows.lots[column.lot].gpus
-
-    def worth_of(self, column: Column) -> float:
-        """Return the value of all replicas of a pattern."""
-        return sum(self.wish.worth[shape] * count for shape, count in column.counts.items())

@@ -112,7 +112,7 @@ class FaultLog:
         source_line: str | None = None,
     ) -> None:
         """Add one fault from its parts."""
-        self._faults.append(Fault(code, message, position, hint, severity, source_line))
+        self.append(Fault(code, message, position, hint, severity, source_line))
 
     def append(self, fault: Fault) -> None:
         """Add one fault."""
@@ -120,7 +120,8 @@ class FaultLog:
 
     def extend(self, faults: Iterable[Fault]) -> None:
         """Add several faults."""
-        self._faults.extend(faults)
+        for fault in faults:
+            self.append(fault)
 
     @property
     def errors(self) -> tuple[Fault, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 from dovetail.documents.document import Document
 from dovetail.documents.reading import read_source
 from dovetail.documents.source import decode
-from dovetail.faults import Fault, FaultLog, Position, Severity
+from dovetail.faults import Fault, FaultLog, Position
 from dovetail.importers.sources import text_of
 
 MOST_FAULTS: Final = 100
@@ -96,25 +96,8 @@ class _LineAbove(FaultLog):
         super().__init__()
         self._log = log
 
-    def add(
-        self,
-        code: str,
-        message: str,
-        position: Position | None = None,
-        hint: str | None = None,
-        severity: Severity = "error",
-        source_line: str | None = None,
-    ) -> None:
-        """Add one fault from its parts."""
-        self.append(Fault(code, message, position, hint, severity, source_line))
-
     def append(self, fault: Fault) -> None:
         """Add one fault."""
         place = fault.position
         above = None if place is None else replace(place, line=max(1, place.line - 1))
         self._log.append(replace(fault, position=above))
-
-    def extend(self, faults: Iterable[Fault]) -> None:
-        """Add several faults."""
-        for fault in faults:
-            self.append(fault)

@@ -86,8 +86,3 @@ class FleetProof:
         names = [name for name in fleet.tiers if name in earlier]
         floors = {len(fleet.rows) + i: self.floors[name] for i, name in enumerate(names) if name in self.floors}
         return {**self.rows, **floors}
-
-
-def fleet_bound(fleet: FleetModel, given: Mapping[str, int], proof: FleetProof) -> int:
-    """Return the bound on a tier that a proof shows, given what earlier tiers reach (greater being better)."""
-    return proof.bound(proof.total(fleet), given)

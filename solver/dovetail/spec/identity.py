@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from dovetail.spec.workload import ReplicaId
 
@@ -60,29 +60,3 @@ def parse_range(text: str) -> ReplicaRange:
     if last is not None and int(last) < int(first):
         raise IdentityError(f"the range {first}-{last} of '{text[:80]}' runs backwards")
     return ReplicaRange(workload, role, int(first), int(last or first))
-
-
-def parse_replica(text: str) -> ReplicaId:
-    """Return the one replica that `[namespace/]workload[.role]#index` names; `str` of it gives the text back.
-
-    Raises
-    ------
-    IdentityError
-        If the text is malformed, or a range.
-    """
-    found = parse_range(text)
-    if "-" in text.rpartition("#")[2]:
-        raise IdentityError(f"'{text[:80]}' is a range, and one replica is wanted")
-    return ReplicaId(found.workload, found.role, found.first)
-
-
-def fold_replicas(replicas: Iterable[ReplicaId]) -> tuple[ReplicaRange, ...]:
-    """Return different replicas as the fewest ranges, in order."""
-    found: list[ReplicaRange] = []
-    for workload, role, index in sorted(replicas):
-        end = found[-1] if found else None
-        if end and (end.workload, end.role, end.last + 1) == (workload, role, index):
-            found[-1] = replace(end, last=index)
-        else:
-            found.append(ReplicaRange(workload, role, index, index))
-    return tuple(found)
