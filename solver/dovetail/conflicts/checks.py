@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from dovetail.conflicts.facts import Facts
 from dovetail.quantities import counted
-from dovetail.rules import Apart, Cap, Together
+from dovetail.rules import Apart, Cap, Claims, Crowd, Together
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Node, Role, Workload
 from dovetail.spec.cluster import GPU_LEVEL
@@ -30,6 +30,7 @@ class Found:
 
 
 Check = Callable[[Facts], Iterator[Found]]
+LevelClaim = TypeVar("LevelClaim", Apart, Crowd)
 
 
 def nowhere(facts: Facts) -> Iterator[Found]:
@@ -167,35 +168,27 @@ def _largest(facts: Facts, level: str, paths: set[str]) -> int:
 
 def together_and_apart(facts: Facts) -> Iterator[Found]:
     """Workloads have to be in one domain, and never share a domain that holds it."""
-    for name, together, group in _groups(facts):
-        for other in sorted(facts.names & facts.ground.claims.keys()):
-            apart = facts.ground.claims[other].apart
-            if apart is None or not _holds(facts, apart.level, together.level) or facts.ground.excused(other):
-                continue
-            sides: dict[Hashable, str] = {}
-            for workload in group:
-                if workload.id in apart.sides and facts.inside(other, workload):
-                    sides.setdefault(apart.sides[workload.id], workload.id)
-            if len(sides) > 1:
-                ids = tuple(sorted(sides.values())[:2])
-                why = f"{ids[0]} and {ids[1]} share one {together.level}, and never one {apart.level}"
-                yield Found(ids, _involved(facts, ids) | {name, other}, why)
+    for names, together, apart, inside in _against_groups(facts, lambda claims: claims.apart, Facts.inside):
+        sides: dict[Hashable, str] = {}
+        for workload in inside:
+            if workload.id in apart.sides:
+                sides.setdefault(apart.sides[workload.id], workload.id)
+        if len(sides) > 1:
+            ids = tuple(sorted(sides.values())[:2])
+            why = f"{ids[0]} and {ids[1]} share one {together.level}, and never one {apart.level}"
+            yield Found(ids, _involved(facts, ids) | names, why)
 
 
 def together_and_crowded(facts: Facts) -> Iterator[Found]:
     """A workload has to be in one domain, and more of its replicas than that domain may hold."""
-    for name, together, group in _groups(facts):
-        for other in sorted(facts.names & facts.ground.claims.keys()):
-            crowd = facts.ground.claims[other].crowd
-            if crowd is None or not _holds(facts, crowd.level, together.level) or facts.ground.excused(other):
-                continue
-            for workload in group:
-                if workload.replicas > crowd.most and facts.covers(other, workload):
-                    why = (
-                        f"all {workload.replicas:,} replicas of {workload.id} are in one {together.level}, "
-                        f"and at most {crowd.most:,} of them in one {crowd.level}"
-                    )
-                    yield Found((workload.id,), _involved(facts, (workload.id,)) | {name, other}, why)
+    for names, together, crowd, covered in _against_groups(facts, lambda claims: claims.crowd, Facts.covers):
+        for workload in covered:
+            if workload.replicas > crowd.most:
+                why = (
+                    f"all {workload.replicas:,} replicas of {workload.id} are in one {together.level}, "
+                    f"and at most {crowd.most:,} of them in one {crowd.level}"
+                )
+                yield Found((workload.id,), _involved(facts, (workload.id,)) | names, why)
 
 
 def too_wide(facts: Facts) -> Iterator[Found]:
@@ -227,6 +220,19 @@ def _groups(facts: Facts) -> Iterator[tuple[str, Together, list[Workload]]]:
                 found = [workload for workload in group if workload.id in facts.needed]
                 if found and all(facts.paths(workload, together.level) is not None for workload in found):
                     yield name, together, found
+
+
+def _against_groups(
+    facts: Facts,
+    claim_of: Callable[[Claims], LevelClaim | None],
+    concerns: Callable[[Facts, str, Workload], bool],
+) -> Iterator[tuple[frozenset[str], Together, LevelClaim, list[Workload]]]:
+    """Yield each group beside each claim about domains that hold the group's one, with whom of it that concerns."""
+    for name, together, group in _groups(facts):
+        for other in sorted(facts.names & facts.ground.claims.keys()):
+            claim = claim_of(facts.ground.claims[other])
+            if claim is not None and _holds(facts, claim.level, together.level) and not facts.ground.excused(other):
+                yield frozenset((name, other)), together, claim, [w for w in group if concerns(facts, other, w)]
 
 
 def _holds(facts: Facts, outer: str, inner: str) -> bool:
