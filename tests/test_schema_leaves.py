@@ -243,6 +243,7 @@ REACHES: dict[str, str] = {
     "rule quota.lending": "Quota.lending",
     "rule quota.lends": "Quota.lends",
     "rule quota.cohort": "Quota.cohort",
+    "rule quota.forCohort": "Quota.for_cohort",
     "amounts.gpus": "Quota.limits",
     "amounts.cpu": "Quota.limits",
     "amounts.memory": "Quota.limits",

@@ -52,6 +52,35 @@ def _cohort(rng: Random) -> list[Policy]:
     ]
 
 
+def _tree(rng: Random) -> list[Policy]:
+    """Return a quota for each tenant, each in a cohort of its own, which lie in one."""
+    enforcement = rng.choice(("hard", "hard", 1, 3))
+    lends: Lends = rng.choice(("idle", "unused"))
+    found = [
+        policy(
+            f"q-{tenant}",
+            Quota(guaranteed=_amounts(rng), borrowing=_limits(rng), lending=_limits(rng), lends=lends, cohort=tenant),
+            enforcement=enforcement,
+            workloads=WorkloadSelector(tenants=(tenant,)),
+        )
+        for tenant in TENANTS
+    ]
+    for tenant in TENANTS:
+        rule = Quota(
+            guaranteed=rng.choice(((), (("gpus", 1000),))),
+            borrowing=rng.choice((None, (), (("gpus", 600),))),
+            lending=_limits(rng),
+            lends=rng.choice(("idle", "unused")),
+            cohort="c",
+            for_cohort=tenant,
+        )
+        found.append(policy(f"q-of-{tenant}", rule, enforcement=enforcement))
+    if rng.random() < 0.5:
+        rule = Quota(guaranteed=(("gpus", rng.choice((400, 1000))),), for_cohort="c")
+        found.append(policy("q-of-all", rule, enforcement=enforcement))
+    return found
+
+
 def _amounts(rng: Random) -> tuple[tuple[str, int], ...]:
     return rng.choice(
         (
@@ -147,6 +176,7 @@ RULES: Mapping[str, Callable[[Random], list[Policy]]] = {
     "reserve": _reserve,
     "sharing": _sharing,
     "survive": _survive,
+    "tree": _tree,
 }
 
 

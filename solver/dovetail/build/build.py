@@ -11,7 +11,7 @@ from dovetail.build.cluster import read_cluster
 from dovetail.build.cursor import Cursor, Log, cursor
 from dovetail.build.objective import read_objective
 from dovetail.build.placement import read_current
-from dovetail.build.policies import Source, chosen_policies, read_policies
+from dovetail.build.policies import Source, check_beside, chosen_policies, read_policies
 from dovetail.build.project import (
     check_identity,
     check_tenants,
@@ -131,6 +131,7 @@ def _with_policies(
         sources[TOPOLOGY].body.fault("DT1650", message, "give the policy another name")
     policies = read_policies(sources.values(), bare, known)
     waivers = read_waivers(documents.of_kind("Waiver"), {policy.name: policy for policy in policies}, known, log)
+    check_beside(sources, replace(bare, policies=policies, waivers=waivers))
     demanded = policy_of(bare.workloads)
     every = sorted((*policies, *([demanded] if demanded else [])), key=lambda policy: policy.name)
     return replace(bare, policies=tuple(every), waivers=waivers)

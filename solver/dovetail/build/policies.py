@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dovetail.build.cursor import Cursor, Log, cursor, listed
 from dovetail.build.hints import warn_if_no_node, warn_if_no_workload
@@ -96,13 +96,15 @@ def read_policies(sources: Iterable[Source], spec: Spec, known: Known) -> tuple[
     ----------
     spec : the project without policies, which rules judge their parameters by.
     """
-    sources = tuple(sources)
-    policies = tuple(_policy(source, spec, known) for source in sources)
-    whole = replace(spec, policies=policies)
-    for source, policy in zip(sources, policies, strict=True):
-        if problem := policy.rule.unsound_beside(policy, whole):
-            source.body["rule"][policy.rule.kind].fault("DT1606", problem, of_key=True)
-    return policies
+    return tuple(_policy(source, spec, known) for source in sources)
+
+
+def check_beside(sources: Mapping[str, Source], spec: Spec) -> None:
+    """Refuse policies that make no sense beside the others and the waivers of a Spec."""
+    for policy in spec.policies:
+        if problem := policy.rule.unsound_beside(policy, spec):
+            hint = f"docs/reference/rules/{policy.rule.kind}.md shows how it is written"
+            sources[policy.name].body["rule"][policy.rule.kind].fault("DT1606", problem, hint, of_key=True)
 
 
 def _policy(source: Source, spec: Spec, known: Known) -> Policy:

@@ -72,18 +72,25 @@ def _quota(here: Cursor, known: Known) -> Rule:
         per=here.raw("per", "all"),
         label=here.raw("label"),
         guaranteed=guaranteed,
-        borrowing=_within(here.get("borrowing"), guaranteed, known),
-        lending=_within(here.get("lending"), guaranteed, known),
+        borrowing=_within(here, "borrowing", guaranteed, known),
+        lending=_within(here, "lending", guaranteed, known),
         lends=here.raw("lends", "idle"),
         cohort=here.raw("cohort", ""),
+        for_cohort=here.raw("forCohort", ""),
     )
 
 
-def _within(here: Cursor | None, guaranteed: Amounts, known: Known) -> Amounts | None:
-    """Return limits of borrowing or lending: none for `true`, nothing of what is guaranteed for `false`."""
+def _within(rule: Cursor, key: str, guaranteed: Amounts, known: Known) -> Amounts | None:
+    """Return limits of borrowing or lending: None for `true`, none at all; for `false` nothing of what is guaranteed.
+
+    A cohort also has what its groups lend it, so that `false` is nothing of anything there: no amounts.
+    """
+    here = rule.get(key)
     if here is None or here.value is True:
         return None
-    return tuple((name, 0) for name, _ in guaranteed) if here.value is False else _amounts(here, known)
+    if here.value is not False:
+        return _amounts(here, known)
+    return () if rule.raw("forCohort") else tuple((name, 0) for name, _ in guaranteed)
 
 
 def _amounts(here: Cursor | None, known: Known) -> Amounts:

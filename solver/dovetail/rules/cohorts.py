@@ -3,17 +3,15 @@
 The words are those of Kueue's ClusterQueues (nominalQuota, borrowingLimit, lendingLimit, cohort). Of a group with its
 own amount n, use u and lent amount l, what it takes from its cohort is max(0, u - k), k being what it keeps for
 itself: n - l where it lends whatever it does not use, n where it lends only what its workloads do not ask for. A
-cohort is in order where all groups together take no more than they put in.
+cohort is in order where all groups together take no more than they put in. Cohorts in cohorts are in `rules.cohort_trees`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dovetail.rules.guards import TotalGuard
 from dovetail.spec import Request, Role, Workload
 from dovetail.spec.workload import MILLI
 
@@ -77,71 +75,6 @@ def lent_by(
         idle = amount if lends == "unused" else max(0, amount - asked_by(members, name))
         found[name] = min(idle, lending.get(name, idle))
     return found
-
-
-def resources_of(queues: Sequence[Queue]) -> tuple[str, ...]:
-    """Return the resources that groups of a cohort lend to each other, sorted."""
-    return tuple(sorted({name for queue in queues for name in queue.kept}))
-
-
-@dataclass(slots=True)
-class CohortGuard(TotalGuard):
-    """A `TotalGuard` that also keeps what groups take from their cohort within what they put in.
-
-    Parameters
-    ----------
-    shares : per workload id, the groups of the cohort that it counts in, by position in `queues`.
-    """
-
-    queues: Sequence[Queue] = ()
-    shares: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    held: Counter[tuple[int, str]] = field(default_factory=Counter)
-    taken: Counter[str] = field(default_factory=Counter)
-    pool: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        """Add up what all groups put in."""
-        for queue in self.queues:
-            self.pool.update(queue.lent)
-
-    def _counts(self, workload: Workload, role: Role) -> Iterator[tuple[int, str, int]]:
-        """Yield the groups and resources that a replica counts in, and how much."""
-        for position in self.shares.get(workload.id, ()):
-            for name in self.queues[position].kept:
-                if amount := requested_of(role.request, name):
-                    yield position, name, amount
-
-    def _takes(self, position: int, name: str, amount: int) -> int:
-        """Return how much more a group takes from its cohort with an amount more."""
-        kept, held = self.queues[position].kept[name], self.held[position, name]
-        return max(0, held + amount - kept) - max(0, held - kept)
-
-    def bars(self, workload: Workload, role: Role) -> bool:
-        """Bar what would take a group above its limit, or its cohort above what it has."""
-        more: Counter[str] = Counter()
-        for position, name, amount in self._counts(workload, role):
-            more[name] += self._takes(position, name, amount)
-        short = any(amount and self.taken[name] + amount > self.pool[name] for name, amount in more.items())
-        return short or TotalGuard.bars(self, workload, role)
-
-    def room(self, workload: Workload, role: Role) -> int | None:
-        """Return how many more replicas there is room for; where groups overlap, one at a time."""
-        found = TotalGuard.room(self, workload, role)
-        rooms = [] if found is None else [found]
-        counts = list(self._counts(workload, role))
-        if len({name for _, name, _ in counts}) < len(counts):
-            return min([int(not self.bars(workload, role)), *rooms])
-        for position, name, amount in counts:
-            own = max(0, self.queues[position].kept[name] - self.held[position, name])
-            rooms.append((own + max(0, self.pool[name] - self.taken[name])) // amount)
-        return min(rooms, default=None)
-
-    def add(self, workload: Workload, role: Role, node: object, gpu: int | None, count: int) -> None:
-        """Count amounts in."""
-        TotalGuard.add(self, workload, role, node, gpu, count)  # type: ignore[arg-type]
-        for position, name, amount in self._counts(workload, role):
-            self.taken[name] += self._takes(position, name, count * amount)
-            self.held[position, name] += count * amount
 
 
 def keyed(queues: Sequence[Queue]) -> dict[str, list[int]]:

@@ -10,21 +10,20 @@ from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations, group_of, grouped
 from dovetail.rules.claims import Cap, Claims
+from dovetail.rules.cohort_trees import Cohort, CohortGuard, Tree, outermost, tree_of
 from dovetail.rules.cohorts import (
     DOMINANT,
     Amounts,
-    CohortGuard,
     Lends,
     Queue,
     counted,
     keyed,
     lent_by,
     requested_of,
-    resources_of,
     spelt_out,
 )
 from dovetail.rules.guards import TotalGuard
-from dovetail.spec import Policy, Role, Spec, Workload
+from dovetail.spec import Policy, Role, Spec, Workload, WorkloadSelector
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +33,20 @@ class Quota(RuleDefaults):
     Amounts map `gpus` (milli-GPU), `cpu` (milli-cores), `memory` (MiB) or a resource's name to a number, or
     `dominantShare` to thousandths of what the cluster has of everything. The violation of a subject
     `group/resource` is what the group requests above its limit, or above what is guaranteed and may be borrowed;
-    that of a subject `cohort NAME/resource` is what groups borrow above what others lend
-    (`rules.cohorts` has the formula). Of the policies of a cohort the first by name tells the latter.
+    that of a subject `cohort NAME/resource` is what groups take of a cohort above what it has and may borrow
+    (`rules.cohort_trees` has the formula). Of the policies of a tree of cohorts the first by name tells the latter.
+    A policy of a cohort itself (`for_cohort`) says what is the cohort's own, and which one it lies in.
 
     Parameters
     ----------
     limits : the most that a group may request, whatever others lend.
     guaranteed : what is a group's own (Kueue: nominalQuota).
-    borrowing, lending : the most that a group borrows and lends; None is no limit.
+    borrowing, lending : the most that a group borrows and lends; None is no limit. Of a cohort, no amounts at all are
+        nothing of anything.
     lends : `idle`, what its workloads do not ask for; or `unused`, what a plan leaves of its own.
-    cohort : who lends to each other; empty for the groups of this policy alone.
+    cohort : who lends to each other; empty for the groups of this policy alone. Of a policy of a cohort, the cohort
+        that this one lies in; empty for none.
+    for_cohort : the cohort of which this policy is; empty for a policy of the groups that it matches.
     """
 
     kind: ClassVar[str] = "quota"
@@ -61,6 +64,7 @@ class Quota(RuleDefaults):
     lending: Amounts | None = None
     lends: Lends = "idle"
     cohort: str = ""
+    for_cohort: str = ""
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return each group's requested amount above each limit, and what its cohort borrows too much."""
@@ -69,10 +73,10 @@ class Quota(RuleDefaults):
             for name, most in queue.most.items():
                 above = part.requested(queue.members, name).plus(-most)
                 found[f"{queue.group}/{name}"] = part.model.positive_part(above)
-        queues = self._cohort(scope)
-        if any(True for _ in _changed(part, queues)):
-            for name in resources_of(queues):
-                found[self._subject(scope, name)] = _above(part, queues, name)
+        tree = self._tree(scope)
+        if tree and any(True for _ in _changed(part, tree.queues)):
+            taken = tree.encoded(part.model, lambda queue, name: part.requested(queue.members, name))
+            found |= {f"cohort {subject}": amount for subject, amount in taken.items()}
         return found
 
     def check(self, view: View, scope: Scope) -> Violations:
@@ -82,10 +86,9 @@ class Quota(RuleDefaults):
             for queue in self._queues(scope)
             for name, most in queue.most.items()
         }
-        queues = self._cohort(scope)
-        for name in resources_of(queues):
-            taken = sum(max(0, _held(view, q.members, name) - q.kept[name]) for q in queues if name in q.kept)
-            found[self._subject(scope, name)] = taken - sum(q.lent.get(name, 0) for q in queues)
+        if tree := self._tree(scope):
+            above = tree.above(lambda queue, name: _held(view, queue.members, name))
+            found |= {f"cohort {subject}": amount for subject, amount in above.items()}
         return {subject: above for subject, above in found.items() if above > 0}
 
     def guard(self, scope: Scope) -> Guard | None:
@@ -99,14 +102,14 @@ class Quota(RuleDefaults):
         def limit(key: Hashable) -> int:
             return queues[key[0]].most[key[1]] if isinstance(key, tuple) else 0
 
-        cohort = self._cohort(scope)
-        if not cohort:
+        tree = self._tree(scope)
+        if tree is None:
             return TotalGuard(amounts, limit)
-        return CohortGuard(amounts, limit, queues=cohort, shares=keyed(cohort))
+        return CohortGuard(amounts, limit, tree=tree, shares=keyed(tree.queues))
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish workloads by their quota group."""
-        return group_of(workload, self.per, self.label)
+        return None if self.for_cohort else group_of(workload, self.per, self.label)
 
     def claims(self, scope: Scope) -> Claims:
         """Bound what each group requests, whatever others lend it."""
@@ -122,11 +125,22 @@ class Quota(RuleDefaults):
         """Refuse a label key without `per: label`, the reverse, and lending without anything to lend."""
         if (self.per == "label") != (self.label is not None):
             return "'label' names the label key where 'per' is 'label', and only there"
+        if self.for_cohort:
+            return self._unsound_cohort()
         if not self.limits and not self.guaranteed:
             return "give 'limit', 'guaranteed' or both"
         if not self.guaranteed and (self.cohort or self.borrowing is not None or self.lending is not None):
             return "'cohort', 'borrowing' and 'lending' count from 'guaranteed', which is missing"
         return self._without_effect()
+
+    def _unsound_cohort(self) -> str | None:
+        if self.limits or self.per != "all":
+            return "'limit' and 'per' are of workloads; a cohort has 'guaranteed', 'borrowing' and 'lending'"
+        if not self.cohort and (self.borrowing is not None or self.lending is not None or self.lends != "idle"):
+            return f"the cohort '{self.for_cohort}' lies in no other, 'cohort', that it could borrow from or lend to"
+        if not self.cohort and not self.guaranteed:
+            return "give 'guaranteed', 'cohort' or both"
+        return None
 
     def _without_effect(self) -> str | None:
         """Tell a limit on borrowing or lending what is not guaranteed, and so neither kept nor lent."""
@@ -138,18 +152,45 @@ class Quota(RuleDefaults):
         return None
 
     def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
-        """Refuse a cohort whose policies do not bind alike: what it borrows is the violation of all of them."""
-        if not self.cohort:
+        """Refuse cohorts in a ring, said twice or by nobody used, and those whose policies do not bind alike."""
+        home = self.for_cohort or self.cohort
+        if not home:
             return None
-        for policy in spec.policies:
-            rule = policy.rule
-            if isinstance(rule, Quota) and rule.cohort == self.cohort and policy.enforcement != own.enforcement:
-                return f"the cohort '{self.cohort}' is enforced in another way by policy '{policy.name}'"
+        parents = _parents(spec)
+        if outermost(home, parents) is None:
+            return f"the cohort '{home}' lies in itself, by way of '{parents[home]}'"
+        problem = self._unsound_for(own, spec) if self.for_cohort else None
+        return problem or self._bound_otherwise(own, spec)
+
+    def _unsound_for(self, own: Policy, spec: Spec) -> str | None:
+        """Tell what is said of a cohort twice, of workloads, or in vain."""
+        for policy, rule in _quotas(spec):
+            if policy.name != own.name and rule.for_cohort == self.for_cohort:
+                return f"policy '{policy.name}' is of the cohort '{self.for_cohort}' too"
+        if own.workloads != WorkloadSelector():
+            return "'match' has no effect on a policy of a cohort; its groups have policies of their own, which match"
+        if any(waiver.policy == own.name for waiver in spec.waivers):
+            return "a waiver has no effect on a policy of a cohort; waive those of its groups"
+        groups = [rule for _, rule in _of_tree(self.for_cohort, spec) if not rule.for_cohort]
+        named = {name for rule in groups for name, _ in rule.guaranteed}
+        idle = next((name for name, _ in self.guaranteed if not named & {name, DOMINANT} and name != DOMINANT), None)
+        return None if idle is None else f"'guaranteed' names '{idle}', which no group of the cohort's tree does"
+
+    def _bound_otherwise(self, own: Policy, spec: Spec) -> str | None:
+        """Tell a policy of the same tree that is enforced in another way: what cohorts borrow violates them all."""
+        for policy, _ in _of_tree(self.for_cohort or self.cohort, spec):
+            if policy.enforcement != own.enforcement:
+                return f"the cohort is enforced in another way by policy '{policy.name}'"
         return None
 
     # Groups and cohorts.
 
     def _queues(self, scope: Scope) -> list[Queue]:
+        if self.for_cohort:
+            return []
+        return scope.once(("groups", self), lambda: self._grouped(scope))
+
+    def _grouped(self, scope: Scope) -> list[Queue]:
         groups = grouped(scope.workloads, self.per, self.label)
         if self.per == "all":
             groups.setdefault("all", [])  # without any workload it still lends
@@ -168,39 +209,59 @@ class Quota(RuleDefaults):
         kept = {name: amount - (lent[name] if self.lends == "unused" else 0) for name, amount in own.items()}
         return Queue(scope.policy, group, members, most, kept, lent)
 
-    def _cohort(self, scope: Scope) -> list[Queue]:
-        """Return all groups of the cohort that this policy answers for, none where another one does."""
-        if not self.guaranteed:
-            return []
-        if not self.cohort:
-            return self._queues(scope)
-        policies = [p for p in scope.spec.policies if isinstance(p.rule, Quota) and p.rule.cohort == self.cohort]
-        if not policies or policies[0].name != scope.policy:
-            return []
-        return [queue for p in policies for queue in _queues_of(p, scope)]
+    def _tree(self, scope: Scope) -> Tree | None:
+        """Return the tree of cohorts that this policy answers for, None where another one does."""
+        return scope.once(("tree", self), lambda: self._found_tree(scope))
 
-    def _subject(self, scope: Scope, name: str) -> str:
-        return f"cohort {self.cohort or scope.policy}/{name}"
+    def _found_tree(self, scope: Scope) -> Tree | None:
+        home = self.for_cohort or self.cohort
+        if not home:
+            queues = [(scope.policy, queue) for queue in self._queues(scope)] if self.guaranteed else []
+            return tree_of((), queues) if queues else None
+        members = _of_tree(home, scope.spec)
+        if not members or members[0][0].name != scope.policy:
+            return None
+        cohorts = [rule._cohort(scope) for _, rule in members if rule.for_cohort]
+        return tree_of(cohorts, [(rule.cohort, q) for p, rule in members for q in rule._queues(scope.beside(p))])
+
+    def _cohort(self, scope: Scope) -> Cohort:
+        """Return what this policy says of its cohort."""
+        capacity = scope.capacity
+
+        def limits(given: Amounts | None) -> Mapping[str, int]:
+            return dict.fromkeys(capacity, 0) if given == () else spelt_out(given or (), capacity)
+
+        return Cohort(
+            name=self.for_cohort,
+            parent=self.cohort,
+            own=spelt_out(self.guaranteed, capacity),
+            borrowing=limits(self.borrowing),
+            lending=limits(self.lending),
+            lends=self.lends,
+        )
 
 
-def _queues_of(policy: Policy, scope: Scope) -> list[Queue]:
-    rule = policy.rule
-    return rule._queues(scope.beside(policy)) if isinstance(rule, Quota) else []
+def _quotas(spec: Spec) -> list[tuple[Policy, Quota]]:
+    """Return the policies of this rule, each with its parameters, in order."""
+    return [(policy, policy.rule) for policy in spec.policies if isinstance(policy.rule, Quota)]
+
+
+def _parents(spec: Spec) -> Mapping[str, str]:
+    """Return the cohorts that lie in another one, each with that."""
+    return {rule.for_cohort: rule.cohort for _, rule in _quotas(spec) if rule.for_cohort and rule.cohort}
+
+
+def _of_tree(home: str, spec: Spec) -> list[tuple[Policy, Quota]]:
+    """Return the policies of the tree that a cohort is in."""
+    parents = _parents(spec)
+    root = outermost(home, parents)
+    named = ((policy, rule, rule.for_cohort or rule.cohort) for policy, rule in _quotas(spec))
+    return [(policy, rule) for policy, rule, name in named if name and outermost(name, parents) == root]
 
 
 def _changed(part: Part, queues: Iterable[Queue]) -> Iterator[Queue]:
     """Yield the groups of which a part can change anything."""
     return (queue for queue in queues if any(True for _ in part.changing(queue.members)))
-
-
-def _above(part: Part, queues: Sequence[Queue], name: str) -> Linear:
-    """Return what the groups of a cohort take of a resource above what they put in."""
-    taken = Linear(constant=-sum(queue.lent.get(name, 0) for queue in queues))
-    for queue in queues:
-        if name in queue.kept:
-            held = part.requested(queue.members, name)
-            taken.add(part.model.positive_part(held.plus(-queue.kept[name])))
-    return part.model.positive_part(taken)
 
 
 def _held(view: View, members: Iterable[Workload], name: str) -> int:
