@@ -7,12 +7,14 @@ import json
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gang.case import Case, Together
-from benchmarks.gang.declare import CASE_FILE, Declared, Mode, declare
-from benchmarks.gang.meaning import belongs, has_own_topology
+from benchmarks.gang.case import Case, Together, part_of
+from benchmarks.gang.declare import CASE_FILE, Declared, declare
+from benchmarks.gang.meaning import has_own_topology, members, too_few_untouched
+from benchmarks.gang.work import Mode, running_of
 
 from dovetail.build import build
 from dovetail.documents import load_project
@@ -23,6 +25,8 @@ from dovetail.plan import Plan
 from dovetail.progress import Limits
 from dovetail.spec import Spec
 from dovetail.verify import lines, verify
+
+MOST_JOBS = 8  # whose parts are tried one by one
 
 Placement = Mapping[str, Mapping[str, int]]  # pods by gang and node
 Move = Mapping[str, str]
@@ -78,31 +82,56 @@ class _Planned:
 
 
 def answer(case: Case, seconds: float) -> Answer:
-    """Plan a case: as things are; where that does not do, with moves, then with evictions."""
+    """Plan a case: as things are; where that does not do, with moves, then with evictions.
+
+    Of several jobs the answer tells who is admitted as things are, and what moves and evictions would admit all.
+    """
     now = _now(case, seconds)
     fits = _fits(case, now)
-    if case.jobs and now.placed:
-        return _told(case, now, fits, admitted=_admitted(case, now))
     if fits:
-        return _told(case, now, True, moved=() if _any(case, "movable") else None)
-    if fits is None or now.status == "invalid":
+        moved = () if _any(case, "movable") else None
+        return _told(case, now, True, moved=moved, admitted=_admitted(case, now))
+    if now.status == "invalid" or (fits is None and not case.jobs):
         return Answer(fits, now.status, reason=now.reason)
-    return _with_changes(case, now, seconds)
+    changed = _with_changes(case, now, seconds) if fits is False else Answer(None, now.status)
+    if not case.jobs:
+        return changed
+    return _told(case, now, fits, moved=changed.moved, evicted=changed.evicted, admitted=_admitted(case, now))
 
 
 def _now(case: Case, seconds: float) -> _Planned:
-    """Plan a case as it is; where most pods leave a gang out beside an elastic one, with all of them in."""
+    """Plan a case as it is; where most pods leave out a gang that is needed, with all of those in."""
+    if case.jobs and any(gang.kept for gang in case.gangs) and len(case.jobs) <= MOST_JOBS:
+        return _some_jobs(case, seconds)
     now = _plan(case, "now", seconds)
-    elastic = len(case.gangs) > 1 and any(gang.least < gang.pods for gang in case.gangs)
-    if elastic and not case.jobs and _fits(case, now) is False and now.placed:
+    loose = {name for each in case.sets if each.partial or each.optional for name in each.gangs}
+    choice = any(gang.least < gang.pods or gang.name in loose for gang in case.gangs)
+    if choice and not case.jobs and now.placed and _fits(case, now) is False:
         now = _plan(case, "now", seconds, must=True)
     return now
 
 
+def _some_jobs(case: Case, seconds: float) -> _Planned:
+    """Plan some of the jobs, as many as there can be, number by number.
+
+    What a job keeps holds its room whether it is admitted or not, which no single question says.
+    """
+    first: _Planned | None = None
+    for count in range(len(case.jobs), -1, -1):
+        for some in combinations(case.jobs, count):
+            inside = {name for job in some for name in job.gangs}
+            outside = {name for job in case.jobs for name in job.gangs} - inside
+            found = _plan(part_of(case, {gang.name for gang in case.gangs} - outside), "now", seconds, must=True)
+            first = first or found
+            if found.placed or found.status not in ("infeasible", "optimal"):
+                return found
+    return first or _Planned("infeasible")
+
+
 def _with_changes(case: Case, now: _Planned, seconds: float) -> Answer:
     """Return the answer where not all fits now: with the fewest moves, and with the fewest evictions."""
-    moves = _plan(case, "moves", seconds) if _any(case, "movable") else None
-    evictions = _plan(case, "evictions", seconds) if _any(case, "evictable") else None
+    moves = _plan(case, "moves", seconds, must=True) if _any(case, "movable") else None
+    evictions = _plan(case, "evictions", seconds, must=True) if _any(case, "evictable") else None
     good = [plan for plan in (moves, evictions) if plan is not None and _fits(case, plan)]
     if not good:
         return Answer(False, now.status, reason=now.reason)
@@ -144,12 +173,20 @@ def _complete(case: Case, together: Together, plan: _Planned) -> bool:
     there = [name for name in together.gangs if plan.pods_of(name)]
     enough = sum(map(plan.pods_of, there)) >= (together.min_pods or 0)
     groups = together.min_subgroups.items()
-    return enough and all(sum(belongs(case.gang[n], policy) for n in there) >= least for policy, least in groups)
+    return enough and all(
+        sum(gang.name in there for gang in members(together, case.gangs, policy)) >= least for policy, least in groups
+    )
 
 
-def _admitted(case: Case, plan: _Planned) -> tuple[str, ...]:
-    there = {name for name, nodes in plan.pods.items() if nodes}
-    return tuple(job.name for job in case.jobs if there & set(job.gangs))
+def _admitted(case: Case, plan: _Planned) -> tuple[str, ...] | None:
+    """Return the jobs of which all is there that is not optional."""
+    if not case.jobs:
+        return None
+    return tuple(job.name for job in case.jobs if _fits(part_of(case, job.gangs), plan) and _there(job.gangs, plan))
+
+
+def _there(gangs: Iterable[str], plan: _Planned) -> bool:
+    return any(plan.pods_of(name) for name in gangs)
 
 
 def _moved(case: Case, plan: _Planned) -> tuple[Move, ...]:
@@ -171,6 +208,9 @@ def _evicted(case: Case, plan: _Planned) -> tuple[str, ...]:
 
 def _plan(case: Case, mode: Mode, seconds: float, *, must: bool = False) -> _Planned:
     """Plan one question about a case; documents that dovetail refuses make it invalid, with the fault as reason."""
+    spoilt = too_few_untouched(case, running_of(case, mode))
+    if spoilt:
+        return _Planned("infeasible", reason=spoilt)
     declared = declare(case, mode, must=must)
     try:
         spec = spec_of(declared.documents)
@@ -192,7 +232,9 @@ def _pods(plan: Plan, declared: Declared, running: Iterable[str]) -> Placement:
     asked = set(declared.gang_of.values())
     found: dict[str, dict[str, int]] = {name: {} for name in running if name in asked}
     for replica, place in plan.placements.items():
-        gang = declared.gang_of[replica.workload, replica.role]
+        gang = declared.gang_of.get((replica.workload, replica.role))
+        if gang is None:  # a token
+            continue
         nodes = found.setdefault(gang, {})
         node = declared.node_of.get(place.node, place.node)
         nodes[node] = nodes.get(node, 0) + 1

@@ -6,8 +6,8 @@ The form is that of a public collection of schedulers' own tests: `levels`, `nod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Counts = Mapping[str, int]
@@ -63,6 +63,7 @@ class Gang:
     priority: int | None = None
     topology: Mapping[str, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
 
     @property
     def shrinks(self) -> bool:
@@ -89,7 +90,7 @@ class Gang:
         levels |= {level for each in case.sets if self.name in each.gangs for level in (each.required, each.distinct)}
         levels &= set(case.levels)
         placed = {name for name in nodes if levels <= case.by_name[name].domain.keys()}
-        return frozenset(placed) - self.excluded
+        return frozenset(placed) - self.excluded - self.lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Case:
-    """One case; `raw` is what was read."""
+    """One case; `raw` is what was read, `busy` are nodes on which pods stay that nothing else tells of."""
 
     id: str
     levels: tuple[str, ...]
@@ -163,6 +164,7 @@ class Case:
     reserve: tuple[Reserve, ...] = ()
     running: tuple[Running, ...] = ()
     jobs: tuple[Job, ...] = ()
+    busy: frozenset[str] = frozenset()
     raw: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -184,6 +186,19 @@ class Case:
     def set_of(self, gang: str) -> Together | None:
         """Return the set that a gang belongs to, the first that names it."""
         return next((each for each in self.sets if gang in each.gangs), None)
+
+
+def part_of(case: Case, gangs: Collection[str]) -> Case:
+    """Return a case of some of its gangs, with the sets, limits and jobs of these; what others keep stays."""
+    away = (gang for gang in case.gangs if gang.name not in gangs)
+    return replace(
+        case,
+        busy=case.busy | {node for gang in away for node in gang.charged},
+        gangs=tuple(gang for gang in case.gangs if gang.name in gangs),
+        sets=tuple(each for each in case.sets if set(each.gangs) <= set(gangs)),
+        limits=tuple(replace(e, gangs=tuple(name for name in e.gangs if name in gangs)) for e in case.limits),
+        jobs=tuple(job for job in case.jobs if set(job.gangs) <= set(gangs)),
+    )
 
 
 def read_case(raw: Mapping[str, Any]) -> Case:
@@ -271,6 +286,7 @@ def _gang(raw: Mapping[str, Any]) -> Gang:
         priority=_optional(raw, "priority"),
         topology=topology,
         labels=frozenset(known),
+        lost=frozenset(_positive(raw, "lost")),
     )
 
 

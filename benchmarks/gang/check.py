@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from benchmarks.gang.answer import Answer, domains_used
 from benchmarks.gang.case import Case, Gang
-from benchmarks.gang.meaning import belongs, untouched_before
+from benchmarks.gang.meaning import members, untouched_before
 
 
 def faults(case: Case, answer: Answer) -> list[str]:
@@ -33,7 +33,7 @@ def _missing(gang: Gang, answer: Answer) -> bool:
 
 
 def _partial(case: Case, gangs: Iterable[str]) -> bool:
-    return any(each.partial and set(each.gangs) & set(gangs) for each in case.sets)
+    return any((each.partial or each.optional) and set(each.gangs) & set(gangs) for each in case.sets)
 
 
 def _capacities(case: Case, answer: Answer) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _gang(case: Case, gang: Gang, pods: Mapping[str, int]) -> Iterator[str]:
             yield f"{count} pods on {node}, where it had {gang.previous.get(node, 0)}"
         if not gang.shrinks and node not in hosts and count > gang.kept.get(node, 0):
             yield f"new pods on {node}, which is not eligible"
-        if gang.max_per_node is not None and count > max(gang.max_per_node, gang.kept.get(node, 0)):
+        if gang.max_per_node is not None and count > gang.max_per_node:
             yield f"{count} pods on {node}, at most {gang.max_per_node}"
     yield from (f"pod left {node}" for node, count in gang.kept.items() if pods.get(node, 0) < count)
     yield from _levels(case, gang, pods)
@@ -118,7 +118,7 @@ def _set(case: Case, answer: Answer, index: int) -> Iterator[str]:
     if each.min_pods is not None and sum(union.values()) < each.min_pods:
         yield f"{sum(union.values())} pods, at least {each.min_pods}"
     for policy, least in each.min_subgroups.items():
-        if sum(belongs(case.gang[name], policy) for name in there) < least:
+        if sum(gang.name in there for gang in members(each, case.gangs, policy)) < least:
             yield f"fewer than {least} subgroups of {policy}"
     if not each.partial and any(_missing(case.gang[name], answer) for name in each.gangs):
         yield "is there in part"

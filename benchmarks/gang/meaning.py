@@ -7,12 +7,13 @@ import math
 from collections.abc import Iterable, Mapping
 
 from benchmarks.gang import names
-from benchmarks.gang.case import Case, Gang, Together
+from benchmarks.gang.case import Case, Gang, Running, Together
 
 
-def belongs(gang: Gang, policy: str) -> bool:
-    """Tell whether a gang is a subgroup of a policy: it says so, or its name begins with the policy's."""
-    return policy in gang.labels or gang.name == policy or gang.name.startswith((f"{policy}-", f"{policy}/", policy))
+def members(together: Together, gangs: Iterable[Gang], policy: str) -> list[Gang]:
+    """Return the subgroups of a policy in a set: those that say so or begin with its name; without any, all gangs."""
+    inside = [gang for gang in gangs if gang.name in together.gangs]
+    return [gang for gang in inside if policy in gang.labels or gang.name.startswith(policy)] or inside
 
 
 def has_own_topology(together: Together, topology: Mapping[str, str]) -> bool:
@@ -24,7 +25,7 @@ def has_own_topology(together: Together, topology: Mapping[str, str]) -> bool:
 def untouched_before(case: Case, level: str, leaving: Iterable[str] = ()) -> frozenset[str]:
     """Return the nodes of the domains of a level where nothing runs, or nothing but what may leave."""
     away = set(leaving)
-    busy = {node for gang in case.gangs for node in gang.charged}
+    busy = {*case.busy, *(node for gang in case.gangs for node in gang.charged)}
     busy |= {node for each in case.running if each.name not in away for node in each.on}
     found: dict[str, list[str]] = {}
     for node in case.nodes:
@@ -33,6 +34,16 @@ def untouched_before(case: Case, level: str, leaving: Iterable[str] = ()) -> fro
             if not case.running and any(amount > 0 for amount in node.used.values()):
                 busy.add(node.name)
     return frozenset(node for nodes in found.values() if not busy & set(nodes) for node in nodes)
+
+
+def too_few_untouched(case: Case, leaving: Iterable[Running] = ()) -> str:
+    """Return which domains that must remain untouched were touched before, empty where there are enough."""
+    away = [each.name for each in leaving]
+    for each in case.reserve:
+        whole = {case.by_name[node].domain[each.level] for node in untouched_before(case, each.level, away)}
+        if each.count > len(whole):
+            return f"{len(whole)} domains of {each.level} are untouched, and {each.count} must remain"
+    return ""
 
 
 def levels(case: Case) -> Mapping[str, str]:
@@ -60,22 +71,38 @@ def slices(case: Case, gang: Gang, within: str | None) -> list[tuple[str, int]]:
 
     What says nothing is left out: single pods, and a level at which all pods are in one domain anyway.
     """
-    found: list[tuple[str, int]] = []
+    found: dict[str, int] = {}
     size = 1
     for each in sorted(gang.slices, key=lambda item: -depth(case, item.level)):
         known, size = each.level in case.levels, math.lcm(size, each.size)
-        trivial = each.size == 1 or (each.level == within and not gang.pods % size)
+        trivial = size == 1 or each.level == within
         if not (known and trivial and (within is None or depth(case, each.level) >= depth(case, within))):
-            found.append((each.level, size))
-    return found[::-1]
+            found[each.level] = size
+    return list(found.items())[::-1]
 
 
-def widths(case: Case, gang: Gang) -> tuple[int, int]:
+def step(gang: Gang) -> int:
+    """Return what a gang's number of pods is a multiple of."""
+    return math.lcm(1, *(each.size for each in gang.slices))
+
+
+def widths(gang: Gang) -> tuple[int, int]:
     """Return the fewest and the most pods, of an elastic gang as whole slices."""
     if gang.least == gang.pods:
         return gang.pods, gang.pods
-    size = math.lcm(1, *(each.size for each in gang.slices))
-    return max(size, -(-gang.least // size) * size), gang.pods // size * size
+    size = step(gang)
+    least, most = max(size, -(-gang.least // size) * size), gang.pods // size * size
+    return (least, most) if least <= most else (gang.pods, gang.pods)
+
+
+def hopeless(case: Case, gang: Gang) -> bool:
+    """Tell whether no number of pods that is enough is a multiple of all slices, though they make sense."""
+    within = inner(case, [gang.required], case.set_of(gang.name))
+    outermost = depth(case, within) if within else 0
+    if any(each.level not in case.levels or depth(case, each.level) < outermost for each in gang.slices):
+        return False
+    least, most = widths(gang)
+    return bool(most % step(gang)) or (least == most and bool(least % step(gang)))
 
 
 def shunned(gang: Gang, nodes: frozenset[str]) -> Iterable[tuple[int, frozenset[str]]]:

@@ -1,0 +1,170 @@
+"""The policies that say what a case asks of places, sets, quotas, untouched domains and of being whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from benchmarks.gang import tokens
+from benchmarks.gang.amounts import Amounts
+from benchmarks.gang.case import Case, Gang, Together
+from benchmarks.gang.meaning import members, shunned, untouched_before
+from benchmarks.gang.work import Work
+
+Document = dict[str, Any]
+MOST_WEIGHT = 10**6
+
+
+def policies(work: Work, amounts: Amounts, *, must: bool) -> list[Document]:
+    """Return the policies of a question; with `must` there is no plan without all that is not optional."""
+    return _Rules(work, amounts, must).made()
+
+
+def document(kind: str, name: str, spec: Document, labels: dict[str, str] | None = None) -> Document:
+    """Return a document."""
+    metadata: Document = {"name": name, **({"labels": labels} if labels else {})}
+    return {"apiVersion": "dovetail/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+class _Rules:
+    def __init__(self, work: Work, amounts: Amounts, must: bool) -> None:
+        self.work, self.amounts, self.must = work, amounts, must
+        self.case: Case = work.case
+        self.heavy = tokens.heavy(work.case)
+        self.found: list[Document] = []
+
+    def made(self) -> list[Document]:
+        """Return the policies."""
+        for gang in self.work.gangs:
+            self._place_rules(gang)
+        for index, each in enumerate(self.case.sets):
+            self._set_rules(index, each)
+            self._complete_rules(index, each)
+        self._job_rules()
+        if self.must:
+            self._must_rules()
+        self._limit_rules()
+        self._reserve_rules()
+        for run in self.work.running:
+            if run.eligible is not None:
+                self._barred([self.work.other[run.name]], frozenset(self.work.node) - run.eligible)
+        return self.found
+
+    def _policy(
+        self, own: Iterable[str], rule: Document, weight: int = 0, nodes: Iterable[str] | None = None
+    ) -> None:
+        match: Document = {"workloads": {"names": sorted(set(own))}}
+        if nodes is not None:
+            match["nodes"] = {"names": sorted(self.work.node[node] for node in nodes)}
+        enforcement: Any = {"soft": {"weight": weight}} if weight else "hard"
+        spec = {"match": match, "rule": rule, "enforcement": enforcement}
+        self.found.append(document("Policy", f"p{len(self.found):03}", spec))
+
+    def _barred(self, own: Iterable[str], nodes: frozenset[str], weight: int = 0) -> None:
+        if nodes:
+            self._policy(own, {"forbid": {}}, weight, nodes)
+
+    # -- where pods may be
+
+    def _place_rules(self, gang: Gang) -> None:
+        own, everywhere = self.work.ids([gang.name]), frozenset(self.work.node)
+        if not gang.shrinks:
+            outside = everywhere - gang.hosts(self.case)
+            self._barred(own, outside - gang.kept.keys())
+            for node in sorted(outside & gang.kept.keys()):  # what is kept there stays, and nothing comes
+                self._at_most(own, "node", gang.kept[node], [node])
+        if gang.max_per_node is not None:
+            self._at_most(own, "node", gang.max_per_node)
+        for each in gang.spread:
+            self._at_most(own, self.work.level.get(each.level, each.level), each.most)
+        for weight, nodes in shunned(gang, everywhere):
+            self._barred(own, nodes, min(weight, MOST_WEIGHT))
+
+    def _at_most(self, own: list[str], level: str, most: int, nodes: Iterable[str] | None = None) -> None:
+        if most > 0:
+            self._policy(own, {"spread": {"over": level, "maxPerDomain": most}}, nodes=nodes)
+        else:
+            self._barred(own, frozenset(self.work.node))
+
+    def _set_rules(self, index: int, each: Together) -> None:
+        own = self.work.ids(each.gangs)
+        if len(own) < 2:
+            return
+        label = {"by": "label", "label": f"set-{index}"}
+        if each.required:
+            self._policy(own, {"colocate": {**label, "at": self._level(each.required)}})
+        else:  # a wish below all tiers on topology, so that the set counts as one
+            self._policy(own, {"colocate": {**label, "at": self._level(each.preferred or self.case.levels[0])}}, 1)
+        if each.distinct:
+            self._policy(own, {"separate": {"by": "workload", "at": self._level(each.distinct)}})
+
+    def _level(self, name: str) -> str:
+        return self.work.level.get(name, name)
+
+    # -- what is admitted together
+
+    def _grouped(self, own: Iterable[str], label: str, least: int | str) -> None:
+        """Demand that of the workloads of a group nothing is admitted, or so many replicas."""
+        rule = {"atLeast": least, "per": "label", "label": label, "orNone": True}
+        if own:
+            self._policy(own, {"admission": rule})
+
+    def _complete_rules(self, index: int, each: Together) -> None:
+        """Admit a set whole or not at all, or as far as it needs: its token tells that it is there."""
+        own, label = self.work.ids(each.gangs), f"set-{index}"
+        if not each.partial:
+            self._grouped(own, label, "minimum")
+            return
+        token = tokens.of_set(index)
+        self._grouped([*own, token], label, self.heavy + max(1, each.min_pods or 0))
+        for policy, least in each.min_subgroups.items():
+            counted = [tokens.of_gang(self.case, gang) for gang in members(each, self.case.gangs, policy)]
+            self._grouped([*counted, token], label, self.heavy + least)
+        for name in each.gangs if each.min_subgroups else ():
+            counting = tokens.of_gang(self.case, self.case.gang[name])
+            self._grouped([*self.work.ids([name]), counting], counting, "minimum")
+
+    def _job_rules(self) -> None:
+        """Admit a job's token together with all that is not optional, and what is optional only with it."""
+        for index, job in enumerate(self.case.jobs):
+            token, inside = tokens.of_job(index), set(job.gangs)
+            whole = [tokens.of_set(i) for i, each in self._needed_sets() if inside & set(each.gangs)]
+            self._grouped([*self.work.ids(inside - self._loose()), *whole, token], "job", "minimum")
+            free = self.work.ids(inside & self._loose())
+            if free:
+                self._grouped([*free, token], "job", self.heavy)
+
+    def _must_rules(self) -> None:
+        needed = [gang.name for gang in self.work.gangs if gang.name not in self._loose()]
+        own = [*self.work.ids(needed), *(tokens.of_set(index) for index, _ in self._needed_sets())]
+        if own:
+            self._policy(own, {"admission": {"atLeast": "minimum"}})
+
+    def _needed_sets(self) -> list[tuple[int, Together]]:
+        return [(index, each) for index, each in enumerate(self.case.sets) if each.partial and not each.optional]
+
+    def _loose(self) -> set[str]:
+        return {name for each in self.case.sets if each.partial or each.optional for name in each.gangs}
+
+    # -- what must be left
+
+    def _limit_rules(self) -> None:
+        for each in self.case.limits:
+            staying = [self.case.gang[name] for name in each.gangs if not self.case.gang[name].shrinks]
+            kept = [(gang.kept, gang.per_pod) for gang in staying]
+            back = [run for run in self.work.running if run.queue and run.queue in each.queues]
+            kept += [(run.on, run.per_pod) for run in back]
+            most = each.most + sum(sum(on.values()) * per.get(each.resource, 0) for on, per in kept)
+            limit = self.amounts.limit(each.resource, max(0, most))
+            own = [*self.work.ids(each.gangs), *(self.work.other[run.name] for run in back)]
+            if limit is not None and own:
+                self._policy(own, {"quota": {"limit": limit}})
+
+    def _reserve_rules(self) -> None:
+        for each in self.case.reserve:
+            nodes = untouched_before(self.case, each.level, [run.name for run in self.work.running])
+            if each.count > 0:
+                rule = {"reserve": {"domains": each.count, "of": self._level(each.level)}}
+                match = {"nodes": {"names": sorted(self.work.node[node] for node in nodes)}}
+                spec = {"match": match, "rule": rule, "enforcement": "hard"}
+                self.found.append(document("Policy", f"p{len(self.found):03}", spec))

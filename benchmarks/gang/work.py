@@ -1,0 +1,107 @@
+"""Which workloads stand for the gangs and the running pods of a case, and under which names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from benchmarks.gang import names, tokens
+from benchmarks.gang.case import Case, Gang, Running, Together
+from benchmarks.gang.meaning import levels
+
+Mode = Literal["now", "moves", "evictions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One workload: a gang, or a set of gangs that are its roles."""
+
+    name: str
+    gangs: tuple[Gang, ...]
+    together: Together | None = None
+
+
+class Work:
+    """The gangs, the running pods that a question is about, and all names of a case as documents may carry them.
+
+    Parameters
+    ----------
+    mode : what running pods may do: stay as they are, move, or go.
+    """
+
+    def __init__(self, case: Case, mode: Mode) -> None:
+        self.case, self.mode = case, mode
+        self.gangs = tuple(gang for gang in case.gangs if gang.pods)
+        self.running = running_of(case, mode)
+        self.level = levels(case)
+        self.node = names.hosts(node.name for node in case.nodes)
+        self.units = tuple(self._units())
+        own = [*(unit.name for unit in self.units), *(token.name for token in tokens.tokens(case))]
+        self.name = names.labels([gang.name for gang in self.gangs], "gang", own)
+        taken = [*self.name.values(), *own]
+        self.other = names.labels([each.name for each in self.running], "running", taken)
+
+    def key(self, gang: Gang) -> tuple[str, str]:
+        """Return the workload and the role that stand for a gang; the role is empty without roles."""
+        unit = next(unit for unit in self.units if gang in unit.gangs)
+        return (unit.name, self.name[gang.name]) if unit.together else (self.name[gang.name], "")
+
+    def ids(self, gangs: Iterable[str]) -> list[str]:
+        """Return the workloads that stand for gangs."""
+        present = {gang.name for gang in self.gangs}
+        return sorted({self.key(self.case.gang[name])[0] for name in gangs if name in present})
+
+    def gang_of(self) -> Iterable[tuple[tuple[str, str], str]]:
+        """Yield the gang, or the running pods, of every workload and role."""
+        for unit in self.units:
+            for gang in unit.gangs:
+                yield self.key(gang), gang.name
+        for each in self.running:
+            yield (self.other[each.name], ""), each.name
+
+    def priority(self, gang: Gang) -> int:
+        """Return a gang's priority: above all that runs where a case gives none."""
+        if gang.priority is not None:
+            return gang.priority
+        return max((each.priority for each in self.running), default=-1) + 1
+
+    def _units(self) -> Iterable[Unit]:
+        """Return the workloads: a set of gangs that differ in nothing but what they ask for is one with roles."""
+        taken: set[str] = set()
+        for index, each in enumerate(self.case.sets):
+            members = tuple(gang for gang in self.gangs if gang.name in each.gangs and gang.name not in taken)
+            if len(members) > 1 and len(members) == len(each.gangs) and self._one_workload(each, members):
+                taken |= {gang.name for gang in members}
+                yield Unit(f"set-{index}", members, each)
+        for gang in self.gangs:
+            if gang.name not in taken:
+                yield Unit(f"alone-{gang.name}", (gang,))
+
+    def _one_workload(self, together: Together, gangs: tuple[Gang, ...]) -> bool:
+        plain = not (together.partial or together.optional or together.distinct)
+        same = len({(g.hosts(self.case), tuple(sorted(g.prefer_nodes.items())), g.priority) for g in gangs}) == 1
+        simple = all(
+            g.max_per_node is None and not g.spread and not g.shrinks and g.least == g.pods and _alike(together, g)
+            for g in gangs
+        )
+        whole = all(len({gang.name in listed for gang in gangs}) == 1 for listed in self.case.lists)
+        return plain and same and simple and whole
+
+
+def _alike(together: Together, gang: Gang) -> bool:
+    """Tell whether a gang asks for no topology of its own beside that of its set."""
+    of_set: Mapping[str, str | None] = {"required": together.required, "preferred": together.preferred}
+    return all(of_set.get(key) == level for key, level in gang.topology.items())
+
+
+def running_of(case: Case, mode: Mode) -> tuple[Running, ...]:
+    """Return the running pods that a question is about: those that may move, or go for what is more urgent."""
+    known = {node.name for node in case.nodes}
+    here = [each for each in case.running if each.on and each.on.keys() <= known]
+    if mode == "moves":
+        return tuple(each for each in here if each.movable)
+    asked = [gang.priority for gang in case.gangs if gang.priority is not None]
+    return tuple(
+        e for e in here if mode == "evictions" and e.evictable and all(e.priority < least for least in asked)
+    )
