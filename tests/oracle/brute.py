@@ -63,7 +63,7 @@ def brute(spec: Spec, *, leaves: int = LEAVES, evaluations: int = EVALUATIONS) -
     """
     context = context_of(spec)
     tiers = tiers_of(context)
-    cheap = _cheap_prefix(tiers)
+    cheap = _cheap_prefix(spec, tiers)
     groups: dict[tuple[int, ...], list[Places]] = defaultdict(list)
     worth_of = _worths(context, tiers[:cheap])
     count = 0
@@ -103,9 +103,10 @@ def ascending(tiers: Sequence[Tier], values: Sequence[int]) -> tuple[int, ...]:
     return tuple(v if tier.sense == "max" else -v for tier, v in zip(tiers, values, strict=True))
 
 
-def _cheap_prefix(tiers: Sequence[Tier]) -> int:
-    """Return how many leading tiers are sums over admitted replicas."""
-    return next((i for i, tier in enumerate(tiers) if not isinstance(tier, (Admitted, Retained))), len(tiers))
+def _cheap_prefix(spec: Spec, tiers: Sequence[Tier]) -> int:
+    """Return how many leading tiers are sums over admitted replicas; what a rate is worth is none."""
+    plain = (isinstance(tier, Retained) or (isinstance(tier, Admitted) and not tier.rates(spec)) for tier in tiers)
+    return next((i for i, cheap in enumerate(plain) if not cheap), len(tiers))
 
 
 def _worths(context: Context, tiers: Sequence[Tier]) -> dict[ReplicaId, tuple[int, ...]]:
@@ -534,10 +535,11 @@ class PartSearch(_Search):
             assert isinstance(stock, PartStock)
             choices = [(gpu,) for gpu in gpus] if name in self.held else self._open(name, gpus)
             for chosen in choices:
-                if asked.share is not None and "fraction" in asked.share.modes:
+                if asked.share and "fraction" in asked.share.modes and _listed(step.workload, stock.node):
                     yield Place(name, chosen)
                 for profile in stock.geometry.profiles if stock.geometry else ():
-                    if _may_hold(profile, step.role, stock.card):
+                    rated = _listed(step.workload, stock.node, f"/{profile.name}")
+                    if rated and _may_hold(profile, step.role, stock.card):
                         starts: tuple[object, ...] = profile.starts if chosen[0] in stock.today else ("?",)
                         yield from (Place(name, chosen, f"{profile.name}@{start}") for start in starts)
 
@@ -545,6 +547,11 @@ class PartSearch(_Search):
         holders = self.stock[name].holders
         fresh = [gpu for gpu in gpus if not holders[gpu]]
         return [(gpu,) for gpu in gpus if holders[gpu]] + [(gpu,) for gpu in fresh[:1]]
+
+
+def _listed(workload: Workload, node: Node, instance: str = "") -> bool:
+    """Tell whether a service that promises a rate says what a replica sustains there."""
+    return workload.slo is None or f"{node.accelerator}{instance}" in workload.slo.rates
 
 
 def _may_hold(profile: Profile, role: Role, card: int) -> bool:

@@ -35,6 +35,7 @@ from dovetail.spec import (
     Request,
     Role,
     Share,
+    Slo,
     Spec,
     Taint,
     Topology,
@@ -175,6 +176,19 @@ def recut(check: str, rows: Mapping[str, Place], *also: str, label: str = "") ->
         return spec, plan_for(spec, places(changed))
 
     return Mutation(check, make, frozenset(also), label)
+
+
+def unrated(*hosts: str) -> Mutation:
+    """Return a mutation of the plan with GPUs that are cut: a share is that of a service with rates elsewhere."""
+
+    def make() -> tuple[Spec, Plan]:
+        spec, _ = cut()
+        slo = Slo(1000, dict.fromkeys(hosts, 1000))
+        works = (replace(w, type="service", slo=slo) if w.name == "fault" else w for w in spec.workloads)
+        spec = replace(spec, workloads=tuple(works))
+        return spec, plan_for(spec, places({f"{name}#0": where for name, where in MIG_PLACES.items()}))
+
+    return Mutation("rates", make, label=", ".join(hosts))
 
 
 def layout(check: str, gpus: Mapping[str, tuple[Instance, ...] | None], *also: str, label: str = "") -> Mutation:
@@ -354,6 +368,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     layout("layouts-asked-for", {"n/0": (Instance("1g.10gb", 0), Instance("3g.40gb", 4), Instance("1g.10gb", 1))}),
     move("accelerators", {"z/only#0": place("failed", 3)}),
     move("mechanism", {"y/share#2": place("plugin", 0)}),
+    unrated("A100-80GB"),
+    unrated("A100-80GB/7g.80gb", "H100-80GB/2g.20gb"),
     move("taints", {"x/svc#0": place("tainted", 0)}),
     move("cordons", {"x/svc#0": place("cordoned", 1)}),
     move("cordons", {"y/run#0": place("cordoned", 1)}, label="shuffled"),

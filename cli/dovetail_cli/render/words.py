@@ -16,6 +16,7 @@ _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _HUMAN: dict[str, tuple[int, str]] = {
     "milli-GPU": (1000, "GPU"),
     "milli-core": (1000, "core"),
+    "milli-slices": (1000, "slices"),
     "milli-GPU s": (3_600_000, "GPU-h"),
     "millionths/h": (1_000_000, "per hour"),
 }

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, frozen
+from dovetail.build.partitions import check_profile
 from dovetail.build.placement import MOST_REPLICAS
+from dovetail.mig import Profile
+from dovetail.placement.instances import holds
 from dovetail.quantities import parse_duration, parse_milli
-from dovetail.spec import Role, Slo, Workload
+from dovetail.spec import Request, Role, Slo, Workload
+from dovetail.spec.slo import host_of
+
+
+class _Entry(NamedTuple):
+    """What a table says of one host; `profile` is empty for a GPU that is not cut."""
+
+    model: str
+    profile: str
+    rate: int
 
 
 def with_slo(workload: Workload, here: Cursor, models: Models) -> Workload:
@@ -19,40 +33,110 @@ def with_slo(workload: Workload, here: Cursor, models: Models) -> Workload:
     if workload.type != "service" or len(workload.roles) != 1 or not workload.roles[0].request.gpu_count:
         own.fault("DT1540", "a rate is promised by services of one role with GPUs", of_key=True)
         return workload
-    p99 = own.get("p99")
+    p99, role = own.get("p99"), workload.roles[0]
+    before = own.log.size
+    entries = [entry for entry in _entries(own, role.request, models) if _accepts(role, entry)]
     slo = Slo(
         rate=own["rate"].quantity(parse_milli, 0),
-        rates=_rates(own, models),
+        rates=frozen(dict(_rates(entries, role.request, models))),
         p99=None if p99 is None else p99.quantity(parse_duration, 0),
+        open=leaves_open(here),
     )
-    return replace(workload, slo=slo, roles=(_bound_to(workload.roles[0], slo, here),))
+    if own.log.size > before:
+        return workload
+    if not slo.rates:
+        own["performance"].fault("DT1541", "nothing that its replicas may be on is listed here", of_key=True)
+    return _bound(replace(workload, slo=slo), own)
 
 
-def _rates(own: Cursor, models: Models) -> dict[str, int]:
-    found: dict[str, int] = {}
+def leaves_open(here: Cursor) -> bool:
+    """Tell whether a workload asks for a rate, and leaves to the planner how many replicas serve it."""
+    roles = list(here.items("roles")) or [here]
+    return "slo" in here.value and "replicas" not in roles[0].value
+
+
+def _accepts(role: Role, entry: _Entry) -> bool:
+    return not role.accelerators or entry.model in role.accelerators
+
+
+def _entries(own: Cursor, request: Request, models: Models) -> Iterator[_Entry]:
+    """Yield the entries of the table of a service; what its replicas can never be on is a fault."""
+    seen: set[tuple[str, str]] = set()
     for each in own.items("performance"):
-        name, _, profile = each.raw("on").partition("/")
-        if profile:
-            message = "rates of MIG instances are not supported yet"
-            each["on"].fault("DT1900", message, "name the accelerator alone, for whole GPUs and shares")
+        on, before = each["on"], own.log.size
+        name, _, profile = on.value.partition("/")
+        model = models.resolve(replace(on, value=name))
+        if model is None:
             continue
-        model = models.resolve(replace(each["on"], value=name))
-        if model in found:
-            each["on"].fault("DT1511", f"the accelerator '{model}' is listed twice")
-        if model is not None:
-            found[model] = each["rate"].quantity(parse_milli, 0)
-    return dict(frozen(found))
+        if profile:
+            check_profile(replace(on, value=profile), [models.by_id[model]], models.held_back)
+        if own.log.size == before:
+            _check_use(on, request, model, profile)
+        if (model, profile) in seen:
+            on.fault("DT1511", f"the accelerator '{host_of(model, profile)}' is listed twice")
+        seen.add((model, profile))
+        if own.log.size == before:
+            yield _Entry(model, profile, each["rate"].quantity(parse_milli, 0))
 
 
-def _bound_to(role: Role, slo: Slo, here: Cursor) -> Role:
-    """Return a role that runs on accelerators with a rate only, of as many replicas as the slowest of them needs."""
-    accepted = tuple(name for name in sorted(slo.rates) if not role.accelerators or name in role.accelerators)
-    if not accepted and slo.rates:
-        here["slo"]["performance"].fault("DT1541", "no accelerator that it accepts is listed here", of_key=True)
-    slowest = min((slo.rates[name] for name in accepted if slo.rates[name]), default=0)
-    if "replicas" not in here.value and slowest:
-        role = replace(role, replicas=_needed(slo.rate, slowest, here["slo"]))
-    return replace(role, accelerators=accepted)
+def _check_use(on: Cursor, request: Request, model: str, profile: str) -> None:
+    """Refuse an entry of a kind that the replicas of a service are never on."""
+    share = request.share
+    if profile and request.gpus:
+        hint = f"name {model} alone, or ask for a share, with 'isolation: fault'"
+        on.fault("DT1542", "a MIG instance, and a replica takes whole GPUs", hint)
+    elif profile and share is not None and "mig" not in share.modes:
+        hint = "set 'isolation: fault', or 'reconfiguration' of the cluster"
+        on.fault("DT1542", "a MIG instance, and GPUs are not cut for the shares of this service", hint)
+    elif not profile and request.mig:
+        on.fault("DT1542", "a whole GPU, and a replica is on an instance", f"name {model}/{request.mig}")
+    elif not profile and share is not None and "fraction" not in share.modes:
+        hint = f"name instances, such as {model}/1g.10gb"
+        on.fault("DT1542", "a GPU that is not cut, and the shares of this service are on MIG instances alone", hint)
+
+
+def _rates(entries: list[_Entry], request: Request, models: Models) -> Iterator[tuple[str, int]]:
+    """Yield hosts with their rates: what is listed, and instances that contain what is, at the largest such rate."""
+    for entry in entries:
+        if not entry.profile:
+            yield entry.model, entry.rate
+    for model in dict.fromkeys(entry.model for entry in entries if entry.profile):
+        card = models.by_id[model]
+        for profile in card.mig.profiles if card.mig else ():
+            if holds(profile, request, card.memory, model):
+                own = [e.rate for e in entries if e.model == model and _inside(e.profile, profile, card.mig.by_name)]  # type: ignore[union-attr]
+                if own:
+                    yield host_of(model, profile.name), max(own)
+
+
+def _inside(name: str, profile: Profile, by_name: Mapping[str, Profile]) -> bool:
+    """Tell whether an instance of a profile has all that one of a named profile has."""
+    if not name:
+        return False
+    least = by_name[name]
+    return (
+        least.compute <= profile.compute
+        and least.milli <= profile.milli
+        and least.memory <= profile.memory
+        and all(amount <= profile.engines.get(kind, 0) for kind, amount in least.engines.items())
+    )
+
+
+def _bound(workload: Workload, own: Cursor) -> Workload:
+    """Return a workload that runs where it has a rate only, of as many replicas as the slowest of these needs."""
+    role, slo = workload.roles[0], workload.slo
+    if slo is None or not slo.rates:
+        return workload
+    role = replace(role, accelerators=tuple(sorted({host.partition("/")[0] for host in slo.rates})))
+    if (share := role.request.share) is not None:
+        able = {"mig" if "/" in host else "fraction" for host in slo.rates}
+        modes = tuple(mode for mode in share.modes if mode in able)
+        share = replace(share, modes=modes, rated=tuple(slo.rates.items()))
+        role = replace(role, request=replace(role.request, share=share))
+    slowest = min((rate for rate in slo.rates.values() if rate), default=0)
+    if slo.open and slowest:
+        role = replace(role, replicas=max(_needed(slo.rate, slowest, own), workload.min_replicas))
+    return replace(workload, roles=(role,), min_replicas=min(workload.min_replicas, role.replicas))
 
 
 def _needed(rate: int, slowest: int, own: Cursor) -> int:

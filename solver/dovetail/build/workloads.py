@@ -10,7 +10,7 @@ from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, Log, cursor, frozen
 from dovetail.build.parts import with_parts
 from dovetail.build.requests import check_share, read_observed, read_request
-from dovetail.build.slo import with_slo
+from dovetail.build.slo import leaves_open, with_slo
 from dovetail.build.topology import Levels, read_topology, widths, with_floors
 from dovetail.documents import Document
 from dovetail.quantities import parse_duration
@@ -165,7 +165,7 @@ def _least(here: Cursor, atomic: bool, default: int | None, roles: tuple[Role, .
     if atomic and least != replicas:
         message = f"minReplicas is {least}, and an atomic workload needs all its {replicas} replicas"
         place.fault("DT1504", message, "leave it out, or set 'atomic: false'")
-    elif least > replicas:
+    elif least > replicas and not leaves_open(here):
         place.fault("DT1505", f"minReplicas is {least}, and there are {replicas} replicas")
     return least
 

@@ -9,6 +9,7 @@ import numpy as np
 from dovetail.engine.fragmentation import Bools, Ints
 from dovetail.engine.gates import Gates
 from dovetail.engine.instances import Cuts
+from dovetail.engine.served import Rates
 from dovetail.model.state import NO_GPU, Fill, Slot, State
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem, Shape
@@ -48,6 +49,7 @@ class Field:
         self._closing = _closing(problem)
         self.fills: dict[int, Fill] = {}
         self.admitted: Counter[int] = Counter()
+        self.rates = Rates(problem)
         self.guards = _guards(problem)
         self.gates = Gates(problem, self.guards)
         self._settled = _settled(problem, state)
@@ -79,7 +81,10 @@ class Field:
 
         Where some that may not move were evicted, none may: nothing tells who would come back, and where.
         """
-        return 0 if shape in self._settled else self.problem.shapes[shape].demand - self.admitted[shape]
+        if shape in self._settled:
+            return 0
+        waiting = self.problem.shapes[shape].demand - self.admitted[shape]
+        return min(waiting, self.rates.wanted(shape, self.admitted[shape])) if shape in self.rates.asked else waiting
 
     def _adopt(self, state: State) -> None:
         """Take over what a state holds, all at once; whole-GPU replicas that stay keep their GPU indices."""
@@ -133,6 +138,7 @@ class Field:
         """Enter replicas in the accounts of demand and rules."""
         self.admitted[slot.shape] += count
         member, node = self.problem.shapes[slot.shape].members[0], self.problem.nodes[index]
+        self.rates.count(node, slot, count)
         seen = None if slot.gpu == NO_GPU else slot.gpu
         for guard in self.gates.guards(slot.shape):
             guard.add(member.workload, member.role, node, seen, count)

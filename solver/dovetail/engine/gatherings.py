@@ -249,6 +249,8 @@ class Gatherings:
     def encode(self, tier: Tier) -> Linear | None:
         """Return a tier's value, None where the model does not know it."""
         if isinstance(tier, Admitted):
+            if tier.rates(self.problem.spec):
+                return None  # what a rate is worth is not told by counts alone
             total = Linear()
             for shape in self.problem.shapes:
                 for member in shape.members[:1]:

@@ -19,6 +19,7 @@ from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.jobs import Jobs
 from dovetail.engine.lns import Neighbourhoods
 from dovetail.engine.rounds import Task, improve
+from dovetail.engine.served import without_surplus
 from dovetail.engine.settling import settle
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
@@ -173,6 +174,9 @@ class _Search:
             again = construct(problem, self.state, self.stop, hint)
             self.state = again if sound(problem, view_of(problem, again)) else self.state
         self.unpaid = self._owed(hard_policies(problem))
+        spared = without_surplus(problem, self.state)
+        if spared is not self.state and self._better(spared):
+            self.state = spared
 
     def _owed(self, policies: frozenset[str]) -> frozenset[str]:
         """Return those of some hard policies that the state at hand breaks."""
@@ -262,9 +266,11 @@ class _Search:
     def _offer(self, candidate: State) -> None:
         """Take a state if it is better than the one at hand."""
         candidate = legalise(self.problem, candidate)
-        if self._better(candidate):
-            self.state = candidate
-            self._report()
+        spared = without_surplus(self.problem, candidate)
+        for state in (spared,) if spared is candidate else (spared, candidate):
+            if self._better(state):
+                self.state = state
+                self._report()
 
     def _better(self, candidate: State) -> bool:
         """Tell whether a state is better than the one at hand and breaks no hard rule that it keeps."""

@@ -208,7 +208,10 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
 CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
     "DT1540": CodeInfo("rate of what is no service", "Only a service of one role with GPUs promises a rate."),
     "DT1541": CodeInfo(
-        "no rate anywhere", "None of the accelerators that a service accepts has a rate in its table."
+        "no rate anywhere", "Nothing that the replicas of a service may be on has a rate in its table."
+    ),
+    "DT1542": CodeInfo(
+        "rate without effect", "The table of a service names what its replicas are never on: whole GPUs or instances."
     ),
     "DT1620": CodeInfo(
         "workloads without effect", "The rule is not about workloads, so `match.workloads` would be ignored."

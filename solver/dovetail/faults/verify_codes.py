@@ -34,6 +34,7 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3210": CodeInfo("modes mixed on a GPU", "A GPU in MIG mode holds work that is on no instance of it."),
     "DT3301": CodeInfo("accelerator not accepted", "A replica is on an accelerator that its workload does not list."),
     "DT3302": CodeInfo("node cannot hold shares", "A share is on a node whose sharing mechanism cannot hold it."),
+    "DT3305": CodeInfo("no rate here", "A replica of a service is where its table has no rate for it."),
     "DT3303": CodeInfo("taint not tolerated", "A replica is on a node with a taint that it does not tolerate."),
     "DT3304": CodeInfo("cordoned node", "A cordoned node takes nothing that does not run there today."),
     "DT3401": CodeInfo("gang torn apart", "An atomic workload has some of its replicas, and neither all nor none."),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.linear import Linear
 from dovetail.spec import Role, Workload
+from dovetail.spec.slo import host_of
 
 if TYPE_CHECKING:
     from dovetail.model.part import PartModel
@@ -75,4 +76,17 @@ def by_accelerator(part: PartModel, workload: Workload, roles: Iterable[Role]) -
             counts.setdefault(problem.nodes[node].accelerator or "", Linear()).add_term(variable)
         for node, held in part.held_outside(shape):
             counts.setdefault(problem.nodes[node].accelerator or "", Linear()).constant += held
+    return counts
+
+
+def by_host(part: PartModel, workload: Workload) -> dict[str, Linear]:
+    """Return how many replicas of a workload are on each host (S2.8), in the part and outside."""
+    counts: dict[str, Linear] = {}
+    nodes, profiles = part.problem.nodes, part.variables.profiles
+    for shape in part.problem.shapes_of_workload.get(workload.id, ()):
+        for node, variable in part.variables.of_shape.get(shape, ()):
+            host = host_of(nodes[node].accelerator, profiles.get(variable, ""))
+            counts.setdefault(host, Linear()).add_term(variable)
+        for node, slot, held in part.slots_outside(shape):
+            counts.setdefault(host_of(nodes[node].accelerator, slot.profile), Linear()).constant += held
     return counts

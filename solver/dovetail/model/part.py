@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from dovetail.linear import Linear
 from dovetail.model.counting import Counting
-from dovetail.model.demands import add_demands, by_accelerator
+from dovetail.model.demands import add_demands, by_host
 from dovetail.model.recovery import not_restarted
 from dovetail.model.state import Slot, State
 from dovetail.model.variables import Variables
@@ -175,6 +175,13 @@ class PartModel(Counting):
         """Return per failure case the replicas that do not restart, None where that takes too many rows."""
         return not_restarted(self, stakes, failures)
 
+    def slots_outside(self, shape: int) -> Iterator[tuple[int, Slot, int]]:
+        """Yield where the nodes outside the part hold a shape, and how many replicas of it."""
+        for node, _ in self.held_outside(shape):
+            for slot, count in self._state.fills[node].slots.items():
+                if slot.shape == shape and count:
+                    yield node, slot, count
+
     def _contents_of(self, domain: Domain, nodes: frozenset[str] | None) -> _Contents:
         """Return the part's nodes in a domain, and the replicas per shape on its other nodes."""
         if (domain, nodes) not in self._contents:
@@ -240,9 +247,9 @@ class PartModel(Counting):
         """Return how many replicas of a workload are on `nodes`."""
         return Linear.total(count for node, count in self._placed(workload, role) if node.name in nodes)
 
-    def by_accelerator(self, workload: Workload) -> Mapping[str, Linear]:
-        """Return how many replicas of a workload are on each accelerator."""
-        return by_accelerator(self, workload, workload.roles)
+    def by_host(self, workload: Workload) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload are on each host."""
+        return by_host(self, workload)
 
     def _kept(self, shape: int) -> Linear:
         return self._keeps.get(shape) or Linear(constant=self._totals.kept[shape])

@@ -31,6 +31,7 @@ class Variables:
     slots, keeps : variables per node index; `shared` those that are 1 where shares are on a GPU, by GPU index.
     partitions : the same of GPUs with MIG instances in use.
     of_shape : node index and variable of every count, per shape.
+    profiles : the profile of every count of instances.
     """
 
     problem: Problem
@@ -40,6 +41,7 @@ class Variables:
     keeps: dict[int, dict[Present, int]] = field(default_factory=dict)
     shared: dict[int, dict[int, int]] = field(default_factory=dict)
     of_shape: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    profiles: dict[int, str] = field(default_factory=dict)
     partitions: Partitions = field(init=False)
 
     def __post_init__(self) -> None:
@@ -111,6 +113,8 @@ class Variables:
         variable = self.model.integer(0, max(0, most), f"x:{node.name}:{slot.shape}:{slot.gpu}")
         self.slots[index][slot] = variable
         self.of_shape.setdefault(slot.shape, []).append((index, variable))
+        if slot.profile:
+            self.profiles[variable] = slot.profile
         if here:
             stay = Linear(dict.fromkeys((self.keeps[index][place] for place in here), 1))
             self.model.require(stay.minus(Linear.of(variable)), lower=None if may_take else 0, upper=0)

@@ -10,10 +10,12 @@ from dovetail.objectives.base import Idle, IdleGpu, Sense, Tier, TierPart
 from dovetail.objectives.cost import Cost
 from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
 from dovetail.objectives.fragmentation import tiers as _fragmentation
+from dovetail.objectives.occupied import tiers as _occupied
 from dovetail.objectives.slo import tiers as _slo
 from dovetail.objectives.topology import tiers as _topology
 from dovetail.objectives.violations import Mend, Policies
 from dovetail.rules import Context
+from dovetail.spec.objective import LAST_TIER
 
 MEASURES: Mapping[str, Callable[[], Tier]] = MappingProxyType(
     {"evicted": Evicted, "gpuTimeLost": GpuTimeLost, "moves": Moves}
@@ -59,6 +61,7 @@ FAMILIES: Mapping[str, Callable[[Context], Iterator[Tier]]] = MappingProxyType(
         "cost": _cost,
         "topology": _topology,
         "fragmentation": _fragmentation,
+        LAST_TIER: _occupied,
     }
 )
 
@@ -66,9 +69,12 @@ FAMILIES: Mapping[str, Callable[[Context], Iterator[Tier]]] = MappingProxyType(
 def tiers_of(context: Context) -> tuple[Tier, ...]:
     """Return the tiers that a Spec's plan is judged by, most important first.
 
-    A tier that no plan could change (nothing runs today, nothing has a price) is left out.
+    A tier that no plan could change (nothing runs today, nothing has a price) is left out. What the planner may
+    choose as it likes takes as little as it may: `occupied` comes last where the objective does not name it.
     """
-    return tuple(tier for name in context.spec.objective.tiers for tier in FAMILIES[name](context))
+    named = context.spec.objective.tiers
+    last = () if LAST_TIER in named else (LAST_TIER,)
+    return tuple(tier for name in (*named, *last) for tier in FAMILIES[name](context))
 
 
 __all__ = ["FAMILIES", "Idle", "IdleGpu", "Sense", "Tier", "TierPart", "tiers_of"]

@@ -9,7 +9,9 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.objectives.base import Sense, TierPart
 from dovetail.placement import View
+from dovetail.placement.served import served
 from dovetail.rules import Context
+from dovetail.rules.rates import sustained
 from dovetail.spec import Role, Spec, Workload
 
 
@@ -21,9 +23,29 @@ def _roles(spec: Spec, workloads: Iterable[Workload], band: int, *, gpu: bool) -
                     yield workload, role
 
 
+def _worth(view: View, workload: Workload, role: Role) -> int:
+    """Return what the admitted replicas of a role are worth (S2.9)."""
+    if workload.slo is not None and workload.slo.open:
+        return workload.slo.worth(role.value * role.replicas, served(view, workload))
+    return role.value * view.count(workload, role)
+
+
+def _worth_of_rate(part: TierPart, workload: Workload, role: Role) -> Linear:
+    """Return a variable of at most what the rate is worth that a service serves (S2.8)."""
+    value, slo = role.value * role.replicas, workload.slo
+    if slo is None or not slo.rate or not value:
+        return Linear(constant=value)
+    earned = Linear.of(part.model.integer(0, value))
+    part.model.require(earned.scaled(slo.rate).minus(sustained(part, workload).scaled(value)), upper=0)
+    return earned
+
+
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The value of the admitted replicas of a priority band, of those with GPUs or of those without."""
+    """The value of the admitted replicas of a priority band, of those with GPUs or of those without.
+
+    A service that asks for a rate alone is worth as much of the value of all its replicas as it serves of the rate.
+    """
 
     kind: ClassVar[str] = "admitted"
     limit_needs_current: ClassVar[bool] = False
@@ -46,13 +68,22 @@ class Admitted:
         return "milli-GPU" if self.gpu else "milli-core"
 
     def encode(self, part: TierPart) -> Linear:
-        """Return the sum of value times admitted replicas."""
-        return part.worth(_roles(part.spec, part.changing(part.spec.workloads), self.band, gpu=self.gpu))
+        """Return the sum of value times admitted replicas, and what the rates of services are worth."""
+        roles = list(_roles(part.spec, part.changing(part.spec.workloads), self.band, gpu=self.gpu))
+        total = part.worth((workload, role) for workload, role in roles if not workload.asks_rate)
+        for workload, role in roles:
+            if workload.asks_rate:
+                total.add(_worth_of_rate(part, workload, role))
+        return total
 
     def measure(self, view: View, context: Context) -> int:
-        """Add up the values of the admitted replicas."""
+        """Add up the values of the admitted replicas, and what the rates of services are worth."""
         roles = _roles(view.spec, view.spec.workloads, self.band, gpu=self.gpu)
-        return sum(role.value * view.count(workload, role) for workload, role in roles)
+        return sum(_worth(view, workload, role) for workload, role in roles)
+
+    def rates(self, spec: Spec) -> bool:
+        """Tell whether any of what is counted is worth the rate that it serves."""
+        return any(workload.asks_rate for workload, _ in _roles(spec, spec.workloads, self.band, gpu=self.gpu))
 
     def limit(self, context: Context) -> int:
         """Return the value of everything that asks."""

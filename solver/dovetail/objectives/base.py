@@ -60,9 +60,6 @@ class TierPart(Part, Protocol):
     context: Context
     violations: Mapping[str, Mapping[str, Linear]]
 
-    def by_accelerator(self, workload: Workload) -> Mapping[str, Linear]:
-        """Return how many replicas of a workload are on each accelerator (an empty name: on nodes without)."""
-
     def worth(self, roles: Iterable[tuple[Workload, Role]]) -> Linear:
         """Return the value of the admitted replicas of some roles, which together make up whole shapes."""
 

@@ -103,6 +103,7 @@ def _by_fraction(node: Node, card: Accelerator, one: Expected) -> bool:
         share is not None
         and "fraction" in share.modes
         and node.mechanism == "fraction"
+        and share.rate(card.name) is not None
         and share_memory(one.request, card.memory) <= MILLI * card.memory
     )
 
@@ -121,7 +122,7 @@ def _useful_of_gpu(part: TierPart, card: Accelerator, gpu: IdleGpu, one: Expecte
 def _fits_shared(part: TierPart, card: Accelerator, gpu: IdleGpu, one: Expected) -> Linear | None:
     """Return at most 1 where a share fits beside others on a GPU, None where none ever does."""
     share = one.request.share
-    if share is None or "fraction" not in share.modes:
+    if share is None or "fraction" not in share.modes or share.rate(card.name) is None:
         return None
     fits = part.model.boolean()
     part.model.require(gpu.amount.minus(Linear.of(fits, share.compute)), lower=0)

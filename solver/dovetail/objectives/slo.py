@@ -9,8 +9,10 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.objectives.base import Sense, Tier, TierPart
 from dovetail.placement import View
+from dovetail.placement.served import served
 from dovetail.rules import Context
-from dovetail.spec import Spec, Workload
+from dovetail.rules.rates import shortfall
+from dovetail.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +33,7 @@ class Shortfall:
         """Return the sum of a variable per service that is at least what is missing of its rate."""
         total = Linear()
         for workload in part.changing(part.spec.workloads):
-            slo = workload.slo
-            if slo is None or not slo.rate:
-                continue
-            missing = part.model.integer(0, 1000)
-            enough = Linear.of(missing, slo.rate)
-            for accelerator, count in part.by_accelerator(workload).items():
-                enough.add(count, 1000 * slo.rates.get(accelerator, 0))
-            part.model.require(enough, lower=1000 * slo.rate)
-            total.add_term(missing)
+            total.add(shortfall(part, workload))
         return total
 
     def measure(self, view: View, context: Context) -> int:
@@ -54,15 +48,6 @@ class Shortfall:
     def needs_current(self, spec: Spec) -> bool:
         """Count from the finished placement alone."""
         return False
-
-
-def served(view: View, workload: Workload) -> int:
-    """Return the thousandths of a request per second that a service's admitted replicas sustain."""
-    if workload.slo is None:
-        return 0
-    by_name, rates = view.spec.cluster.by_name, workload.slo.rates
-    models = (by_name[view.places[replica].node].accelerator for replica in view.admitted(workload))
-    return sum(rates.get(model or "", 0) for model in models)
 
 
 def tiers(context: Context) -> Iterator[Tier]:

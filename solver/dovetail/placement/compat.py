@@ -20,6 +20,7 @@ class Obstacle(StrEnum):
     NO_GPU = "the node has too few healthy GPUs"
     ACCELERATOR = "the node's accelerator is not among those the workload accepts"
     MIG = "the node's GPUs cannot be cut into a MIG instance for it"
+    RATE = "the service does not say what a replica sustains on the node's GPUs as they are shared"
     MECHANISM = "the node's sharing mechanism cannot hold a share"
     GPU_MEMORY = "the node's GPUs have less memory than the share asks for"
     HOST = "the node is too small in cpu, memory or resources"
@@ -75,6 +76,8 @@ def _part_obstacle(request: Request, node: Node, accelerators: Mapping[str, Acce
         return Obstacle.MIG
     if node.mechanism != "fraction":
         return Obstacle.MECHANISM
+    if request.share.rate(node.accelerator) is None:
+        return Obstacle.RATE
     memory = card.memory if card else 0
     return Obstacle.GPU_MEMORY if share_memory(request, memory) > MILLI * memory else None
 

@@ -20,28 +20,40 @@ def share_memory(request: Request, card: int) -> int:
     return MILLI * request.share.memory
 
 
-def holds(profile: Profile, request: Request, card: int) -> bool:
+def holds(profile: Profile, request: Request, card: int, accelerator: str | None) -> bool:
     """Tell whether an instance of a profile, on a GPU of `card` MiB, may hold a request.
 
-    A request for a profile lands on that very profile; a share on one that offers its peak and its memory.
+    A request for a profile lands on that very profile; a share on one that offers its peak and its memory, and on
+    which its service knows its rate.
     """
     if request.share is None or not request.may_use_mig:
         return bool(request.mig) and request.mig == profile.name
     peak = max(request.share.peak, request.share.compute)
-    return peak <= profile.milli and share_memory(request, card) <= MILLI * profile.memory
+    fits = peak <= profile.milli and share_memory(request, card) <= MILLI * profile.memory
+    return fits and request.share.rate(accelerator, profile.name) is not None
 
 
 def profiles_for(request: Request, accelerator: Accelerator | None) -> tuple[Profile, ...]:
     """Return the profiles of a product that may hold a request, in the order of its table."""
     if accelerator is None or accelerator.mig is None or not request.may_use_mig:
         return ()
-    return tuple(p for p in accelerator.mig.profiles if holds(p, request, accelerator.memory))
+    return tuple(p for p in accelerator.mig.profiles if holds(p, request, accelerator.memory, accelerator.name))
 
 
 def least_profiles(request: Request, accelerator: Accelerator | None) -> tuple[Profile, ...]:
     """Return those profiles that may hold a request and that no other one could always stand in for."""
     found = profiles_for(request, accelerator)
-    return tuple(p for i, p in enumerate(found) if not any(_stands_in(q, p, j < i) for j, q in enumerate(found)))
+    share, model = request.share, accelerator.name if accelerator else None
+    rates = [(share.rate(model, profile.name) or 0) if share else 0 for profile in found]
+    ranks = sorted(range(len(found)), key=lambda i: (-rates[i], i))
+    best_first = [found[i] for i in ranks]
+    beaten = {
+        p.name
+        for i, p in enumerate(best_first)
+        for j, q in enumerate(best_first)
+        if rates[ranks[j]] >= rates[ranks[i]] and _stands_in(q, p, j < i)
+    }
+    return tuple(profile for profile in found if profile.name not in beaten)
 
 
 def _stands_in(other: Profile, profile: Profile, first: bool) -> bool:

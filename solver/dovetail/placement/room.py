@@ -59,6 +59,7 @@ class Room:
         return (
             "fraction" in request.share.modes
             and self.node.mechanism == "fraction"
+            and request.share.rate(self.node.accelerator) is not None
             and request.share.compute <= self.compute[index]
             and share_memory(request, self.card) <= self.vram[index]
         )
@@ -68,7 +69,7 @@ class Room:
         if self.geometry is None or not 0 <= index < len(self.compute):
             return False
         profile = self.geometry.by_name.get(instance.profile)
-        if profile is None or not holds(profile, request, self.card):
+        if profile is None or not holds(profile, request, self.card, self.node.accelerator):
             return False
         used = self.instances.get(index, [])
         if not used and (self.tenants[index] or self.compute[index] != MILLI):

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from dovetail.objectives.slo import served
 from dovetail.placement import Obstacle, View, hardware_obstacle, obstacle
+from dovetail.placement.served import served
 from dovetail.plan.forbidden import Trials, closed_nodes
 from dovetail.plan.model import AdmissionResult, TierResult
 from dovetail.plan.moving import Moving

@@ -9,6 +9,7 @@ from dovetail.objectives.cost import Cost
 from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
 from dovetail.placement import View
 from dovetail.placement.fragments import Judge, expected_of
+from dovetail.placement.served import served
 from dovetail.plan.model import AdmissionState, Figure
 from dovetail.plan.stranded import stranded
 from dovetail.quantities import rounded
@@ -44,9 +45,16 @@ def figure(amount: int, scale: int) -> Figure:
 
 
 def state_of(view: View, workload: Workload) -> AdmissionState:
-    """Return how far a workload is admitted; one without replicas is admitted in full."""
+    """Return how far a workload is admitted; one without replicas is admitted in full.
+
+    A service that asks for a rate alone is admitted in full where it serves that rate.
+    """
     admitted = len(view.admitted(workload))
-    if admitted == workload.replicas:
+    if workload.slo is not None and workload.slo.open:
+        enough = not workload.slo.shortfall(served(view, workload))
+    else:
+        enough = admitted == workload.replicas
+    if enough:
         return "full"
     return "partial" if admitted else "none"
 

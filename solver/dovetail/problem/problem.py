@@ -150,8 +150,9 @@ class Problem:
             card = self.spec.accelerators.get(node.accelerator or "")
             share = request.share
             outside = share is not None and "fraction" in share.modes and node.mechanism == "fraction"
-            if outside and card is not None:
+            if outside and card is not None and share is not None:
                 outside = share_memory(request, card.memory) <= MILLI * card.memory
+                outside = outside and share.rate(node.accelerator) is not None
             profiles = tuple(profile.name for profile in least_profiles(request, card))
             self._modes[key] = (*(("",) if outside else ()), *profiles)
         return self._modes[key]

@@ -117,7 +117,7 @@ class Listener(Counting):
     def _kept(self, shape: int) -> Linear:
         return Linear()
 
-    def by_accelerator(self, workload: Workload) -> Mapping[str, Linear]:
+    def by_host(self, workload: Workload) -> Mapping[str, Linear]:
         """Return nothing: tiers do not ask here."""
         return {}
 

@@ -8,8 +8,10 @@ from typing import ClassVar, Literal
 
 from dovetail.linear import Linear
 from dovetail.placement import View
+from dovetail.placement.served import served
 from dovetail.rules.base import Part, RuleDefaults, Scope, Violations, grouped
 from dovetail.rules.claims import Claims
+from dovetail.rules.rates import shortfall
 from dovetail.spec import Spec, Workload
 
 AtLeast = int | Literal["all", "minimum"]
@@ -22,11 +24,12 @@ class Admission(RuleDefaults):
     A subject is a group of `per` (by default each workload). With `at_least` `all`, its violation is its number of
     replicas not admitted; with `minimum`, what its workloads lack of their least replicas; with a number, what the
     group lacks of it. With `or_none` a group of which nothing is admitted violates nothing: it is admitted together
-    or not at all. Work that merely waits today is no excuse, so today's violation is not tolerated.
+    or not at all. Of a service that asks for a rate alone, `all` is that rate: its violation is the thousandths of it
+    that are missing. Work that merely waits today is no excuse, so today's violation is not tolerated.
     """
 
     kind: ClassVar[str] = "admission"
-    unit: ClassVar[str] = "replicas not admitted"
+    unit: ClassVar[str] = "replicas not admitted"  # or thousandths of a rate
     grandfathered: ClassVar[bool] = False
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = False
@@ -52,8 +55,14 @@ class Admission(RuleDefaults):
         if isinstance(self.at_least, int):
             admitted = Linear.total(part.admitted(workload) for workload in members)
             return part.model.positive_part(Linear(constant=self.at_least).minus(admitted))
-        wanted = ((self._wanted(workload), part.admitted(workload)) for workload in members)
-        return Linear.total(part.model.positive_part(Linear(constant=most).minus(count)) for most, count in wanted)
+        by_rate = [workload for workload in members if self._by_rate(workload)]
+        wanted = ((self._wanted(w), part.admitted(w)) for w in members if not self._by_rate(w))
+        total = Linear.total(part.model.positive_part(Linear(constant=most).minus(count)) for most, count in wanted)
+        return Linear.total([total, *(shortfall(part, workload) for workload in by_rate)])
+
+    def _by_rate(self, workload: Workload) -> bool:
+        """Tell whether a workload is admitted whole once it serves its rate, with however many replicas."""
+        return self.at_least == "all" and workload.asks_rate
 
     def _wanted(self, workload: Workload) -> int:
         return workload.replicas if self.at_least == "all" else workload.min_replicas
@@ -70,7 +79,12 @@ class Admission(RuleDefaults):
             return 0
         if isinstance(self.at_least, int):
             return max(0, self.at_least - sum(there))
-        return sum(max(0, self._wanted(workload) - count) for workload, count in zip(members, there, strict=True))
+        return sum(self._lack_of(view, workload, count) for workload, count in zip(members, there, strict=True))
+
+    def _lack_of(self, view: View, workload: Workload, count: int) -> int:
+        if workload.slo is not None and self._by_rate(workload):
+            return workload.slo.shortfall(served(view, workload))
+        return max(0, self._wanted(workload) - count)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is judged by itself."""
@@ -86,7 +100,7 @@ class Admission(RuleDefaults):
     def _whole(self, members: Sequence[Workload]) -> Sequence[Workload]:
         if isinstance(self.at_least, int):
             return members if self.at_least >= sum(workload.replicas for workload in members) else ()
-        return [workload for workload in members if self._wanted(workload) >= workload.replicas]
+        return [w for w in members if self._wanted(w) >= w.replicas and not self._by_rate(w)]
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse a label key without `per: label`, and the reverse."""

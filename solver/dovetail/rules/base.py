@@ -145,6 +145,9 @@ class Part(Protocol):
     def every_domain(self, level: str) -> Iterable[Domain]:
         """Return the domains of a level, those without a node of this part too."""
 
+    def by_host(self, workload: Workload) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload are on each host (`spec.slo.host_of`)."""
+
     def count(self, workloads: Collection[Workload], domain: Domain, nodes: frozenset[str] | None = None) -> Linear:
         """Return how many replicas of some workloads are in a domain, on `nodes` only where given.
 

@@ -11,6 +11,8 @@ DEFAULT_TIERS = ("mend", "admitted", "slo", "policies", "disruption", "cost", "t
 
 
 OPTIONAL_TIERS = ("fragmentation",)
+LAST_TIER = "occupied"
+"""What comes after all tiers of an objective that does not name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Objective:
     Parameters
     ----------
     bands : lowest priority of each band, highest first; empty makes each distinct priority a band.
-    tiers : names out of `DEFAULT_TIERS` and `OPTIONAL_TIERS`, in order; `admitted` stands for one tier per band.
+    tiers : names out of those above, in order; `admitted` stands for one tier per band.
     disruption : the order of the disruption measures (S5.3).
     future_mix : what fragmentation is judged by (S5.5); empty for the project's own GPU work.
     """

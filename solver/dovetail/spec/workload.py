@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from dovetail.spec.cluster import Toleration
-from dovetail.spec.slo import Slo
+from dovetail.spec.slo import Slo, host_of
 from dovetail.spec.topology import Topology
 
 WorkloadType = Literal["gang", "service", "job"]
@@ -43,12 +43,21 @@ class Share:
     ----------
     peak : the milli-GPU that a MIG instance must offer, 0 where that is `compute` (S2.7).
     modes : what it may land on, sorted: a part of a GPU that is shared by fractions, a MIG instance.
+    rated : the hosts that it runs on with the rate it sustains there (`Slo.rates`), None where any will do.
     """
 
     compute: int
     memory: int | None = None
     peak: int = 0
     modes: tuple[ShareMode, ...] = ("fraction",)
+    rated: tuple[tuple[str, int], ...] | None = None
+
+    def rate(self, accelerator: str | None, profile: str = "") -> int | None:
+        """Return the rate that it sustains on a host, 0 where rates mean nothing to it, None where it may not run."""
+        if self.rated is None:
+            return 0
+        host = host_of(accelerator, profile)
+        return next((rate for name, rate in self.rated if name == host), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +179,11 @@ class Workload:
     def replicas(self) -> int:
         """Replicas over all roles."""
         return sum(role.replicas for role in self.roles)
+
+    @property
+    def asks_rate(self) -> bool:
+        """Tell whether it asks for a rate alone, and leaves to the planner how many replicas serve it (S2.8)."""
+        return self.slo is not None and self.slo.open
 
     @property
     def elastic(self) -> bool:

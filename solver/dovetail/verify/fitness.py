@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dovetail.placement.served import host_at
 from dovetail.verify.case import Case, Row
 from dovetail.verify.model import Finding, Found, Open
 
@@ -24,6 +25,14 @@ def mechanism(case: Case) -> Iterator[Finding]:
             yield Finding(str(row.replica), "may only be on a MIG instance, and is on none")
         elif share is not None and row.node.mechanism != "fraction":
             yield Finding(str(row.replica), f"node {row.node.name} shares GPUs by {row.node.mechanism}")
+
+
+def rates(case: Case) -> Iterator[Finding]:
+    """A replica of a service with a rate runs on what its table lists, or an instance that contains that (S2.8)."""
+    for row in case.rows:
+        slo = row.workload.slo
+        if slo is not None and host_at(case.spec, row.place) not in slo.rates:
+            yield Finding(str(row.replica), f"has no rate on {host_at(case.spec, row.place)}")
 
 
 def taints(case: Case) -> Iterator[Found]:

@@ -54,6 +54,7 @@ TABLE: tuple[Check, ...] = (
     Check("modes", "DT3210", partitions.modes),
     Check("accelerators", "DT3301", fitness.accelerators),
     Check("mechanism", "DT3302", fitness.mechanism),
+    Check("rates", "DT3305", fitness.rates),
     Check("taints", "DT3303", fitness.taints),
     Check("cordons", "DT3304", fitness.cordons),
     Check("atomic", "DT3401", admission.atomic),

@@ -176,7 +176,8 @@ def _scaled(workload: Workload, patch: Scale) -> Workload:
     if workload.elastic:
         return replace(workload, roles=roles, min_replicas=sum(role.least or 0 for role in roles))
     total = sum(role.replicas for role in roles)
-    return replace(workload, roles=roles, min_replicas=_least(workload, total))
+    slo = None if workload.slo is None else replace(workload.slo, open=False)  # it asks for replicas now
+    return replace(workload, roles=roles, min_replicas=_least(workload, total), slo=slo)
 
 
 def _role_of(workload: Workload, role: Role, replicas: int) -> Role:

@@ -1,0 +1,77 @@
+"""What services serve while replicas are added and taken off, and replicas that they can do without (S2.8)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from dovetail.model.state import Fill, Slot, State
+from dovetail.problem import Problem
+from dovetail.spec import Node, Slo
+from dovetail.spec.slo import host_of
+
+
+class Rates:
+    """The rates that are served so far by services that ask for a rate and not for replicas.
+
+    Parameters
+    ----------
+    problem : whose shapes are counted.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.asked: Mapping[int, Slo] = {
+            shape.index: shape.workload.slo
+            for shape in problem.shapes
+            if shape.workload.slo is not None and shape.workload.asks_rate
+        }
+        self._served: Counter[int] = Counter()
+
+    def count(self, node: Node, slot: Slot, count: int) -> None:
+        """Enter replicas that come to a node, or leave it."""
+        if slot.shape in self.asked:
+            self._served[slot.shape] += count * self.of(node, slot)
+
+    def of(self, node: Node, slot: Slot) -> int:
+        """Return the rate of one replica in a slot of a node."""
+        return self.asked[slot.shape].rates.get(host_of(node.accelerator, slot.profile), 0)
+
+    def wanted(self, shape: int, admitted: int) -> int:
+        """Return how many more replicas are of use, each at the lowest rate, beyond the fewest that there must be."""
+        slo = self.asked[shape]
+        missing = slo.rate - self._served[shape]
+        slowest = min((rate for rate in slo.rates.values() if rate), default=0)
+        more = -(-missing // slowest) if missing > 0 and slowest else 0
+        return max(more, self._problem.shapes[shape].workload.min_replicas - admitted if missing > 0 else 0, 0)
+
+    def spare(self, shape: int) -> int:
+        """Return the rate that is served beyond what is asked."""
+        return self._served[shape] - self.asked[shape].rate
+
+
+def without_surplus(problem: Problem, state: State) -> State:
+    """Return a state without the replicas that services can do without: no fewer than run today, nor than must be."""
+    rates, fills = Rates(problem), dict[int, Fill]()
+    if not rates.asked:
+        return state
+    admitted = state.admitted()
+    places = []
+    for index, fill in sorted(state.fills.items()):
+        for slot, count in sorted(fill.slots.items()):
+            rates.count(problem.nodes[index], slot, count)
+            if slot.shape in rates.asked and count:
+                places.append((rates.of(problem.nodes[index], slot), index, slot))
+    for rate, index, slot in sorted(places):
+        shape = slot.shape
+        least = max(problem.running[shape] + problem.lost[shape], problem.shapes[shape].workload.min_replicas)
+        fill = fills.get(index) or state.fill(index)
+        staying = sum(n for place, n in fill.kept.items() if place.shape == shape)
+        useless = rates.spare(shape) // rate if rate else fill.slots[slot]
+        gone = min(useless, fill.slots[slot] - staying, admitted[shape] - least)
+        if gone > 0:
+            fills[index] = fill.copy()
+            fills[index].slots[slot] -= gone
+            rates.count(problem.nodes[index], slot, -gone)
+            admitted[shape] -= gone
+    return state.with_fills({i: Fill(+fill.slots, fill.kept) for i, fill in fills.items()}) if fills else state

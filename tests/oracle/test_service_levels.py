@@ -1,0 +1,105 @@
+"""Services with rates by MIG profile: engine and brute force agree in every tier, and `verify` with both (S2.8)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+import pytest
+from tests.oracle.test_mig import difference
+from tests.support.mig_specs import tiny_mig
+
+from dovetail.mig import Geometry
+from dovetail.plan import Plan
+from dovetail.spec import Request, Role, Share, Slo, Spec, Workload
+from dovetail.spec.workload import ShareMode
+
+SLICE = 40
+CAMPAIGN = 500
+
+
+def rated(seed: int) -> Spec:
+    """Return a Spec of a node or two on which what waits are services with rates."""
+    draw = Random(f"rated {seed}")
+    spec = tiny_mig(seed)
+    nodes = tuple(
+        replace(n, mechanism="fraction", price=draw.choice((0, 0, 5)), gpu_price=0) for n in spec.cluster.nodes
+    )
+    cluster = replace(spec.cluster, nodes=nodes, reconfiguration=spec.cluster.reconfiguration or "gpu")
+    work = tuple(_service(draw, spec, w) if w.id.startswith("new") else w for w in spec.workloads)
+    return replace(spec, cluster=cluster, workloads=work)
+
+
+def _service(draw: Random, spec: Spec, work: Workload) -> Workload:
+    (product,) = spec.accelerators
+    geometry = spec.accelerators[product].mig
+    assert geometry is not None
+    rates = {f"{product}/{name}": rate for name, rate in _table(draw, geometry).items()}
+    if draw.random() < 0.3:
+        rates[product] = draw.choice((50, 100))
+    modes: tuple[ShareMode, ...] = ("fraction", "mig") if product in rates else ("mig",)
+    share = Share(draw.choice((100, 150)), memory=1000, modes=modes, rated=tuple(sorted(rates.items())))
+    asked = Request(cpu=draw.choice((0, 1)), share=share)
+    rate, open_ = draw.choice((100, 230, 400)), draw.random() < 0.6
+    replicas = min(3, -(-rate // min(rates.values()))) if open_ else draw.choice((1, 2, 3))
+    least = draw.choice((1, 1, min(2, replicas)))
+    slo = Slo(rate, dict(sorted(rates.items())), open=open_)
+    role = Role("", replicas, asked, draw.choice((asked.gpu_milli, 37)), accelerators=(product,))
+    return replace(work, type="service", roles=(role,), slo=slo, min_replicas=least)
+
+
+def _table(draw: Random, geometry: Geometry) -> Mapping[str, int]:
+    """Return rates of one or two profiles, and of those that contain them."""
+    plain = [profile for profile in geometry.profiles if "+" not in profile.name and "-" not in profile.name]
+    listed = {
+        profile.name: draw.choice((60, 100, 130, 250)) for profile in draw.sample(plain, draw.choice((1, 2, 2)))
+    }
+    found = {}
+    for profile in plain:
+        inside = [geometry.by_name[name] for name in listed]
+        fits = [p.name for p in inside if p.compute <= profile.compute and p.size <= profile.size]
+        if fits:
+            found[profile.name] = max(listed[name] for name in fits)
+    return found
+
+
+def _small(spec: Spec) -> bool:
+    """Tell whether brute force has few combinations to go through."""
+    return sum(w.replicas for w in spec.workloads if w.slo is not None) <= 4
+
+
+@cache
+def cases() -> tuple[tuple[Spec, Plan, str | None], ...]:
+    seeds = (seed for seed in range(SLICE) if _small(rated(seed)))
+    return tuple(found for seed in seeds if (found := difference(seed, rated)) is not None)
+
+
+def test_engine_and_brute_force_agree() -> None:
+    assert [wrong for _, _, wrong in cases() if wrong] == []
+
+
+def test_the_specs_ask_for_something() -> None:
+    found: Counter[str] = Counter()
+    for spec, plan, _ in cases():
+        services = [w for w in spec.workloads if w.slo is not None]
+        found["open"] += any(w.asks_rate for w in services)
+        on = [p.instance.partition("@")[0] for r, p in plan.placements.items() if r.workload.startswith("new")]
+        found["mixed"] += len(set(on)) > 1
+        found["short"] += any(tier.name == "slo" and tier.value for tier in plan.tiers)
+        found["fewer"] += any(
+            w.asks_rate
+            and w.id not in plan.admitted
+            and 0 < sum(r.workload == w.id for r in plan.placements) < w.replicas
+            for w in services
+        )
+    assert min(found[name] for name in ("open", "mixed", "short", "fewer")) >= 3, found
+
+
+@pytest.mark.campaign
+def test_engine_and_brute_force_agree_on_many_specs() -> None:
+    seeds = (seed for seed in range(SLICE, CAMPAIGN) if _small(rated(seed)))
+    found = [case for seed in seeds if (case := difference(seed, rated)) is not None]
+    assert [wrong for _, _, wrong in found if wrong] == []
