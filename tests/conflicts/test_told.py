@@ -6,6 +6,7 @@ import pytest
 from tests.build.text import AS_OF, SMALL, document, documents, policy, workload
 
 from dovetail.build import assemble, contradictions
+from dovetail.engine import solve
 from dovetail.faults import Fault
 
 GANG = workload("type: gang\nreplicas: 2\nrequest: {gpus: 8, cpu: 1}", "train")
@@ -81,3 +82,53 @@ def test_what_a_workload_demands_of_topology_is_told_at_its_place() -> None:
     assert fault.code == "DT1628"
     assert "'workload-topology' (0.yaml:" in fault.message
     assert "whole needs 16 GPUs in one node, and the most that one has open is 8" in fault.message
+
+
+RACKS = policy("rule: {reserve: {domains: 5, of: node}}", name="spare")
+PLACES = policy("rule: {reserve: {replicas: 9, request: {gpus: 4}}}", name="room")
+WITHIN = policy("rule: {reserve: {replicas: 3, request: {gpus: 4}, within: node}}", name="near")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (RACKS, "'spare' cannot hold: 5 domains of level node are held free, and an empty cluster has 4"),
+        (PLACES, "'room' cannot hold: 9 places are held free, and an empty cluster has 8"),
+        (WITHIN, "'near' cannot hold: 3 places are held free, and an empty cluster has 2"),
+    ],
+)
+def test_more_held_free_than_an_empty_cluster_has_is_told_and_there_is_no_plan(given: str, why: str) -> None:
+    found = [fault for fault in told(given) if fault.code == "DT1632"]
+    assert [(fault.message, fault.severity) for fault in found] == [(why, "warning")]
+    spec = assemble(documents(SMALL, GANG, given), as_of=AS_OF).spec
+    assert solve(spec).outcome.status == "infeasible"
+    soft = assemble(documents(SMALL, GANG, given.replace("hard", "{soft: {weight: 1}}")), as_of=AS_OF).spec
+    assert solve(soft).outcome.status == "optimal"
+
+
+def test_what_runs_excuses_what_is_held_free_and_that_nothing_mends_it_is_told() -> None:
+    today = document(
+        "Placement",
+        "now",
+        "placements:\n  train#0: {node: g-000, gpus: [0, 1, 2, 3, 4, 5, 6, 7]}\n"
+        "  train#1: {node: g-001, gpus: [0, 1, 2, 3, 4, 5, 6, 7]}",
+    )
+    assert [fault.code for fault in told(PLACES, today)] == ["DT1922"]
+    (fault,) = told(RACKS, today)
+    assert fault.message == (
+        "'spare' is excused by what runs today, and never mended: "
+        "5 domains of level node are held free, and an empty cluster has 4"
+    )
+    spec = assemble(documents(SMALL, GANG, RACKS, today), as_of=AS_OF).spec
+    plan = solve(spec)
+    assert plan.outcome.status == "optimal"
+    assert plan.policies["spare"].violation == plan.policies["spare"].excused == 3
+
+
+def test_what_an_empty_cluster_has_is_held_free() -> None:
+    given = documents(SMALL, GANG, PLACES.replace("replicas: 9", "replicas: 4"))
+    spec = assemble(given, as_of=AS_OF).spec
+    assert [fault.code for fault in contradictions(given, spec)] == []
+    plan = solve(spec)
+    assert plan.outcome.status == "optimal"
+    assert len(plan.held["room"].held) == 4

@@ -68,6 +68,8 @@ def _what(conflict: Conflict, first: str, others: Sequence[str]) -> str:
         return f"'{first}'{f' with {joined}' if others else ''} never lets {conflict.workloads[0]} run"
     if conflict.kind == "stuck":
         return f"'{first}' is not mended beside {joined}"
+    if conflict.kind == "excused":
+        return f"'{first}' is excused by what runs today, and never mended"
     return f"'{first}' cannot hold together with {joined}" if others else f"'{first}' cannot hold"
 
 

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from dovetail.conflicts.facts import Facts
 from dovetail.quantities import counted
 from dovetail.rules import Apart, Cap, Claims, Crowd, Together
+from dovetail.rules.claims import Short
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Node, Role, Workload
 from dovetail.spec.cluster import GPU_LEVEL
@@ -97,6 +98,19 @@ def beside_reserves(facts: Facts) -> Iterator[Found]:
         asks = f"{_some(ids)} {_need(ids)} {wanted:,} GPUs, " if ids else ""
         why = f"{asks}{held:,} are held free, and the cluster has {there:,}"
         yield Found(ids, _demanding(facts, ids) | frozenset(names), why)
+
+
+def never_free(facts: Facts) -> Iterator[Found]:
+    """More is held free than there would be if nothing ran."""
+    for name in sorted(facts.names & facts.ground.claims.keys()):
+        short = facts.ground.claims[name].short
+        if short is not None and not facts.ground.excused(name):
+            yield Found((), frozenset({name}), told_short(short))
+
+
+def told_short(short: Short) -> str:
+    """Return what is to be held free and what there would be in an empty cluster."""
+    return f"{short.wanted:,} {short.unit} are held free, and an empty cluster has {short.there:,}"
 
 
 def over_a_cap(facts: Facts) -> Iterator[Found]:
@@ -292,6 +306,7 @@ TABLE: Final[Mapping[str, Check]] = MappingProxyType(
         "DT1627": together_and_crowded,
         "DT1628": too_wide,
         "DT1629": beside_reserves,
+        "DT1632": never_free,
     }
 )
 """Checks by the code of the fault they lead to."""

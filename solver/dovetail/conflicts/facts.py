@@ -65,12 +65,8 @@ class Ground:
         return frozenset(row.replica.workload for row in self.spec.current.replicas)
 
     def excused(self, policy: str) -> Mapping[str, int]:
-        """Return what today excuses of a policy, per subject (S4.5).
-
-        An empty cluster excuses nothing but what is to be held free and has no room there.
-        """
-        holds = self.claims[policy].places or self.claims[policy].domains
-        return self._tolerated.get(policy, {}) if self.spec.current.replicas or holds else {}
+        """Return what today excuses of a policy, per subject (S4.5)."""
+        return self._tolerated.get(policy, {}) if self.spec.current.replicas else {}
 
     @cached_property
     def _tolerated(self) -> Mapping[str, Mapping[str, int]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dovetail.conflicts.checks import TABLE, Check, Found, barred
+from dovetail.conflicts.checks import TABLE, Check, Found, barred, told_short
 from dovetail.conflicts.facts import Facts, Ground
 from dovetail.spec import Spec, Workload
 
@@ -22,15 +22,16 @@ class Conflict:
     Parameters
     ----------
     code : the kind of conflict; DT1920 where nothing is demanded, but a workload can never be admitted; DT1921 where
-        one runs where it must not and never moves.
+        one runs where it must not and never moves, DT1922 where today excuses what never can be.
     kind : `impossible` where no plan keeps the policies, `never` where none that keeps them admits the workload,
-        `stuck` where one policy keeps up what breaks the other, which today excuses (S4.5).
+        `stuck` where one policy keeps up what breaks the other, `excused` where nothing ever mends one: both of what
+        today excuses (S4.5).
     policies : their names, sorted.
     workloads : ids of the workloads that it is about.
     """
 
     code: str
-    kind: Literal["impossible", "never", "stuck"]
+    kind: Literal["impossible", "never", "stuck", "excused"]
     policies: tuple[str, ...]
     workloads: tuple[str, ...]
     why: str
@@ -43,7 +44,8 @@ def conflicts_of(spec: Spec) -> tuple[Conflict, ...]:
         return ()
     impossible = _distinct(_impossible(ground))
     blamed = {name for conflict in impossible for name in conflict.workloads}
-    return (*impossible, *_distinct(_never(ground, blamed)), *_distinct(_stuck(ground)))
+    lasting = (*_distinct(_stuck(ground)), *_distinct(_excused(ground)))
+    return (*impossible, *_distinct(_never(ground, blamed)), *lasting)
 
 
 def _distinct(conflicts: Iterator[Conflict]) -> tuple[Conflict, ...]:
@@ -78,7 +80,7 @@ def _never(ground: Ground, blamed: set[str]) -> Iterator[Conflict]:
         for check in TABLE.values() if _all_or_nothing(workload) else (barred,):
             for found in _first_of_each(check(facts), told):
                 policies, least = _irreducible(facts, check, found)
-                if policies:
+                if policies and least.workloads:
                     yield Conflict("DT1920", "never", policies, least.workloads, least.why)
 
 
@@ -98,6 +100,13 @@ def _stuck(ground: Ground) -> Iterator[Conflict]:
                     policies = tuple(sorted((name, keeping)))
                     why = f"{row.replica} runs on {row.node}, which '{name}' closes to it, and may not move"
                     yield Conflict("DT1921", "stuck", policies, (row.replica.workload,), why)
+
+
+def _excused(ground: Ground) -> Iterator[Conflict]:
+    """Yield the policies that hold more free than there would be if nothing ran, which today excuses."""
+    for name, claims in sorted(ground.claims.items()):
+        if claims.short is not None and ground.excused(name):
+            yield Conflict("DT1922", "excused", (name,), (), told_short(claims.short))
 
 
 def _first_of_each(found: Iterable[Found], told: set[frozenset[str]]) -> Iterator[Found]:

@@ -206,6 +206,10 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
 }
 
 CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
+    "DT1632": CodeInfo(
+        "policy holds more free than there is",
+        "A hard policy holds more places or domains free than there would be if nothing ran. There is no plan.",
+    ),
     "DT1540": CodeInfo("rate of what is no service", "Only a service of one role with GPUs promises a rate."),
     "DT1541": CodeInfo(
         "no rate anywhere", "Nothing that the replicas of a service may be on has a rate in its table."
@@ -252,6 +256,10 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
     "DT1921": CodeInfo(
         "policies keep up what breaks one of them",
         "A workload runs on nodes that a hard policy closes to it, which today excuses; another never lets it move.",
+    ),
+    "DT1922": CodeInfo(
+        "what is held free never can be",
+        "What runs today excuses that a hard policy lacks places or domains; an empty cluster would lack some as well.",
     ),
     "DT1919": CodeInfo("waiver ends soon", "Within 14 days of its end a waiver is told, its last day included."),
 }

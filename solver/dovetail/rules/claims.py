@@ -55,6 +55,15 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
+class Short:
+    """More is to be held free than there would be if nothing ran: `wanted` and `there`, in a `unit` in the plural."""
+
+    wanted: int
+    there: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
 class Claims:
     """All that a rule claims; nodes that it closes it tells by `closed_nodes`.
 
@@ -63,6 +72,7 @@ class Claims:
     admitted : workloads of which every replica must be admitted.
     stays : workloads of which no running replica may move.
     places, domains : whole GPUs that are held free, in places of their own, and in whole domains at least.
+    short : what is to be held free and never can be, None where it can.
     """
 
     admitted: tuple[Workload, ...] = ()
@@ -73,6 +83,7 @@ class Claims:
     stays: tuple[Workload, ...] = ()
     places: int = 0
     domains: int = 0
+    short: Short | None = None
 
     def __bool__(self) -> bool:
         """Tell whether anything is claimed."""

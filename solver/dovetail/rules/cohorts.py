@@ -3,7 +3,7 @@
 The words are those of Kueue's ClusterQueues (nominalQuota, borrowingLimit, lendingLimit, cohort). Of a group with its
 own amount n, use u and lent amount l, what it takes from its cohort is max(0, u - k), k being what it keeps for
 itself: n - l where it lends whatever it does not use, n where it lends only what its workloads do not ask for. A
-cohort is in order where all groups together take no more than they put in. Cohorts in cohorts are in `rules.cohort_trees`.
+cohort is in order where all groups together take no more than they put in. `rules.cohort_trees` has trees of them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.placement import Place, Room, View, copies
 from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Told, Violations, level_problem
-from dovetail.rules.claims import Claims
+from dovetail.rules.claims import Claims, Short
 from dovetail.rules.guards import Plain, domain_of
 from dovetail.spec import Node, Policy, Request, Role, Spec, Toleration, Workload
 
@@ -93,7 +93,7 @@ class Reserve(RuleDefaults):
         if self.domains:
             missing = self.domains - len(self._untouched(view, scope))
         elif view.held is None or scope.policy not in view.held:
-            missing = self.replicas - self._possible(view, scope)
+            missing = self.replicas - self._possible(view.rooms, scope)
         else:
             missing = self.replicas - len(self._useful(view.held[scope.policy], scope))
         return {scope.policy: missing} if missing > 0 else {}
@@ -123,10 +123,15 @@ class Reserve(RuleDefaults):
     def claims(self, scope: Scope) -> Claims:
         """Hold whole GPUs free: those of the places, or of as many domains as have the fewest."""
         if not self.domains:
-            return Claims(places=self.replicas * self.request.gpus)
+            return Claims(places=self.replicas * self.request.gpus, short=self._short_of_places(scope))
         members = scope.spec.cluster.members(self.of)
         sizes = sorted(sum(len(node.healthy_gpus()) for node in members[path]) for path in self._whole(scope))
-        return Claims(domains=sum(sizes[: self.domains]))
+        short = Short(self.domains, len(sizes), f"domains of level {self.of}") if len(sizes) < self.domains else None
+        return Claims(domains=sum(sizes[: self.domains]), short=short)
+
+    def _short_of_places(self, scope: Scope) -> Short | None:
+        there = self._possible({}, scope)
+        return Short(self.replicas, there, "places") if there < self.replicas else None
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse anything but one of the two forms, and unknown levels."""
@@ -152,18 +157,18 @@ class Reserve(RuleDefaults):
             found = [place for place, path in zip(found, of, strict=True) if path == best and path is not None]
         return found[: self.replicas]
 
-    def _possible(self, view: View, scope: Scope) -> int:
-        """Return for how many places there is room, within one domain where asked for."""
+    def _possible(self, rooms: Mapping[str, Room], scope: Scope) -> int:
+        """Return for how many places there is room beside what nodes hold, within one domain where asked for."""
         role = Role("", self.replicas, self.request, value=0, accelerators=self.accelerators)
         tolerations = () if scope.nodes is None else (Toleration(operator="Exists"),)
         hosts = scope.hosts(Workload("", "", "", "job", (role,), tolerations=tolerations))
-        rooms: Counter[str] = Counter()
+        there: Counter[str] = Counter()
         for name in hosts:
             node = scope.spec.cluster.by_name[name]
             path = "" if self.within is None else node.domain(self.within)
             if path is not None:
-                rooms[path] += copies(view.rooms.get(name) or Room(node, scope.spec.accelerators), self.request)
-        return min(self.replicas, max(rooms.values(), default=0))
+                there[path] += copies(rooms.get(name) or Room(node, scope.spec.accelerators), self.request)
+        return min(self.replicas, max(there.values(), default=0))
 
     def _whole(self, scope: Scope) -> list[str]:
         """Return the domains whose nodes are all matched and in order, sorted."""
