@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from dovetail.build.rules import READERS
 from dovetail.documents import load_project
 from dovetail.resources import pack_names
 from dovetail.rules import TABLE
-from dovetail.rules.move import Move
+from dovetail.rules.move import Move, Window
 from dovetail.rules.quota import Quota
 from dovetail.rules.spread import Spread
 from dovetail.spec import Objective
@@ -76,6 +77,10 @@ def test_every_shipped_pack_builds_without_a_warning(name: str, tmp_path: Path) 
     [
         ("spread: {over: node, maxSkew: 0}", Spread(over="node", max_skew=0)),
         ("move: {never: true}", Move(never=True)),
+        (
+            "move: {maxMoves: 1, onlyIn: [{days: [sunday, friday], from: 2026-01-02}]}",
+            Move(max_moves=1, only_in=(Window(("friday", "sunday"), dt.date(2026, 1, 2)),)),
+        ),
         (
             "quota: {limit: {memory: 1.5Mi, gpus: 12.5, cpu: 100m}}",
             Quota(limits=(("cpu", 100), ("gpus", 12_500), ("memory", 1))),

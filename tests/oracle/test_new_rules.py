@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
@@ -15,6 +16,7 @@ from dovetail.engine import solve
 from dovetail.rules import context_of
 from dovetail.rules.cohorts import Lends
 from dovetail.rules.colocate import Colocate
+from dovetail.rules.move import Move, Window
 from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.sharing import Sharing
@@ -23,6 +25,50 @@ from dovetail.spec import Enforcement, NodeSelector, Policy, Slo, Spec, Workload
 from dovetail.verify import lines, verify
 
 SEEDS = 40
+THURSDAY = dt.date(2026, 6, 4)
+MOVING = (
+    3018,
+    3030,
+    3054,
+    3066,
+    3090,
+    3102,
+    3126,
+    3135,
+    3138,
+    3150,
+    3156,
+    3162,
+    3169,
+    3174,
+    3181,
+    3186,
+    3198,
+    3210,
+    3222,
+    3234,
+    3244,
+    3246,
+    3258,
+    3270,
+    3282,
+    3294,
+    3306,
+    3318,
+    3330,
+    3354,
+    3402,
+    3426,
+    3438,
+    3450,
+    3462,
+    3473,
+    3474,
+    3480,
+    3486,
+    3498,
+)
+"""Tiny Specs whose best plan without policies moves something."""
 
 
 def _cohort(rng: Random) -> list[Policy]:
@@ -170,6 +216,14 @@ def _sharing(rng: Random) -> list[Policy]:
     return [policy("q", rule, enforcement=enforcement, workloads=matched, nodes=nodes)]
 
 
+def _windows(rng: Random) -> list[Policy]:
+    """Return a limit of moves that holds on some days, for a Spec of a Thursday or without a date."""
+    days = rng.choice((("saturday",), ("thursday",), ("monday", "friday")))
+    first = rng.choice((None, None, dt.date(2027, 1, 1)))
+    rule = Move(max_moves=rng.choice((None, 0, 1)), only_in=(Window(days, first),))
+    return [policy("q", rule, enforcement=rng.choice(("hard", "hard", 1, 3)))]
+
+
 RULES: Mapping[str, Callable[[Random], list[Policy]]] = {
     "cohort": _cohort,
     "colocate": _colocate,
@@ -177,6 +231,7 @@ RULES: Mapping[str, Callable[[Random], list[Policy]]] = {
     "sharing": _sharing,
     "survive": _survive,
     "tree": _tree,
+    "windows": _windows,
 }
 
 
@@ -184,9 +239,10 @@ def cases(kind: str) -> Iterator[tuple[int, Spec]]:
     """Yield Specs whose policies are one tiny Spec's first, if any, and some of a rule."""
     for seed in range(SEEDS):
         rng = Random(f"{kind} {seed}")
-        base = tiny(seed * 7 + 1000)
+        base = tiny(seed * 7 + 1000 if kind != "windows" else MOVING[seed])
         policies = [*base.policies[: seed % 2], *RULES[kind](rng)]
-        yield seed, replace(base, policies=tuple(sorted(policies, key=lambda p: p.name)), waivers=())
+        policies = sorted(policies, key=lambda p: p.name)
+        yield seed, replace(base, policies=tuple(policies), waivers=(), as_of=THURSDAY if seed % 8 else None)
 
 
 @pytest.mark.parametrize("kind", RULES)

@@ -11,6 +11,7 @@ import pytest
 from tests.support.specs import CARDS, make_spec, node, place, policy, request, role, workload
 
 from dovetail.plan import combined, digest, documents_digest, outside_digest
+from dovetail.rules.move import Move, Window
 from dovetail.rules.quota import Quota
 from dovetail.spec import (
     Current,
@@ -150,3 +151,11 @@ def test_a_state_has_one_digest_with_any_documents() -> None:
 def test_the_digest_of_a_spec_is_pinned() -> None:
     """A digest that changes makes every committed plan stale: if this fails, that must be meant."""
     assert digest(spec()) == "sha256:9803db64ff4e7ee7179e64e3f488435cc2896b3343eda0580d068bce983baec4"
+
+
+def test_a_rule_that_depends_on_the_date_changes_the_digest_when_a_window_opens_and_not_daily() -> None:
+    rule = Move(only_in=(Window(("saturday", "sunday")),))
+    weekends = replace(spec(), waivers=(), policies=(policy("weekends", rule),))
+    days = [digest(replace(weekends, as_of=dt.date(2026, 6, day))) for day in range(1, 15)]
+    assert days[0] != days[5]
+    assert days == [days[0]] * 5 + [days[5]] * 2 + [days[0]] * 5 + [days[5]] * 2

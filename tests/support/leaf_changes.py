@@ -227,6 +227,9 @@ _CHANGES: dict[str, tuple[str, str]] = {
     "rule.move": ("move: {maxMoves: 11}", "admission: {}"),
     "rule move.maxMoves": ("maxMoves: 11", "maxMoves: 12"),
     "rule move.never": ("never: true", "maxMoves: 0"),
+    "rule move.onlyIn[].days[]": ("days: [saturday]", "days: [sunday]"),
+    "rule move.onlyIn[].from": ("from: 2026-03-01", "from: 2026-03-02"),
+    "rule move.onlyIn[].until": ("until: 2029-03-31", "until: 2029-03-30"),
     "rule.admission": (
         "admission: {atLeast: 2, per: label, label: app-sort, orNone: true}",
         "move: {never: true}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,13 +13,13 @@ from dovetail.build.cursor import Cursor
 from dovetail.build.parts import accepted_by, profiled
 from dovetail.build.requests import read_request
 from dovetail.build.selectors import Known, read_workload_selector
-from dovetail.quantities import parse_cpu, parse_fraction, parse_gpus, parse_memory
+from dovetail.quantities import parse_cpu, parse_date, parse_fraction, parse_gpus, parse_memory
 from dovetail.rules import Rule
 from dovetail.rules.admission import Admission
 from dovetail.rules.cohorts import Amounts, requested_of
 from dovetail.rules.colocate import Colocate
 from dovetail.rules.exclusive import Exclusive
-from dovetail.rules.move import Move
+from dovetail.rules.move import DAYS, Move, Window
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
 from dovetail.rules.reserve import Reserve
@@ -150,7 +151,19 @@ def _accelerators(here: Cursor, known: Known) -> tuple[str, ...]:
 
 
 def _move(here: Cursor, _: Known) -> Rule:
-    return Move(max_moves=here.raw("maxMoves"), never=here.raw("never", False))
+    windows = tuple(
+        Window(
+            days=tuple(day for day in DAYS if day in each.raw("days", ())),
+            first=_day(each.get("from")),
+            last=_day(each.get("until")),
+        )
+        for each in here.items("onlyIn")
+    )
+    return Move(max_moves=here.raw("maxMoves"), never=here.raw("never", False), only_in=windows)
+
+
+def _day(here: Cursor | None) -> dt.date | None:
+    return None if here is None else here.quantity(parse_date, dt.date.min)
 
 
 def _admission(here: Cursor, _: Known) -> Rule:

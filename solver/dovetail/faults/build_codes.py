@@ -259,7 +259,7 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT1922": CodeInfo(
         "what is held free never can be",
-        "What runs today excuses that a hard policy lacks places or domains; an empty cluster would lack some as well.",
+        "What runs today excuses that a hard policy lacks places or domains; an empty cluster would lack some too.",
     ),
     "DT1919": CodeInfo("waiver ends soon", "Within 14 days of its end a waiver is told, its last day included."),
 }

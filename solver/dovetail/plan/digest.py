@@ -48,7 +48,8 @@ def documents_digest(spec: Spec) -> str:
 
     Names that only people read (of the project, the objective, a policy's pack) and places in files are left out,
     and so is every field at its default: a later version that knows more fields gives the same digest. Waivers
-    enter with whether they are active on the Spec's date, so a plan goes stale when a waiver ends and not daily.
+    enter with whether they are active on the Spec's date, so a plan goes stale when a waiver ends and not daily; so do
+    rules that depend on the date.
     """
     return _sha256(_meaning(spec))
 
@@ -66,7 +67,7 @@ def _meaning(spec: Spec) -> dict[str, Any]:
         "cards": {name: card.memory for name, card in spec.accelerators.items() if name in used},
         **_cutting(spec, used),
         "workloads": _unordered(map(_canonical, spec.workloads)),
-        "policies": _unordered(map(_policy, spec.policies)),
+        "policies": _unordered(_policy(policy, spec.as_of) for policy in spec.policies),
         "waivers": _unordered(_waiver(spec, waiver) for waiver in spec.waivers),
         "objective": {key: value for key, value in _fields(spec.objective).items() if key != "name"},
         "current": _canonical(Current() if spec.current.from_outside else spec.current),
@@ -97,9 +98,11 @@ def _geometry(geometry: Geometry) -> list[Any]:
     return [geometry.axis, geometry.compute, dict(geometry.engines), profiles]
 
 
-def _policy(policy: Policy) -> dict[str, Any]:
+def _policy(policy: Policy, as_of: dt.date | None) -> dict[str, Any]:
     found = {key: value for key, value in _fields(policy).items() if key not in ("origin", "rule")}
-    return {**found, "rule": {policy.rule.kind: _fields(policy.rule)}}
+    dated = policy.rule.dated(as_of)
+    today = {} if dated is None else {"today": _canonical(dated)}
+    return {**found, "rule": {policy.rule.kind: _fields(policy.rule)}, **today}
 
 
 def _waiver(spec: Spec, waiver: Waiver) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Both halves speak of the same *subjects* (domains, workloads, quota groups) and 
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -315,6 +316,9 @@ class Rule(Protocol):
     def claims(self, scope: Scope) -> Claims:
         """Return what a hard policy of the rule certainly demands; any part of the truth will do (S4.4)."""
 
+    def dated(self, day: dt.date | None) -> Hashable:
+        """Return what of the rule depends on the date that a plan is made for (S6.2), None for nothing."""
+
     def unsound(self, spec: Spec) -> str | None:
         """Return why the parameters make no sense for a Spec (an unknown level, a missing part), None if fine."""
 
@@ -365,6 +369,10 @@ class RuleDefaults:
     def claims(self, scope: Scope) -> Claims:
         """Claim nothing."""
         return Claims()
+
+    def dated(self, day: dt.date | None) -> Hashable:
+        """Depend on no date."""
+        return None
 
     def unsound(self, spec: Spec) -> str | None:
         """Accept all parameters."""

@@ -1,10 +1,11 @@
-"""`move`: how many running replicas may change their place."""
+"""`move`: how many running replicas may change their place, and on which days."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from dovetail.linear import Linear
 from dovetail.placement import View
@@ -12,13 +13,30 @@ from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
 from dovetail.rules.claims import Claims
 from dovetail.spec import Spec, Workload
 
+DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Days on which replicas may move: the named ones, all where none is named, from `first` to `last` inclusive."""
+
+    days: tuple[str, ...] = ()
+    first: dt.date | None = None
+    last: dt.date | None = None
+
+    def holds(self, day: dt.date) -> bool:
+        """Tell whether a day is in the window."""
+        named = not self.days or DAYS[day.weekday()] in self.days
+        return named and (self.first is None or self.first <= day) and (self.last is None or day <= self.last)
+
 
 @dataclass(frozen=True, slots=True)
 class Move(RuleDefaults):
-    """Bound the moves of matched workloads in all (`max_moves`), or forbid them (`never`).
+    """Bound the moves of matched workloads in all (`max_moves`), or forbid them: always, or outside some windows.
 
-    With `max_moves` the subject is the policy and its violation the moves above the budget; with `never` every
-    workload is a subject and its violation its moves. A replica whose place is gone is not a move (it restarts).
+    Where moves are forbidden, by `never` or as the Spec's date is in none of `only_in`, every workload is a subject
+    and its violation its moves. Else with `max_moves` the subject is the policy and its violation the moves above the
+    budget. A replica whose place is gone is not a move (it restarts).
     """
 
     kind: ClassVar[str] = "move"
@@ -30,32 +48,48 @@ class Move(RuleDefaults):
 
     max_moves: int | None = None
     never: bool = False
+    only_in: tuple[Window, ...] = ()
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
-        """Return the moves above the budget, or each workload's moves."""
-        if self.never:
+        """Return each workload's moves, or those of all above the budget."""
+        if self._forbidden(scope.spec.as_of):
             return {workload.id: part.moved(workload) for workload in part.changing(scope.workloads)}
-        above = Linear.total(part.moved(workload) for workload in scope.workloads).plus(-(self.max_moves or 0))
+        if self.max_moves is None:
+            return {}
+        above = Linear.total(part.moved(workload) for workload in scope.workloads).plus(-self.max_moves)
         return {scope.policy: part.model.positive_part(above)}
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Count the moves."""
         moves = {workload.id: len(view.moved(workload)) for workload in scope.workloads}
-        if self.never:
+        if self._forbidden(scope.spec.as_of):
             return {workload: count for workload, count in moves.items() if count}
-        above = sum(moves.values()) - (self.max_moves or 0)
+        above = 0 if self.max_moves is None else sum(moves.values()) - self.max_moves
         return {scope.policy: above} if above > 0 else {}
+
+    def _forbidden(self, day: dt.date | None) -> bool:
+        """Tell whether nothing may move on a day; without one no window is open."""
+        return self.never or (bool(self.only_in) and not (day is not None and self._open(day)))
+
+    def _open(self, day: dt.date) -> bool:
+        return any(window.holds(day) for window in self.only_in)
+
+    def dated(self, day: dt.date | None) -> Hashable:
+        """Tell whether moves are forbidden, where that depends on the day."""
+        return self._forbidden(day) if self.only_in else None
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload that runs, as its moves are its own; what does not run cannot move."""
         return workload.id if workload.id in scope.running else None
 
     def claims(self, scope: Scope) -> Claims:
-        """Keep where they are those that never move."""
-        return Claims(stays=scope.workloads) if self.never else Claims()
+        """Keep where they are those that do not move."""
+        return Claims(stays=scope.workloads) if self._forbidden(scope.spec.as_of) else Claims()
 
     def unsound(self, spec: Spec) -> str | None:
-        """Refuse both or none of the two forms."""
-        if self.never == (self.max_moves is not None):
-            return "give exactly one of 'maxMoves' and 'never: true'"
+        """Refuse both or none of the two forms, and windows that no day is in."""
+        if self.never == (self.max_moves is not None or bool(self.only_in)):
+            return "give 'never: true', or 'maxMoves', 'onlyIn' or both"
+        if any(w.first is not None and w.last is not None and w.last < w.first for w in self.only_in):
+            return "a window of 'onlyIn' ends before it begins"
         return None
