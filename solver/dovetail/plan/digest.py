@@ -48,8 +48,8 @@ def documents_digest(spec: Spec) -> str:
 
     Names that only people read (of the project, the objective, a policy's pack) and places in files are left out,
     and so is every field at its default: a later version that knows more fields gives the same digest. Waivers
-    enter with whether they are active on the Spec's date, so a plan goes stale when a waiver ends and not daily; so do
-    rules that depend on the date.
+    enter with whether they are active on the Spec's date, so a plan goes stale when a waiver ends and not daily;
+    rules that depend on the date enter with what it means to them.
     """
     return _sha256(_meaning(spec))
 
