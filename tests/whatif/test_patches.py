@@ -12,8 +12,7 @@ from tests.whatif.projects import asked as asked_of
 
 from dovetail.resources import schemas_folder
 from dovetail.spec import Node, Spec
-from dovetail.whatif import TABLE
-from dovetail.whatif.patches import Patch
+from dovetail.whatif import TABLE, Patch
 
 
 def homes(spec: Spec, group: str) -> list[tuple[str, str, str]]:
@@ -183,6 +182,9 @@ def test_patches_read_as_words(tmp_path: Path) -> None:
         "{scale: {workload: pair, role: hand, replicas: 1}}",
         "{drop: {workload: search/web}}",
         "{drop: {policy: apart}}",
+        "{price: {group: h100, perGpuHour: 2.5, perHour: 1}}",
+        "{repartition: {nodes: {groups: [edge], names: [alpha]}, instances: [3g.20gb, 4g.20gb@0]}}",
+        "{repartition: {nodes: {}, instances: []}}",
     )
     assert [str(step.patch) for step in asked.scenario.steps] == [
         "Objective other set",
@@ -192,4 +194,26 @@ def test_patches_read_as_words(tmp_path: Path) -> None:
         "workload pair.hand with 1 replica",
         "workload search/web dropped",
         "policy apart dropped",
+        "h100 at 1 per node and hour, 2.5 per GPU and hour",
+        "GPUs of groups edge, names alpha cut into 3g.20gb + 4g.20gb@0",
+        "GPUs of all nodes cut into nothing",
     ]
+
+
+def test_a_price_holds_for_all_nodes_of_a_group_and_those_added_later(tmp_path: Path) -> None:
+    patches = ["{price: {group: h100, perHour: 2.5}}", "{add: {group: h100, nodes: 1}}"]
+    patches.append("{price: {group: edge, perGpuHour: 1}}")
+    found = patched(tmp_path, *patches).changed.cluster.nodes
+    assert {(n.group, n.price, n.gpu_price) for n in found} == {("h100", 2_500_000, 0), ("edge", 0, 1_000_000)}
+
+
+def test_gpus_that_are_cut_anew_have_their_layout_today(tmp_path: Path) -> None:
+    asked = patched(tmp_path, "{repartition: {nodes: {groups: [edge]}, instances: [3g.20gb, 4g.20gb@0]}}")
+    found = {gpu: [str(each) for each in layout] for gpu, layout in asked.changed.current.gpus.items()}
+    assert found == {"alpha/0": ["4g.20gb@0", "3g.20gb@4"], "beta/0": ["4g.20gb@0", "3g.20gb@4"]}
+    assert without(asked.base, "current") == without(asked.changed, "current")
+
+
+def test_an_empty_layout_is_mig_mode_without_instances(tmp_path: Path) -> None:
+    asked = patched(tmp_path, "{repartition: {nodes: {domains: [h100-rack0]}, instances: []}}")
+    assert asked.changed.current.gpus == {f"h100-00{n}/{gpu}": () for n in (0, 1) for gpu in (0, 1)}

@@ -13,6 +13,7 @@ from referencing import Registry, Resource
 from tests.support.plans import greedy_plan
 from tests.whatif.projects import AS_OF, asked, documents_of, patched, scenario_of
 
+from dovetail.placement import judge
 from dovetail.plan import Outcome, Plan, current_of
 from dovetail.spec import Current, Spec
 from dovetail.whatif import Check, WhatIfResult, prepare, run
@@ -185,3 +186,22 @@ def test_documents_stay_as_they_are(tmp_path: Path) -> None:
     before = [document.value for document in documents.documents]
     prepare(documents, scenario_of(documents), as_of=AS_OF)
     assert [document.value for document in documents.documents] == before
+
+
+def test_gpus_that_are_cut_anew_send_away_what_the_base_plan_has_there(tmp_path: Path) -> None:
+    cut = "{repartition: {nodes: {groups: [h100]}, instances: [4g.40gb@0, 3g.40gb@4]}}"
+    solver = Solver()
+    result = run(patched(tmp_path, cut), solver)
+    gpus = [place for place in result.base.placements.values() if place.gpus]
+    assert gpus
+    assert len(solver.asked[1].current.gpus) == 16
+    today = judge(solver.asked[1])
+    assert set(today.lost.values()) == set(gpus)
+
+
+def test_gpus_repartitioned_can_be_expected(tmp_path: Path) -> None:
+    bounds = ("{summary: gpusRepartitioned, atMost: 0}", "{summary: gpusRepartitioned, atLeast: 1}")
+    assert [(check.ok, check.actual) for check in judged(tmp_path, *bounds)] == [(True, 0), (False, 0)]
+    cut = "[{repartition: {nodes: {groups: [h100]}, instances: [7g.80gb]}}]"
+    found = judged(tmp_path, *bounds, patches=cut)
+    assert [check.ok for check in found] == [False, True]

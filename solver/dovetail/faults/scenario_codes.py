@@ -65,4 +65,7 @@ SCENARIOS: Final[Mapping[str, CodeInfo]] = {
         "size that does not fit",
         "A workload whose replicas form groups, or that is elastic, has whole groups and steps at any size.",
     ),
+    "DT1817": CodeInfo(
+        "nothing to cut anew", "A `repartition` selects nodes by `nodes`; none of those that it selects has a GPU."
+    ),
 }

@@ -1,7 +1,9 @@
 """What-ifs: typed changes to a project, both sides planned and compared, expectations judged (S7.1)."""
 
+from dovetail.whatif.base import Patch
 from dovetail.whatif.expect import Check, Expectation, check
-from dovetail.whatif.patches import TABLE, Add, Cordon, Drop, Fail, Patch, Scale, Set
+from dovetail.whatif.patches import TABLE, Add, Cordon, Drop, Fail, Price, Scale, Set
+from dovetail.whatif.recut import Repartition
 from dovetail.whatif.result import WhatIfResult
 from dovetail.whatif.run import Question, Solve, check_scenarios, prepare, run
 from dovetail.whatif.scenario import Scenario, Step, applied, examined, read_scenario, redeclared, scenario_at, step
@@ -16,7 +18,9 @@ __all__ = [
     "Expectation",
     "Fail",
     "Patch",
+    "Price",
     "Question",
+    "Repartition",
     "Scale",
     "Scenario",
     "Set",

@@ -23,6 +23,9 @@ _BOUNDS: Final[Mapping[str, Callable[[Figure, Figure], bool]]] = MappingProxyTyp
         "equals": lambda found, bound: found == bound,
     }
 )
+_ZERO_UNTOLD: Final = ("gpusHeld", "gpusRepartitioned")
+"""Figures that a plan tells only where anything is held, or cut: untold they are zero."""
+
 _WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {"summary": "", "atMost": "at most", "atLeast": "at least", "result": "", "subjects": "by"}
 )
@@ -94,7 +97,9 @@ def _workload(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
 
 
 def _summary(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
-    return _bounded(row, plan.summary.get(row["summary"]))
+    name = row["summary"]
+    untold = 0 if name in _ZERO_UNTOLD and plan.summary else None
+    return _bounded(row, plan.summary.get(name, untold))
 
 
 def _tier(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:

@@ -10,37 +10,12 @@ from typing import Any, Final
 from dovetail.build.cluster import MOST_NODES
 from dovetail.build.workloads import DEFAULTS
 from dovetail.documents import READ_KINDS, Document, DocumentSet
+from dovetail.quantities import QuantityError, parse_money
 from dovetail.spec import Cluster, Node, NodeGroup, Role, Spec, Workload
+from dovetail.whatif.base import CLUSTER, Patch, Subject
 from dovetail.whatif.domains import new_homes, new_names, nodes_of
+from dovetail.whatif.recut import Repartition
 from dovetail.whatif.spot import SetDocument, Spot, Unfit, unknown
-
-Subject = tuple[str, str]
-"""Kind and identity of the document that a patch changes; a project has one Cluster, so its name says nothing."""
-
-_CLUSTER: Final[Subject] = ("Cluster", "")
-
-
-class Patch:
-    """One change; each kind overrides one of the two hooks, and neither changes what it is given."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        """Return the change in words."""
-        raise NotImplementedError
-
-    @property
-    def subject(self) -> Subject:
-        """What is changed."""
-        return _CLUSTER
-
-    def redeclared(self, documents: DocumentSet) -> DocumentSet:
-        """Return the documents with the change."""
-        return documents
-
-    def applied(self, spec: Spec) -> Spec:
-        """Return the Spec with the change; raise `Unfit` where it does not fit."""
-        return spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +31,7 @@ class Set(Patch):
     def subject(self) -> Subject:
         """What is replaced."""
         kind = self.document.kind
-        return _CLUSTER if kind == "Cluster" else (kind, self.document.identity)
+        return CLUSTER if kind == "Cluster" else (kind, self.document.identity)
 
     def redeclared(self, documents: DocumentSet) -> DocumentSet:
         """Return the documents with this one among them, in canonical order."""
@@ -82,12 +57,17 @@ class Add(Patch):
     def applied(self, spec: Spec) -> Spec:
         """Return the Spec with the nodes right after those that the group has."""
         cluster = spec.cluster
-        group = next((each for each in cluster.groups if each.name == self.group), None)
-        if group is None:
-            raise unknown("DT1804", "node group", self.group, [each.name for each in cluster.groups], "group")
+        group = _group(cluster, self.group)
         if len(cluster.nodes) + self.nodes > MOST_NODES:
             raise Unfit("DT1805", f"{self.nodes:,} more nodes make more than {MOST_NODES:,} in all", "nodes")
         return replace(spec, cluster=_grown(cluster, group, self.nodes))
+
+
+def _group(cluster: Cluster, name: str) -> NodeGroup:
+    group = next((each for each in cluster.groups if each.name == name), None)
+    if group is None:
+        raise unknown("DT1804", "node group", name, [each.name for each in cluster.groups], "group")
+    return group
 
 
 def _grown(cluster: Cluster, group: NodeGroup, number: int) -> Cluster:
@@ -137,6 +117,38 @@ class Cordon(Patch):
 def _with_nodes(spec: Spec, names: frozenset[str], change: Callable[[Node], Node]) -> Spec:
     nodes = tuple(change(node) if node.name in names else node for node in spec.cluster.nodes)
     return replace(spec, cluster=replace(spec.cluster, nodes=nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class Price(Patch):
+    """Changes what the nodes of a group cost; a price that is not given stays."""
+
+    group: str
+    prices: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        words = {"perHour": "per node and hour", "perGpuHour": "per GPU and hour"}
+        return (
+            f"{self.group} at {', '.join(f'{self.prices[key]} {words[key]}' for key in words if key in self.prices)}"
+        )
+
+    def applied(self, spec: Spec) -> Spec:
+        """Return the Spec with the prices, nodes that later patches add included."""
+        cluster = spec.cluster
+        group = _group(cluster, self.group)
+        fields = {"perHour": "price", "perGpuHour": "gpu_price"}
+        new: dict[str, Any] = {fields[key]: _money(key, value) for key, value in self.prices.items()}
+        changed = replace(group, template=replace(group.template, **new))
+        groups = tuple(changed if each is group else each for each in cluster.groups)
+        priced = replace(spec, cluster=replace(cluster, groups=groups))
+        return _with_nodes(priced, frozenset(group.names), lambda node: replace(node, **new))
+
+
+def _money(key: str, value: Any) -> int:
+    try:
+        return parse_money(value)
+    except QuantityError as error:
+        raise Unfit(error.code, error.message, key, hint=error.hint) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +281,8 @@ TABLE: Final[Mapping[str, Callable[[Value, Spot], Patch]]] = MappingProxyType(
         "cordon": lambda value, _: Cordon(*_only(value)),
         "scale": lambda value, _: Scale(**value),
         "drop": lambda value, _: Drop(**value),
+        "repartition": Repartition,
+        "price": lambda value, _: Price(value["group"], {key: each for key, each in value.items() if key != "group"}),
     }
 )
 """How each kind of patch is read from the value that a scenario gives it, which follows the schema."""

@@ -15,7 +15,7 @@ from dovetail.plan.finish import WITHOUT_PLACES
 from dovetail.spec import Spec
 from dovetail.whatif.expect import check
 from dovetail.whatif.result import WhatIfResult
-from dovetail.whatif.scenario import Scenario, applied, examined, read_scenario, redeclared
+from dovetail.whatif.scenario import Scenario, applied, examined, on_today, read_scenario, redeclared
 
 Solve = Callable[[Spec], Plan]
 """What plans a side: the engine with its limits, or a stand-in."""
@@ -92,7 +92,7 @@ def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIf
     before = solve(question.base) if base is None else base
     spec = question.changed
     if question.follows:
-        spec = replace(spec, current=current_of(before))
+        spec = on_today(replace(spec, current=current_of(before)), question.scenario)
     after = solve(spec)
     return WhatIfResult(
         scenario=question.scenario,

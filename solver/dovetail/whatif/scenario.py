@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dovetail.documents import Document, DocumentSet
-from dovetail.faults import FaultLog
+from dovetail.faults import FaultLog, Refused
 from dovetail.spec import Spec
+from dovetail.whatif.base import Patch
 from dovetail.whatif.expect import Expectation, examine
-from dovetail.whatif.patches import TABLE, Patch, Set
+from dovetail.whatif.patches import TABLE, Set
 from dovetail.whatif.spot import Spot, Unfit
 
 UNNAMED: Final = "whatif"
@@ -82,6 +83,15 @@ def applied(spec: Spec, scenario: Scenario, log: FaultLog) -> Spec:
             spec = each.patch.applied(spec)
         except Unfit as unfit:
             log.append(each.spot.fault(unfit))
+        except Refused as refused:
+            log.extend(refused.faults)
+    return spec
+
+
+def on_today(spec: Spec, scenario: Scenario) -> Spec:
+    """Return a Spec with what a scenario's changes do to today's state, which is the base's plan."""
+    for each in scenario.steps:
+        spec = each.patch.today(spec)
     return spec
 
 

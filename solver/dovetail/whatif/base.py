@@ -1,0 +1,40 @@
+"""What a patch of a scenario is: one typed change to a project (S7.1)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dovetail.documents import DocumentSet
+from dovetail.spec import Spec
+
+Subject = tuple[str, str]
+"""Kind and identity of the document that a patch changes; a project has one Cluster, so its name says nothing."""
+
+CLUSTER: Final[Subject] = ("Cluster", "")
+
+
+class Patch:
+    """One change; each kind overrides one of the hooks, and none changes what it is given."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return the change in words."""
+        raise NotImplementedError
+
+    @property
+    def subject(self) -> Subject:
+        """What is changed."""
+        return CLUSTER
+
+    def redeclared(self, documents: DocumentSet) -> DocumentSet:
+        """Return the documents with the change."""
+        return documents
+
+    def applied(self, spec: Spec) -> Spec:
+        """Return the Spec with the change; raise `Unfit` where it does not fit."""
+        return spec
+
+    def today(self, spec: Spec) -> Spec:
+        """Return the Spec with what the change does to today's state, where that is the base's plan."""
+        return spec
