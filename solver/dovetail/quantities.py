@@ -34,6 +34,7 @@ Raw = object
 """What a document holds: str, int, Decimal, or anything else, which is refused."""
 
 
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})")
 _DATE_HINT = "year, month and day, such as 2026-12-31"
 
 
@@ -133,6 +134,25 @@ def parse_date(value: Raw) -> datetime.date:
         except ValueError:
             raise QuantityError(f"{value} is not a day of the calendar", hint=_DATE_HINT) from None
     raise QuantityError(f"{_shown(value)} is not a date such as 2026-12-31", hint=_DATE_HINT)
+
+
+def parse_moment(value: Raw) -> datetime.datetime:
+    """Return the moment written as ``2026-12-31T18:00:00Z``; a date alone is its last moment, in UTC."""
+    if isinstance(value, str) and _DATE.fullmatch(value):
+        day = parse_date(value)
+        if day == datetime.date.max:
+            raise QuantityError(f"{value} is beyond the calendar", hint=_DATE_HINT)
+        return datetime.datetime.combine(day + datetime.timedelta(days=1), datetime.time(), datetime.UTC)
+    try:
+        found = (
+            datetime.datetime.fromisoformat(value) if isinstance(value, str) and _MOMENT.fullmatch(value) else None
+        )
+        if found is not None:
+            return found.astimezone(datetime.UTC)
+    except (ValueError, OverflowError):
+        raise QuantityError(f"{_shown(value)} is no moment of the calendar", hint=_DATE_HINT) from None
+    hint = "a time says its zone, as Z or +02:00"
+    raise QuantityError(f"{_shown(value)} is neither a date nor a time such as 2026-12-31T18:00:00Z", hint=hint)
 
 
 def format_milli(milli: int) -> str:

@@ -551,7 +551,8 @@ class PartSearch(_Search):
 
 def _listed(workload: Workload, node: Node, instance: str = "") -> bool:
     """Tell whether a service that promises a rate says what a replica sustains there."""
-    return workload.slo is None or f"{node.accelerator}{instance}" in workload.slo.rates
+    slo = workload.slo
+    return slo is None or not slo.listed or f"{node.accelerator}{instance}" in slo.rates
 
 
 def _may_hold(profile: Profile, role: Role, card: int) -> bool:

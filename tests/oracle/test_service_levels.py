@@ -14,7 +14,7 @@ from tests.support.mig_specs import tiny_mig
 
 from dovetail.mig import Geometry
 from dovetail.plan import Plan
-from dovetail.spec import Request, Role, Share, Slo, Spec, Workload
+from dovetail.spec import Request, Role, ServiceClass, Share, Slo, Spec, Workload
 from dovetail.spec.workload import ShareMode
 
 SLICE = 40
@@ -46,9 +46,37 @@ def _service(draw: Random, spec: Spec, work: Workload) -> Workload:
     rate, open_ = draw.choice((100, 230, 400)), draw.random() < 0.6
     replicas = min(3, -(-rate // min(rates.values()))) if open_ else draw.choice((1, 2, 3))
     least = draw.choice((1, 1, min(2, replicas)))
-    slo = Slo(rate, dict(sorted(rates.items())), open=open_)
+    slo = Slo(rate, dict(sorted(rates.items())), open=open_, floors=_floors(draw))
     role = Role("", replicas, asked, draw.choice((asked.gpu_milli, 37)), accelerators=(product,))
     return replace(work, type="service", roles=(role,), slo=slo, min_replicas=least)
+
+
+def _floors(draw: Random) -> ServiceClass:
+    """Return what a class promises, often nothing but the rate."""
+    if draw.random() < 0.5:
+        return ServiceClass()
+    return ServiceClass(draw.choice((1, 3)), draw.choice((0, 500)), draw.choice((0, 1, 2)), draw.choice((1000, 700)))
+
+
+def _promised(draw: Random, spec: Spec, work: Workload) -> Workload:
+    """Return a batch with a deadline, or a workload of a class."""
+    (product,) = spec.accelerators
+    geometry = spec.accelerators[product].mig
+    assert geometry is not None
+    floors = ServiceClass(draw.choice((1, 2)), draw.choice((0, 600, 1000)), draw.choice((0, 2)), 1000, 800)
+    if draw.random() < 0.4:
+        return replace(work, slo=Slo(listed=False, floors=floors))
+    speed = draw.choice((300, 1000))
+    rates = {f"{product}/{p.name}": p.milli * speed // 1000 for p in geometry.profiles} | {product: speed}
+    return replace(work, slo=Slo(draw.choice((100, 700, 1500)), rates, listed=False, floors=floors))
+
+
+def promising(seed: int) -> Spec:
+    """Return a Spec of work for MIG, running and waiting, of which some has a class or a deadline."""
+    draw = Random(f"promising {seed}")
+    spec = tiny_mig(seed)
+    work = tuple(_promised(draw, spec, w) if draw.random() < 0.8 else w for w in spec.workloads)
+    return replace(spec, workloads=work)
 
 
 def _table(draw: Random, geometry: Geometry) -> Mapping[str, int]:
@@ -79,6 +107,14 @@ def cases() -> tuple[tuple[Spec, Plan, str | None], ...]:
 
 def test_engine_and_brute_force_agree() -> None:
     assert [wrong for _, _, wrong in cases() if wrong] == []
+
+
+def test_engine_and_brute_force_agree_on_classes_and_deadlines() -> None:
+    found = [case for seed in range(SLICE // 2) if (case := difference(seed, promising)) is not None]
+    assert [wrong for _, _, wrong in found if wrong] == []
+    short = [plan for _, plan, _ in found if any(tier.name == "slo" and tier.value for tier in plan.tiers)]
+    assert len(short) >= 4
+    assert any(tier.name == "slo" and not tier.value for _, plan, _ in found for tier in plan.tiers)
 
 
 def test_the_specs_ask_for_something() -> None:

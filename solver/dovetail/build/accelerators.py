@@ -12,7 +12,7 @@ from dovetail.build.partitions import read_geometry, usable
 from dovetail.catalogue import AcceleratorEntry
 from dovetail.documents import Document
 from dovetail.mig import Geometry
-from dovetail.quantities import parse_memory
+from dovetail.quantities import parse_memory, parse_milli
 from dovetail.spec import Accelerator
 
 
@@ -89,9 +89,12 @@ def _read(name: str, here: Cursor, entry: AcceleratorEntry | None) -> Accelerato
         base = _built_in(entry)
         aliases = tuple(here.raw("aliases", base.aliases))
         source, verified = here.raw("source", base.source), here.raw("verified", base.verified)
-        return Accelerator(name, base.memory, aliases, source, verified, mig)
+        return Accelerator(
+            name, base.memory, aliases, source, verified, mig, here.amount("throughput", parse_milli, 1000)
+        )
     aliases = tuple(here.raw("aliases", ()))
-    return Accelerator(name, _memory(here), aliases, here.raw("source", ""), here.raw("verified", True), mig)
+    speed = here.amount("throughput", parse_milli, 1000)
+    return Accelerator(name, _memory(here), aliases, here.raw("source", ""), here.raw("verified", True), mig, speed)
 
 
 def _memory(here: Cursor) -> int:

@@ -20,6 +20,7 @@ from dovetail.build.project import (
     warn_of_unlisted_tenants,
 )
 from dovetail.build.selectors import Known
+from dovetail.build.slo import Promised, read_classes
 from dovetail.build.waivers import read_waivers, warn_of_ends
 from dovetail.build.workloads import read_workloads
 from dovetail.documents import Document, DocumentSet
@@ -79,7 +80,7 @@ def _assembled(
     if place is None:
         log.raise_if_errors()
         raise AssertionError("a missing cluster is a fault")
-    spec = _spec(documents, place, log, only)
+    spec = _spec(documents, place, log, as_of, only)
     stated = _stated(documents, spec, log)
     log.raise_if_errors()
     told = stated if current is None else replace(current, from_outside=True)
@@ -88,12 +89,13 @@ def _assembled(
     return Built(spec, log.warnings)
 
 
-def _spec(documents: DocumentSet, place: Document, log: Log, only: Collection[str] | None) -> Spec:
+def _spec(documents: DocumentSet, place: Document, log: Log, as_of: dt.date, only: Collection[str] | None) -> Spec:
     """Return the Spec without date and current state."""
     project = cursor(documents.project, log) if documents.project else None
     models = read_accelerators(documents.of_kind("Accelerator"), log)
     cluster = read_cluster(place, cursor(place, log), models)
-    workloads = read_workloads(documents.of_kind("Workload"), cluster, models, log)
+    promised = Promised(read_classes(project), as_of, models)
+    workloads = read_workloads(documents.of_kind("Workload"), cluster, promised, log)
     bare = Spec(
         name=documents.project.name if documents.project else cluster.name,
         cluster=cluster,
@@ -125,7 +127,7 @@ def _with_policies(
     sources: Mapping[str, Source],
     log: Log,
 ) -> Spec:
-    known = Known(bare.cluster, models, bare.by_id, tenants_of(project))
+    known = Known(bare.cluster, models, bare.by_id, tenants_of(project), tuple(read_classes(project)))
     if TOPOLOGY in sources:
         message = f"the name '{TOPOLOGY}' stands for what workloads demand of topology"
         sources[TOPOLOGY].body.fault("DT1650", message, "give the policy another name")

@@ -7,6 +7,7 @@ from typing import Final
 
 from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, Log, cursor
+from dovetail.build.deadlines import refuse_throughput
 from dovetail.build.partitions import check_profile
 from dovetail.build.parts import accepted_by
 from dovetail.build.requests import read_request
@@ -71,6 +72,7 @@ def _expected(here: Cursor, cluster: Cluster, models: Models) -> Expected:
     """Return a request that is expected in the future."""
     place = here["request"]
     request = read_request(place)
+    refuse_throughput(here, "of an expected request")
     named = [each if isinstance(each.value, str) else each["name"] for each in here.items("accelerators")]
     accelerators = tuple(sorted(filter(None, (models.resolve(each) for each in named))))
     for key in ("memory", "resources"):

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from dovetail.build.cursor import Cursor
+from dovetail.build.deadlines import refuse_throughput
 from dovetail.build.parts import accepted_by, profiled
 from dovetail.build.requests import read_request
 from dovetail.build.selectors import Known, read_workload_selector
@@ -145,6 +146,7 @@ def _survive(here: Cursor, known: Known) -> Rule:
 
 
 def _accelerators(here: Cursor, known: Known) -> tuple[str, ...]:
+    refuse_throughput(here, "of a held place")
     places = (each if isinstance(each.value, str) else each["name"] for each in here.items("accelerators"))
     found = (known.models.resolve(place) for place in places)
     return tuple(sorted({name for name in found if name is not None}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -22,6 +22,7 @@ class Known:
     models: Models
     workloads: Mapping[str, Workload]
     tenants: tuple[str, ...] | None = None
+    classes: Collection[str] = ()
 
     @cached_property
     def domains(self) -> Mapping[str, Sequence[str]]:
@@ -44,6 +45,8 @@ def read_workload_selector(here: Cursor | None, known: Known) -> WorkloadSelecto
     if known.tenants is not None:
         for each in here.items("tenants"):
             each.refer("DT1313", "tenant", known.tenants)
+    for each in here.items("sloClasses"):
+        each.refer("DT1319", "service class", known.classes)
     low, high = _priorities(here)
     return WorkloadSelector(
         match_labels=frozen(here.raw("matchLabels", {})),
@@ -55,6 +58,7 @@ def read_workload_selector(here: Cursor | None, known: Known) -> WorkloadSelecto
         priority_min=low,
         priority_max=high,
         accelerators=_resolved(known.models.resolve(each) for each in here.items("accelerators")),
+        slo_classes=_sorted(here, "sloClasses"),
     )
 
 

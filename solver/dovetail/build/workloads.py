@@ -10,7 +10,7 @@ from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, Log, cursor, frozen
 from dovetail.build.parts import with_parts
 from dovetail.build.requests import check_share, read_observed, read_request
-from dovetail.build.slo import leaves_open, with_slo
+from dovetail.build.slo import Promised, leaves_open, with_slo
 from dovetail.build.topology import Levels, read_topology, widths, with_floors
 from dovetail.documents import Document
 from dovetail.quantities import parse_duration
@@ -35,11 +35,16 @@ DEFAULTS: Final[Mapping[WorkloadType, _Defaults]] = {
 }
 
 
-def read_workloads(documents: Iterable[Document], cluster: Cluster, models: Models, log: Log) -> tuple[Workload, ...]:
+def read_workloads(
+    documents: Iterable[Document], cluster: Cluster, promised: Promised, log: Log
+) -> tuple[Workload, ...]:
     """Return the workloads of documents, sorted by id."""
+    models = promised.models
     levels, places = cluster.levels, [(document, cursor(document, log)) for document in documents]
     read = [(read_workload(document, here, models, levels), here) for document, here in places]
-    found = [with_slo(with_parts(workload, here, cluster, models), here, models) for workload, here in read]
+    found = [
+        with_slo(with_parts(workload, here, cluster, models), here, cluster, promised) for workload, here in read
+    ]
     return tuple(sorted(found, key=lambda workload: workload.id.encode()))
 
 

@@ -43,7 +43,10 @@ class Rates:
         missing = slo.rate - self._served[shape]
         slowest = min((rate for rate in slo.rates.values() if rate), default=0)
         more = -(-missing // slowest) if missing > 0 and slowest else 0
-        return max(more, self._problem.shapes[shape].workload.min_replicas - admitted if missing > 0 else 0, 0)
+        few = slo.floors.replicas
+        if missing > 0:
+            few = max(few, self._problem.shapes[shape].workload.min_replicas)
+        return max(more, few - admitted, 0)
 
     def spare(self, shape: int) -> int:
         """Return the rate that is served beyond what is asked."""
@@ -64,7 +67,8 @@ def without_surplus(problem: Problem, state: State) -> State:
                 places.append((rates.of(problem.nodes[index], slot), index, slot))
     for rate, index, slot in sorted(places):
         shape = slot.shape
-        least = max(problem.running[shape] + problem.lost[shape], problem.shapes[shape].workload.min_replicas)
+        promised = max(rates.asked[shape].floors.replicas, problem.shapes[shape].workload.min_replicas)
+        least = max(promised, problem.running[shape] + problem.lost[shape])
         fill = fills.get(index) or state.fill(index)
         staying = sum(n for place, n in fill.kept.items() if place.shape == shape)
         useless = rates.spare(shape) // rate if rate else fill.slots[slot]

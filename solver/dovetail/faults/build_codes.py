@@ -32,6 +32,7 @@ REFERENCES: Final[Mapping[str, CodeInfo]] = {
     "DT1313": CodeInfo("unknown tenant", "The project lists its tenants, and this is none of them."),
     "DT1314": CodeInfo("unknown policy", "No pack of the project and no document has a policy of this name."),
     "DT1315": CodeInfo("unknown objective", "No document of kind Objective has this name."),
+    "DT1319": CodeInfo("unknown service class", "`Project.spec.sloClasses` declares the service classes there are."),
     "DT1316": CodeInfo("not one cluster", "The documents of a project declare exactly one Cluster."),
     "DT1318": CodeInfo(
         "namespace without meaning",
@@ -217,6 +218,8 @@ CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
     "DT1542": CodeInfo(
         "rate without effect", "The table of a service names what its replicas are never on: whole GPUs or instances."
     ),
+    "DT1543": CodeInfo("deadline of what has no GPUs", "Only a workload of one role with GPUs keeps a deadline."),
+    "DT1544": CodeInfo("throughput without effect", "Throughputs tell how fast work is done that has a deadline."),
     "DT1620": CodeInfo(
         "workloads without effect", "The rule is not about workloads, so `match.workloads` would be ignored."
     ),
@@ -253,6 +256,7 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "policies never admit a workload",
         "No plan that keeps these hard policies runs the workload. Nothing demands that it runs, so there are plans.",
     ),
+    "DT1922": CodeInfo("deadline is over", "On the day of `--as-of` the deadline has passed, and nothing meets it."),
     "DT1921": CodeInfo(
         "policies keep up what breaks one of them",
         "A workload runs on nodes that a hard policy closes to it, which today excuses; another never lets it move.",

@@ -11,13 +11,13 @@ from dovetail.objectives.base import Sense, Tier, TierPart
 from dovetail.placement import View
 from dovetail.placement.served import served
 from dovetail.rules import Context
-from dovetail.rules.rates import shortfall
-from dovetail.spec import Spec
+from dovetail.rules.rates import absent, shortfall
+from dovetail.spec import Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Thousandths of the rate asked for that are not served, rounded up, added up over services."""
+    """Thousandths that are missing of promised rates and replicas, rounded up, weighted by class and added up."""
 
     kind: ClassVar[str] = "slo"
     limit_needs_current: ClassVar[bool] = False
@@ -30,27 +30,36 @@ class Shortfall:
     unit: str = "thousandths"
 
     def encode(self, part: TierPart) -> Linear:
-        """Return the sum of a variable per service that is at least what is missing of its rate."""
+        """Return the sum of a variable per promise that is at least what is missing of it."""
         total = Linear()
         for workload in part.changing(part.spec.workloads):
-            total.add(shortfall(part, workload))
+            if (slo := workload.slo) is not None:
+                total.add(shortfall(part, workload, slo.owed), slo.floors.weight)
+                total.add(absent(part, workload), slo.floors.weight)
         return total
 
     def measure(self, view: View, context: Context) -> int:
-        """Add up what is missing of each service's rate."""
-        promised = ((w.slo, served(view, w)) for w in view.spec.workloads)
-        return sum(slo.shortfall(rate) for slo, rate in promised if slo is not None)
+        """Add up what is missing of each promise."""
+        return sum(_missing(view, workload) for workload in view.spec.workloads)
 
     def limit(self, context: Context) -> int:
-        """Everything may be served."""
-        return 0
+        """Everything may be kept but deadlines that are over."""
+        return sum(w.slo.floors.weight * 1000 for w in context.spec.workloads if w.slo is not None and w.slo.late)
 
     def needs_current(self, spec: Spec) -> bool:
         """Count from the finished placement alone."""
         return False
 
 
+def _missing(view: View, workload: Workload) -> int:
+    slo = workload.slo
+    if slo is None:
+        return 0
+    return slo.missing(served(view, workload), len(view.admitted(workload)), workload.replicas)
+
+
 def tiers(context: Context) -> Iterator[Tier]:
-    """Yield the tier where any service promises a rate."""
-    if any(workload.slo is not None and workload.slo.rate for workload in context.spec.workloads):
+    """Yield the tier where anything is promised."""
+    promises = ((w.slo, w.replicas) for w in context.spec.workloads if w.slo is not None)
+    if any(slo.owed or slo.late or slo.least(replicas) for slo, replicas in promises):
         yield Shortfall()

@@ -54,7 +54,9 @@ def admitted_of(view: View, context: Context, tiers: Sequence[TierResult]) -> Ma
 
 def _rates(view: View, workload: Workload) -> tuple[int | None, int | None]:
     """Return what a service serves and was promised to, nothing where nothing was promised."""
-    return (None, None) if workload.slo is None else (served(view, workload), workload.slo.rate)
+    if workload.slo is None or not workload.slo.rate:
+        return None, None
+    return served(view, workload), workload.slo.rate
 
 
 class _Judge:

@@ -51,7 +51,7 @@ def state_of(view: View, workload: Workload) -> AdmissionState:
     """
     admitted = len(view.admitted(workload))
     if workload.slo is not None and workload.slo.open:
-        enough = not workload.slo.shortfall(served(view, workload))
+        enough = served(view, workload) >= workload.slo.rate
     else:
         enough = admitted == workload.replicas
     if enough:

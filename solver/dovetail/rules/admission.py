@@ -58,7 +58,7 @@ class Admission(RuleDefaults):
         by_rate = [workload for workload in members if self._by_rate(workload)]
         wanted = ((self._wanted(w), part.admitted(w)) for w in members if not self._by_rate(w))
         total = Linear.total(part.model.positive_part(Linear(constant=most).minus(count)) for most, count in wanted)
-        return Linear.total([total, *(shortfall(part, workload) for workload in by_rate)])
+        return Linear.total([total, *(shortfall(part, w, w.slo.rate) for w in by_rate if w.slo)])
 
     def _by_rate(self, workload: Workload) -> bool:
         """Tell whether a workload is admitted whole once it serves its rate, with however many replicas."""
@@ -83,7 +83,7 @@ class Admission(RuleDefaults):
 
     def _lack_of(self, view: View, workload: Workload, count: int) -> int:
         if workload.slo is not None and self._by_rate(workload):
-            return workload.slo.shortfall(served(view, workload))
+            return workload.slo.shortfall(served(view, workload), workload.slo.rate)
         return max(0, self._wanted(workload) - count)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:

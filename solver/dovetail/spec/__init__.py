@@ -9,7 +9,7 @@ from dovetail.spec.current import Current, PresentReplica
 from dovetail.spec.objective import Expected, Objective
 from dovetail.spec.options import Options
 from dovetail.spec.policy import Enforcement, NodeSelector, Policy, Requirement, Waiver, WorkloadSelector
-from dovetail.spec.slo import Slo
+from dovetail.spec.slo import ServiceClass, Slo
 from dovetail.spec.spec import Spec
 from dovetail.spec.topology import Group, Topology
 from dovetail.spec.workload import Observed, ReplicaId, Request, Role, Share, Workload
@@ -34,6 +34,7 @@ __all__ = [
     "Request",
     "Requirement",
     "Role",
+    "ServiceClass",
     "Share",
     "Slo",
     "Spec",

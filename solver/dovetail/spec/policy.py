@@ -76,6 +76,7 @@ class WorkloadSelector:
     priority_min: int | None = None
     priority_max: int | None = None
     accelerators: tuple[str, ...] = ()
+    slo_classes: tuple[str, ...] = ()
 
     def selects(self, workload: Workload) -> bool:
         """Tell whether a workload is selected."""
@@ -88,6 +89,9 @@ class WorkloadSelector:
             and (self.priority_min is None or workload.priority >= self.priority_min)
             and (self.priority_max is None or workload.priority <= self.priority_max)
             and (not self.accelerators or self._accepted(workload))
+            and (
+                not self.slo_classes or (workload.slo is not None and workload.slo.service_class in self.slo_classes)
+            )
         )
 
     def _accepted(self, workload: Workload) -> bool:

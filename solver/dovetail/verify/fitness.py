@@ -31,7 +31,7 @@ def rates(case: Case) -> Iterator[Finding]:
     """A replica of a service with a rate runs on what its table lists, or an instance that contains that (S2.8)."""
     for row in case.rows:
         slo = row.workload.slo
-        if slo is not None and host_at(case.spec, row.place) not in slo.rates:
+        if slo is not None and slo.listed and host_at(case.spec, row.place) not in slo.rates:
             yield Finding(str(row.replica), f"has no rate on {host_at(case.spec, row.place)}")
 
 
