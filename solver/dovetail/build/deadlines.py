@@ -40,7 +40,7 @@ def with_deadline(
     work = own["work"].quantity(parse_duration, 0)
     left = (own["deadline"].quantity(parse_moment, now) - now) // _MILLISECOND
     if left <= 0:
-        own["deadline"].warn("DT1922", f"the deadline was over on {as_of}", "--as-of says which day it is")
+        own["deadline"].warn("DT1926", f"the deadline was over on {as_of}", "--as-of says which day it is")
     speeds = dict(throughputs(here, models))
     cards = accepted_by(role.accelerators, cluster, models)
     rates = {host: speed for card in cards for host, speed in _rates(card, role.request, speeds)}

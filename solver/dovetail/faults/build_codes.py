@@ -256,7 +256,7 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "policies never admit a workload",
         "No plan that keeps these hard policies runs the workload. Nothing demands that it runs, so there are plans.",
     ),
-    "DT1922": CodeInfo("deadline is over", "On the day of `--as-of` the deadline has passed, and nothing meets it."),
+    "DT1926": CodeInfo("deadline is over", "On the day of `--as-of` the deadline has passed, and nothing meets it."),
     "DT1921": CodeInfo(
         "policies keep up what breaks one of them",
         "A workload runs on nodes that a hard policy closes to it, which today excuses; another never lets it move.",
