@@ -27,6 +27,11 @@ class Budget:
         """Tell whether the ceiling in seconds is reached."""
         return self.deadline is not None and time.monotonic() >= self.deadline
 
+    def hold_back(self, seconds: float) -> None:
+        """End so many seconds earlier."""
+        if self.deadline is not None:
+            self.deadline -= seconds
+
     def effort(self, share: float = 1.0, workers: int = 1) -> Effort:
         """Return an effort that takes a share of what is left."""
         return Effort(max(self.work * share, 0.01), self.seconds(), workers)

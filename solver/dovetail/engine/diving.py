@@ -1,8 +1,8 @@
-"""From the LP over patterns to whole nodes: settle what the LP is sure of, price again on the rest (E3)."""
+"""From the LP over patterns to whole nodes: settle what the LP is sure of, price again on the rest."""
 
 from __future__ import annotations
 
-from math import floor
+from math import floor, sqrt
 from random import Random
 
 from dovetail.engine.patterns import Column, Master, Mixture
@@ -27,15 +27,19 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
     After every step the LP is solved again for the nodes and demand that are left, and patterns are priced until it
     is worth what it was before, as far as budget allows. A single node that costs too much is settled otherwise, up
     to some number of times. The master is left as the dive ends.
+
+    Each step may take its part of the time that is left, so that a dive comes to its end: the fewer the nodes, the
+    more time for each.
     """
     chosen: Chosen = []
     chances, at_once = _CHANCES, _AT_ONCE
-    while sum(master.sizes):
+    while before := sum(master.sizes):
         settled = _step(master, mixture, first=not chosen, hurried=pricing.hurried, at_once=at_once)
         if not settled:
             break
         master.forget(mixture)
         master.refresh()
+        pricing.pause_after(1 - sqrt(sum(master.sizes) / before))
         after = pricing.settle(master, pricing.solve(master), rounds, mixture.value - master.wish.grain)
         lost = mixture.value - after.value
         if lost > _DEARLY * abs(mixture.value) and chosen and rounds and chances and not pricing.over:
@@ -49,6 +53,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
             mixture = pricing.solve(master)
         else:
             chosen, mixture, at_once = chosen + settled, after, _AT_ONCE
+    pricing.pause_after(1)
     return chosen
 
 

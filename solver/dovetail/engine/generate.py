@@ -1,4 +1,4 @@
-"""Re-planning all interchangeable empty nodes at once by column generation over node patterns (E2, E3).
+"""Re-planning all interchangeable empty nodes at once by column generation over node patterns.
 
 Patterns start from what the nodes hold now and grow by pricing: one node of a lot, filled with what the LP pays most
 for. Rules and totals are rows of that LP as far as a whole fleet's bound knows them. A dive makes whole nodes of the
@@ -28,6 +28,7 @@ from dovetail.proof.fleet import FleetModel
 _ROUNDS = 60
 _ALMOST = 1e-6
 _GRAIN = 1e-6, 1e-3  # of what is asked for in all, and in the band that is worth least
+_MIXING = 0.5  # of the time, before the first dive
 _PATIENCE = 6  # dives that find nothing better
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
 _BAND = 0.03  # worth of the next band, where that of a band is 1
@@ -109,16 +110,13 @@ class Generation:
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop)
         began = time.monotonic()
         yield self._quick(master, pricing.solve(master), pricing)
-        whole = time.monotonic() - began  # seconds that one state takes
+        budget.hold_back(time.monotonic() - began)  # the last state takes as long again
+        pricing.pause_after(_MIXING)
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
-        if _too_late(budget, whole):
+        if pricing.hurried:
             return
         yield self._quick(master, mixture, pricing)
-        if _too_late(budget, whole):
-            return
         chosen = dive(master, mixture, pricing)
-        if _too_late(budget, whole):
-            return
         yield self.filled(chosen, mixture)
         for better in self._improve(master, chosen, pricing, mixture.value):
             yield self.filled(better, mixture)
@@ -159,9 +157,3 @@ class Generation:
             wished += [(node, column.pattern) for node in taken]
         base = self.state.with_fills(fills)
         return filled(self.problem, base, wished, planned, self.stop)
-
-
-def _too_late(budget: Budget, whole: float) -> bool:
-    """Tell whether another state, which takes about `whole` seconds, would be ready after the deadline only."""
-    left = budget.seconds()
-    return left is not None and left < whole

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import gcd
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +34,24 @@ _FAR = (0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.8, 3.0)
 _NEAR = (0.0, 0.6, 0.85, 1.0, 1.15, 1.6)
 _NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
 _SLACK = 0.1  # how far from the best a content of one GPU may be, as a share of it
-_POOL = 2000  # contents of one GPU, on a node that has no other
-_JOINED = 400  # contents of several GPUs that are joined further
 _BUCKETS = 16  # of what contents take of the host; the best of each are kept, as the best of all may not go together
 _RETURNED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """How many contents a search goes on with: of the GPU of a node that has one, and of several, joined further.
+
+    `work` is what it costs, as a share of what a `WIDE` one does.
+    """
+
+    pool: int
+    joined: int
+    work: float
+
+
+WIDE: Final = Width(2000, 400, 1.0)
+NARROW: Final = Width(300, 60, 0.3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +105,11 @@ class Knapsack:
 
     @property
     def work(self) -> float:
-        """What one call of `price` costs, in units of work."""
+        """What one wide call of `price` costs, in units of work."""
         return 0.003 + 0.002 * self.gpus
 
     def price(
-        self, prices: Mapping[int, float], left: Mapping[int, int] | None = None
+        self, prices: Mapping[int, float], left: Mapping[int, int] | None = None, width: Width = WIDE
     ) -> list[tuple[float, Pattern]]:
         """Return contents that earn much at some prices, best first, each with what it earns.
 
@@ -109,7 +124,7 @@ class Knapsack:
         rows = np.flatnonzero((worth > 1e-9) & (limit > 0))
         if not len(rows):
             return []
-        search = _Search(self, rows, worth[rows], limit[rows])
+        search = _Search(self, rows, worth[rows], limit[rows], width)
         self.multipliers = search.multipliers
         return search.run()
 
@@ -145,8 +160,8 @@ class _Shares:
 class _Search:
     """One call of pricing: the items that pay, and what is known of GPUs so far."""
 
-    def __init__(self, node: Knapsack, rows: Ints, worth: Floats, limit: Ints) -> None:
-        self.node, self.rows, self.worth, self.limit = node, rows, worth, limit
+    def __init__(self, node: Knapsack, rows: Ints, worth: Floats, limit: Ints, width: Width) -> None:
+        self.node, self.rows, self.worth, self.limit, self.width = node, rows, worth, limit, width
         self.host, self.milli, self.whole = node.host[rows], node.milli[rows], node.whole[rows]
         self.sizes = sorted({int(k) for k in self.whole if k})
         self.cut = node.instances.at(rows)
@@ -220,7 +235,7 @@ class _Search:
         Half of them are of items of which there are enough for every GPU, since others may be dearer but can be on
         few GPUs only.
         """
-        limit = {1: _POOL, 2: 2 * _JOINED}.get(self.node.gpus, _JOINED)
+        limit = {1: self.width.pool, 2: 2 * self.width.joined}.get(self.node.gpus, self.width.joined)
         every = np.ones(len(self.rows), dtype=bool)
         found = [self._best(every, self.shares, limit)]
         plenty = self.limit >= self.node.gpus
@@ -262,8 +277,8 @@ class _Search:
             fits = (after >= 0) & (could >= floor) & (order >= last[:, None]) & (gain > 0)
             fits &= (counts < limit) & (card[:, None] >= vram)
             which, item = np.nonzero(fits)
-            if len(which) > _POOL:
-                keep = np.sort(np.argsort(-could[which, item], kind="stable")[:_POOL])
+            if len(which) > self.width.pool:
+                keep = np.sort(np.argsort(-could[which, item], kind="stable")[: self.width.pool])
                 which, item = which[keep], item[keep]
             earned, room, card, last = earned[which] + gain[item], after[which, item], card[which] - vram[item], item
             counts = counts[which]
@@ -289,7 +304,7 @@ class _Search:
             found.append(self._contents(nothing, np.zeros((1, gpus), dtype=np.int64)))
             merged = Contents(*(np.concatenate([getattr(f, name) for f in found]) for name in Contents.__slots__))
             _, first = np.unique(merged.counts @ self.hash, return_index=True)
-            limit = 4 * _JOINED if gpus == self.node.gpus else _JOINED
+            limit = self.width.joined * (4 if gpus == self.node.gpus else 1)
             self.known[gpus] = merged.take(first[_spread(merged.value[first], self._load(merged.host[first]), limit)])
         return self.known[gpus]
 
@@ -315,7 +330,7 @@ class _Search:
             full = left.counts[some, item][:, None] + right.counts[more, item] > self.limit[item]
             bad[np.ix_(some, more)] |= full
         one, two = np.nonzero(~bad)
-        keep = _spread(value[one, two], load[one, two], 4 * _JOINED)
+        keep = _spread(value[one, two], load[one, two], 4 * self.width.joined)
         one, two = one[keep], two[keep]
         flat = value[one, two]
         return Contents(

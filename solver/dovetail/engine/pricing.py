@@ -1,22 +1,42 @@
-"""New patterns that pay at given prices, lot by lot (E2, E8)."""
+"""New patterns that pay at given prices, lot by lot."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.fleet_rows import Lot
-from dovetail.engine.knapsack import Knapsack
+from dovetail.engine.knapsack import NARROW, WIDE, Knapsack, Width
 from dovetail.engine.patterns import Master, Mixture
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.kinds import Kind
 
-_PATIENCE = 3  # rounds that gain nothing to speak of
+Prices = Sequence[Mapping[int, float]]
+
+_PATIENCE = 3  # rounds of a stage that gain nothing to speak of
 _RESTS = 2
 _SOLVE_WORK = 0.015
 _FEW = 4  # so many nodes left, and what a node holds is asked for its own worth as well
+_INERTIA = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """How patterns are asked for: how hard, and at prices that keep which share of those of the round before.
+
+    Prices of an LP over few patterns swing from round to round; prices between them find in fewer rounds what stays.
+    """
+
+    width: Width
+    inertia: float
+
+
+_STAGES: Final = (_Stage(NARROW, _INERTIA), _Stage(NARROW, 0.0), _Stage(WIDE, 0.0))
 
 
 class Pricing:
@@ -32,6 +52,7 @@ class Pricing:
     def __init__(self, problem: Problem, lots: Sequence[Lot], budget: Budget, stop: Stop) -> None:
         self.budget = budget
         self._stop = stop
+        self._until: float | None = None
         self._rest: Counter[int] = Counter()  # rounds that a lot is left out
         self._turn = 0
         groups: dict[Hashable, list[int]] = {}
@@ -44,27 +65,33 @@ class Pricing:
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing left to search with."""
-        return bool(self._stop) or self.budget.spent()
+        """Whether there is nothing left to search with, for the time being or at all."""
+        late = self._until is not None and time.monotonic() >= self._until
+        return late or bool(self._stop) or self.budget.spent()
 
     @property
     def hurried(self) -> bool:
         """Whether the search must end at once."""
         return bool(self._stop) or self.budget.out_of_time()
 
+    def pause_after(self, share: float) -> None:
+        """Ask for no patterns once a share of the time that is left now has passed; all of it: until the end."""
+        left = self.budget.seconds()
+        self._until = None if left is None or share >= 1 else time.monotonic() + share * left
+
     def solve(self, master: Master) -> Mixture:
         """Solve the LP, at its cost."""
         self.budget.work -= _SOLVE_WORK + 1e-5 * len(master.columns)
         return master.solve()
 
-    def grow(self, master: Master, mixture: Mixture, worth: Mapping[int, float] | None = None) -> bool:
+    def grow(self, master: Master, mixture: Mixture, prices: Prices, width: Width) -> bool:
         """Add the best patterns of every kind of lot that has nodes left; tell whether any is new.
 
         A lot of which no pattern would gain anything rests for some rounds.
 
         Parameters
         ----------
-        worth : of shapes, wherever they are, instead of the LP's prices.
+        prices : of shapes, lot by lot, at which patterns are asked for; what they gain is told by the mixture's.
         """
         grown = False
         self._turn += 1
@@ -73,7 +100,7 @@ class Pricing:
             for lot in left[self._turn % len(left) :] + left[: self._turn % len(left)] if left else ():
                 if self._rest[lot] > 0:
                     self._rest[lot] -= 1
-                elif self._ask(master, mixture, lot, left, sides, worth or mixture.prices[lot]):
+                elif self._ask(master, mixture, lot, left, sides, prices[lot], width):
                     grown = True
                     break
                 if self.over:
@@ -88,12 +115,13 @@ class Pricing:
         lots: Sequence[int],
         sides: Sequence[Knapsack],
         prices: Mapping[int, float],
+        width: Width,
     ) -> bool:
         """Add the best patterns of a lot, to those too of the alike that gain by them; tell whether any is new."""
         grown, most = False, 0.0
         for node in sides:
-            self.budget.work -= node.work
-            for _, pattern in node.price(prices, master.demand):
+            self.budget.work -= node.work * width.work
+            for _, pattern in node.price(prices, master.demand, width):
                 gains = {lot: mixture.gain(lot, pattern) * master.sizes[lot] for lot in lots}
                 most = max(most, gains[asked])
                 for lot, gain in gains.items():
@@ -104,24 +132,43 @@ class Pricing:
         return grown
 
     def settle(self, master: Master, mixture: Mixture, rounds: int, aim: float) -> Mixture:
-        """Price and solve in turn until the LP reaches `aim`, gains no more, or rounds or budget run out."""
-        idle = 0
+        """Price and solve in turn until the LP reaches `aim`, gains no more, or rounds or budget run out.
+
+        Cheap pricing comes first; a stage that finds something to speak of begins again with the first.
+        """
+        stage = idle = 0
+        prices = mixture.prices
         self._rest.clear()
         for _ in range(rounds):
-            if self.over or mixture.value >= aim or idle > _PATIENCE:
+            if self.over or mixture.value >= aim:
                 break
-            grown = self.grow(master, mixture)
-            if not grown and +self._rest:
-                self._rest.clear()
-                grown = self.grow(master, mixture)
+            prices = _between(prices, mixture.prices, _STAGES[stage].inertia)
+            grown = self.grow(master, mixture, prices, _STAGES[stage].width)
             if sum(master.sizes) <= _FEW:
-                grown |= self.grow(master, mixture, master.wish.worth)
-            if not grown:
-                break
-            better = self.solve(master)
-            idle = 0 if better.value > mixture.value + master.wish.grain else idle + 1
+                own = [master.wish.worth] * len(master.sizes)
+                grown |= self.grow(master, mixture, own, _STAGES[stage].width)
+            better = self.solve(master) if grown else mixture
+            gained = better.value > mixture.value + master.wish.grain
             mixture = better
+            idle = 0 if gained else idle + 1
+            if gained:
+                stage = 0
+            elif not grown or idle > _PATIENCE:
+                stage, idle = stage + 1, 0
+                self._rest.clear()
+                if stage == len(_STAGES):
+                    break
         return mixture
+
+
+def _between(before: Prices, now: Prices, inertia: float) -> Prices:
+    """Return prices between those before and now, lot by lot."""
+    if not inertia:
+        return now
+    return [
+        {s: inertia * old.get(s, 0.0) + (1 - inertia) * price for s, price in new.items()}
+        for old, new in zip(before, now, strict=True)
+    ]
 
 
 def _alike(problem: Problem, kind: Kind) -> Hashable:
