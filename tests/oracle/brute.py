@@ -326,11 +326,27 @@ class _Search:
 
     def _new_places(self, step: _Step) -> Iterator[Place]:
         for name, gpus in self._hosts[step.workload.id, step.role.name]:
-            if name in self.held:
+            if name in self.held or self.stock[name].node.islands or self.stock[name].node.sockets:
                 choices: Iterator[tuple[int, ...]] = combinations(gpus, step.role.request.gpu_count)
             else:
                 choices = self._canonical(step.role, name, gpus)
-            yield from (Place(name, chosen) for chosen in choices)
+            yield from (Place(name, chosen) for chosen in choices if self._together(step, name, chosen))
+
+    def _together(self, step: _Step, name: str, gpus: tuple[int, ...]) -> bool:
+        """Tell whether GPUs lie in one island where several do by default, and in one of each level demanded."""
+        node, topology = self.stock[name].node, step.workload.topology
+        levels = set()
+        if topology is not None:
+            levels |= {
+                topology.within,
+                *(g.within for g in topology.groups if step.role.name in (g.roles or {"": 1})),
+            }
+        if len(gpus) > 1 and not (topology is not None and topology.across):
+            levels.add("island")
+        parts = {"island": node.islands, "socket": node.sockets}
+        return all(
+            not parts.get(level) or any(set(gpus) <= set(part) for part in parts[level]) for level in levels if level
+        )
 
     def _canonical(self, role: Role, name: str, gpus: list[int]) -> Iterator[tuple[int, ...]]:
         """Yield GPUs of a node that holds nothing today: those in use, and fresh ones in order."""

@@ -202,6 +202,16 @@ def layout(check: str, gpus: Mapping[str, tuple[Instance, ...] | None], *also: s
     return Mutation(check, make, frozenset(also), label)
 
 
+def across_islands() -> tuple[Spec, Plan]:
+    """Return a plan with a replica across two islands, and one beside it that runs so today."""
+    spec = make_spec(
+        [node("n", 6, islands=((0, 1, 2), (3, 4, 5)))],
+        [workload("new", 1, gpus=2), workload("old", 1, gpus=2)],
+        running={"old#0": place("n", 1, 4)},
+    )
+    return spec, plan_for(spec, places({"new#0": place("n", 2, 3), "old#0": place("n", 1, 4)}))
+
+
 @dataclass(frozen=True)
 class Mutation:
     """A broken plan, the check that must be named, and those that necessarily fall with it."""
@@ -373,6 +383,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     move("taints", {"x/svc#0": place("tainted", 0)}),
     move("cordons", {"x/svc#0": place("cordoned", 1)}),
     move("cordons", {"y/run#0": place("cordoned", 1)}, label="shuffled"),
+    Mutation("inside-nodes", across_islands),
     move("atomic", {"x/gang.work#0": None}),
     move("least-replicas", {"x/svc#1": None, "x/svc#2": None}),
     Mutation("widths", gang(None, on("n0", "n0", "n1"), least=2, step=2)),

@@ -82,6 +82,7 @@ def test_what_needs_the_state_is_little() -> None:
         "retained",
         "cordons",
         "cordons-shuffled",
+        "inside-nodes",  # it may run there already
         "taints",  # NoSchedule: it may run there already
         "layouts-asked-for",  # what is idle may have been cut already
         "layouts-asked-for-idle",
@@ -111,7 +112,7 @@ def test_text_and_document_tell_it() -> None:
     spec, plan = moved_outside(*base())
     verification = verify(documents(spec), plan)
     said = list(lines(verification))
-    assert said[0] == "ok: plan test passes 39 checks"
+    assert said[0] == "ok: plan test passes 40 checks"
     assert said[1] == f"  not checked: needs {STATE}"
     assert "    protected" in said
     assert "    cordons: y/run#0" in said

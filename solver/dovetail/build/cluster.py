@@ -10,6 +10,7 @@ from typing import Any, Final
 from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, frozen
 from dovetail.build.domains import place_nodes
+from dovetail.build.inside import read_inside
 from dovetail.build.names import spelt_out
 from dovetail.build.partitions import read_layout
 from dovetail.documents import Document
@@ -152,6 +153,7 @@ def _template(reader: _Reader, group: Cursor) -> Node:
     """Return a node of the group without name, domains and overrides."""
     gpus, accelerator = _gpus(reader, group)
     cpu, memory = _capacity(group)
+    islands, sockets = read_inside(group, gpus)
     mechanism = group["sharing"].raw("mechanism") if "sharing" in group.value else None
     return Node(
         name="",
@@ -166,6 +168,8 @@ def _template(reader: _Reader, group: Cursor) -> Node:
         mechanism=mechanism or "devicePlugin",
         price=group.amount("pricePerHour", parse_money),
         gpu_price=group.amount("pricePerGpuHour", parse_money),
+        islands=islands,
+        sockets=sockets,
     )
 
 

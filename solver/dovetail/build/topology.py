@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Final
 
 from dovetail.build.cursor import Cursor, frozen
 from dovetail.spec import Group, Role, Topology
+from dovetail.spec.inside import INNER_LEVELS, ISLAND_LEVEL
 
-_INSIDE_NODES: Final = ("island", "socket")
 Levels = Sequence[str]  # of the cluster, outermost first
 
 
@@ -21,7 +20,11 @@ def read_topology(here: Cursor, roles: Sequence[Role], levels: Levels) -> Topolo
         return None
     before = place.log.size
     groups = tuple(_group(each, roles, levels) for each in place.items("groups"))
-    found = Topology(_level(place.get("within"), levels), _level(place.get("prefer"), levels), groups)
+    within, prefer = _level(place.get("within"), levels), _level(place.get("prefer"), levels)
+    found = Topology(within, prefer, groups, across=place.raw("acrossIslands", False))
+    if found.across and ISLAND_LEVEL in {*found.levels, prefer}:
+        message = "GPUs of a replica may be across islands, and one island is asked for"
+        place["acrossIslands"].fault("DT1522", message, "leave one of them out", of_key=True)
     if place.log.size == before:
         _check_levels(place, found, levels)
         _check_groups(place, groups, roles, levels)
@@ -31,10 +34,7 @@ def read_topology(here: Cursor, roles: Sequence[Role], levels: Levels) -> Topolo
 def _level(here: Cursor | None, levels: Levels) -> str | None:
     if here is None:
         return None
-    if here.value in _INSIDE_NODES and here.value not in levels:
-        here.fault("DT1900", f"the level '{here.value}', which lies inside a node, is not supported yet")
-        return None
-    return here.refer("DT1306", "level", levels)
+    return here.refer("DT1306", "level", (*levels, *INNER_LEVELS))
 
 
 def _group(here: Cursor, roles: Sequence[Role], levels: Levels) -> Group:
@@ -62,16 +62,22 @@ def _check_members(here: Cursor, names: set[str]) -> None:
 
 def _check_levels(here: Cursor, found: Topology, levels: Levels) -> None:
     """Refuse a preferred level, or one of groups, that is not inside what is demanded of all."""
-    depth = {level: position for position, level in enumerate(levels)}
     if found.within is None:
         return
-    if found.prefer is not None and depth[found.prefer] <= depth[found.within]:
+    if found.prefer is not None and not _inside(found.prefer, found.within, levels):
         message = f"'{found.prefer}' is preferred, and one {found.within} is demanded, which is as near or nearer"
         here["prefer"].fault("DT1522", message, f"prefer a level inside {found.within}")
     for position, group in enumerate(found.groups):
-        if depth[group.within] <= depth[found.within]:
+        if not _inside(group.within, found.within, levels):
             message = f"groups within one {group.within}, and all replicas are within one {found.within} anyway"
             here.item("groups", position)["within"].fault("DT1522", message, f"name a level inside {found.within}")
+
+
+def _inside(inner: str, outer: str, levels: Levels) -> bool:
+    """Tell whether domains of a level may lie in those of another; islands may hold sockets and sockets islands."""
+    if outer in INNER_LEVELS:
+        return inner in INNER_LEVELS and inner != outer
+    return inner in INNER_LEVELS or levels.index(inner) > levels.index(outer)
 
 
 def _check_groups(here: Cursor, groups: Sequence[Group], roles: Sequence[Role], levels: Levels) -> None:
@@ -112,9 +118,11 @@ def _counts(role: Role) -> tuple[int, ...]:
 
 
 def _check_nesting(here: Cursor, outer: Group, inner: Group, levels: Levels) -> None:
-    if levels.index(inner.within) <= levels.index(outer.within):
+    if not _inside(inner.within, outer.within, levels):
         message = f"a group within one {inner.within} is listed after, so inside, one within one {outer.within}"
-        here["within"].fault("DT1522", message, f"list groups outermost first; levels are {', '.join(levels)}")
+        here["within"].fault(
+            "DT1522", message, f"list groups outermost first; levels are {', '.join([*levels, *INNER_LEVELS])}"
+        )
         return
     place = here["of"] if inner.of is not None else here["roles"]
     ratios = set()

@@ -8,6 +8,7 @@ from typing import Final
 
 from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, Log, cursor, frozen
+from dovetail.build.inside import with_inside
 from dovetail.build.parts import with_parts
 from dovetail.build.requests import check_share, read_observed, read_request
 from dovetail.build.slo import Promised, leaves_open, with_slo
@@ -55,13 +56,14 @@ def read_workload(document: Document, here: Cursor, models: Models, levels: Leve
     roles = with_floors(here, _roles(here, models), atomic)
     _check_gpu_fields(here, roles)
     _check_mix(here, atomic)
+    topology = read_topology(here, roles, levels)
     checkpoint = here.get("checkpointEvery")
     return Workload(
         id=document.identity,
         namespace=document.namespace or "",
         name=document.name,
         type=kind,
-        roles=roles,
+        roles=with_inside(here, roles, topology),
         tenant=here.raw("tenant") or document.namespace or "",
         labels=frozen(document.value["metadata"].get("labels", {})),
         priority=here.raw("priority", 0),
@@ -75,7 +77,7 @@ def read_workload(document: Document, here: Cursor, models: Models, levels: Leve
         checkpoint_every=checkpoint.quantity(parse_duration, 0) if checkpoint else None,
         restart=here.amount("restart", parse_duration),
         communicates=here.raw("communicates", DEFAULTS[kind].communicates),
-        topology=read_topology(here, roles, levels),
+        topology=topology,
     )
 
 

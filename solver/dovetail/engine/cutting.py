@@ -135,9 +135,7 @@ def _deal(result: Field, cut: _Cut, values: list[int]) -> None:
     contents = list(_contents(cut, values))
     for node in cut.kind.members:
         for s in list(whole):
-            free = [g for g in result.problem.nodes[node].healthy_gpus() if result.gpus[node, g] == MILLI]
-            gpus = tuple(free[: result.problem.shapes[s].request.gpus])
-            if _put(result, node, s, gpus):
+            if _put(result, node, s, result.whole_gpus(node, result.problem.shapes[s])):
                 whole.remove(s)
         for gpu in result.problem.nodes[node].healthy_gpus():
             if contents and result.gpus[node, gpu] == MILLI:

@@ -6,10 +6,12 @@ from collections import Counter
 
 import numpy as np
 
+from dovetail.engine.blocks import Blocks
 from dovetail.engine.fragmentation import Bools, Ints
 from dovetail.engine.gates import Gates
 from dovetail.engine.instances import Cuts
 from dovetail.engine.served import Rates
+from dovetail.model.seats import has_blocks, whole_gpus
 from dovetail.model.state import NO_GPU, Fill, Slot, State
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem, Shape
@@ -44,6 +46,7 @@ class Field:
                 self.gpus[index, healthy], self.vram[index, healthy] = MILLI, MILLI * self.card[index]
             else:
                 self.gpus[index, : node.gpus], self.vram[index, : node.gpus] = MILLI, MILLI * self.card[index]
+        self.blocks = Blocks(nodes, width)
         self._makes = np.array(problem.makes.of, dtype=np.int64)
         self._hosts: dict[tuple[frozenset[int], tuple[str, ...]], Bools] = {}
         self._closing = _closing(problem)
@@ -101,12 +104,14 @@ class Field:
                     pinned.append((index, slot.gpu))
                 elif slot.gpu != NO_GPU:
                     shares.append((index, slot.gpu, slot.shape, count))
-                else:
+                elif not has_blocks(fill):
                     free[index] += count * self.problem.shapes[slot.shape].request.gpus
             for place, count in fill.kept.items():
                 if self.problem.shapes[place.shape].request.gpus:
                     pinned += [(index, gpu) for gpu in place.gpus]
-                    free[index] -= count * len(place.gpus)
+                    free[index] -= 0 if has_blocks(fill) else count * len(place.gpus)
+            if has_blocks(fill):
+                pinned += [(index, gpu) for _, gpus in whole_gpus(self.problem, index, fill)[0] for gpu in gpus]
         pinned += sorted(self.cuts.closed)
         self._take_hosts(taken)
         self._take_gpus(shares, pinned, free)
@@ -159,12 +164,16 @@ class Field:
         elif gpus:
             self.gpus[index, list(gpus)] = 0 if count > 0 else MILLI
             self.untouched[index] -= count * request.gpus
-        slot = Slot(shape, gpus[0] if request.partial else NO_GPU, profile)
         fill = self.fills.get(index)
         if fill is None:
             fill = self.fills[index] = Fill()
-        fill.slots[slot] += count
-        self._count(index, slot, count)
+        if request.gpus and self.blocks.matter(index):
+            for own in (gpus[start : start + request.gpus] for start in range(0, len(gpus), request.gpus)):
+                block = self.problem.block_of(index, shape, own) or 0
+                fill.slots[Slot(shape, NO_GPU, "", block)] += 1 if count > 0 else -1
+        else:
+            fill.slots[Slot(shape, gpus[0] if request.partial else NO_GPU, profile)] += count
+        self._count(index, Slot(shape, gpus[0] if request.partial else NO_GPU, profile), count)
 
     def _put_part(self, index: int, shape: int, gpu: int, count: int) -> str:
         """Add a replica that takes part of a GPU, or take one off; return the profile of its instance, if any."""
@@ -266,6 +275,20 @@ class Field:
             return np.full(len(nodes), share_memory(shape.request, 0))
         return np.asarray(share.compute * self.card[nodes])
 
+    def whole_room(self, shape: Shape, nodes: Ints) -> Ints:
+        """Return for some nodes how many replicas of whole GPUs their untouched GPUs have room for."""
+        request = shape.request
+        if not self.blocks.any(request.inside):
+            return np.asarray(self.untouched[nodes] // request.gpus)
+        return self.blocks.room(request.inside, request.gpus, self.gpus[nodes] == MILLI, nodes)
+
+    def whole_gpus(self, index: int, shape: Shape, count: int = 1) -> tuple[int, ...]:
+        """Return untouched GPUs of a node for replicas of whole ones, those of each together; fewer where too few."""
+        free = [gpu for gpu, left in enumerate(self.gpus[index].tolist()) if left == MILLI]
+        if not self.blocks.matter(index):
+            return tuple(free[: count * shape.request.gpus])
+        return self.blocks.choose(self.problem.nodes[index], shape.request, free, count)
+
     def room_on(self, index: int, shape: Shape, gpus: tuple[int, ...]) -> bool:
         """Tell whether a node, on given GPUs, has room for a replica."""
         fits = self.hosts(shape)[index] and self.host_fits(shape, index)
@@ -273,7 +296,8 @@ class Field:
         if not fits or not sound or not all(0 <= gpu < self.gpus.shape[1] for gpu in gpus):
             return False
         if not shape.request.partial:
-            return all(self.gpus[index, gpu] == MILLI for gpu in gpus)
+            together = not gpus or self.problem.block_of(index, shape.index, gpus) is not None
+            return together and all(self.gpus[index, gpu] == MILLI for gpu in gpus)
         if self.share_fits(index, shape, gpus[0]):
             return True
         untouched = bool(self.gpus[index, gpus[0]] == MILLI)

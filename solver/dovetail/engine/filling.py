@@ -89,6 +89,8 @@ def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int)
     """Put as many replicas as are asked for, fit and keep hard rules; return how many."""
     form = field.problem.shapes[shape]
     for done in range(count):
+        if form.request.gpus and field.blocks.matter(node):  # patterns know of no islands
+            gpus = field.whole_gpus(node, form)
         blocked = field.blocked(node, shape, gpus[0] if form.request.partial else None)
         if blocked or field.wanted(shape) <= 0 or not field.room_on(node, form, gpus):
             return done

@@ -16,13 +16,13 @@ import numpy as np
 
 from dovetail.engine.cuts import dearest
 from dovetail.engine.highs import Lp
-from dovetail.engine.multisets import multisets
+from dovetail.engine.multisets import packed
 from dovetail.engine.plots import allotted, dealt
 from dovetail.progress import Stop
 from dovetail.proof.cutting import layouts_of
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof
-from dovetail.proof.kinds import Kind, room_for
+from dovetail.proof.kinds import Kind, blocks_for, room_for
 from dovetail.spec.workload import MILLI
 
 _DENOMINATOR = 10**9
@@ -141,8 +141,8 @@ class FleetLp:
             side.counts[s] = lp.column(0.0, np.inf, {links[s]: -1.0}) if links else own
         sizes = sorted({f.request.gpus for f in forms.values() if f.request.gpus})
         shares = [s for s in shapes if forms[s].request.partial]
-        gpus = len(kind.node.healthy_gpus())
-        parts = multisets(gpus, sorted({*sizes, *([1] if shares else [])}))
+        blocks = blocks_for(kind, [form.request for form in forms.values()])
+        parts = packed(blocks, sorted({*sizes, *([1] if shares else [])}))
         side.patterns = {pattern: lp.column(0.0, np.inf) for pattern in parts}
         for size in sorted({*sizes, *([1] if shares else [])}):
             row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0 for s in shapes if forms[s].request.gpus == size})

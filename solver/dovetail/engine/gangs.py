@@ -17,6 +17,8 @@ from dovetail.engine.fragmentation import Bools, Ints
 from dovetail.engine.placing import Outlooks, Put
 from dovetail.problem import Shape
 from dovetail.spec import Group, Workload
+from dovetail.spec.cluster import NODE_LEVEL
+from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.workload import MILLI
 
 _AREAS = 8  # domains that are tried for a gang that has to be within one
@@ -114,8 +116,8 @@ class Crew:
         if within is None:
             yield everywhere, 0
             return
-        depth = self._levels().index(within)
-        ids = self.outlooks.domains[within]
+        depth = self._depth(within)
+        ids = self.outlooks.domains[self._levels()[depth]]
         if self.used:
             home = Counter(int(ids[node]) for node in self.used).most_common(1)[0][0]
             yield np.flatnonzero(ids == home), depth + 1
@@ -139,8 +141,12 @@ class Crew:
         else:
             fewest = {shape: min(count, roles[shape].least or 1) for shape, count in need.items()}
         within = self.workload.topology.within if self.workload.topology else None
-        depth = self._levels().index(within) if within else 0
+        depth = self._depth(within) if within else 0
         return Unit(depth=depth, parts=tuple((Unit(shape), count) for shape, count in fewest.items() if count))
+
+    def _depth(self, level: str) -> int:
+        """Return the depth of a level; who belongs together inside a node is put on one node (cf. `blocks`)."""
+        return self._levels().index(NODE_LEVEL if level in INNER_LEVELS else level)
 
     def _levels(self) -> Sequence[str]:
         return self.outlooks.field.problem.spec.cluster.levels
@@ -171,7 +177,7 @@ class Crew:
         return unit, min(max(0, wanted(shape)) // size for shape, size in unit.sizes().items())
 
     def _unit(self, group: Group, rest: Sequence[Group]) -> Unit:
-        shapes, depth = self._shapes(), self._levels().index(group.within)
+        shapes, depth = self._shapes(), self._depth(group.within)
         position = next((i for i, g in enumerate(rest) if g.sizes.keys() & group.sizes.keys()), None)
         parts: list[tuple[Unit, int]] = []
         inside: frozenset[str] = frozenset()
@@ -186,7 +192,7 @@ class Crew:
     def _complete(self, group: Group, nodes: Ints) -> list[Put]:
         """Add what groups lack of which some are there already."""
         shapes = {shape: group.sizes[role] for role, shape in self._shapes().items() if role in group.sizes}
-        ids, inside = self.outlooks.domains[group.within], set(nodes.tolist())
+        ids, inside = self.outlooks.domains[self._levels()[self._depth(group.within)]], set(nodes.tolist())
         held: dict[int, Counter[int]] = {}
         for node, here in self._present():
             if node in inside and ids[node] >= 0:
@@ -198,7 +204,7 @@ class Crew:
             own = nodes[ids[nodes] == domain]
             for shape, count in lack.items():
                 wanted = min(count, self.outlooks.field.wanted(shape))
-                puts += self._spread(Unit(shape), wanted, own, self._levels().index(group.within) + 1)[0]
+                puts += self._spread(Unit(shape), wanted, own, self._depth(group.within) + 1)[0]
         return puts
 
     def _spread(self, unit: Unit, number: int, nodes: Ints, depth: int) -> tuple[list[Put], int]:
@@ -279,11 +285,13 @@ class Crew:
         """Return how many replicas of a shape each of some nodes has room for."""
         own, request = self.outlooks.field, shape.request
         room = np.full(len(nodes), shape.demand, dtype=np.int64)
-        amounts = [(own.cpu, request.cpu), (own.memory, request.memory), (own.untouched, request.gpus)]
+        amounts = [(own.cpu, request.cpu), (own.memory, request.memory)]
         amounts += [(own.resources[name], amount) for name, amount in request.resources.items()]
         for free, amount in amounts:
             if amount:
                 room = np.minimum(room, free[nodes] // amount)
+        if request.gpus:
+            room = np.minimum(room, own.whole_room(shape, nodes))
         if request.share:
             room = np.minimum(room, (np.clip(own.gpus[nodes], 0, MILLI) // request.gpu_milli).sum(axis=1))
         allowed = own.hosts(shape)[nodes]

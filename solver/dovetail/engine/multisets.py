@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import add
+from typing import Final
+
+_MOST_SUMS: Final = 2000
 
 
 def multisets(gpus: int, sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
@@ -20,6 +24,21 @@ def multisets(gpus: int, sizes: Sequence[int]) -> list[tuple[tuple[int, int], ..
 
     extend(gpus, len(sizes) - 1, ())
     return _largest(found, sizes)
+
+
+def packed(blocks: Sequence[int], sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
+    """Return the largest multisets of sizes that fit the GPUs of some blocks, none reaching out of its own.
+
+    Where that would be too many, what fits all GPUs together is returned, which is more than fits.
+    """
+    sums: set[tuple[int, ...]] = {(0,) * len(sizes)}
+    for gpus in blocks:
+        own = [tuple(dict(pattern).get(size, 0) for size in sizes) for pattern in multisets(gpus, sizes)]
+        if len(sums) * len(own) > _MOST_SUMS:
+            return multisets(sum(blocks), sizes)
+        sums = {tuple(map(add, one, other)) for one in sums for other in own}
+    found = [tuple((s, count) for s, count in zip(sizes, vector, strict=True) if count) for vector in sorted(sums)]
+    return multisets(blocks[0], sizes) if len(blocks) == 1 else _largest(found, sizes)
 
 
 def _largest(found: Sequence[tuple[tuple[int, int], ...]], sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:

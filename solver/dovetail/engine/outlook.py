@@ -98,6 +98,8 @@ class Outlook:
         field, gradient = self._field, self._spoilage.gradient
         wanted = self._shape.request.gpus
         nodes = nodes[field.untouched[nodes] >= wanted]
+        if field.blocks.any(self._shape.request.inside):
+            nodes = nodes[field.whole_room(self._shape, nodes) > 0]
         models, step = gradient.model_of[nodes], gradient.steps_of(field.cpu[nodes] - self._shape.request.cpu)
         left = field.untouched[nodes] - wanted
         after = left * gradient.wasted[models, step, MILLI] - gradient.useful[models, step, left]
@@ -134,11 +136,7 @@ class Outlook:
         """Return the GPUs of a node that so many replicas would take; of shares there can only be one."""
         if self._shape.request.share:
             return (int(self._gpu[node]),)
-        wanted = count * self._shape.request.gpus
-        if not wanted:
-            return ()
-        free = [gpu for gpu, left in enumerate(self._field.gpus[node].tolist()) if left == MILLI]
-        return tuple(free[:wanted])
+        return self._field.whole_gpus(node, self._shape, count) if self._shape.request.gpus else ()
 
     def again(self, node: int) -> int:
         """Rank one node again that this outlook's own replica changed, and return its rank."""
@@ -178,7 +176,10 @@ class Outlook:
         request, field = self._shape.request, self._field
         left = [(cpu, request.cpu), (int(field.memory[node]), request.memory), (untouched, request.gpus)]
         left += [(int(field.resources[name][node]), amount) for name, amount in request.resources.items()]
-        return min([free // asked for free, asked in left if asked], default=NOWHERE)
+        most = min([free // asked for free, asked in left if asked], default=NOWHERE)
+        if request.gpus and field.blocks.any(request.inside):
+            most = min(most, int(field.whole_room(self._shape, np.array([node]))[0]))
+        return most
 
     def _state_of(self, node: int) -> tuple[int, list[int], int]:
         """Return the free CPU of a node, what is left of its shared GPUs, and its untouched GPUs."""

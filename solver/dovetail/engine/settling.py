@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from dovetail.engine.alike import Class
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
@@ -19,7 +21,6 @@ from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.spec.cluster import NODE_LEVEL
-from dovetail.spec.workload import MILLI
 
 _APART_SHARE = 0.6  # of the work, for solutions that can be laid out; the rest is for bounds
 
@@ -124,7 +125,7 @@ def _room(field: Field, node: int, shape: int) -> int:
         rows = zip(field.gpus[node].tolist(), field.vram[node].tolist(), strict=True)
         limits.append(sum(max(0, min(g // request.gpu_milli, v // memory)) for g, v in rows))
     elif request.gpus:
-        limits.append(int(field.untouched[node]) // request.gpus)
+        limits.append(int(field.whole_room(form, np.array([node]))[0]))
     return max(0, min([form.demand, *limits]))
 
 
@@ -135,5 +136,5 @@ def _gpus(field: Field, node: int, shape: int) -> tuple[int, ...] | None:
     if form.request.share:
         fits = [gpu for gpu in range(len(free)) if field.room_on(node, form, (gpu,))]
         return (min(fits, key=lambda gpu: (free[gpu], gpu)),) if fits else None
-    gpus = tuple(gpu for gpu, left in enumerate(free) if left == MILLI)[: form.request.gpus]
+    gpus = field.whole_gpus(node, form)
     return gpus if field.room_on(node, form, gpus) else None

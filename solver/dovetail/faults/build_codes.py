@@ -87,6 +87,14 @@ CLUSTER: Final[Mapping[str, CodeInfo]] = {
         "Instances have legal starts, do not overlap, and share the slices and engines of one GPU. "
         "`dovetail accelerators NAME` draws what exists.",
     ),
+    "DT1426": CodeInfo(
+        "islands that do not make up the node",
+        "Every GPU of a node is in one island, and at one socket, where these are declared.",
+    ),
+    "DT1427": CodeInfo(
+        "islands across sockets",
+        "An island and a socket of a node have nothing in common, or one of them holds all GPUs of the other.",
+    ),
     "DT1430": CodeInfo("instance without a start", "A MIG instance of today is told with its start position."),
     "DT1431": CodeInfo("layout of a GPU that is not there", "GPU indices run from 0 to the node's GPUs less one."),
 }
@@ -128,6 +136,9 @@ WORKLOADS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT1526": CodeInfo(
         "least number said twice", "Elastic replicas, or the minimum of groups, say how few are worth admitting."
+    ),
+    "DT1527": CodeInfo(
+        "nothing inside a node", "Replicas without GPU are in no island and at no socket, so they can demand none."
     ),
     "DT1531": CodeInfo(
         "MIG for replicas that communicate", "MIG instances cannot talk to each other, not even on one GPU."

@@ -94,4 +94,9 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
         "not enough room together",
         "There is room for the replicas, but not in one domain as the workload demands, or not for whole groups.",
     ),
+    "DT4114": CodeInfo(
+        "no single island or socket has the GPUs free",
+        "Some node has enough GPUs free, but in no one NVLink island, or at no one socket, as the work demands. "
+        "Where it can do without, `topology: {acrossIslands: true}` says so.",
+    ),
 }

@@ -13,6 +13,7 @@ from dovetail.rules import Context, Domain
 from dovetail.rules.quota import requested_of
 from dovetail.rules.recovery import Failure, Stakes
 from dovetail.spec import Policy, ReplicaId, Role, Spec, Workload
+from dovetail.spec.inside import INNER_LEVELS
 
 
 class Counting(TierPart, ABC):
@@ -82,6 +83,15 @@ class Counting(TierPart, ABC):
     @abstractmethod
     def shape_in(self, shape: int, domain: Domain) -> Linear:
         """Return how many replicas of a shape are in a domain."""
+
+    def astray(self, workload: Workload, level: str, *, role: str | None = None) -> Linear:
+        """Return how many replicas of a workload are in no domain of a level; none inside a node, as far as known."""
+        nodes = self.spec.cluster.homeless(level) if level not in INNER_LEVELS else frozenset[str]()
+        return self.misplaced(workload, nodes, role=role) if nodes else Linear()
+
+    def reaching(self, workload: Workload, level: str) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload reach into each domain of a level; none inside a node."""
+        return self.counts(workload, level)
 
     def not_restarted(self, stakes: Stakes, failures: Sequence[Failure]) -> Mapping[str, Linear] | None:
         """Return nothing: what restarts is told by models of single nodes."""

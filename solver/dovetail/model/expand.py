@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from dovetail.model.ranks import Ranks, claim
+from dovetail.model.seats import is_pinned, whole_gpus, without_kept
 from dovetail.model.starts import new_instances
-from dovetail.model.state import Fill, Slot, State, slot_of
+from dovetail.model.state import Fill, State
 from dovetail.placement import Place, Places
 from dovetail.problem import Problem
 from dovetail.spec import ReplicaId
@@ -61,23 +62,15 @@ def _claimants(problem: Problem, shape: int, placed: Places) -> Iterator[Replica
 def _new_places(problem: Problem, index: int, fill: Fill) -> Iterator[tuple[int, Place]]:
     """Yield shape and place of a node's replicas that do not stay where they run today.
 
-    GPUs of a node that holds nothing today are renumbered: whole-GPU replicas first, then those that parts are taken
-    of, by load. Elsewhere whole-GPU replicas take GPUs that are not cut today before others.
+    GPUs of a node that holds nothing today, and nothing that keeps within a part of it, are renumbered: whole-GPU
+    replicas first, then those that parts are taken of, by load.
     """
-    node, layouts = problem.nodes[index], problem.layouts[index]
-    pinned = bool(problem.present.get(index) or layouts)
-    rest = _without_kept(problem, fill)
-    taken = {gpu for place in fill.kept for gpu in place.gpus}
+    node, rest = problem.nodes[index], without_kept(problem, index, fill)
     parted = sorted({slot.gpu for slot in fill.slots if slot.gpu >= 0})
-    whole = [
-        slot for slot, count in sorted(rest.items()) for _ in range(count) if problem.shapes[slot.shape].request.gpus
-    ]
-    free = [gpu for gpu in node.healthy_gpus() if gpu not in taken and (not pinned or gpu not in parted)]
-    free.sort(key=lambda gpu: (gpu in layouts, gpu))
-    for slot in whole:
-        wanted = problem.shapes[slot.shape].request.gpus
-        yield slot.shape, Place(node.name, tuple(sorted(free[:wanted])))
-        del free[:wanted]
+    whole, free = whole_gpus(problem, index, fill)
+    for slot, gpus in whole:
+        yield slot.shape, Place(node.name, gpus)
+    pinned = is_pinned(problem, index, fill)
     rename = {gpu: gpu for gpu in parted} if pinned else _by_load(problem, fill, parted, free)
     instances = {gpu: new_instances(problem, index, fill, gpu) for gpu in parted}
     for slot, count in sorted(rest.items()):
@@ -86,13 +79,6 @@ def _new_places(problem: Problem, index: int, fill: Fill) -> Iterator[tuple[int,
             for _ in range(count):
                 instance = str(instances[slot.gpu][slot.profile].pop(0)) if slot.profile else ""
                 yield slot.shape, Place(node.name, gpus, instance)
-
-
-def _without_kept(problem: Problem, fill: Fill) -> dict[Slot, int]:
-    rest = dict(fill.slots)
-    for place, count in fill.kept.items():
-        rest[slot_of(problem, place)] -= count
-    return {slot: count for slot, count in rest.items() if count > 0}
 
 
 def _by_load(problem: Problem, fill: Fill, shared: list[int], free: list[int]) -> dict[int, int]:

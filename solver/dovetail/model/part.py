@@ -23,9 +23,17 @@ from dovetail.problem import Present, Problem
 from dovetail.rules import Domain
 from dovetail.rules.recovery import Failure, Stakes
 from dovetail.spec import Node, ReplicaId, Workload
+from dovetail.spec.inside import INNER_LEVELS, Mask, mask_of
 from dovetail.spec.workload import MILLI
 
 _Contents = tuple[tuple[int, ...], Counter[int]]
+
+
+def _gpus_of(node: Node, slot: Slot) -> Mask:
+    """Return the GPUs that tell in which domains inside a node a slot lies."""
+    if slot.gpu >= 0:
+        return 1 << slot.gpu
+    return slot.block or mask_of(range(node.gpus))
 
 
 class PartModel(Counting):
@@ -206,12 +214,50 @@ class PartModel(Counting):
         self, workload: Workload, level: str, nodes: frozenset[str] | None = None, *, role: str | None = None
     ) -> Mapping[str, Linear]:
         """Return how many replicas of a workload are in each domain of a level, none where there is no entry."""
+        if level in INNER_LEVELS:
+            return self._counts_inside(workload, level, role)
         found = {domain.path: Linear() for domain in self.domains(level)}
         for node, count in self._placed(workload, role):
             path = node.domain(level)
             if path is not None and (nodes is None or node.name in nodes):
                 found.setdefault(path, Linear()).add(count)
         return found
+
+    def _slots_of(self, workload: Workload, role: str | None) -> Iterator[tuple[Node, Slot, Linear]]:
+        """Yield how many replicas of one workload are in each slot, in the part and outside."""
+        for shape in self._shapes_of(workload, role):
+            inside = {index for index, _ in self.variables.of_shape.get(shape, ())}
+            for index in sorted(inside | {index for index, _ in self.held_outside(shape)}):
+                for slot, count in self.contents(index):
+                    if slot.shape == shape:
+                        yield self.problem.nodes[index], slot, count
+
+    def _counts_inside(self, workload: Workload, level: str, role: str | None) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload are in each island, or at each socket."""
+        found: dict[str, Linear] = {}
+        for node, slot, count in self._slots_of(workload, role):
+            paths = node.domains_inside(level, _gpus_of(node, slot))
+            if len(paths) == 1:
+                found.setdefault(paths[0], Linear()).add(count)
+        return found
+
+    def reaching(self, workload: Workload, level: str) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload reach into each domain of a level; some may into several."""
+        if level not in INNER_LEVELS:
+            return self.counts(workload, level)
+        found: dict[str, Linear] = {}
+        for node, slot, count in self._slots_of(workload, None):
+            for path in node.domains_inside(level, _gpus_of(node, slot)):
+                found.setdefault(path, Linear()).add(count)
+        return found
+
+    def astray(self, workload: Workload, level: str, *, role: str | None = None) -> Linear:
+        """Return how many replicas of a workload are in no domain of a level, or in several at once."""
+        if level not in INNER_LEVELS:
+            nodes = self.spec.cluster.homeless(level)
+            return self.misplaced(workload, nodes, role=role) if nodes else Linear()
+        slots = self._slots_of(workload, role)
+        return Linear.total(c for node, s, c in slots if len(node.domains_inside(level, _gpus_of(node, s))) != 1)
 
     def stays(self, workload: Workload) -> Mapping[ReplicaId, Linear]:
         """Return for each replica whose place stands today 1 where it stays there, else 0; cf. `expand`."""

@@ -22,6 +22,7 @@ from dovetail.mig import Geometry, Instance, fits, parse_instance
 from dovetail.model.state import Slot
 from dovetail.problem import Present, Problem
 from dovetail.spec import Layout, Node
+from dovetail.spec.inside import Mask
 
 
 class Gpu(NamedTuple):
@@ -107,14 +108,19 @@ class Partitions:
             self.model.require(Linear({keep: 1, starts[parse_instance(place.instance)]: -1}), upper=0)
 
     def add_changes(
-        self, index: int, gpus: Iterable[Gpu], shared: Mapping[int, int], keeps: Mapping[Present, int], whole: Linear
+        self,
+        index: int,
+        gpus: Iterable[Gpu],
+        shared: Mapping[int, int],
+        keeps: Mapping[Present, int],
+        whole: Mapping[Mask, Linear],
     ) -> None:
         """Let nobody stay where a GPU is cut anew, where that restarts what runs there.
 
         Parameters
         ----------
         shared : the flags of GPUs that hold shares outside MIG.
-        whole : how many GPUs of the node are taken as a whole.
+        whole : how many GPUs are taken as a whole, of the node (0) and of what lies inside it.
         """
         unit = self.problem.spec.cluster.unit
         using = {place: keep for place, keep in keeps.items() if place.gpus}
@@ -122,7 +128,7 @@ class Partitions:
             return
         node, layouts = self.problem.nodes[index], self.problem.layouts[index]
         changed = self.model.boolean(f"recut:{node.name}") if unit == "node" else None
-        fresh = Linear()
+        fresh: dict[int, Linear] = {}
         for gpu in gpus:
             if gpu.layout is not None and (changed is not None or any(gpu.number in place.gpus for place in using)):
                 flag = changed if changed is not None else self.model.boolean(f"recut:{node.name}:{gpu.number}")
@@ -136,13 +142,15 @@ class Partitions:
             if gpu_index in layouts:
                 self.model.require(Linear({flag: 1, changed: -1}), upper=0)
             else:
-                fresh.add_term(flag)
+                fresh[gpu_index] = Linear.of(flag)
         self._send_away(changed, using, None)
-        uncut = [gpu for gpu in node.healthy_gpus() if gpu not in layouts]
-        cut = len(node.healthy_gpus()) - len(uncut)
-        if cut:
-            left = Linear.total([whole, fresh]).minus(Linear.of(changed, cut))
-            self.model.require(left, upper=len(uncut))
+        for block, taken in whole.items():
+            here = [gpu for gpu in node.healthy_gpus() if not block or block >> gpu & 1]
+            cut = sum(gpu in layouts for gpu in here)
+            if cut:
+                parted = Linear.total(flag for gpu, flag in fresh.items() if gpu in here)
+                left = Linear.total([taken, parted]).minus(Linear.of(changed, cut))
+                self.model.require(left, upper=len(here) - cut)
 
     def _leave_alone(self, gpu: Gpu, changed: int) -> None:
         """Offer no more than today's instances unless the GPU is cut anew."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dovetail.placement import Place, Places, Today
 from dovetail.problem import Problem
 from dovetail.spec import Group, ReplicaId, Workload
+from dovetail.spec.inside import INNER_LEVELS, mask_of
 
 Block = Mapping[str, range]  # consecutive indices per role
 Open = Mapping[str, Sequence[Place]]  # places that are to be taken, per role, in the order of the tree
@@ -72,8 +73,9 @@ class Ranks:
         return None not in places and len({self._domain(group.within, place) for place in places if place}) == 1
 
     def _in_order(self, places: Sequence[Place]) -> list[Place]:
-        order = self.problem.tree_order
-        return sorted(places, key=lambda place: order[place.node])
+        order, nodes = self.problem.tree_order, self.problem.spec.cluster.by_name
+        inside = {place.node: bool(nodes[place.node].islands or nodes[place.node].sockets) for place in places}
+        return sorted(places, key=lambda place: (order[place.node], place.gpus if inside[place.node] else ()))
 
     def _claimants(self, role: str) -> list[ReplicaId]:
         """Return a role's replicas without a place: running ones, those that lost theirs, the rest."""
@@ -110,7 +112,11 @@ class Ranks:
         return found
 
     def _domain(self, level: str, place: Place) -> str | None:
-        return self.problem.spec.cluster.by_name[place.node].domain(level)
+        node = self.problem.spec.cluster.by_name[place.node]
+        if level in INNER_LEVELS:
+            found = node.domains_inside(level, mask_of(place.gpus))
+            return found[0] if len(found) == 1 else None
+        return node.domain(level)
 
     def _homes(
         self, group: Group, parts: Sequence[Block], places: Mapping[str, Mapping[str, Sequence[Place]]]

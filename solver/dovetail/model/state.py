@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dovetail.problem import Present, Problem
+from dovetail.spec.inside import Mask
 
 NO_GPU = -1
 
@@ -15,12 +16,14 @@ NO_GPU = -1
 class Slot(NamedTuple):
     """A shape on a node: what takes part of a GPU on the one with this index; else `gpu` is `NO_GPU`.
 
-    `profile` is that of the MIG instances that hold it, empty for a share of a GPU that is not cut.
+    `profile` is that of the MIG instances that hold it, empty for a share of a GPU that is not cut. `block` is the
+    set of GPUs of which a replica of whole ones has some, 0 for all of the node's.
     """
 
     shape: int
     gpu: int = NO_GPU
     profile: str = ""
+    block: Mask = 0
 
 
 @dataclass(slots=True)
@@ -112,10 +115,11 @@ class State:
         return State({**self.fills, **fills}, {"totals": self.totals().replaced(self.fills, fills)})
 
 
-def slot_of(problem: Problem, place: Present) -> Slot:
-    """Return the slot that a running replica is counted in."""
-    part = problem.shapes[place.shape].request.partial
-    return Slot(place.shape, place.gpus[0] if part else NO_GPU, place.instance.partition("@")[0])
+def slot_of(problem: Problem, index: int, place: Present) -> Slot:
+    """Return the slot that a running replica on a node is counted in."""
+    if problem.shapes[place.shape].request.partial:
+        return Slot(place.shape, place.gpus[0], place.instance.partition("@")[0])
+    return Slot(place.shape, NO_GPU, "", problem.block_of(index, place.shape, place.gpus) or 0)
 
 
 def today_state(problem: Problem) -> State:
@@ -124,6 +128,6 @@ def today_state(problem: Problem) -> State:
     for node, places in problem.present.items():
         fill = Fill(kept=Counter(places))
         for place, count in places.items():
-            fill.slots[slot_of(problem, place)] += count
+            fill.slots[slot_of(problem, node, place)] += count
         fills[node] = fill
     return State(fills)

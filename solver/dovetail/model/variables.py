@@ -18,6 +18,7 @@ from dovetail.placement.instances import share_memory
 from dovetail.problem import Present, Problem, Shape
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Node, Request
+from dovetail.spec.inside import Mask, holds, mask_of
 from dovetail.spec.workload import MILLI
 
 
@@ -84,7 +85,9 @@ class Variables:
         """Return where replicas of a shape may be on a node, with what is there already."""
         request = self.problem.shapes[shape].request
         if not request.partial:
-            return [Slot(shape)]
+            found = {Slot(shape, block=block) for block in self.problem.blocks(shape, node)}
+            found |= {slot_of(self.problem, index, place) for place in self.present(index) if place.shape == shape}
+            return sorted(found)
         found = {Slot(shape, gpu, mode) for gpu in node.healthy_gpus() for mode in self.problem.modes(shape, node)}
         card = self.problem.spec.accelerators.get(node.accelerator or "")
         able = {profile.name for profile in profiles_for(request, card)}
@@ -103,14 +106,15 @@ class Variables:
     def _add_slot(self, index: int, node: Node, slot: Slot) -> None:
         """Add a count of a shape; a node that may take no more of it can only keep what runs there."""
         shape = self.problem.shapes[slot.shape]
-        here = {p: count for p, count in self.present(index).items() if slot_of(self.problem, p) == slot}
-        may_take = slot.shape in self.problem.hosted[self.problem.class_of[index]]
-        most = min(shape.demand - self.taken[slot.shape], capacity(shape, node)) if may_take else sum(here.values())
+        here = {p: count for p, count in self.present(index).items() if slot_of(self.problem, index, p) == slot}
+        may_take = slot.shape in self.problem.hosted[self.problem.class_of[index]] and self._is_open(slot, node)
+        room = capacity(shape, node, slot.block)
+        most = min(shape.demand - self.taken[slot.shape], room) if may_take else sum(here.values())
         if slot.profile and (geometry := self.problem.geometry(node)) is not None:
             most = min(most, geometry.by_name[slot.profile].maximum)
         if most <= 0 and not here:
             return
-        variable = self.model.integer(0, max(0, most), f"x:{node.name}:{slot.shape}:{slot.gpu}")
+        variable = self.model.integer(0, max(0, most), f"x:{node.name}:{slot.shape}:{slot.gpu}{_on(slot)}")
         self.slots[index][slot] = variable
         self.of_shape.setdefault(slot.shape, []).append((index, variable))
         if slot.profile:
@@ -118,6 +122,10 @@ class Variables:
         if here:
             stay = Linear(dict.fromkeys((self.keeps[index][place] for place in here), 1))
             self.model.require(stay.minus(Linear.of(variable)), lower=None if may_take else 0, upper=0)
+
+    def _is_open(self, slot: Slot, node: Node) -> bool:
+        """Tell whether a slot may be taken anew: what today is across several islands may only stay there."""
+        return slot.gpu >= 0 or slot.block in self.problem.blocks(slot.shape, node)
 
     def _add_host_rows(self, index: int, node: Node) -> None:
         names = sorted({name for slot in self.slots[index] for name in self.request(slot).resources})
@@ -144,9 +152,34 @@ class Variables:
             if len(flags) > 1:
                 self.model.require(Linear(dict.fromkeys(flags, 1)), upper=1)
             total.add(Linear(dict.fromkeys(flags, 1)))
-        self.partitions.add_changes(index, cut, self.shared.get(index, {}), self.keeps[index], whole)
+        blocks = self._add_block_rows(index, node)
+        self.partitions.add_changes(index, cut, self.shared.get(index, {}), self.keeps[index], {0: whole, **blocks})
         if total.terms:
             self.model.require(total, upper=len(node.healthy_gpus()))
+
+    def _add_block_rows(self, index: int, node: Node) -> Mapping[Mask, Linear]:
+        """Let what keeps within an island or a socket fit there, beside what is on GPUs of it for other reasons.
+
+        Of any two such sets one holds the other or they have nothing in common, so totals per set are enough: what
+        keeps within the smaller ones is placed first. Returns the GPUs of whole ones per set.
+        """
+        found: dict[Mask, Linear] = {}
+        flags = [(gpu, flag) for gpu, by_mode in self.flags.get(index, {}).items() for flag in by_mode.values()]
+        for block in sorted({slot.block for slot in self.slots[index]} - {0}):
+            inside = {s: v for s, v in self.slots[index].items() if s.block and holds(block, s.block)}
+            total = Linear({v: self.request(slot).gpus for slot, v in inside.items()})
+            for place, keep in self.keeps[index].items():
+                if (
+                    self.problem.shapes[place.shape].request.gpus
+                    and slot_of(self.problem, index, place) not in inside
+                ):
+                    total.add_term(keep, (mask_of(place.gpus) & block).bit_count())
+            found[block] = Linear(total.terms)
+            for gpu, flag in flags:
+                total.add_term(flag, block >> gpu & 1)
+            if self.model.range_of(total)[1] > (room := (block & node.healthy).bit_count()):
+                self.model.require(total, upper=room)
+        return found
 
     def _add_shared_gpu(self, index: int, node: Node, gpu: int, here: Mapping[Slot, int]) -> int:
         flag = self.model.boolean(f"shared:{node.name}:{gpu}")
@@ -208,7 +241,7 @@ class Variables:
 
     def gpus_alike(self, index: int) -> list[int]:
         """Return the GPUs of a node that parts may be taken of, where they may swap what they hold, else none."""
-        if self.present(index) or self.problem.layouts[index]:
+        if self.present(index) or self.problem.layouts[index] or any(slot.block for slot in self.slots[index]):
             return []
         return sorted({*self.shared.get(index, ()), *self.partitions.flags.get(index, ())})
 
@@ -241,8 +274,13 @@ class Variables:
         return sum(count * (request.gpu_milli if gpus else request.cpu) for request, count in requests)
 
 
-def capacity(shape: Shape, node: Node) -> int:
-    """Return how many replicas of a shape an empty node could take at most (a share: one GPU of it)."""
+def _on(slot: Slot) -> str:
+    """Return what tells the variables of a shape's replicas in different parts of a node apart."""
+    return f":{slot.block}" if slot.block else ""
+
+
+def capacity(shape: Shape, node: Node, block: Mask = 0) -> int:
+    """Return how many replicas of a shape an empty node could take at most (a share: one GPU of it), in a block."""
     request = shape.request
     limits = [shape.demand]
     if request.cpu:
@@ -250,7 +288,8 @@ def capacity(shape: Shape, node: Node) -> int:
     if request.memory:
         limits.append(node.memory // request.memory)
     if request.gpus:
-        limits.append(len(node.healthy_gpus()) // request.gpus)
+        healthy = (block & node.healthy).bit_count() if block else len(node.healthy_gpus())
+        limits.append(healthy // request.gpus)
     if request.share:
         limits.append(MILLI // request.share.compute)
     if request.mig:

@@ -109,7 +109,8 @@ def _names(part: PartModel) -> tuple[str, ...]:
         for slot, variable in slots.items():
             on = "" if slot.gpu == NO_GPU else f".g{slot.gpu}"
             profile = f".{slot.profile}".replace("+", ".").replace("-", ".") if slot.profile else ""
-            known[variable] = f"x.{node}.{shapes[slot.shape]}{on}{profile}"
+            block = "".join(f".b{gpu}" for gpu in range(problem.nodes[index].gpus) if slot.block >> gpu & 1)
+            known[variable] = f"x.{node}.{shapes[slot.shape]}{on}{block}{profile}"
         for place, variable in part.variables.keeps[index].items():
             known[variable] = f"keep.{node}.{shapes[place.shape]}" + "".join(f".g{gpu}" for gpu in place.gpus)
             if place.instance:

@@ -60,6 +60,9 @@ class TierPart(Part, Protocol):
     context: Context
     violations: Mapping[str, Mapping[str, Linear]]
 
+    def reaching(self, workload: Workload, level: str) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload reach into each domain of a level; inside a node into several."""
+
     def worth(self, roles: Iterable[tuple[Workload, Role]]) -> Linear:
         """Return the value of the admitted replicas of some roles, which together make up whole shapes."""
 

@@ -12,6 +12,7 @@ from dovetail.placement import View
 from dovetail.rules import Context
 from dovetail.spec import Node, Role, Spec, Workload
 from dovetail.spec.cluster import NODE_LEVEL
+from dovetail.spec.inside import INNER_LEVELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Span:
 
         A workload of a set counts by itself as well where it says something of its topology.
         """
+        if self.level in INNER_LEVELS:
+            return [(w,) for w in context.spec.workloads if w.topology and w.topology.prefer == self.level]
         counting = [workload for workload in context.spec.workloads if workload.gathers]
         if self.preferred:
             return [(w,) for w in counting if w.topology and w.topology.prefer == self.level]
@@ -80,6 +83,9 @@ def tiers(context: Context) -> Iterator[Span]:
         if preferred.subjects(context):
             yield preferred
         yield Span(level)
+    if "topology" in context.spec.objective.tiers:
+        for level in context.spec.preferred_inside:
+            yield Span(level, preferred=True)
 
 
 def _spanned(part: TierPart, who: Sequence[Workload], level: str) -> Linear:
@@ -101,7 +107,8 @@ def _spanned(part: TierPart, who: Sequence[Workload], level: str) -> Linear:
         return _least_nodes(part, who) if level == NODE_LEVEL else Linear()
     here = part.model.boolean()
     fewest = 1
-    if not part.spec.cluster.homeless(level):  # else replicas may be in no domain, and the fewest are none
+    everywhere = level not in INNER_LEVELS and not part.spec.cluster.homeless(level)
+    if everywhere:  # else replicas may be in no domain, or in several, and nothing more is known of the fewest
         fewest = _fewest(most, _bind(part, who, here))
     part.model.require(total.minus(Linear.of(here, fewest)), lower=0)
     return total.minus(Linear.of(here))
@@ -125,7 +132,7 @@ def _room(node: Node, role: Role) -> int:
 def _held(part: TierPart, who: Sequence[Workload], level: str) -> Mapping[str, Linear]:
     """Return how many replicas of some workloads each domain of a level holds."""
     if len(who) == 1:
-        return part.counts(who[0], level)
+        return part.reaching(who[0], level)
     held: dict[str, Linear] = {}
     for workload in who:
         for path, count in part.counts(workload, level).items():

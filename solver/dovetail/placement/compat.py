@@ -18,6 +18,7 @@ class Obstacle(StrEnum):
     CORDONED = "the node is cordoned"
     TAINT = "the node has a taint that is not tolerated"
     NO_GPU = "the node has too few healthy GPUs"
+    INSIDE = "no island or socket of the node has enough healthy GPUs"
     ACCELERATOR = "the node's accelerator is not among those the workload accepts"
     MIG = "the node's GPUs cannot be cut into a MIG instance for it"
     RATE = "the service does not say what a replica sustains on the node's GPUs as they are shared"
@@ -57,6 +58,8 @@ def hardware_obstacle(role: Role, node: Node, accelerators: Mapping[str, Acceler
             return Obstacle.ACCELERATOR
         if len(node.healthy_gpus()) < request.gpu_count:
             return Obstacle.NO_GPU
+        if not any((mask & node.healthy).bit_count() >= request.gpu_count for mask in node.blocks(request.inside)):
+            return Obstacle.INSIDE
         if wall := _part_obstacle(request, node, accelerators):
             return wall
     too_small = (

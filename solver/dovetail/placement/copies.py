@@ -25,8 +25,7 @@ def copies(room: Room, request: Request) -> int:
         pairs = zip(room.compute, room.vram, strict=True)
         limits.append(sum(min(_ratio(milli, request.share.compute), _ratio(vram, memory)) for milli, vram in pairs))
     elif request.gpus:
-        untouched = sum(m == MILLI and not t for m, t in zip(room.compute, room.tenants, strict=True))
-        limits.append(untouched // request.gpus)
+        limits.append(sum(len(block) // request.gpus for block in room.choices(request)))
     return min(limits)
 
 

@@ -6,13 +6,26 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from dovetail.placement.compat import obstacle
 from dovetail.spec import Accelerator, Node, Request, Role, Workload
+from dovetail.spec.inside import INNER_LEVELS, ISLAND_LEVEL, SOCKET_LEVEL
 
 
 def make_of(node: Node) -> Hashable:
     """Return what decides which roles a node could host; nodes of one make are alike while they are empty."""
     resources = tuple(sorted(node.resources.items()))
-    hardware = (node.cpu, node.memory, resources, len(node.healthy_gpus()), node.accelerator, node.mechanism)
+    gpus = (len(node.healthy_gpus()), _inside(node))
+    hardware = (node.cpu, node.memory, resources, gpus, node.accelerator, node.mechanism)
     return hardware, node.taints, node.cordoned, node.down
+
+
+def _inside(node: Node) -> Hashable:
+    """Return how many healthy GPUs the islands and sockets of a node have, None where it declares none."""
+    if not (node.islands or node.sockets):
+        return None
+    healthy = node.healthy
+    return tuple(
+        tuple(sorted((mask & healthy).bit_count() for mask in node.blocks(inside)))
+        for inside in ((ISLAND_LEVEL,), (SOCKET_LEVEL,), INNER_LEVELS)
+    )
 
 
 def ask_of(workload: Workload, role: Role) -> Hashable:
@@ -23,7 +36,7 @@ def ask_of(workload: Workload, role: Role) -> Hashable:
 def amounts_of(request: Request) -> Hashable:
     """Return all that a request asks for, as a key."""
     part = request.share, request.mig, request.mig_milli
-    return request.cpu, request.memory, request.gpus, part, tuple(sorted(request.resources.items()))
+    return request.cpu, request.memory, request.gpus, part, tuple(sorted(request.resources.items())), request.inside
 
 
 class Makes:

@@ -8,6 +8,8 @@ from dovetail.mig import Instance, legal, parse_instance
 from dovetail.placement.instances import holds, share_memory
 from dovetail.placement.layouts import layout_of
 from dovetail.spec import Accelerator, Node, Request
+from dovetail.spec.inside import holds as contains
+from dovetail.spec.inside import mask_of
 from dovetail.spec.workload import MILLI
 
 
@@ -34,8 +36,13 @@ class Room:
             self.compute[index], self.vram[index] = MILLI, MILLI * self.card
         self.tenants = [0] * node.gpus
 
-    def lacks(self, request: Request, gpus: tuple[int, ...], instance: str = "") -> str | None:
-        """Return what is missing for a request on given GPU indices, None where it fits."""
+    def lacks(
+        self, request: Request, gpus: tuple[int, ...], instance: str = "", *, running: bool = False
+    ) -> str | None:
+        """Return what is missing for a request on given GPU indices, None where it fits.
+
+        What is `running` already may stay on GPUs that no island or socket has together.
+        """
         if request.cpu > self.cpu:
             return "cpu"
         if request.memory > self.memory:
@@ -48,7 +55,28 @@ class Room:
         if instance:
             fits = request.partial and self.holds_instance(request, gpus[0], parse_instance(instance))
             return None if fits else f"instance {instance}"
+        if not running and not self.together(request, gpus):
+            return "gpus of one island or socket"
         return next((f"gpu {index}" for index in gpus if not self.gpu_fits(request, index)), None)
+
+    def together(self, request: Request, gpus: tuple[int, ...]) -> bool:
+        """Tell whether some GPUs lie in one domain of each level inside the node that a request demands (S2.5)."""
+        mask = mask_of(gpus)
+        return any(contains(block, mask) for block in self.node.blocks(request.inside))
+
+    def choices(self, request: Request) -> list[list[int]]:
+        """Return the untouched GPUs that could serve a request for whole ones, per block that has enough of them.
+
+        Those with least to spare come first.
+        """
+        free = [i for i, milli in enumerate(self.compute) if milli == MILLI and not self.tenants[i]]
+        blocks = ([i for i in free if mask >> i & 1] for mask in self.node.blocks(request.inside))
+        return sorted((block for block in blocks if len(block) >= request.gpus), key=len)
+
+    def choose(self, request: Request) -> tuple[int, ...] | None:
+        """Return untouched GPUs for a request for whole ones, None where there are too few together."""
+        found = self.choices(request)
+        return tuple(found[0][: request.gpus]) if found else None
 
     def gpu_fits(self, request: Request, index: int) -> bool:
         """Tell whether a GPU could serve a request without MIG, or be one of the several that it asks for."""

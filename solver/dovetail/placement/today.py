@@ -100,7 +100,8 @@ class _Rooms:
         room = self._rooms.get(node.name)
         if room is None:
             room = self._rooms[node.name] = Room(node, self._spec.accelerators)
-        if not self._as_declared(place) or room.lacks(role.request, place.gpus, place.instance):
+        request = role.request
+        if not self._as_declared(place) or room.lacks(request, place.gpus, place.instance, running=True):
             return False
         room.take(role.request, place.gpus, place.instance)
         return True

@@ -14,6 +14,7 @@ from dovetail.placement.room import Room
 from dovetail.placement.today import Today
 from dovetail.spec import ReplicaId, Role, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
+from dovetail.spec.inside import INNER_LEVELS, mask_of
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,16 @@ class View:
         """Return the domain paths that a place lies in at a level; `gpu` gives one `node/index` per GPU."""
         if level == GPU_LEVEL:
             return place.gpu_names
-        path = self.spec.cluster.by_name[place.node].domain(level)
+        node = self.spec.cluster.by_name[place.node]
+        if level in INNER_LEVELS:
+            return node.domains_inside(level, mask_of(place.gpus))
+        path = node.domain(level)
         return () if path is None else (path,)
+
+    def domain_of(self, level: str, replica: ReplicaId) -> str | None:
+        """Return the domain of a level that holds a replica, None where no single one does."""
+        found = self.domains_of(level, self.places[replica])
+        return found[0] if len(found) == 1 else None
 
     def tenants_of_domains(
         self, level: str, workloads: Iterable[Workload], nodes: frozenset[str] | None, *, uncut: bool = False

@@ -89,8 +89,7 @@ class Moving:
         for each in held:
             board.lift(each)
         crowd = [gpu for place in held.values() for gpu in place.gpus]
-        fitting = sorted(gpus_that_fit(board.room(node.name), request), key=crowd.count) if request.gpu_count else []
-        gpus = tuple(sorted(fitting[: request.gpu_count]))
+        gpus = _least_crowded(board.room(node.name), request, crowd)
         part = request.partial and gpus
         place = part_of(board.room(node.name), request, gpus[0]) if part else Place(node.name, gpus)
         if not board.put(replica, place):
@@ -180,3 +179,12 @@ class _Board:
         place = self.places.pop(replica)
         self.room(place.node).give(self.view.role(replica).request, place.gpus, place.instance)
         self.on[place.node].discard(replica)
+
+
+def _least_crowded(room: Room, request: Request, crowd: Sequence[int]) -> tuple[int, ...]:
+    """Return GPUs for a request of which those that were lifted from a node had the fewest; none where none do."""
+    if not request.gpu_count:
+        return ()
+    blocks = room.choices(request) if request.gpus else [gpus_that_fit(room, request)]
+    options = (sorted(block, key=crowd.count)[: request.gpu_count] for block in blocks)
+    return tuple(sorted(min(options, key=lambda gpus: sum(map(crowd.count, gpus)), default=[])))

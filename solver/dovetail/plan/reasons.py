@@ -17,10 +17,11 @@ from dovetail.plan.forbidden import Trials, closed_nodes
 from dovetail.plan.model import AdmissionResult, TierResult
 from dovetail.plan.moving import Moving
 from dovetail.plan.space import Space, Wanting
+from dovetail.plan.stranded import gpus_that_fit
 from dovetail.plan.summary import state_of
 from dovetail.plan.together import too_few_together
 from dovetail.rules import Context
-from dovetail.spec import Node, Role, Workload
+from dovetail.spec import Node, Request, Role, Workload
 
 UNPROVED = "DT4100"
 TOO_FEW_GPUS = "DT4101"
@@ -36,6 +37,7 @@ MOVES = "DT4110"
 NO_GPU_FREE = "DT4111"
 HELD_FREE = "DT4112"
 TOO_FEW_TOGETHER = "DT4113"
+NO_ISLAND = "DT4114"
 
 
 def admitted_of(view: View, context: Context, tiers: Sequence[TierResult]) -> Mapping[str, AdmissionResult]:
@@ -150,8 +152,13 @@ class _Judge:
                 return TOO_FEW_GPUS
             nodes = [node for node in nodes if self.space.gpus_fit(node, request)]
             if not nodes:
-                return NO_GPU_FREE if request.partial else SCATTERED
+                return NO_GPU_FREE if request.partial else self._apart(request, wanting.nodes)
         return RESOURCES if any(request.cpu <= self.space.room(node).cpu for node in nodes) else CPU
+
+    def _apart(self, request: Request, nodes: Sequence[Node]) -> str:
+        """Return whether enough GPUs are free on no node, or on some, and there in no one island or socket."""
+        free = (len(gpus_that_fit(self.space.room(node), request)) for node in nodes)
+        return NO_ISLAND if any(count >= request.gpu_count for count in free) else SCATTERED
 
     def _outranked(self, workload: Workload, nodes: Sequence[Node]) -> bool:
         return any(self.space.top_priority(node) > workload.priority for node in nodes)
@@ -166,6 +173,8 @@ def _first_wall(role: Role, met: Sequence[Obstacle | None], nodes: Sequence[Node
         return NO_GPU_FREE
     if Obstacle.MECHANISM in met or Obstacle.MIG in met:
         return MECHANISM
+    if Obstacle.INSIDE in met:
+        return NO_ISLAND
     if (
         Obstacle.NO_GPU in met
         and sum(len(n.healthy_gpus()) for n, wall in zip(nodes, met, strict=True) if wall is Obstacle.NO_GPU)

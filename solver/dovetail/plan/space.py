@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from dovetail.placement import Makes, Place, Room, View, amounts_of, copies
-from dovetail.plan.stranded import gpus_that_fit, host_fits
+from dovetail.plan.stranded import host_fits, usable_gpus
 from dovetail.spec import Node, Request, Role, Workload
 
 
@@ -62,7 +62,7 @@ class Space:
 
     def gpus_fit(self, node: Node, request: Request) -> bool:
         """Tell whether a node has the GPUs free that a request asks for."""
-        return len(gpus_that_fit(self.room(node), request)) >= request.gpu_count
+        return bool(usable_gpus(self.room(node), request))
 
     def has_room(self, wanting: Wanting) -> bool:
         """Tell whether one more replica of a role fits somewhere."""
@@ -102,11 +102,11 @@ def places_in(room: Room, request: Request) -> Iterator[Place]:
     """Yield where one replica fits on a node; of its untouched GPUs one choice stands for all."""
     if not host_fits(room, request):
         return
-    fitting = gpus_that_fit(room, request) if request.gpu_count else []
+    fitting = usable_gpus(room, request) if request.gpu_count else []
     if request.partial:
         yield from (part_of(room, request, index) for index in fitting)
-    elif len(fitting) >= request.gpu_count:
-        yield Place(room.node.name, tuple(fitting[: request.gpus]))
+    elif fitting or not request.gpu_count:
+        yield Place(room.node.name, tuple(sorted(fitting[: request.gpus])))
 
 
 def part_of(room: Room, request: Request, index: int) -> Place:

@@ -57,8 +57,8 @@ def _stranded_on(room: Room, requests: Iterable[Request]) -> int:
     for request in requests:
         if not host_fits(room, request):
             continue
-        fitting = set(gpus_that_fit(room, request))
-        if len(fitting) >= request.gpu_count:
+        fitting = set(usable_gpus(room, request))
+        if fitting:
             idle = [index for index in idle if index not in fitting]
         if not idle:
             return 0
@@ -72,6 +72,13 @@ def host_fits(room: Room, request: Request) -> bool:
         and request.memory <= room.memory
         and all(amount <= room.resources.get(name, 0) for name, amount in request.resources.items())
     )
+
+
+def usable_gpus(room: Room, request: Request) -> list[int]:
+    """Return the GPUs that could serve a request, those for whole GPUs block by block; none where too few do."""
+    if request.gpus:
+        return [index for block in room.choices(request) for index in block]
+    return gpus_that_fit(room, request)
 
 
 def gpus_that_fit(room: Room, request: Request) -> list[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dovetail.rules import Context
 from dovetail.spec import Node, Policy
+from dovetail.spec.inside import ISLAND_LEVEL, SOCKET_LEVEL
 
 POLICY = "policy "
 """What names an attribute that a policy's rule distinguishes: this, then the policy's name."""
@@ -60,6 +61,8 @@ def node_attributes(context: Context, node: Node, busy: frozenset[str]) -> Mappi
     return {
         "accelerator": node.accelerator,
         "gpus": node.gpus,
+        "islands": node.islands if ISLAND_LEVEL in context.spec.asked_inside else (),
+        "sockets": node.sockets if SOCKET_LEVEL in context.spec.asked_inside else (),
         "cpu": node.cpu,
         "memory": node.memory,
         "resources": tuple(sorted(node.resources.items())),

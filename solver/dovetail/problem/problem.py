@@ -18,6 +18,7 @@ from dovetail.problem.shapes import Shape, shapes_of
 from dovetail.rules import Context, Domain
 from dovetail.spec import Layout, Node, ReplicaId, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
+from dovetail.spec.inside import INNER_LEVELS, Mask, Parts, holds, mask_of
 from dovetail.spec.workload import MILLI
 
 
@@ -117,7 +118,8 @@ class Problem:
         total = 0
         for nodes, hosted in zip(self.makes.members, self.hosted_by_make, strict=True):
             parts = sum(len(self.modes(shape, nodes[0])) for shape in hosted if self.shapes[shape].request.partial)
-            others = sum(1 for shape in hosted if not self.shapes[shape].request.partial)
+            whole = [shape for shape in hosted if not self.shapes[shape].request.partial]
+            others = sum(len(self.blocks(shape, nodes[0])) for shape in whole)
             total += len(nodes) * (others + parts * len(nodes[0].healthy_gpus()))
         return total
 
@@ -134,6 +136,38 @@ class Problem:
     def geometry(self, node: Node) -> Geometry | None:
         """Return what the GPUs of a node can be cut into, None where they cannot be cut."""
         return self.spec.accelerators[node.accelerator].mig if node.accelerator else None
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[int, tuple[Parts, Parts, int]], tuple[Mask, ...]]:
+        return {}
+
+    def blocks(self, shape: int, node: Node) -> tuple[Mask, ...]:
+        """Return the sets of GPUs of which replicas of a shape may have some, the smaller first; 0 for all of a node.
+
+        Those are islands and sockets as far as the shape demands one, or wishes for one (S2.5).
+        """
+        if not (node.islands or node.sockets):
+            return (0,)
+        key = shape, (node.islands, node.sockets, node.gpus)
+        if key not in self._blocks:
+            self._blocks[key] = self._worked_out(self.shapes[shape], node)
+        return self._blocks[key]
+
+    def _worked_out(self, shape: Shape, node: Node) -> tuple[Mask, ...]:
+        request, topology = shape.request, shape.workload.topology
+        if not request.gpus:
+            return (0,)
+        found = set(node.blocks(request.inside))
+        if topology is not None and topology.prefer in INNER_LEVELS:
+            found |= {each for each in node.sets if any(holds(block, each) for block in found)}
+        wide = [block for block in found if block.bit_count() >= request.gpus]
+        whole = mask_of(range(node.gpus))
+        return tuple(0 if b == whole else b for b in sorted(wide, key=lambda block: (block.bit_count(), block)))
+
+    def block_of(self, index: int, shape: int, gpus: tuple[int, ...]) -> Mask | None:
+        """Return the smallest set of GPUs of a node that holds a replica's, None where it may not have them."""
+        mask = mask_of(gpus)
+        return next((b for b in self.blocks(shape, self.nodes[index]) if not b or holds(b, mask)), None)
 
     @cached_property
     def _modes(self) -> dict[tuple[int, str | None, str], tuple[str, ...]]:

@@ -11,8 +11,9 @@ from dovetail.problem import Problem
 from dovetail.rules import Domain
 from dovetail.spec import Node, Workload
 from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
+from dovetail.spec.inside import INNER_LEVELS
 
-INSIDE = (NODE_LEVEL, GPU_LEVEL)
+INSIDE = (NODE_LEVEL, GPU_LEVEL, *INNER_LEVELS)
 
 
 class Question(NamedTuple):

@@ -178,6 +178,7 @@ class FleetModel(Counting):
         built_in = {
             "cpu, memory and resources of single nodes": True,
             "minReplicas": any(workload.min_replicas > 1 for workload in spec.workloads),
+            "islands and sockets of single nodes": any(k.node.islands or k.node.sockets for k in self.kinds),
             "mix": any(workload.atomic and workload.mix != "any" for workload in spec.workloads),
             "current state": bool(self.original.context.today.places),
             "share memory": any(s.request.share and s.request.share.memory is not None for s in self.problem.shapes),

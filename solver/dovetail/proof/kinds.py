@@ -12,6 +12,7 @@ from dovetail.problem import Problem, Shape
 from dovetail.rules import Context, NodeTerms
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Node, Policy, Request
+from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.workload import MILLI
 
 
@@ -192,10 +193,22 @@ def room_for(kind: Kind, shape: Shape) -> int:
     if request.partial:
         limits.append(gpus * _most_on_a_gpu(kind, request))
     elif request.gpus:
-        limits.append(gpus // request.gpus)
+        healthy = kind.node.healthy
+        limits.append(sum((b & healthy).bit_count() // request.gpus for b in kind.node.blocks(request.inside)))
     amounts = {"cpu": request.cpu, "memory": request.memory, **request.resources}
     limits += [capacities(kind).get(name, 0) // amount for name, amount in amounts.items() if amount]
     return min(limits)
+
+
+def blocks_for(kind: Kind, requests: Iterable[Request]) -> tuple[int, ...]:
+    """Return how many healthy GPUs each block of a node has that no replica of some requests reaches out of.
+
+    These are islands where all with several GPUs keep within them, sockets likewise, else the node as a whole.
+    """
+    inside = [set(request.inside) for request in requests if request.gpus > 1]
+    common = set(INNER_LEVELS).intersection(*inside)
+    healthy = kind.node.healthy
+    return tuple((block & healthy).bit_count() for block in kind.node.blocks(tuple(sorted(common))))
 
 
 def _most_on_a_gpu(kind: Kind, request: Request) -> int:

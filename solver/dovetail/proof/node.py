@@ -2,8 +2,8 @@
 
 A node lies within one side (see `kinds`). Within it CPU, memory, resources and their classes are priced by
 multipliers, and what is left is packed exactly: shares into one GPU (a knapsack over thousandths), replicas of whole
-GPUs and shared GPUs into the node's GPUs (a knapsack over their number). Replicas without GPUs count as often as they
-have room.
+GPUs and shared GPUs into the node's GPUs (a knapsack over their number), island by island where no replica is across
+several. Replicas without GPUs count as often as they have room.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from math import gcd
 
 from dovetail.problem import Problem, Shape
 from dovetail.proof.cutting import best_layout, profiles_of
-from dovetail.proof.kinds import Kind, dimensions, room_for
+from dovetail.proof.kinds import Kind, blocks_for, dimensions, room_for
 from dovetail.spec.workload import MILLI
 
 Prices = Mapping[int, int]  # per dimension of the node (see `dimensions`), over the certificate's denominator
@@ -114,7 +114,13 @@ class Packing:
         shared = self._best_shared(shares) + per_gpu
         if shared > 0 and shares:
             hosts.setdefault(1, []).extend([shared] * self._gpus)
-        return total + _packed(hosts, self._gpus)
+        return total + sum(_packed(hosts, gpus) for gpus in self._blocks(side))
+
+    def _blocks(self, side: Sequence[int]) -> tuple[int, ...]:
+        """Return the GPUs of each part of a node that what a side holds is packed into by itself."""
+        if not (self.kind.node.islands or self.kind.node.sockets):
+            return (self._gpus,)
+        return blocks_for(self.kind, [self._shapes[s].request for s in side])
 
     def _best_shared(self, values: Mapping[int, int]) -> int:
         """Return what shares or instances on one GPU earn at the most."""

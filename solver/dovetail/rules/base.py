@@ -182,6 +182,9 @@ class Part(Protocol):
     def moved(self, workload: Workload) -> Linear:
         """Return how many replicas whose place stands today are admitted on another one."""
 
+    def astray(self, workload: Workload, level: str, *, role: str | None = None) -> Linear:
+        """Return how many replicas of a workload are in no domain of a level, or across several inside a node."""
+
     def misplaced(self, workload: Workload, nodes: frozenset[str], *, role: str | None = None) -> Linear:
         """Return how many replicas of a workload, or of one role of it, are on `nodes`."""
 

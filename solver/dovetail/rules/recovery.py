@@ -204,10 +204,8 @@ class Rescue:
             room = self._rooms[node.name]
             if role.request.share is None:
                 if copies(room, role.request) > 0:
-                    free = (
-                        [i for i in range(node.gpus) if room.gpu_fits(role.request, i)] if role.request.gpus else []
-                    )
-                    yield len(free) - role.request.gpus, Place(node.name, tuple(free[: role.request.gpus]))
+                    gpus = room.choose(role.request) or () if role.request.gpus else ()
+                    yield self._idle[node.name] - role.request.gpus, Place(node.name, gpus)
             else:
                 yield from _gpus_for(room, role)
 

@@ -141,6 +141,10 @@ class Survive(RuleDefaults):
         """Refuse workloads whose recovery has more demands than are kept."""
         for workload in spec.matched(own):
             topology = workload.topology
+            if any(node.islands or node.sockets for node in spec.cluster.nodes) and any(
+                role.request.inside for role in workload.roles
+            ):
+                return f"'{workload.id}' keeps within islands or sockets, of which a recovery knows nothing yet"
             if topology is not None and topology.groups:
                 return f"'{workload.id}' has topology groups, of which a recovery knows nothing yet"
             if any(role.request.mig for role in workload.roles):

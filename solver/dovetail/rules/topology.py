@@ -80,9 +80,8 @@ def _demands(part: Part, workload: Workload) -> Iterator[Linear]:
 
 
 def _homeless(part: Part, workload: Workload, level: str, roles: Iterable[str]) -> Linear:
-    """Return the replicas of some roles on nodes that lie in no domain of a level."""
-    nodes = part.spec.cluster.homeless(level)
-    return Linear.total(part.misplaced(workload, nodes, role=role) for role in roles) if nodes else Linear()
+    """Return the replicas of some roles that lie in no domain of a level."""
+    return Linear.total(part.astray(workload, level, role=role) for role in roles)
 
 
 def _outside_one(part: Part, workload: Workload, level: str) -> Linear:
@@ -136,10 +135,10 @@ class _Staying:
     @classmethod
     def of(cls, part: Part, workload: Workload, group: Group) -> _Staying:
         """Ask a part who stays."""
-        by_name, today = part.spec.cluster.by_name, part.places
+        view = View(part.spec, part.places)
         found: dict[str, dict[int, list[tuple[str, Linear]]]] = {}
         for replica, stay in part.stays(workload).items():
-            path = by_name[today[replica].node].domain(group.within)
+            path = view.domain_of(group.within, replica)
             if path is not None and replica.role in group.sizes and part.model.range_of(stay)[1] > 0:
                 number = replica.ordinal // group.sizes[replica.role]
                 found.setdefault(path, {}).setdefault(number, []).append((replica.role, stay))
@@ -172,7 +171,7 @@ def _out_of_place(view: View, workload: Workload) -> int:
         return 0
     found = 0
     if topology.within is not None:
-        paths = [_domain(view, replica, topology.within) for replica in view.admitted(workload)]
+        paths = [view.domain_of(topology.within, replica) for replica in view.admitted(workload)]
         counts = Counter(path for path in paths if path is not None)
         found = len(paths) - max(counts.values(), default=0)
     return found + sum(_outside_whole(view, workload, group) for group in topology.groups)
@@ -188,9 +187,5 @@ def _outside_whole(view: View, workload: Workload, group: Group) -> int:
 
 
 def _together(view: View, members: Sequence[ReplicaId], size: int, level: str) -> bool:
-    paths = {_domain(view, replica, level) for replica in members}
+    paths = {view.domain_of(level, replica) for replica in members}
     return len(members) == size and len(paths) == 1 and None not in paths
-
-
-def _domain(view: View, replica: ReplicaId, level: str) -> str | None:
-    return view.spec.cluster.by_name[view.places[replica].node].domain(level)

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from typing import Literal
 
 from dovetail.mig import Geometry, Instance
+from dovetail.spec.inside import ISLAND_LEVEL, Mask, Parts, blocks_of, mask_of, masks_of, sets_of
 
 Mechanism = Literal["devicePlugin", "fraction", "dra"]
 Unit = Literal["node", "gpu", "instance"]
@@ -77,6 +78,7 @@ class Node:
     price, gpu_price : millionths per hour for the node when it hosts anything, and per GPU in use.
     failed_gpus : indices that take nothing (S3.7).
     mig_layout : today's instances of the GPUs that are cut, by index; what is known of today's state goes before it.
+    islands, sockets : GPU indices of each, empty where all GPUs are in one (S1.1).
     """
 
     name: str
@@ -96,6 +98,8 @@ class Node:
     down: bool = False
     failed_gpus: frozenset[int] = frozenset()
     mig_layout: Mapping[int, Layout] = field(default_factory=dict)
+    islands: Parts = ()
+    sockets: Parts = ()
 
     def healthy_gpus(self) -> tuple[int, ...]:
         """Return the indices of the GPUs that can hold work, ascending."""
@@ -108,6 +112,38 @@ class Node:
     def domain(self, level: str) -> str | None:
         """Return the path of this node's domain at a level (`node`: its own name), None where it has none."""
         return self.name if level == NODE_LEVEL else self.domains.get(level)
+
+    @property
+    def healthy(self) -> Mask:
+        """The GPUs that can hold work."""
+        return mask_of(self.healthy_gpus())
+
+    def parts(self, level: str) -> tuple[Mask, ...]:
+        """Return the islands, or the sockets, of the node."""
+        return masks_of(self.islands if level == ISLAND_LEVEL else self.sockets, self.gpus)
+
+    def blocks(self, inside: tuple[str, ...]) -> tuple[Mask, ...]:
+        """Return the largest sets of GPUs that lie in one domain of each of some inner levels."""
+        if not inside or not (self.islands or self.sockets):
+            return blocks_of((), (), self.gpus, ())
+        return blocks_of(self.islands, self.sockets, self.gpus, inside)
+
+    @property
+    def sets(self) -> tuple[Mask, ...]:
+        """The node, its islands and its sockets as sets of GPUs, the smaller ones first."""
+        return sets_of(self.islands, self.sockets, self.gpus)
+
+    def domains_inside(self, level: str, gpus: Mask) -> tuple[str, ...]:
+        """Return the paths of the domains of an inner level that a replica on some GPUs spans, none without GPUs.
+
+        One that no single domain holds spans all those of the smallest set of the node that holds it (S1.1).
+        """
+        if not gpus:
+            return ()
+        masks = self.parts(level)
+        around = next(each for each in self.sets if not gpus & ~each)
+        here = [position for position, mask in enumerate(masks) if mask & around]
+        return tuple(f"{self.name}/{level}-{position}" for position in here)
 
 
 @cache

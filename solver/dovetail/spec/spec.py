@@ -9,6 +9,7 @@ from functools import cached_property
 
 from dovetail.spec.cluster import NODE_LEVEL, Accelerator, Cluster
 from dovetail.spec.current import Current
+from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.objective import Objective
 from dovetail.spec.options import Options
 from dovetail.spec.policy import Policy, Waiver
@@ -81,6 +82,18 @@ class Spec:
     def demanded_levels(self) -> frozenset[str]:
         """Levels at which any workload demands to be together (S2.5)."""
         return frozenset(level for w in self.workloads if w.topology is not None for level in w.topology.levels)
+
+    @cached_property
+    def asked_inside(self) -> frozenset[str]:
+        """Levels inside nodes that any replica must, or should, keep within."""
+        demanded = {level for w in self.everything for role in w.roles for level in role.request.inside}
+        return frozenset(demanded | set(self.preferred_inside))
+
+    @cached_property
+    def preferred_inside(self) -> tuple[str, ...]:
+        """Levels inside nodes that any workload prefers, the wider first."""
+        wished = {w.topology.prefer for w in self.workloads if w.topology is not None}
+        return tuple(level for level in reversed(INNER_LEVELS) if level in wished)
 
     @property
     def _keeps_sets(self) -> bool:

@@ -37,11 +37,13 @@ class Topology:
     within : level of which one domain holds all admitted replicas, None for any place.
     prefer : level of which one domain should hold them, as the tier `preferred[LEVEL]` counts.
     groups : groups of replicas, outermost first.
+    across : whether the GPUs of a replica need not share an island.
     """
 
     within: str | None = None
     prefer: str | None = None
     groups: tuple[Group, ...] = ()
+    across: bool = False
 
     @property
     def binds(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from dovetail.spec.cluster import Toleration
 from dovetail.spec.slo import Slo, host_of
+from dovetail.spec.inside import INNER_LEVELS, ISLAND_LEVEL
 from dovetail.spec.topology import Topology
 
 WorkloadType = Literal["gang", "service", "job"]
@@ -67,6 +68,8 @@ class Request:
     Parameters
     ----------
     mig : a MIG profile, empty for none; `mig_milli` is what it counts for, in milli-GPU (S2.9).
+    across : whether its GPUs need not share an island, as several do else (S2.5).
+    within : the levels inside a node of which one domain is demanded, sorted.
     """
 
     cpu: int = 0
@@ -76,6 +79,15 @@ class Request:
     resources: Mapping[str, int] = field(default_factory=dict)
     mig: str = ""
     mig_milli: int = 0
+    across: bool = False
+    within: tuple[str, ...] = ()
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """The levels inside a node of which one domain each holds all its GPUs, sorted (S2.5)."""
+        if self.gpus < 2 or self.across or ISLAND_LEVEL in self.within:
+            return self.within
+        return (ISLAND_LEVEL, *self.within)
 
     @property
     def gpu_milli(self) -> int:
@@ -193,7 +205,8 @@ class Workload:
     @property
     def ranked(self) -> bool:
         """Tell whether it matters which of its replicas are next to each other."""
-        return self.gathers or (self.topology is not None and self.topology.binds)
+        topology = self.topology
+        return self.gathers or (topology is not None and (topology.binds or topology.prefer in INNER_LEVELS))
 
     @property
     def joint(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dovetail.placement.served import host_at
+from dovetail.spec.inside import ISLAND_LEVEL
 from dovetail.verify.case import Case, Row
 from dovetail.verify.model import Finding, Found, Open
 
@@ -55,6 +56,21 @@ def cordons(case: Case) -> Iterator[Found]:
             yield Open(str(row.replica))
         elif row.node.cordoned and not _may_stay(case, row):
             yield Finding(str(row.replica), f"node {row.node.name} is cordoned and does not run this replica today")
+
+
+def together(case: Case) -> Iterator[Found]:
+    """The GPUs of a replica lie in one island, or socket, as it demands (S2.5); what runs across several may stay."""
+    for row in case.rows:
+        for level in row.request.inside:
+            parts = row.node.islands if level == ISLAND_LEVEL else row.node.sockets
+            if not parts or any(set(row.place.gpus) <= set(part) for part in parts):
+                continue
+            if not case.known:
+                yield Open(str(row.replica))
+            elif not _may_stay(case, row):
+                yield Finding(
+                    str(row.replica), f"GPUs {list(row.place.gpus)} are in no one {level} of {row.node.name}"
+                )
 
 
 def _may_stay(case: Case, row: Row) -> bool:
