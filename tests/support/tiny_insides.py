@@ -1,4 +1,4 @@
-"""Tiny random Specs of nodes with islands and sockets, and of replicas that keep within them, wish to, or need not."""
+"""Tiny random Specs of nodes with islands and sockets, of replicas that keep within, wish to, or need not."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def _template(reader: _Reader, group: Cursor) -> Node:
     """Return a node of the group without name, domains and overrides."""
     gpus, accelerator = _gpus(reader, group)
     cpu, memory = _capacity(group)
-    islands, sockets = read_inside(group, gpus)
+    islands, sockets = read_inside(group, group.raw("gpus"))
     mechanism = group["sharing"].raw("mechanism") if "sharing" in group.value else None
     return Node(
         name="",

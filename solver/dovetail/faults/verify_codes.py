@@ -37,7 +37,7 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3305": CodeInfo("no rate here", "A replica of a service is where its table has no rate for it."),
     "DT3303": CodeInfo("taint not tolerated", "A replica is on a node with a taint that it does not tolerate."),
     "DT3304": CodeInfo("cordoned node", "A cordoned node takes nothing that does not run there today."),
-    "DT3305": CodeInfo(
+    "DT3306": CodeInfo(
         "GPUs apart", "The GPUs of a replica are in no one island or socket, and it does not run there today."
     ),
     "DT3401": CodeInfo("gang torn apart", "An atomic workload has some of its replicas, and neither all nor none."),

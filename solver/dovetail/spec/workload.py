@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from dovetail.spec.cluster import Toleration
-from dovetail.spec.slo import Slo, host_of
 from dovetail.spec.inside import INNER_LEVELS, ISLAND_LEVEL
+from dovetail.spec.slo import Slo, host_of
 from dovetail.spec.topology import Topology
 
 WorkloadType = Literal["gang", "service", "job"]

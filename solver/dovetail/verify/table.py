@@ -57,7 +57,7 @@ TABLE: tuple[Check, ...] = (
     Check("rates", "DT3305", fitness.rates),
     Check("taints", "DT3303", fitness.taints),
     Check("cordons", "DT3304", fitness.cordons),
-    Check("inside-nodes", "DT3305", fitness.together),
+    Check("inside-nodes", "DT3306", fitness.together),
     Check("atomic", "DT3401", admission.atomic),
     Check("least-replicas", "DT3402", admission.least),
     Check("widths", "DT3404", admission.widths),
