@@ -15,6 +15,32 @@ settings.load_profile("fixed")
 
 ROOT = Path(__file__).resolve().parent.parent
 
+LONGEST = (
+    "scenarios/test_scenarios.py",
+    "engine/test_oracle.py",
+    "engine/test_child.py",
+    "engine/test_medium_specs.py",
+    "cli/test_certificates.py",
+    "robust/test_disturbed_runs.py",
+    "oracle/test_strength.py",
+    "docs/test_readme.py",
+    "benchmarks/test_fleet.py",
+    "properties/test_engine.py",
+    "engine/test_jobs.py",
+    "oracle/test_mixed.py",
+    "cli/test_doctor.py",
+    "documents/test_hostile.py",
+    "cli/test_second_opinion.py",
+    "proof/test_proofs.py",
+)
+"""Files of tests that take longest, so that side by side none of them is begun last."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; `make test` gives them out in this order."""
+    rank = {ROOT / "tests" / name: position for position, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
 
 @pytest.fixture(scope="session")
 def root() -> Path:

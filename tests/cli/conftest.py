@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import CLUSTER, GOLDEN, POLICY, WORKLOADS, Engine, Here, Shell, workload
+from tests.cli.shell import GOLDEN, Engine, Here, Shell, write_project
 
 from dovetail_cli import library
 
@@ -21,12 +21,7 @@ def dovetail(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small project, which is the current directory."""
-    (tmp_path / "workloads").mkdir()
-    (tmp_path / "dovetail.yaml").write_text(CLUSTER, encoding="utf-8")
-    (tmp_path / "policy.yaml").write_text(POLICY, encoding="utf-8")
-    for name, (namespace, replicas, gpus) in WORKLOADS.items():
-        text = workload(name, namespace, replicas, gpus)
-        (tmp_path / "workloads" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    write_project(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

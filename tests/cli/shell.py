@@ -52,6 +52,16 @@ def workload(name: str, namespace: str, replicas: int, gpus: int) -> str:
     )
 
 
+def write_project(folder: Path) -> None:
+    """Write a small project into a folder."""
+    (folder / "workloads").mkdir()
+    (folder / "dovetail.yaml").write_text(CLUSTER, encoding="utf-8")
+    (folder / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    for name, (namespace, replicas, gpus) in WORKLOADS.items():
+        text = workload(name, namespace, replicas, gpus)
+        (folder / "workloads" / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
 @dataclass
 class Shell:
     """Runs command lines and keeps what they printed last."""

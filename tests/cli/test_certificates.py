@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell, workload
+from tests.cli.shell import Shell, workload, write_project
 
 from dovetail.plan import read
+from dovetail_cli.main import run
 
 CLAIM = "proof: certificate"
+
+
+WIDE = workload("wide", "search", 3, 3)
 
 
 @pytest.fixture
 def tight(project: Path) -> Path:
     """A project in which not everything fits, so that bounds need a proof."""
-    (project / "workloads" / "wide.yaml").write_text(workload("wide", "search", 3, 3), encoding="utf-8")
+    (project / "workloads" / "wide.yaml").write_text(WIDE, encoding="utf-8")
     return project
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same elsewhere, with a plan and its certificate."""
+    folder = tmp_path_factory.mktemp("made")
+    write_project(folder)
+    (folder / "workloads" / "wide.yaml").write_text(WIDE, encoding="utf-8")
+    assert run(["plan", str(folder), "--out", str(folder / "plan.yaml")]) == 0
+    return folder
+
+
 @pytest.fixture
-def planned(dovetail: Shell, tight: Path) -> Path:
-    """The same, with a plan and its certificate."""
-    assert dovetail("plan", "--out", "plan.yaml") == 0
+def planned(tight: Path, made: Path) -> Path:
+    """The project with that plan and certificate."""
+    for name in ("plan.yaml", "plan.cert.json", "plan.run.json"):
+        shutil.copy(made / name, tight / name)
     return tight
 
 

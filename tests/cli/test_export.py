@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,17 +10,25 @@ import yaml
 from tests.cli.shell import Engine, Shell
 
 from dovetail.exporters.table import EXPORTERS
+from dovetail_cli.main import run
 
 ACCEPTED = Path(__file__).resolve().parents[1] / "documents" / "accepted" / "mig.yaml"
 
 
-@pytest.fixture
-def planned(dovetail: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory with documents that cut GPUs, and a plan for them."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "all.yaml").write_text(ACCEPTED.read_text("utf-8"), encoding="utf-8")
+    assert run(["plan", str(folder / "all.yaml"), "--out", str(folder / "plan.yaml")]) == 0
+    return folder
+
+
+@pytest.fixture
+def planned(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of it, which is the current directory."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "all.yaml").write_text(ACCEPTED.read_text("utf-8"), encoding="utf-8")
-    assert dovetail("plan", "all.yaml", "--out", "plan.yaml") == 0
-    return tmp_path
+    return shutil.copytree(made, tmp_path, dirs_exist_ok=True)
 
 
 def test_an_export_goes_to_stdout_or_whole_into_a_directory(dovetail: Shell, planned: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from benchmarks import fleet
 from benchmarks.measure import Run, dovetail, measured
-from tests.documents.test_hostile import JSON, MEBIBYTE
+from tests.documents.test_hostile import MEGABYTE, json_texts, yaml_texts
 from tests.limits import limits
 from tests.limits.fleet import NODES, WORKLOADS, write_fleet, write_rows
 from tests.trace.conftest import Planned, import_trace, plan_trace
@@ -28,7 +28,10 @@ REFUSED = 3
 PLANNING = "60s"
 ROOT = Path(__file__).resolve().parents[2]
 
-HOSTILE = {f"{name}.yaml": text for name, text in MEBIBYTE.items()} | {f"{n}.json": t for n, t in JSON.items()}
+HOSTILE = {
+    **{f"{name}.yaml": text for name, text in yaml_texts(MEGABYTE).items()},
+    **{f"{name}.json": text for name, text in json_texts(MEGABYTE).items()},
+}
 ACCEPTED = {"workloads.yaml", "blank lines.yaml", "comment.yaml"}  # large, yet nothing is wrong with them
 LIGHT = {
     "validate": ("validate", "."),

@@ -25,8 +25,11 @@ def planned() -> tuple[Case, ...]:
 
 
 def test_half_of_the_specs_leave_work_unadmitted() -> None:
-    short = sum(len(case.plan.placements) < sum(w.replicas for w in case.spec.workloads) for case in planned())
-    assert short * 2 >= len(planned())
+    assert sum(_leaves_out(case) for case in planned()) * 2 >= len(planned())
+
+
+def _leaves_out(case: Case) -> bool:
+    return case.optimum is not None and len(case.optimum.places) < sum(w.replicas for w in case.spec.workloads)
 
 
 def test_a_fifth_of_the_optima_strictly_beat_best_fit() -> None:
@@ -58,11 +61,14 @@ def test_every_rule_binds_hard_and_soft() -> None:
 
 @cache
 def _binding(enforcement: str) -> Counter[str]:
-    """Return in how many Specs a rule of each kind binds: the optimum without it is another, or breaks it."""
+    """Return in how many Specs a rule of each kind binds: the optimum without it is another, or breaks it.
+
+    Nobody counts beyond the least that there have to be.
+    """
     found: Counter[str] = Counter()
     for case in shared():
-        bound = {p.rule.kind for p in case.spec.policies if p.enforcement.kind == enforcement and _binds(case, p)}
-        found.update(bound)
+        asked = [p for p in case.spec.policies if p.enforcement.kind == enforcement and found[p.rule.kind] < LEAST]
+        found.update({policy.rule.kind for policy in asked if _binds(case, policy)})
     return found
 
 

@@ -29,7 +29,7 @@ def values_of(plan: Plan) -> dict[str, int]:
     return {tier.name: tier.value for tier in plan.tiers}
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(spec=specs())
 def test_any_plan_verifies(spec: Spec) -> None:
     verification = verify(spec, solve(spec))
@@ -55,7 +55,7 @@ def test_the_order_of_documents_changes_nothing(seed: int) -> None:
     assert write(solve(shuffled)) == write(solve(spec))
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_names_and_order_of_nodes_change_no_tier(seed: int) -> None:
     spec = tiny(seed)
@@ -109,7 +109,7 @@ def test_a_plan_does_not_differ_from_itself(seed: int) -> None:
     assert not found.changes
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(seed=seeds, running=st.booleans())
 def test_a_plan_taken_as_the_current_state_stays_as_it_is(seed: int, running: bool) -> None:
     """Each plan is the optimum of its own documents, hence of the same ones where it already runs."""
