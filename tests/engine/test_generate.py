@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.support.specs import make_spec, node, policy, workload
+from tests.support.specs import make_spec, node, policy, request, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine.answer import Effort, Verdict
@@ -33,6 +33,7 @@ from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import kinds_of
 from dovetail.rules import context_of
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
 from dovetail.spec import Policy
@@ -218,3 +219,13 @@ def test_without_work_left_there_is_a_state_from_the_patterns_at_hand() -> None:
     states = list(Generation(problem, start, FleetModel(problem), Stop()).run(Budget(0.0)))
     assert states
     assert sum(states[-1].admitted().values()) > 0
+
+
+def test_a_fleet_with_prices_is_planned_beside_places_held_free() -> None:
+    held = policy("room", Reserve(replicas=1, request=request(1)))
+    spec = make_spec([node(f"n{i}", 4, price=5) for i in range(3)], [workload("x", 9, gpus=1)], [held])
+    problem = compile_problem(context_of(spec))
+    (own,) = (shape.index for shape in problem.shapes if shape.workload.id == "x")
+    model = FleetModel(problem, priced=True)
+    assert [lot.kind.shapes for lot in fleet_rows(model, State(), range(3)).lots] == [(own,)]
+    assert list(Generation(problem, today_state(problem), model, Stop()).run(Budget(ALL)))

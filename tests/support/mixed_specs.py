@@ -17,8 +17,9 @@ from tests.support import tiny_specs as tiny
 from tests.support.mig_specs import card, mig_request
 from tests.support.specs import CARDS, make_spec, node, replica, request, role, workload
 
-from dovetail.mig import layouts
+from dovetail.mig import Geometry, layouts
 from dovetail.placement import Place
+from dovetail.placement.instances import holds
 from dovetail.rules import policy_of
 from dovetail.spec import (
     Accelerator,
@@ -40,6 +41,7 @@ from dovetail.spec import (
 )
 from dovetail.spec.cluster import Positions, Unit
 from dovetail.spec.objective import DEFAULT_TIERS
+from dovetail.spec.slo import host_of
 from dovetail.spec.workload import ShareMode
 
 LEVELS = ("zone", "rack", "node")
@@ -113,10 +115,40 @@ def _workload(
         roles = [replace(roles[0], accelerators=tuple(sorted({product, rng.choice(PLAIN)})))]
     found = _named(rng, name, what, roles)
     if what == "service" and asked.gpu_count and rng.random() < 0.5:
-        rates = {each: rng.choice((0, 70_000, 130_000)) for each in cards}
-        found = replace(found, slo=Slo(rng.choice((150_000, 300_000)), rates))
+        return _promising(rng, found, product, cards)
     if rng.random() < 0.2 and roles[0].replicas > 1:
         found = _elastic(found, 1, rng.choice((1, roles[0].replicas - 1)))
+    return found
+
+
+def _promising(rng: Random, found: Workload, product: str, cards: dict[str, Accelerator]) -> Workload:
+    """Return a service with a rate, and a table of hosts that its replicas are on."""
+    (role,) = found.roles
+    asked, slow = role.request, rng.choice((70_000, 130_000))
+    rates: dict[str, int] = {}
+    if asked.gpus or (asked.share and "fraction" in asked.share.modes):
+        rates = {name: rng.choice((0, slow, 2 * slow)) for name in role.accelerators or rng.sample(sorted(cards), 3)}
+    if asked.may_use_mig and (not role.accelerators or product in role.accelerators):
+        held = [p for p in geometry_of(product).profiles if holds(p, asked, cards[product].memory, product)]
+        rates |= {host_of(product, p.name): slow * rng.choice((1, 1, 2)) for p in held}
+    if not rates:
+        return found
+    slo = Slo(rng.choice((150_000, 300_000)), dict(sorted(rates.items())), open=rng.random() < 0.3)
+    if asked.share is not None:
+        able = {"mig" if "/" in host else "fraction" for host in rates}
+        modes = tuple(mode for mode in asked.share.modes if mode in able)
+        asked = replace(asked, share=replace(asked.share, modes=modes, rated=tuple(slo.rates.items())))
+    own = replace(role, request=asked, accelerators=tuple(sorted({host.partition("/")[0] for host in rates})))
+    least = min((rate for rate in rates.values() if rate), default=0)
+    if slo.open and least:
+        own = replace(own, replicas=max(-(-slo.rate // least), found.min_replicas))
+    return replace(found, slo=slo, roles=(own,))
+
+
+def geometry_of(product: str) -> Geometry:
+    """Return what a GPU can be cut into."""
+    found = card(product).mig
+    assert found is not None
     return found
 
 
@@ -130,9 +162,7 @@ def _request(rng: Random, kind: str, product: str, modes: tuple[ShareMode, ...])
         return request(cpu=rng.choice((1000, 1500)), memory=1024)
     draw = rng.random()
     if draw < (0.55 if kind == "part" else 0.2):
-        geometry = card(product).mig
-        assert geometry is not None
-        return mig_request(product, rng.choice(geometry.profiles).name, cpu)
+        return mig_request(product, rng.choice(geometry_of(product).profiles).name, cpu)
     if draw < 0.8:
         memory = rng.choice((None, None, 3000, 9000, 30_000))
         peak = rng.choice((0, 0, 500))

@@ -153,11 +153,16 @@ class _Draft:
 
 
 def _originals(fleet: FleetModel) -> Mapping[int, list[int]]:
-    """Return the Problem's shapes for every shape of the fleet, to which it is all one what runs today."""
+    """Return the Problem's shapes for every shape of the fleet, to which it is all one what runs today.
+
+    A fleet with prices knows nothing of what is held free, which is on no node's account.
+    """
     found: dict[int, list[int]] = {shape.index: [] for shape in fleet.problem.shapes}
     for shape in fleet.original.shapes:
         member = shape.members[0]
-        found[fleet.problem.shapes_of_role[member.workload.id, member.role.name]].append(shape.index)
+        twin = fleet.problem.shapes_of_role.get((member.workload.id, member.role.name))
+        if twin is not None:
+            found[twin].append(shape.index)
     return found
 
 

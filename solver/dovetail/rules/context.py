@@ -44,14 +44,17 @@ class Context:
         return View(self.spec, places, self.today, held, recovery)
 
     def view_of_all(self, places: Places) -> View:
-        """Return the view of places of which those of placeholders are held free."""
+        """Return the view of places of which those of placeholders are held free, where that counts for a policy."""
         if not self.spec.placeholders:
             return self.view(places)
         held: dict[str, list[Place]] = {}
         for workload in self.spec.placeholders:
             held[workload.holds] = [places[r] for r in workload.replica_ids() if r in places]
         own = {replica: place for replica, place in places.items() if not self.spec.by_id[replica.workload].holds}
-        return self.view(own, {policy: tuple(found) for policy, found in held.items()})
+        view = self.view(own, {policy: tuple(found) for policy, found in held.items()})
+        policies = {p.name: p for p in self.spec.policies if p.name in held}
+        told = {name: policy.rule.told(view, self.scopes[name]).held for name, policy in policies.items()}
+        return view if told == view.held else self.view(own, told)
 
     def violations(self, view: View) -> Mapping[str, Violations]:
         """Return every policy's violations on a finished placement."""
