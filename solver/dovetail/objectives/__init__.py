@@ -15,6 +15,7 @@ from dovetail.objectives.slo import tiers as _slo
 from dovetail.objectives.topology import tiers as _topology
 from dovetail.objectives.violations import Mend, Policies
 from dovetail.rules import Context
+from dovetail.spec import Spec
 from dovetail.spec.objective import LAST_TIER
 
 MEASURES: Mapping[str, Callable[[], Tier]] = MappingProxyType(
@@ -66,15 +67,22 @@ FAMILIES: Mapping[str, Callable[[Context], Iterator[Tier]]] = MappingProxyType(
 )
 
 
+def families_of(spec: Spec) -> tuple[str, ...]:
+    """Return the names of the families of tiers that a Spec's plan is judged by, most important first.
+
+    What the planner may choose as it likes takes as little as it may: `occupied` comes last where the objective does
+    not name it.
+    """
+    named = spec.objective.tiers
+    return named if LAST_TIER in named else (*named, LAST_TIER)
+
+
 def tiers_of(context: Context) -> tuple[Tier, ...]:
     """Return the tiers that a Spec's plan is judged by, most important first.
 
-    A tier that no plan could change (nothing runs today, nothing has a price) is left out. What the planner may
-    choose as it likes takes as little as it may: `occupied` comes last where the objective does not name it.
+    A tier that no plan could change (nothing runs today, nothing has a price) is left out.
     """
-    named = context.spec.objective.tiers
-    last = () if LAST_TIER in named else (LAST_TIER,)
-    return tuple(tier for name in (*named, *last) for tier in FAMILIES[name](context))
+    return tuple(tier for name in families_of(context.spec) for tier in FAMILIES[name](context))
 
 
-__all__ = ["FAMILIES", "Idle", "IdleGpu", "Sense", "Tier", "TierPart", "tiers_of"]
+__all__ = ["FAMILIES", "Idle", "IdleGpu", "Sense", "Tier", "TierPart", "families_of", "tiers_of"]
