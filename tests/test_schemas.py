@@ -47,6 +47,7 @@ KINDS = [
     "ModelReport",
     "Environment",
     "TestResult",
+    "Explanation",
 ]
 RULES = [
     "separate",

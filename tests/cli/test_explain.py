@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,18 @@ def test_without_a_plan_it_says_so(dovetail: Shell, project: Path, engine: Engin
     engine.outcome = Outcome(status)  # type: ignore[arg-type]
     assert dovetail("explain", "research/train") == code
     assert "NO PLAN" in dovetail.out
+
+
+def test_who_is_admitted_is_told_what_other_places_would_change(
+    dovetail: Shell, project: Path, engine: Engine
+) -> None:
+    assert dovetail("explain", "research/train", "--ways", "0") == 0
+    assert "everything else where it is" in dovetail.out
+    assert dovetail("explain", "research/train", "--ways", "0", "-o", "json") == 0
+    found = json.loads(dovetail.out)
+    assert (found["kind"], found["spec"]["workload"]) == ("Explanation", "research/train")
+    assert found["spec"]["tried"]["replicas"] >= 1
+
+
+def test_a_node_is_told_as_a_table_alone(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("explain", "h100-004", "-o", "json") == 64

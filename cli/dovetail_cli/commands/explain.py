@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,9 @@ from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render import whynot as formats
 from dovetail_cli.render.words import printable
 
+if TYPE_CHECKING:
+    from dovetail.whynot import Explanation
+
 _Thing = Annotated[
     str, typer.Argument(metavar="WORKLOAD|NODE|CODE", help="A workload, a node, or a code such as DT1103.")
 ]
@@ -28,7 +31,8 @@ _Plan = Annotated[
     typer.Option("--plan", metavar="PLAN", help="The plan to explain, a file or REV:path, instead of planning."),
 ]
 _Ways = Annotated[
-    int, typer.Option("--ways", min=0, metavar="N", help="Make at most N plans to find ways out; 0 for none.")
+    int,
+    typer.Option("--ways", min=0, metavar="N", help="Make at most N plans for ways out or other places; 0 for none."),
 ]
 _CODE = re.compile(r"DT\d{4}", re.IGNORECASE | re.ASCII)
 
@@ -43,12 +47,18 @@ def run(
     jobs: options.Jobs = None,
     memory: options.Memory = None,
     as_of: options.AsOf = None,
+    output: options.Output = "table",
+    also: options.Also = None,
 ) -> ExitCode:
     """Explain.
 
     Of a workload: how far it is admitted, what it lacks in numbers, and ways out, each of them planned: without a
-    hard policy, without other work, with more nodes. Of a node: what it holds and has left. Of a code: what it means.
+    hard policy, without other work, with more nodes. Of one that is admitted: what other nodes would change, tier by
+    tier, and plans in which it keeps off where it is. Of a node: what it holds and has left. Of a code: what it
+    means. Formats, of a workload: table, json, yaml.
     """
+    shown = options.output(output, formats.FORMATS)
+    wanted = options.renderings(also or (), formats.FORMATS)
     if _CODE.fullmatch(thing):
         return _code(thing.upper())
     limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
@@ -56,29 +66,39 @@ def run(
         before = read_plan(plan) if plan is not None else None
         found = project.load(path, project.Question(options.as_of(as_of)))
     except Refused as refused:
-        return refusals.tell(refused, "table")
+        return refusals.tell(refused, shown)
     project.tell_warnings(found)
     spec = found.spec if before is None else _as_planned(found.spec, before)
     _check_known(spec, thing)
+    if thing not in spec.by_id and (shown != "table" or wanted):
+        raise usage("nodes are explained as a table alone", "leave -o out")
     with running(limits) as planner:
         made = planner(spec) if before is None else before
-        text = _told(spec, made, thing, planner, ways, project.Places(found.documents))
+        found_out = _explained(spec, made, thing, planner, ways) if thing in spec.by_id else None
         interrupted = bool(planner.stop)
     planner.complain()
-    streams.publish(lambda name, screen: text, "table")
+    places = project.Places(found.documents)
+    streams.publish(lambda name, screen: _told(spec, made, thing, found_out, places, name), shown, wanted)
     return first_of(_findings(made, planner, interrupted))
 
 
-def _told(spec: Spec, plan: Plan, thing: str, planner: Planner, most: int, places: project.Places) -> str:
-    if thing not in spec.by_id:
-        return formats.of_node(spec, plan, thing)
-    from dovetail.whynot import ways
+def _told(spec: Spec, plan: Plan, node: str, found: Explanation | None, places: project.Places, name: str) -> str:
+    return formats.of_node(spec, plan, node) if found is None else formats.of_workload(found, places, name)
+
+
+def _explained(spec: Spec, plan: Plan, thing: str, planner: Planner, most: int) -> Explanation:
+    """Return what is known of a workload: ways out where it is not admitted in full, else other places."""
+    from dovetail.whynot import Explanation, tried, ways, without
 
     workload = spec.by_id[thing]
+    if plan.outcome.status not in ("optimal", "feasible"):
+        return Explanation(spec, plan, workload)
     planner.timeline.phase("ways")
-    short = plan.outcome.status in ("optimal", "feasible") and thing in plan.admitted
-    found = [way for way in ways(spec, plan, workload, planner, most) if not planner.stop] if short else []
-    return formats.of_workload(spec, plan, workload, found, places)
+    if thing in plan.admitted:
+        outs = [way for way in ways(spec, plan, workload, planner, most) if not planner.stop]
+        return Explanation(spec, plan, workload, outs, tried(spec, plan, workload))
+    plans = [each for each in without(spec, plan, workload, planner, most) if not planner.stop]
+    return Explanation(spec, plan, workload, (), tried(spec, plan, workload), plans)
 
 
 def _as_planned(spec: Spec, plan: Plan) -> Spec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
@@ -10,25 +11,73 @@ from dovetail.placement import Place, obstacle
 from dovetail.plan import Plan
 from dovetail.rules import context_of
 from dovetail.spec import Spec, Workload
-from dovetail.whynot import Shortage, Way, binding, shortages
+from dovetail.whynot import Change, Explanation, Shortage, Tried, Way, Without, binding, shortages, to_document
+from dovetail_cli.render import machine
 from dovetail_cli.render import review as facts
 from dovetail_cli.render.columns import PLAIN, layout
 from dovetail_cli.render.text import conflict_lines
-from dovetail_cli.render.words import amount, nodes, plural, printable
+from dovetail_cli.render.words import amount, human_change, human_unit, nodes, plural, printable
 
+FORMATS = ("table", "json", "yaml")
 _MOST = 20
+_MOST_TOLD = 5
 
 
-def of_workload(spec: Spec, plan: Plan, workload: Workload, ways: Sequence[Way], places: facts.Places) -> str:
-    """Return why a workload is not admitted in full, and what would admit it."""
+def of_workload(found: Explanation, places: facts.Places, name: str = "table") -> str:
+    """Return why a workload is where it is, or is not admitted in full; `json` and `yaml` hold the Explanation."""
+    if name in ("json", "yaml"):
+        return machine.rendered(to_document(found), name)
+    spec, plan, workload = found.spec, found.plan, found.workload
     head = printable(f"dovetail explain: {workload.id}   {_state(plan, workload)}   plan {facts.status(plan)}")
     blocks = [[head], _where(plan, workload)]
     if plan.outcome.status in ("infeasible", "unknown"):
         return _joined([*blocks, conflict_lines(facts.Review(plan, spec=spec, places=places), PLAIN)])
     if workload.id in plan.admitted:
         blocks += [list(_reasons(plan, workload)), _lacks(spec, plan, workload)]
-    blocks += [_bound(spec, workload, places), _ways(spec, workload, ways)]
+    blocks += [_bound(spec, workload, places), _ways(spec, workload, found.ways)]
+    blocks += [_tried(found.tried), _without(found.without)]
     return _joined(blocks)
+
+
+def _tried(found: Tried | None) -> list[str]:
+    """Return what other nodes would change, the best of them one by one and the others counted."""
+    if found is None or not found.nodes:
+        return []
+    able = [each for each in found.nodes if not each.obstacle]
+    rows = [("=" if not each.changes else "~", each.node, _changes(each.changes)) for each in able[:_MOST_TOLD]]
+    if len(able) > _MOST_TOLD:
+        rows.append(("", plural(len(able) - _MOST_TOLD, "more node"), "no better than these"))
+    counts = Counter(each.obstacle for each in found.nodes if each.obstacle)
+    rows += [("!", plural(count, "node"), _why_not(why)) for why, count in sorted(counts.items())]
+    what = plural(found.replicas, "replica")
+    head = f"  Why on {found.node}: {what} there on another node, everything else where it is"
+    number = plural(len(found.nodes), "node")
+    tail = f"    {number} tried of {found.hosts:,} that could host it; those that look alike are tried once"
+    return [head, *layout(rows, indent=4), tail]
+
+
+def _why_not(obstacle: str) -> str:
+    return f"{obstacle} forbids it" if obstacle.startswith("policy ") else obstacle
+
+
+def _without(found: Sequence[Without]) -> list[str]:
+    rows = [_elsewhere(each) for each in found]
+    return ["  Elsewhere, each planned anew", *layout(rows, indent=4)] if rows else []
+
+
+def _elsewhere(found: Without) -> tuple[str, str, str]:
+    surely = "proved" if found.certain else "as far as was found"
+    if found.admitted is None:
+        return "!", f"off {found.what}", f"there is no plan ({surely})"
+    if not found.changes:
+        return "=", f"off {found.what}", f"as good ({surely})"
+    return "~" if found.changes[0].worse else "+", f"off {found.what}", f"{_changes(found.changes)} ({surely})"
+
+
+def _changes(found: Sequence[Change]) -> str:
+    """Return the tiers that differ, the first of them first: what comes after it is never traded for it."""
+    told = (f"{each.tier} {human_change(each.here, each.there, each.unit)} {human_unit(each.unit)}" for each in found)
+    return ", ".join(told) or "as good"
 
 
 def _joined(blocks: Sequence[Sequence[str]]) -> str:

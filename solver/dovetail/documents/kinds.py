@@ -36,6 +36,7 @@ WRITTEN_KINDS: Final = (
     "ModelReport",
     "Environment",
     "TestResult",
+    "Explanation",
 )
 """What dovetail writes."""
 

@@ -1,6 +1,22 @@
-"""Why a workload is not admitted, in numbers, and ways out that were planned."""
+"""Why a workload is where it is, or is not admitted, in numbers; what was planned to tell that."""
 
+from dovetail.whynot.explanation import Explanation, to_document
+from dovetail.whynot.here import Change, Elsewhere, Tried, Without, tried, without
 from dovetail.whynot.shortage import Shortage, binding, shortages
 from dovetail.whynot.ways import Way, ways
 
-__all__ = ["Shortage", "Way", "binding", "shortages", "ways"]
+__all__ = [
+    "Change",
+    "Elsewhere",
+    "Explanation",
+    "Shortage",
+    "Tried",
+    "Way",
+    "Without",
+    "binding",
+    "shortages",
+    "to_document",
+    "tried",
+    "ways",
+    "without",
+]

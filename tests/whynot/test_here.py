@@ -1,0 +1,163 @@
+"""Why a workload is where it is: what is said of other places holds, measured again and by brute force."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+from tests.oracle.brute import TooLarge, brute
+from tests.support.plans import plan_for
+from tests.support.specs import make_spec, node, place, policy, workload
+from tests.support.tiny_specs import tiny
+
+from dovetail.engine import solve
+from dovetail.plan import Plan
+from dovetail.resources import schemas_folder
+from dovetail.rules.quota import Quota
+from dovetail.rules.require import Forbid
+from dovetail.rules.separate import Separate
+from dovetail.spec import NodeSelector, Spec, Workload, WorkloadSelector
+from dovetail.verify import verify
+from dovetail.whynot import Explanation, Without, to_document, tried, without
+
+
+def _dear() -> Spec:
+    """Return a Spec with a cheap node, one that is near it, and two dear ones in another rack."""
+    nodes = [
+        node("cheap", 2, price=1, domains={"rack": "a"}),
+        node("dear", 2, price=5, domains={"rack": "b"}),
+        node("dearer", 2, price=7, domains={"rack": "b"}),
+        node("near", 2, price=2, domains={"rack": "a"}),
+    ]
+    return make_spec(nodes, [workload("w", 1, gpus=2)])
+
+
+def _plan(spec: Spec) -> Plan:
+    plan = solve(spec)
+    assert plan.outcome.status == "optimal"
+    return plan
+
+
+def test_other_nodes_are_told_with_what_they_would_change() -> None:
+    spec = _dear()
+    found = tried(spec, _plan(spec), spec.by_id["w"])
+    assert found is not None
+    assert (found.node, found.replicas, found.hosts) == ("cheap", 1, 3)
+    told = [
+        (each.node, [(c.tier, c.here, c.there, c.worse) for c in each.changes], each.obstacle) for each in found.nodes
+    ]
+    assert told == [
+        ("near", [("cost", 1, 2, True)], ""),
+        ("dear", [("cost", 1, 5, True)], ""),
+        ("dearer", [("cost", 1, 7, True)], ""),
+    ]
+
+
+def test_keeping_off_is_planned_and_proved() -> None:
+    spec = _dear()
+    plan = _plan(spec)
+    found = list(without(spec, plan, spec.by_id["w"], solve, 9))
+    told = [(each.what, [(c.tier, c.there) for c in each.changes], each.certain, each.admitted) for each in found]
+    assert told == [("node cheap", [("cost", 2)], True, 1), ("rack a", [("cost", 5)], True, 1)]
+    assert len(list(without(spec, plan, spec.by_id["w"], solve, 1))) == 1
+
+
+def test_all_of_it_follows_the_schema() -> None:
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in schemas_folder().rglob("*.json")]
+    registry: Any = Registry().with_resources([(each["$id"], Resource.from_contents(each)) for each in found])
+    schema = next(each for each in found if each["title"] == "Explanation")
+    spec = _dear()
+    plan, work = _plan(spec), spec.by_id["w"]
+    told = Explanation(spec, plan, work, (), tried(spec, plan, work), tuple(without(spec, plan, work, solve, 9)))
+    document = to_document(told)
+    assert document["spec"]["tried"]["nodes"]
+    assert document["spec"]["without"]
+    Draft202012Validator(schema, registry=registry).validate(document)
+
+
+def test_a_policy_in_the_way_is_named() -> None:
+    nodes = [node("a", 1), node("b", 2, price=1)]
+    apart = policy("apart", Separate(by="workload", at="node"))
+    spec = make_spec(nodes, [workload("x", 1, gpus=1), workload("y", 1, gpus=1)], [apart])
+    found = tried(spec, _plan(spec), spec.by_id["x"])
+    assert found is not None
+    assert [each.obstacle for each in found.nodes if each.obstacle] in (["policy apart"], ["room for 0 of 1"])
+
+
+def test_what_never_moves_stays() -> None:
+    spec = make_spec(
+        [node("a", 1), node("b", 1)], [workload("w", 1, gpus=1, movable=False)], running={"w#0": place("a", 0)}
+    )
+    found = tried(spec, _plan(spec), spec.by_id["w"])
+    assert found is not None
+    assert [(each.node, each.obstacle) for each in found.nodes] == [("b", "it never moves")]
+
+
+def test_who_is_nowhere_has_no_other_place() -> None:
+    spec = make_spec([node("a", 1)], [workload("w", 1, gpus=1)], [policy("none", Quota((("gpus", 0),)))])
+    plan = _plan(spec)
+    assert tried(spec, plan, spec.by_id["w"]) is None
+    assert list(without(spec, plan, spec.by_id["w"], solve, 9)) == []
+
+
+def test_what_is_told_of_another_node_is_what_a_plan_with_it_measures(tell: Callable[[str], None]) -> None:
+    wrong, looked, differ = [], 0, 0
+    for seed in range(5000, 5060):
+        spec = tiny(seed)
+        plan = solve(spec)
+        if not plan.placements or spec.placeholders or any(p.rule.searches for p in spec.policies):
+            continue
+        for work in spec.workloads:
+            found = tried(spec, plan, work)
+            for each in found.nodes if found is not None else ():
+                if each.obstacle:
+                    continue
+                looked += 1
+                differ += bool(each.changes)
+                there = plan_for(spec, {**plan.placements, **each.places}, "feasible")
+                values = {tier.name: tier.value for tier in there.tiers}
+                told = {t.name: t.value for t in plan.tiers} | {c.tier: c.there for c in each.changes}
+                if not verify(spec, there).ok or values != told:
+                    wrong.append(f"seed {seed}: {work.id} on {each.node}: {each.changes}, {values}")
+    tell(f"{looked} other nodes are as told, {differ} of them worse")
+    assert wrong == []
+    assert min(looked, differ) >= 10
+
+
+def test_what_is_proved_without_is_what_brute_force_finds(tell: Callable[[str], None]) -> None:
+    wrong, looked, differ = [], 0, 0
+    for seed in range(5100, 5130):
+        spec = tiny(seed)
+        plan = solve(spec)
+        for work in spec.workloads if plan.outcome.status == "optimal" and not spec.current.replicas else ():
+            for each in without(spec, plan, work, solve, 2):
+                try:
+                    best = brute(_banned(spec, work, each))
+                except TooLarge:
+                    continue
+                looked += 1
+                differ += bool(each.changes)
+                told = {t.name: t.value for t in plan.tiers} | {c.tier: c.there for c in each.changes}
+                if best is None or not each.certain or told != best.by_name:
+                    wrong.append(f"seed {seed}: {work.id} off {each.what}: {each.changes}")
+    tell(f"{looked} plans elsewhere are as brute force has them, {differ} of them worse")
+    assert wrong == []
+    assert min(looked, differ) >= 10
+
+
+def _banned(spec: Spec, work: Workload, found: Without) -> Spec:
+    """Return the Spec in which a workload is forbidden what was told in words."""
+    what, _, name = found.what.partition(" ")
+    nodes = {
+        "accelerator": NodeSelector(accelerators=(name,)),
+        "node": NodeSelector(names=(name,)),
+        "rack": NodeSelector(domains=(name,)),
+    }.get(what)
+    if nodes is None:  # several, by their number
+        raise TooLarge(found.what)
+    ban = policy("zz", Forbid(), workloads=WorkloadSelector(names=(work.id,)), nodes=nodes)
+    return replace(spec, policies=(*spec.policies, ban))
