@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -16,13 +17,14 @@ from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
 from dovetail.plan import Plan
-from dovetail.resources import schemas_folder
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
 from dovetail.rules.separate import Separate
 from dovetail.spec import NodeSelector, Spec, Workload, WorkloadSelector
 from dovetail.verify import verify
 from dovetail.whynot import Explanation, Without, to_document, tried, without
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 
 
 def _dear() -> Spec:
@@ -67,7 +69,7 @@ def test_keeping_off_is_planned_and_proved() -> None:
 
 
 def test_all_of_it_follows_the_schema() -> None:
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in schemas_folder().rglob("*.json")]
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in SCHEMAS.rglob("*.json")]
     registry: Any = Registry().with_resources([(each["$id"], Resource.from_contents(each)) for each in found])
     schema = next(each for each in found if each["title"] == "Explanation")
     spec = _dear()
