@@ -105,7 +105,7 @@ def ascending(tiers: Sequence[Tier], values: Sequence[int]) -> tuple[int, ...]:
 
 def _cheap_prefix(spec: Spec, tiers: Sequence[Tier]) -> int:
     """Return how many leading tiers are sums over admitted replicas; what a rate is worth is none."""
-    plain = (isinstance(tier, Retained) or (isinstance(tier, Admitted) and not tier.rates(spec)) for tier in tiers)
+    plain = (isinstance(tier, Retained) or (isinstance(tier, Admitted) and tier.adds_up(spec)) for tier in tiers)
     return next((i for i, cheap in enumerate(plain) if not cheap), len(tiers))
 
 

@@ -79,6 +79,23 @@ def promising(seed: int) -> Spec:
     return replace(spec, workloads=work)
 
 
+def _widened(draw: Random, work: Workload) -> Workload:
+    """Return a workload that is elastic, and told what each of its widths is worth."""
+    role = work.roles[0]
+    replicas, step = draw.choice(((2, 1), (3, 1), (3, 2)))
+    worths = sorted(draw.choice((100, 300, 500, 800, 1000)) for _ in range(1, replicas + 1, step))
+    role = replace(role, replicas=replicas, least=1, step=step, worths=tuple(worths))
+    return replace(work, roles=(role,), min_replicas=1)
+
+
+def widened(seed: int) -> Spec:
+    """Return a Spec of work for MIG of which what waits is elastic."""
+    draw = Random(f"widened {seed}")
+    spec = tiny_mig(seed)
+    work = tuple(_widened(draw, w) if w.id.startswith("new") else w for w in spec.workloads)
+    return replace(spec, workloads=work)
+
+
 def _table(draw: Random, geometry: Geometry) -> Mapping[str, int]:
     """Return rates of one or two profiles, and of those that contain them."""
     plain = [profile for profile in geometry.profiles if "+" not in profile.name and "-" not in profile.name]
@@ -115,6 +132,14 @@ def test_engine_and_brute_force_agree_on_classes_and_deadlines() -> None:
     short = [plan for _, plan, _ in found if any(tier.name == "slo" and tier.value for tier in plan.tiers)]
     assert len(short) >= 4
     assert any(tier.name == "slo" and not tier.value for _, plan, _ in found for tier in plan.tiers)
+
+
+def test_engine_and_brute_force_agree_on_the_worth_of_widths() -> None:
+    found = [case for seed in range(SLICE // 2) if (case := difference(seed, widened)) is not None]
+    assert [wrong for _, _, wrong in found if wrong] == []
+    widths = Counter(replica.workload for _, plan, _ in found for replica in plan.placements)
+    assert len(found) >= 10
+    assert len(set(widths.values())) >= 3
 
 
 def test_the_specs_ask_for_something() -> None:

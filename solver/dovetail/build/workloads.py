@@ -13,6 +13,7 @@ from dovetail.build.parts import with_parts
 from dovetail.build.requests import check_share, read_observed, read_request
 from dovetail.build.slo import Promised, leaves_open, with_slo
 from dovetail.build.topology import Levels, read_topology, widths, with_floors
+from dovetail.build.widths import with_worths
 from dovetail.documents import Document
 from dovetail.quantities import parse_duration
 from dovetail.spec import Cluster, Request, Role, Toleration, Workload
@@ -43,9 +44,8 @@ def read_workloads(
     models = promised.models
     levels, places = cluster.levels, [(document, cursor(document, log)) for document in documents]
     read = [(read_workload(document, here, models, levels), here) for document, here in places]
-    found = [
-        with_slo(with_parts(workload, here, cluster, models), here, cluster, promised) for workload, here in read
-    ]
+    cut = [(with_worths(with_parts(workload, here, cluster, models), here), here) for workload, here in read]
+    found = [with_slo(workload, here, cluster, promised) for workload, here in cut]
     return tuple(sorted(found, key=lambda workload: workload.id.encode()))
 
 

@@ -18,9 +18,9 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.cpsat import CpSat
 from dovetail.linear import Linear, Model
 from dovetail.objectives import Tier
-from dovetail.objectives.admitted import Admitted
+from dovetail.objectives.admitted import Admitted, worth_at_width
 from dovetail.objectives.topology import Span
-from dovetail.problem import Problem
+from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.kinds import dimensions, kinds_of, room_for
 from dovetail.rules.topology import NAME as TOPOLOGY
@@ -249,14 +249,14 @@ class Gatherings:
     def encode(self, tier: Tier) -> Linear | None:
         """Return a tier's value, None where the model does not know it."""
         if isinstance(tier, Admitted):
-            if tier.rates(self.problem.spec):
+            if any(shape.workload.asks_rate for shape in self.problem.shapes):
                 return None  # what a rate is worth is not told by counts alone
             total = Linear()
             for shape in self.problem.shapes:
                 for member in shape.members[:1]:
                     same = self.problem.spec.band_of(member.workload) == tier.band
                     if same and bool(shape.request.gpu_count) == tier.gpu:
-                        total.add(self._of_shape(shape.index), member.role.value)
+                        total.add(self._worth(shape))
             return total
         if isinstance(tier, Span) and tier.level in (*self.levels, NODE_LEVEL):
             total = Linear()
@@ -267,6 +267,12 @@ class Gatherings:
                 total.add(self.spanned(workload, tier.level)).add_term(self.here[workload.id], -1)
             return total
         return None
+
+    def _worth(self, shape: Shape) -> Linear:
+        """Return what the replicas of a shape are worth."""
+        if shape.role.worths:
+            return worth_at_width(self.model, self._of_shape(shape.index), shape.role)
+        return self._of_shape(shape.index).scaled(shape.role.value)
 
     # -- what is read off
 

@@ -230,6 +230,9 @@ CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
         "rate without effect", "The table of a service names what its replicas are never on: whole GPUs or instances."
     ),
     "DT1543": CodeInfo("deadline of what has no GPUs", "Only a workload of one role with GPUs keeps a deadline."),
+    "DT1545": CodeInfo(
+        "worth of widths", "An elastic role tells what each width is worth, from `min` on, never falling."
+    ),
     "DT1544": CodeInfo("throughput without effect", "Throughputs tell how fast work is done that has a deadline."),
     "DT1620": CodeInfo(
         "workloads without effect", "The rule is not about workloads, so `match.workloads` would be ignored."

@@ -120,6 +120,10 @@ class Counting(TierPart, ABC):
             total.add(self.admitted_shape(shape), self.problem.shapes[shape].role.value)
         return total
 
+    def admitted_role(self, workload: Workload, role: Role) -> Linear:
+        """Return how many replicas of a role are admitted that is a shape of its own."""
+        return self.admitted_shape(self.problem.shapes_of_role[workload.id, role.name])
+
     def retained(self, workload: Workload, role: Role) -> Linear:
         """Return how many replicas of a role whose place stands today stay admitted: min(running, admitted).
 

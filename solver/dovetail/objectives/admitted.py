@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dovetail.linear import Linear
+from dovetail.linear import Linear, Model
 from dovetail.objectives.base import Sense, TierPart
 from dovetail.placement import View
 from dovetail.placement.served import served
@@ -27,7 +27,22 @@ def _worth(view: View, workload: Workload, role: Role) -> int:
     """Return what the admitted replicas of a role are worth (S2.9)."""
     if workload.slo is not None and workload.slo.open:
         return workload.slo.worth(role.value * role.replicas, served(view, workload))
-    return role.value * view.count(workload, role)
+    return role.worth(view.count(workload, role))
+
+
+def _adds_up(workload: Workload, role: Role) -> bool:
+    """Tell whether each replica of a role counts for itself."""
+    return not workload.asks_rate and not role.worths
+
+
+def worth_at_width(model: Model, admitted: Linear, role: Role) -> Linear:
+    """Return what a role is worth at the width that it is admitted with (S2.6): one of them, or none."""
+    flags = [model.boolean() for _ in role.worths]
+    first = role.least or 0
+    width = Linear({flag: first + role.step * i for i, flag in enumerate(flags)})
+    model.require(width.minus(admitted), lower=0, upper=0)
+    model.require(Linear(dict.fromkeys(flags, 1)), upper=1)
+    return Linear({flag: worth for flag, worth in zip(flags, role.worths, strict=True) if worth})
 
 
 def _worth_of_rate(part: TierPart, workload: Workload, role: Role) -> Linear:
@@ -44,7 +59,8 @@ def _worth_of_rate(part: TierPart, workload: Workload, role: Role) -> Linear:
 class Admitted:
     """The value of the admitted replicas of a priority band, of those with GPUs or of those without.
 
-    A service that asks for a rate alone is worth as much of the value of all its replicas as it serves of the rate.
+    A service that asks for a rate alone is worth as much of the value of all its replicas as it serves of the rate,
+    an elastic role what its width is worth where that is said.
     """
 
     kind: ClassVar[str] = "admitted"
@@ -70,10 +86,12 @@ class Admitted:
     def encode(self, part: TierPart) -> Linear:
         """Return the sum of value times admitted replicas, and what the rates of services are worth."""
         roles = list(_roles(part.spec, part.changing(part.spec.workloads), self.band, gpu=self.gpu))
-        total = part.worth((workload, role) for workload, role in roles if not workload.asks_rate)
+        total = part.worth((workload, role) for workload, role in roles if _adds_up(workload, role))
         for workload, role in roles:
             if workload.asks_rate:
                 total.add(_worth_of_rate(part, workload, role))
+            elif role.worths and role.replicas:
+                total.add(worth_at_width(part.model, part.admitted_role(workload, role), role))
         return total
 
     def measure(self, view: View, context: Context) -> int:
@@ -81,15 +99,14 @@ class Admitted:
         roles = _roles(view.spec, view.spec.workloads, self.band, gpu=self.gpu)
         return sum(_worth(view, workload, role) for workload, role in roles)
 
-    def rates(self, spec: Spec) -> bool:
-        """Tell whether any of what is counted is worth the rate that it serves."""
-        return any(workload.asks_rate for workload, _ in _roles(spec, spec.workloads, self.band, gpu=self.gpu))
+    def adds_up(self, spec: Spec) -> bool:
+        """Tell whether every replica that is counted counts for itself."""
+        return all(_adds_up(w, role) for w, role in _roles(spec, spec.workloads, self.band, gpu=self.gpu))
 
     def limit(self, context: Context) -> int:
         """Return the value of everything that asks."""
-        return sum(
-            r.value * r.replicas for _, r in _roles(context.spec, context.spec.workloads, self.band, gpu=self.gpu)
-        )
+        roles = _roles(context.spec, context.spec.workloads, self.band, gpu=self.gpu)
+        return sum(role.worth(role.replicas) for _, role in roles)
 
     def needs_current(self, spec: Spec) -> bool:
         """Count from the finished placement alone."""

@@ -66,6 +66,9 @@ class TierPart(Part, Protocol):
     def worth(self, roles: Iterable[tuple[Workload, Role]]) -> Linear:
         """Return the value of the admitted replicas of some roles, which together make up whole shapes."""
 
+    def admitted_role(self, workload: Workload, role: Role) -> Linear:
+        """Return how many replicas of a role are admitted that is a shape of its own."""
+
     def retained(self, workload: Workload, role: Role) -> Linear:
         """Return how many replicas of a role whose place stands today stay admitted."""
 

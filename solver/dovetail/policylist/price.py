@@ -173,5 +173,5 @@ def _gpus(spec: Spec, plan: Plan, without: Plan, admitted: Iterable[Price]) -> P
     found = int(MILLI * (without.summary["gpusAllocated"] - plan.summary["gpusAllocated"]))
     roles = [role for workload in spec.workloads for role in workload.roles if role.request.gpu_count]
     exact = all(role.value == role.request.gpu_milli for role in roles)
-    exact = exact and not any(workload.asks_rate for workload in spec.workloads)
+    exact = exact and not any(w.asks_rate or any(role.worths for role in w.roles) for w in spec.workloads)
     return Price(GPUS, "milli-GPU", found, known if exact else Interval(None, None), tuple(given))

@@ -124,7 +124,8 @@ class Role:
 
     `value` is what one admitted replica is worth: milli-GPU by default (S2.9), milli-cores without a GPU. An elastic
     role (S2.6) has `least` to `replicas` of them where any of the workload is admitted, in steps of `step`; `least`
-    is None where a role says nothing of that.
+    is None where a role says nothing of that. `worths` are what it is worth at each of these widths, empty where each
+    replica counts for itself; they never fall.
     """
 
     name: str
@@ -135,6 +136,13 @@ class Role:
     observed: Observed | None = None
     least: int | None = None
     step: int = 1
+    worths: tuple[int, ...] = ()
+
+    def worth(self, count: int) -> int:
+        """Return what so many admitted replicas are worth, at a width of the role."""
+        if not self.worths or not count:
+            return self.value * count
+        return self.worths[(count - (self.least or 0)) // self.step]
 
     @property
     def elastic(self) -> bool:

@@ -205,7 +205,11 @@ def _role_of(workload: Workload, role: Role, replicas: int) -> Role:
     if least is not None and (replicas - least) % role.step:
         message = f"from {least} replicas on, steps of {role.step} do not reach {replicas}"
         raise Unfit("DT1816", message, "replicas")
-    return replace(role, replicas=replicas, least=least)
+    widths = (replicas - (least or 0)) // role.step + 1
+    if role.worths and (least != role.least or widths > len(role.worths)):
+        hint = f"from {role.least} to {role.replicas}"
+        raise Unfit("DT1816", f"nothing tells what {replicas} replicas are worth", "replicas", hint=hint)
+    return replace(role, replicas=replicas, least=least, worths=role.worths[:widths])
 
 
 def _no_role(workload: Workload, role: str) -> Unfit:
