@@ -206,7 +206,9 @@ SERVE = Workload(
         Role(
             name="",
             replicas=3,
-            request=Request(cpu=250, memory=2, share=Share(125, 2_560), resources={"rdma": 1}),
+            request=Request(
+                cpu=250, memory=2, share=Share(125, 2_560, barred=("time-slice",)), resources={"rdma": 1}
+            ),
             value=7,
             accelerators=("mine",),
             observed=Observed(50, 1_024),

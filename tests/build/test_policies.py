@@ -185,7 +185,7 @@ def test_tenants_that_nobody_lists_give_one_warning() -> None:
 
 
 def test_shares_that_no_node_can_hold_give_one_warning() -> None:
-    whole = SMALL.replace("fraction", "devicePlugin")
+    whole = SMALL.replace(", sharing: {mechanism: fraction}", "")
     shares = [workload("type: job\nrequest: {share: {compute: 0.5}}", name) for name in ("a", "b")]
     found = built(whole, *shares).warnings
     assert codes(found) == ["DT1915"]

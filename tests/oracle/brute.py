@@ -19,6 +19,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import combinations
 
+from tests.oracle.clients import restarted, suits
+
 from dovetail.mig import Geometry, Profile, layouts
 from dovetail.objectives import Tier, tiers_of
 from dovetail.objectives.admitted import Admitted, Retained
@@ -178,6 +180,7 @@ class Stock:
     compute: dict[int, int] = field(default_factory=dict)
     vram: dict[int, int] = field(default_factory=dict)
     holders: dict[int, int] = field(default_factory=dict)
+    on: dict[int, list[Role]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         node = self.node
@@ -197,6 +200,10 @@ class Stock:
         for gpu in gpus:
             if gpu not in self.compute or (asked.share is None and self.holders[gpu]):
                 return False
+        if self.node.mechanism != "fraction" and gpus:
+            if asked.share is not None and any(role.request.gpus for role in self.on[gpus[0]]):
+                return False
+            return suits(self.node, self.card, {**self.on, **{gpu: [*self.on[gpu], role] for gpu in gpus}})
         if asked.share is None:
             return True
         return self.compute[gpus[0]] >= asked.share.compute and self.vram[gpus[0]] >= self._vram_of(role)
@@ -217,6 +224,7 @@ class Stock:
             self.compute[gpu] -= sign * (asked.share.compute if asked.share else 1000)
             self.vram[gpu] -= sign * self._vram_of(role)
             self.holders[gpu] += sign
+            self.on[gpu].append(role) if sign > 0 else self.on[gpu].remove(role)
 
 
 def stock_of(spec: Spec) -> dict[str, Stock]:
@@ -272,6 +280,16 @@ class _Search:
 
     def run(self) -> None:
         """Call `found` with each placement; it is changed afterwards."""
+        leaf = self.found
+
+        def kept(places: Places) -> None:
+            again = restarted(self.context, places)
+            assert again <= self.context.view(places).restarted, (again, places)
+            if not again & self.context.today.fixed:
+                leaf(places)
+
+        if self.context.today.settings and not isinstance(self, PartSearch):
+            self.found = kept
         self._decide(0, None)
 
     def _decide(self, index: int, before: Place | None) -> None:
@@ -442,8 +460,7 @@ class PartStock(Stock):
         asked = role.request
         if not instance:
             outside = not asked.mig and (asked.share is None or "fraction" in asked.share.modes)
-            enough = outside and super().fits(role, gpus) and not any(self.parts[gpu] for gpu in gpus)
-            return enough and (asked.share is None or self.node.mechanism == "fraction")
+            return outside and super().fits(role, gpus) and not any(self.parts[gpu] for gpu in gpus)
         if not super().fits(Role("", 1, replace(asked, mig="", share=None), 0), ()) or gpus[0] not in self.compute:
             return False
         together = [*self.parts[gpus[0]], instance]
@@ -486,7 +503,7 @@ class PartSearch(_Search):
         def named(places: Places) -> None:
             told = self._named(places)
             stay = {r for r, place in told.items() if self.context.today.places.get(r) == place}
-            again = self._restarted(told, stay)
+            again = self._restarted(told, stay) | restarted(self.context, told)
             assert again == self.context.view(told).restarted & stay, (told, again)
             if not again & self.context.today.fixed:
                 leaf(told)
@@ -593,4 +610,4 @@ def welcomes(workload: Workload, role: Role, node: Node) -> bool:
         return True
     if role.accelerators and node.accelerator not in role.accelerators:
         return False
-    return asked.share is None or node.mechanism == "fraction" or "mig" in asked.share.modes
+    return asked.share is None or "mig" in asked.share.modes or "fraction" in asked.share.modes

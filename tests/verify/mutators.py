@@ -28,12 +28,14 @@ from dovetail.rules.survive import Survive
 from dovetail.spec import (
     Cluster,
     Current,
+    EqualParts,
     Group,
     Node,
     NodeSelector,
     PresentReplica,
     Request,
     Role,
+    Setting,
     Share,
     Slo,
     Spec,
@@ -256,6 +258,62 @@ def claim(check: str, change: Callable[[Plan], dict[str, Any]], *also: str, labe
     return Mutation(check, make, frozenset(also), label)
 
 
+@cache
+def parted() -> tuple[Spec, Plan]:
+    """Return a Spec with GPUs that are shared by equal parts, some of them today, and a valid plan."""
+    spec = make_spec(
+        [
+            node("a", 2, mechanism="devicePlugin", sharing=EqualParts()),
+            node("b", 3, mechanism="devicePlugin", sharing=EqualParts(mps=4, oversubscription=1500)),
+            node("c", 1, mechanism="devicePlugin", sharing=EqualParts()),
+            node("f", 1),
+        ],
+        [
+            workload("stay", 2, share=(200, 8000)),
+            workload("big", 1, share=(400, 30_000)),
+            workload("note", 3, roles=[role("", 3, Request(share=Share(250, 20_000, barred=("mps",))))]),
+            workload("safe", 1, roles=[role("", 1, Request(share=Share(300, 9_000, barred=("time-slice",))))]),
+            workload("whole", 1, gpus=1),
+        ],
+        running={"stay#0": place("a", 0), "stay#1": place("a", 0)},
+    )
+    spec = replace(spec, current=replace(spec.current, settings={"a/0": Setting("mps", 2), "a/1": Setting("mps", 2)}))
+    return spec, plan_for(spec, places(PARTED))
+
+
+PARTED = {
+    "stay#0": place("a", 0),
+    "stay#1": place("a", 0),
+    "big#0": place("a", 1),
+    "note#0": place("b", 0),
+    "note#1": place("b", 0),
+    "note#2": place("b", 1),
+    "safe#0": place("a", 1),
+    "whole#0": place("c", 0),
+}
+
+
+def parts(check: str, rows: Mapping[str, Place], *also: str, label: str = "") -> Mutation:
+    """Return a mutation of the plan with shared GPUs: it puts replicas elsewhere, and tells modes as they were."""
+
+    def make() -> tuple[Spec, Plan]:
+        spec, plan = parted()
+        return spec, replace(plan_for(spec, places({**PARTED, **rows})), shared=plan.shared)
+
+    return Mutation(check, make, frozenset(also), label)
+
+
+def modes(check: str, shared: Mapping[str, Setting | None], *also: str, label: str = "") -> Mutation:
+    """Return a mutation of the modes that the plan with shared GPUs tells."""
+
+    def make() -> tuple[Spec, Plan]:
+        spec, plan = parted()
+        told = {gpu: setting for gpu, setting in {**plan.shared, **shared}.items() if setting is not None}
+        return spec, replace(plan, shared=told)
+
+    return Mutation(check, make, frozenset(also), label)
+
+
 def tier(name: str, **changes: Any) -> Callable[[Plan], dict[str, Any]]:
     """Return a change of one tier; integers are added to what is there."""
 
@@ -377,9 +435,20 @@ MUTATIONS: tuple[Mutation, ...] = (
     layout("layouts-asked-for", {"n/3": (Instance("1g.10gb", 6),)}, label="idle"),
     layout("layouts-asked-for", {"n/0": (Instance("1g.10gb", 0), Instance("3g.40gb", 4), Instance("1g.10gb", 1))}),
     move("accelerators", {"z/only#0": place("failed", 3)}),
-    move("mechanism", {"y/share#2": place("plugin", 0)}),
     unrated("A100-80GB"),
     unrated("A100-80GB/7g.80gb", "H100-80GB/2g.20gb"),
+    move("mechanism", {"y/share#2": place("plugin", 0)}),
+    parts("clients", {"safe#0": place("a", 0)}, "modes-asked-for"),
+    modes("clients", {f"b/{g}": Setting("time-slice", 5) for g in range(3)}, "modes-asked-for", label="memory"),
+    modes("clients", {f"b/{g}": Setting("mps", 2) for g in range(3)}, "modes-asked-for", label="barred"),
+    modes("clients", {f"b/{g}": None for g in range(3)}, "modes-asked-for", label="alone"),
+    modes("shared-modes", {"a/1": Setting("mps", 3)}, "modes-asked-for", "clients", label="unlike"),
+    modes("shared-modes", {"f/0": Setting("mps", 3)}, "modes-asked-for", label="fractions"),
+    modes("shared-modes", {"c/0": Setting("mps", 2)}, "modes-asked-for", label="whole"),
+    modes("shared-modes", {"b/7": Setting("time-slice", 2)}, "modes-asked-for", label="no-gpu"),
+    modes("shared-modes", {f"a/{g}": Setting("mps", 49) for g in (0, 1)}, "modes-asked-for", "clients", label="most"),
+    modes("modes-asked-for", {f"b/{g}": Setting("time-slice", 3) for g in range(3)}),
+    modes("modes-asked-for", {f"a/{g}": Setting("time-slice", 2) for g in (0, 1)}, "clients", label="mode"),
     move("taints", {"x/svc#0": place("tainted", 0)}),
     move("cordons", {"x/svc#0": place("cordoned", 1)}),
     move("cordons", {"y/run#0": place("cordoned", 1)}, label="shuffled"),

@@ -13,6 +13,7 @@ from dovetail.build.domains import place_nodes
 from dovetail.build.inside import read_inside
 from dovetail.build.names import spelt_out
 from dovetail.build.partitions import read_layout
+from dovetail.build.sharing import read_sharing
 from dovetail.documents import Document
 from dovetail.quantities import parse_cpu, parse_memory, parse_money
 from dovetail.spec import Cluster, Layout, Node, NodeGroup, Taint
@@ -166,6 +167,7 @@ def _template(reader: _Reader, group: Cursor) -> Node:
         labels=frozen(group.raw("labels", {})),
         taints=tuple(Taint(t["key"], t.get("value", ""), t["effect"]) for t in group.raw("taints", ())),
         mechanism=mechanism or "devicePlugin",
+        sharing=read_sharing(group, accelerator) if gpus else None,
         price=group.amount("pricePerHour", parse_money),
         gpu_price=group.amount("pricePerGpuHour", parse_money),
         islands=islands,

@@ -10,6 +10,7 @@ from dovetail.build.cursor import Cursor
 from dovetail.build.partitions import check_profile
 from dovetail.quantities import parse_milli
 from dovetail.spec import Accelerator, Cluster, Request, Role, Workload
+from dovetail.spec.cluster import SharedMode
 from dovetail.spec.workload import MILLI, ShareMode
 
 
@@ -24,7 +25,8 @@ def with_parts(workload: Workload, here: Cursor, cluster: Cluster, models: Model
             share = role.request.share
             modes = _modes(workload, here, cluster)
             most = min(MILLI, -(-share.compute * peak // MILLI))
-            share = replace(share, peak=most if most > share.compute else 0, modes=modes)
+            peak_of = most if most > share.compute else 0
+            share = replace(share, peak=peak_of, modes=modes, barred=_barred(workload, here))
             role = replace(role, request=replace(role.request, share=share))
         roles.append(role)
     return replace(workload, roles=tuple(roles))
@@ -64,6 +66,15 @@ def _modes(workload: Workload, here: Cursor, cluster: Cluster) -> tuple[ShareMod
             here["isolation"].fault("DT1532", message, "ask for whole GPUs, or set 'communicates: false'")
         return ("mig",)
     return ("fraction", "mig") if cluster.reconfiguration and not workload.communicates else ("fraction",)
+
+
+def _barred(workload: Workload, here: Cursor) -> tuple[SharedMode, ...]:
+    """Return the modes of shared GPUs that the shares of a workload may not be in (S2.7).
+
+    Time-slicing enforces no limit of memory, and keeps no latency.
+    """
+    latency = "slo" in here.value and "p99" in here["slo"].value
+    return ("time-slice",) if latency or workload.isolation == "memory" else ()
 
 
 def _with_profile(role: Role, own: Cursor, cluster: Cluster, models: Models, *, communicates: bool) -> Role:

@@ -11,7 +11,7 @@ from dovetail.documents import Document
 from dovetail.mig import Instance, parse_instance
 from dovetail.placement import layout_of
 from dovetail.quantities import parse_duration
-from dovetail.spec import Current, Layout, PresentReplica, ReplicaId, Spec, Workload
+from dovetail.spec import Current, Layout, PresentReplica, ReplicaId, Setting, Spec, Workload
 from dovetail.spec.identity import IdentityError, ReplicaRange, parse_range
 
 MOST_REPLICAS: Final = 1_000_000
@@ -32,8 +32,9 @@ def read_current(document: Document, log: Log, spec: Spec | None = None) -> Curr
         elapsed[workload] = running["elapsed"].quantity(parse_duration, 0)
         if workloads is not None and workload not in workloads:
             running.warn("DT1914", f"no workload '{workload}' is declared", of_key=True)
-    gpus = dict(_layouts(here, spec))
-    return Current(tuple(found[replica] for replica in sorted(found)), frozen(elapsed), gpus=frozen(gpus))
+    gpus, settings = dict(_layouts(here, spec)), dict(_settings(here, spec))
+    present = tuple(found[replica] for replica in sorted(found))
+    return Current(present, frozen(elapsed), gpus=frozen(gpus), settings=frozen(settings))
 
 
 def read_places(here: Cursor, workloads: Mapping[str, Workload] | None = None) -> dict[ReplicaId, PresentReplica]:
@@ -73,10 +74,31 @@ def _layouts(here: Cursor, spec: Spec | None) -> Iterator[tuple[str, Layout]]:
         card = spec.accelerators.get(node.accelerator or "") if spec and node else None
         if row.raw("mode") != "mig":
             continue
+        if "clients" in row.value:
+            message = "clients share a GPU in another mode; one that is cut has instances"
+            row["clients"].fault("DT1706", message, of_key=True)
         if card is not None:
             yield name, read_layout(row.items("instances"), card, {}) or ()
         else:
             yield name, layout_of(filter(None, map(_told, row.items("instances"))))
+
+
+def _settings(here: Cursor, spec: Spec | None) -> Iterator[tuple[str, Setting]]:
+    """Yield what GPUs that are shared by equal parts are set to, by `node/index`."""
+    before: dict[str, Setting] = {}
+    for name, row in here.fields("gpus"):
+        mode, clients = row.raw("mode"), row.raw("clients")
+        if mode == "mig":
+            continue
+        if clients is None or "instances" in row.value:
+            row.fault("DT1706", f"a GPU in mode {mode} has 'clients', and no instances")
+            continue
+        setting = Setting(mode, clients)
+        node = spec.cluster.by_name.get(name.rpartition("/")[0]) if spec else None
+        if node is not None and node.mechanism == "devicePlugin" and before.setdefault(node.name, setting) != setting:
+            other = f"{before[node.name].mode} with {before[node.name].clients} clients"
+            row.fault("DT1706", f"another GPU of '{node.name}' is in mode {other}", "a device plugin has one for all")
+        yield name, setting
 
 
 def _told(here: Cursor) -> Instance | None:

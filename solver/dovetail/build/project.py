@@ -52,14 +52,14 @@ def warn_of_homeless_shares(
     documents: Iterable[Document], workloads: Iterable[Workload], cluster: Cluster, log: Log
 ) -> None:
     """Warn once where workloads ask for shares and no node can hold one (S3.5)."""
-    if any(node.mechanism == "fraction" and node.gpus for node in cluster.nodes):
+    if any(node.gpus and (node.mechanism == "fraction" or node.sharing is not None) for node in cluster.nodes):
         return
     sharing = [workload for workload in workloads if any(map(_only_fractions, workload.roles))]
     by_identity = {document.identity: document for document in documents}
     if sharing:
         others = f", nor of {len(sharing) - 1} more workloads" if len(sharing) > 1 else ""
         message = f"no node can hold the shares of '{sharing[0].id}'{others}"
-        hint = "a node group holds shares with 'sharing: {mechanism: fraction}'"
+        hint = "a node group says how its GPUs are shared, such as 'sharing: {mechanism: devicePlugin}'"
         place = by_identity[sharing[0].id]
         log.append(place.fault("DT1915", message, "metadata", "name", hint=hint, severity="warning"))
 

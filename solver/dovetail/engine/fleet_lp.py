@@ -176,7 +176,6 @@ class FleetLp:
 
     def _add_shares(self, kind: Kind, side: Side, shares: Sequence[int], gpus_in_use: int | None) -> None:
         """Bind shares to patterns of single GPUs, one pattern per size of share to begin with."""
-        forms = self.fleet.problem.shapes
         left = list(shares)
         for group in kind.gpu_sides or (frozenset(shares),):
             mine = [s for s in left if s in group]
@@ -187,11 +186,9 @@ class FleetLp:
             mine = [s for s in mine if s in ways]
             if not mine:
                 continue
-            millis = sorted({forms[s].request.gpu_milli for s in mine})
-            rows = {
-                m: self._lp.row(-np.inf, 0.0, {ways[s]: 1.0 for s in mine if forms[s].request.gpu_milli == m})
-                for m in millis
-            }
+            loads = {s: self.fleet.problem.load(s, kind.node) for s in mine}
+            millis = sorted(set(loads.values()))
+            rows = {m: self._lp.row(-np.inf, 0.0, {ways[s]: 1.0 for s in mine if loads[s] == m}) for m in millis}
             side.milli.append(rows)
             side.cuts.append({})
             for position, m in enumerate(millis):

@@ -91,7 +91,8 @@ class Knapsack:
         modes = [problem.modes(f.index, kind.node) if f.request.partial else () for f in forms]
         shared = ["" in own for own in modes]
         self.milli = np.array(
-            [f.request.gpu_milli if own else 0 for f, own in zip(forms, shared, strict=True)], dtype=np.int64
+            [problem.load(f.index, kind.node) if own else 0 for f, own in zip(forms, shared, strict=True)],
+            dtype=np.int64,
         )
         self.instances = Instances(kind.geometry, modes)
         self.whole = np.array([f.request.gpus for f in forms], dtype=np.int64)

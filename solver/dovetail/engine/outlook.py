@@ -114,12 +114,15 @@ class Outlook:
         field, gradient, milli = self._field, self._spoilage.gradient, self._shape.request.gpu_milli
         free = field.gpus[nodes]
         fits = (free >= milli) & (field.vram[nodes] >= field.share_memory(self._shape, nodes)[:, None])
+        parted = np.flatnonzero(field.parted[nodes])
+        if len(parted):
+            fits[parted] = field.clients_fit(self._shape, nodes[parted])
         allowed = field.gates.open_gpus(self._keys, nodes)
         fits = fits if allowed is None else fits & allowed
         some = fits.any(axis=1)
         nodes, free, fits = nodes[some], np.maximum(free[some], 0), fits[some]
         models, step = gradient.model_of[nodes], gradient.steps_of(field.cpu[nodes] - self._shape.request.cpu)
-        left = np.where(fits, free - milli, 0)
+        left = np.where(fits, np.maximum(free - milli, 0), 0)
         wasted = gradient.wasted[models[:, None], step[:, None], free]
         changed = gradient.wasted[models[:, None], step[:, None], left] - wasted
         untouched = field.untouched[nodes]
@@ -200,7 +203,11 @@ class Outlook:
         allowed = field.gates.open_gpus(self._keys, node)
         found = []
         for gpu, (free, vram) in enumerate(zip(field.gpus[node].tolist(), field.vram[node].tolist(), strict=True)):
-            if free >= milli and vram >= memory and (allowed is None or allowed[gpu]):
-                change = int(wasted[free - milli]) - int(wasted[free]) + (broken if free == MILLI else 0)
-                found.append(((base + change) // self._spoilage.unit * _STEP + free - milli, gpu))
+            fits = free >= milli and vram >= memory
+            if field.parted[node]:
+                fits = free >= 0 and field.client_fits(node, self._shape, gpu)
+            if fits and (allowed is None or allowed[gpu]):
+                now, left = max(free, 0), max(free - milli, 0)
+                change = int(wasted[left]) - int(wasted[now]) + (broken if free == MILLI and untouched else 0)
+                found.append(((base + change) // self._spoilage.unit * _STEP + left, gpu))
         return sorted(found)

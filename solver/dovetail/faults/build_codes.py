@@ -97,6 +97,10 @@ CLUSTER: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT1430": CodeInfo("instance without a start", "A MIG instance of today is told with its start position."),
     "DT1431": CodeInfo("layout of a GPU that is not there", "GPU indices run from 0 to the node's GPUs less one."),
+    "DT1432": CodeInfo("equal parts beside fractions", "GPUs that are shared by fractions have no equal parts."),
+    "DT1433": CodeInfo("more parts than clients", "A GPU has as many equal parts as clients may share it at most."),
+    "DT1434": CodeInfo("driver branch that is no number", "A driver branch is its number, such as 580."),
+    "DT1435": CodeInfo("oversubscription below 1", "`oversubscription` is what may be promised over what there is."),
 }
 
 WORKLOADS: Final[Mapping[str, CodeInfo]] = {
@@ -244,6 +248,9 @@ CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
     "DT1703": CodeInfo("too many replicas", "The rows of a current state stand for at most a million replicas."),
     "DT1704": CodeInfo("two current states", "What runs today is told by one Placement document."),
     "DT1705": CodeInfo("instance without its GPU", "A MIG instance is on one GPU, which the row names."),
+    "DT1706": CodeInfo(
+        "mode not told in full", "A GPU in MIG mode has instances; one that clients share says how many there may be."
+    ),
 }
 
 WARNINGS: Final[Mapping[str, CodeInfo]] = {
@@ -257,7 +264,7 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "The current state holds work that no document declares; the plan frees its place.",
     ),
     "DT1915": CodeInfo(
-        "shares without a place", "Shares land on nodes with the mechanism `fraction`; there are none."
+        "shares without a place", "Shares land on nodes that say how GPUs are shared; there are none."
     ),
     "DT1916": CodeInfo("objective not used", "`Project.spec.objective` names the objective that applies."),
     "DT1917": CodeInfo(

@@ -31,6 +31,9 @@ PLAN_FILES: Final[Mapping[str, CodeInfo]] = {
     "DT2009": CodeInfo(
         "instance not told in full", "A MIG instance is on one GPU, and is told once, with its start position."
     ),
+    "DT2010": CodeInfo(
+        "mode not told in full", "A GPU in MIG mode has instances; one that clients share says how many there may be."
+    ),
 }
 
 REASONS: Final[Mapping[str, CodeInfo]] = {

@@ -32,6 +32,12 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT3209": CodeInfo("layout is not legal", "A MIG layout that the plan tells cannot be made on that GPU."),
     "DT3210": CodeInfo("modes mixed on a GPU", "A GPU in MIG mode holds work that is on no instance of it."),
+    "DT3211": CodeInfo(
+        "too many clients of a GPU", "A GPU has more clients than it is set to, or one gets less than it asks for."
+    ),
+    "DT3212": CodeInfo(
+        "mode that cannot be", "GPUs are told in a mode that their node does not have, or not for all of them alike."
+    ),
     "DT3301": CodeInfo("accelerator not accepted", "A replica is on an accelerator that its workload does not list."),
     "DT3302": CodeInfo("node cannot hold shares", "A share is on a node whose sharing mechanism cannot hold it."),
     "DT3305": CodeInfo("no rate here", "A replica of a service is where its table has no rate for it."),
@@ -82,5 +88,8 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3803": CodeInfo(
         "layouts that nobody asked for",
         "The plan tells other MIG layouts than today's with what its places ask for.",
+    ),
+    "DT3804": CodeInfo(
+        "modes that nobody asked for", "The plan tells other modes of shared GPUs than places and today's ask for."
     ),
 }

@@ -12,12 +12,14 @@ from functools import cached_property
 from itertools import pairwise
 
 from dovetail.linear import Linear
+from dovetail.model.clients import settings_of
 from dovetail.model.counting import Counting
 from dovetail.model.demands import add_demands, by_host
 from dovetail.model.recovery import not_restarted
 from dovetail.model.state import Slot, State
 from dovetail.model.variables import Variables
 from dovetail.objectives import Idle, IdleGpu
+from dovetail.placement.clients import WHOLE
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Present, Problem
 from dovetail.rules import Domain
@@ -189,6 +191,14 @@ class PartModel(Counting):
             for slot, count in self._state.fills[node].slots.items():
                 if slot.shape == shape and count:
                     yield node, slot, count
+
+    def sharing(self, index: int) -> list[Linear]:
+        """Return per pool of a node 1 where clients share GPUs, so that nobody has one as a whole (S3.5)."""
+        if index in self._free_set:
+            return self.variables.pools.shared(index)
+        before = self.problem.settings[index]
+        found = settings_of(self.problem, index, self._state.fill(index)).items()
+        return [Linear(constant=int({own[0], before.get(pool, WHOLE)} != {WHOLE})) for pool, own in found]
 
     def _contents_of(self, domain: Domain, nodes: frozenset[str] | None) -> _Contents:
         """Return the part's nodes in a domain, and the replicas per shape on its other nodes."""

@@ -84,7 +84,7 @@ class _Restarts:
         for index in again:
             node = problem.nodes[index]
             if form.request.share and node.mechanism != "fraction":
-                continue  # restarts on MIG instances are not planned
+                continue  # restarts on MIG instances, or that set GPUs anew, are not planned
             if node.name in open_to and shape in problem.hosted[problem.class_of[index]]:
                 gpus = node.healthy_gpus() if form.request.share else (NO_GPU,)
                 yield from ((index, Slot(shape, gpu)) for gpu in gpus)
@@ -108,6 +108,9 @@ class _Restarts:
         """Let whole GPUs and shared ones fit the node's healthy GPUs, and shares their GPU."""
         node, shapes = self._part.problem.nodes[index], self._part.problem.shapes
         total = Linear({v: shapes[slot.shape].request.gpus for slot, v in counts.items() if slot.gpu == NO_GPU})
+        most = len(node.healthy_gpus())
+        for shared in self._part.sharing(index) if total.terms else ():
+            self._at_most(total.plus(0).add(shared, most), most)
         for slot, count in self._staying[index]:
             total.add(count, shapes[slot.shape].request.gpus)
         for gpu in node.healthy_gpus():
@@ -138,7 +141,8 @@ class _Restarts:
 
     def _flag_of(self, load: Linear) -> int:
         flag = self._part.model.boolean()
-        self._part.model.require(load.minus(Linear.of(flag, MILLI)), upper=0)
+        most = max(MILLI, self._part.model.range_of(load)[1])
+        self._part.model.require(load.minus(Linear.of(flag, most)), upper=0)
         return flag
 
     def _shared(self, node: Node, gpu: int, here: Mapping[Slot, int], stay: Sequence[tuple[Slot, Linear]]) -> int:

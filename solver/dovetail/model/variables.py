@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.linear import Linear, Model
+from dovetail.model.clients import Pools
 from dovetail.model.partitions import Gpu, Partitions
 from dovetail.model.state import Fill, Slot, State, slot_of
 from dovetail.placement import profiles_for
+from dovetail.placement.clients import equal_parts
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Present, Problem, Shape
 from dovetail.rules.quota import requested_of
@@ -31,6 +33,7 @@ class Variables:
     taken : replicas per shape that are fixed outside the free nodes.
     slots, keeps : variables per node index; `shared` those that are 1 where shares are on a GPU, by GPU index.
     partitions : the same of GPUs with MIG instances in use.
+    pools : what GPUs are set to that are shared by equal parts.
     of_shape : node index and variable of every count, per shape.
     profiles : the profile of every count of instances.
     """
@@ -44,10 +47,12 @@ class Variables:
     of_shape: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     profiles: dict[int, str] = field(default_factory=dict)
     partitions: Partitions = field(init=False)
+    pools: Pools = field(init=False)
 
     def __post_init__(self) -> None:
-        """Start with no GPU cut."""
+        """Start with no GPU cut, and none shared."""
         self.partitions = Partitions(self.problem, self.model)
+        self.pools = Pools(self.problem, self.model)
 
     @property
     def flags(self) -> Mapping[int, Mapping[int, Mapping[str, int]]]:
@@ -140,11 +145,12 @@ class Variables:
         """Let whole-GPU replicas and shared GPUs fit the healthy GPUs, and shares their GPU."""
         slots = self.slots[index]
         total = Linear({v: self.request(slot).gpus for slot, v in slots.items() if self.request(slot).gpus})
-        whole, cut = Linear(total.terms), list[Gpu]()
+        whole, cut, uncut = Linear(total.terms), list[Gpu](), dict[int, Mapping[Slot, int]]()
         for gpu in node.healthy_gpus():
             here = {slot: v for slot, v in slots.items() if slot.gpu == gpu}
             shares = {slot: v for slot, v in here.items() if not slot.profile}
             flags = [self._add_shared_gpu(index, node, gpu, shares)] if shares else []
+            uncut |= {gpu: shares} if shares else {}
             if len(shares) < len(here):
                 parts = {slot: v for slot, v in here.items() if slot.profile}
                 cut.append(self.partitions.add_gpu(index, node, gpu, parts, self.keeps[index]))
@@ -154,6 +160,8 @@ class Variables:
             total.add(Linear(dict.fromkeys(flags, 1)))
         blocks = self._add_block_rows(index, node)
         self.partitions.add_changes(index, cut, self.shared.get(index, {}), self.keeps[index], {0: whole, **blocks})
+        if equal_parts(node):
+            self.pools.add_node(index, node, uncut, self.keeps[index], whole)
         if total.terms:
             self.model.require(total, upper=len(node.healthy_gpus()))
 
@@ -184,8 +192,13 @@ class Variables:
     def _add_shared_gpu(self, index: int, node: Node, gpu: int, here: Mapping[Slot, int]) -> int:
         flag = self.model.boolean(f"shared:{node.name}:{gpu}")
         self.shared.setdefault(index, {})[gpu] = flag
-        load = Linear({v: self.request(slot).gpu_milli for slot, v in here.items()})
-        self.model.require(load.minus(Linear.of(flag, MILLI)), upper=0)
+        promised = MILLI if node.sharing is None else node.sharing.oversubscription
+        if promised > MILLI:
+            clients = Linear(dict.fromkeys(here.values(), 1))
+            self.model.require(clients.minus(Linear.of(flag, promised)), upper=0)
+        else:
+            load = Linear({v: self.request(slot).gpu_milli for slot, v in here.items()})
+            self.model.require(load.minus(Linear.of(flag, MILLI)), upper=0)
         shares = [share for slot in here if (share := self.request(slot).share)]
         if any(share.memory is not None for share in shares):
             card = self.problem.spec.accelerators[node.accelerator or ""].memory
@@ -237,6 +250,7 @@ class Variables:
             used = {(slot.gpu, bool(slot.profile)) for slot, count in fill.slots.items() if count}
             values.update({flag: int((gpu, False) in used) for gpu, flag in self.shared.get(index, {}).items()})
             values.update({f: int((gpu, True) in used) for gpu, f in self.partitions.flags.get(index, {}).items()})
+            values.update(self.pools.hint(index, fill))
         return values
 
     def gpus_alike(self, index: int) -> list[int]:
@@ -291,7 +305,8 @@ def capacity(shape: Shape, node: Node, block: Mask = 0) -> int:
         healthy = (block & node.healthy).bit_count() if block else len(node.healthy_gpus())
         limits.append(healthy // request.gpus)
     if request.share:
-        limits.append(MILLI // request.share.compute)
+        promised = MILLI if node.sharing is None else node.sharing.oversubscription
+        limits.append(promised // request.share.compute)
     if request.mig:
         limits.append(MILLI)  # a profile says itself how many of it there may be
     limits += [node.resources.get(name, 0) // amount for name, amount in request.resources.items() if amount]

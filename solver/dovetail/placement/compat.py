@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from dovetail.placement.clients import equal_parts, terms_of
 from dovetail.placement.instances import profiles_for, share_memory
 from dovetail.placement.place import Places
 from dovetail.spec import Accelerator, Node, Request, Role, Spec, Workload
@@ -77,12 +78,14 @@ def _part_obstacle(request: Request, node: Node, accelerators: Mapping[str, Acce
         return None
     if request.share is None or "fraction" not in request.share.modes:
         return Obstacle.MIG
-    if node.mechanism != "fraction":
+    if node.mechanism != "fraction" and not equal_parts(node):
         return Obstacle.MECHANISM
     if request.share.rate(node.accelerator) is None:
         return Obstacle.RATE
     memory = card.memory if card else 0
-    return Obstacle.GPU_MEMORY if share_memory(request, memory) > MILLI * memory else None
+    if share_memory(request, memory) > MILLI * memory:
+        return Obstacle.GPU_MEMORY
+    return Obstacle.MECHANISM if equal_parts(node) and terms_of(request, node, memory) is None else None
 
 
 def mix_holds(spec: Spec, workload: Workload, places: Places) -> bool:

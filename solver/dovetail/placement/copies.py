@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dovetail.mig import arrange
+from dovetail.placement.clients import terms_of
 from dovetail.placement.instances import share_memory
 from dovetail.placement.room import Room
 from dovetail.spec import Request
@@ -20,6 +21,11 @@ def copies(room: Room, request: Request) -> int:
     limits += [_ratio(room.resources.get(name, 0), amount) for name, amount in request.resources.items()]
     if request.may_use_mig:
         limits.append(sum(_instances(room, request, index) for index in range(len(room.compute))))
+    elif room.crowd is not None and request.share is not None:
+        terms = terms_of(request, room.node, room.card)
+        held = enumerate(room.tenants)
+        gpus = [i for i, n in held if i in room.node.healthy_gpus() and n == room.crowd.clients(i)]
+        limits.append(0 if terms is None else room.crowd.room_for(terms, gpus))
     elif request.share is not None:
         memory = share_memory(request, room.card)
         pairs = zip(room.compute, room.vram, strict=True)

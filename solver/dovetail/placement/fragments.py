@@ -111,7 +111,8 @@ class Judge:
         gpus = zip(room.compute, room.vram, room.tenants, strict=True)
         states = [(*gpu, tuple(sorted(room.instances.get(index, ())))) for index, gpu in enumerate(gpus)]
         most = max((one.request.cpu for one in self.expected), default=0)
-        return room.node.accelerator, room.node.mechanism, min(room.cpu, most), tuple(sorted(states))
+        crowd = None if room.crowd is None else (room.node.sharing, room.crowd.key())
+        return room.node.accelerator, room.node.mechanism, crowd, min(room.cpu, most), tuple(sorted(states))
 
 
 def _surplus(view: View) -> int:
@@ -134,7 +135,7 @@ def _judged(room: Room, expected: Iterable[Expected]) -> Fragments:
     for one in expected:
         causes = [_cause(room, one, index) for index in range(len(room.compute))]
         usable = _allows(room, one) and causes.count("") >= one.request.gpu_count
-        for milli, cause in zip(room.compute, causes, strict=True):
+        for milli, cause in zip((max(0, left) for left in room.compute), causes, strict=True):
             found["idle"] += one.weight * milli
             if cause or not usable:
                 found[cause or "stranded"] += one.weight * milli

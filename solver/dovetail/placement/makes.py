@@ -13,7 +13,8 @@ def make_of(node: Node) -> Hashable:
     """Return what decides which roles a node could host; nodes of one make are alike while they are empty."""
     resources = tuple(sorted(node.resources.items()))
     gpus = (len(node.healthy_gpus()), _inside(node))
-    hardware = (node.cpu, node.memory, resources, gpus, node.accelerator, node.mechanism)
+    sharing = node.mechanism, node.sharing
+    hardware = (node.cpu, node.memory, resources, gpus, node.accelerator, sharing)
     return hardware, node.taints, node.cordoned, node.down
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.mig import Instance, legal, parse_instance
+from dovetail.placement.clients import Crowd, equal_parts, terms_of
 from dovetail.placement.instances import holds, share_memory
 from dovetail.placement.layouts import layout_of
-from dovetail.spec import Accelerator, Node, Request
+from dovetail.spec import Accelerator, Node, Request, Setting
 from dovetail.spec.inside import holds as contains
 from dovetail.spec.inside import mask_of
 from dovetail.spec.workload import MILLI
@@ -17,13 +18,29 @@ class Room:
     """Free capacity of a node; `compute` in milli-GPU and `vram` in thousandths of a MiB, per GPU index.
 
     Failed GPUs have no room. A GPU is `untouched` while nothing is on it, which a whole-GPU replica needs (S3.1).
-    `instances` are the MIG instances in use, per GPU index; others beside them may be made at will.
+    `instances` are the MIG instances in use, per GPU index; others beside them may be made at will. `crowd` knows the
+    clients of GPUs that are shared by equal parts, None where GPUs are shared by fractions.
     """
 
-    __slots__ = ("card", "compute", "cpu", "geometry", "instances", "memory", "node", "resources", "tenants", "vram")
+    __slots__ = (
+        "card",
+        "compute",
+        "cpu",
+        "crowd",
+        "geometry",
+        "instances",
+        "memory",
+        "node",
+        "resources",
+        "tenants",
+        "vram",
+    )
 
-    def __init__(self, node: Node, accelerators: Mapping[str, Accelerator]) -> None:
+    def __init__(
+        self, node: Node, accelerators: Mapping[str, Accelerator], told: Mapping[int, Setting] | None = None
+    ) -> None:
         self.node = node
+        self.crowd = Crowd(node, told) if node.gpus and equal_parts(node) else None
         self.card = accelerators[node.accelerator].memory if node.accelerator else 0
         self.geometry = accelerators[node.accelerator].mig if node.accelerator else None
         self.instances: dict[int, list[Instance]] = {}
@@ -69,7 +86,7 @@ class Room:
 
         Those with least to spare come first.
         """
-        free = [i for i, milli in enumerate(self.compute) if milli == MILLI and not self.tenants[i]]
+        free = [i for i in range(len(self.compute)) if self.gpu_fits(request, i)]
         blocks = ([i for i in free if mask >> i & 1] for mask in self.node.blocks(request.inside))
         return sorted((block for block in blocks if len(block) >= request.gpus), key=len)
 
@@ -83,7 +100,10 @@ class Room:
         if not 0 <= index < len(self.compute) or self.instances.get(index) or request.mig:
             return False
         if request.share is None:
-            return self.compute[index] == MILLI and not self.tenants[index]
+            free = self.compute[index] == MILLI and not self.tenants[index]
+            return free and (self.crowd is None or self.crowd.admits_whole(index))
+        if self.crowd is not None:
+            return self._takes_client(self.crowd, request, index)
         return (
             "fraction" in request.share.modes
             and self.node.mechanism == "fraction"
@@ -91,6 +111,12 @@ class Room:
             and request.share.compute <= self.compute[index]
             and share_memory(request, self.card) <= self.vram[index]
         )
+
+    def _takes_client(self, crowd: Crowd, request: Request, index: int) -> bool:
+        terms = terms_of(request, self.node, self.card)
+        if terms is None or index in self.node.failed_gpus or self.node.down:
+            return False
+        return crowd.clients(index) == self.tenants[index] and crowd.admits(terms, index)
 
     def holds_instance(self, request: Request, index: int, instance: Instance) -> bool:
         """Tell whether a GPU could serve a request with an instance beside those in use."""
@@ -128,10 +154,20 @@ class Room:
         for name, amount in request.resources.items():
             self.resources[name] = self.resources.get(name, 0) - sign * amount
         compute, vram = self._taken(request, gpus, instance, sign)
+        if self.crowd is not None and not instance:
+            self._enter(self.crowd, request, gpus, sign)
         for index in gpus:
             self.compute[index] -= sign * compute
             self.vram[index] -= sign * vram
             self.tenants[index] += sign
+
+    def _enter(self, crowd: Crowd, request: Request, gpus: tuple[int, ...], sign: int) -> None:
+        """Enter the clients of a GPU, or who has GPUs as a whole, where GPUs are shared by equal parts."""
+        if request.share is None:
+            for index in gpus:
+                crowd.add_whole(index, sign)
+        elif (terms := terms_of(request, self.node, self.card)) is not None:
+            crowd.add(terms, gpus[0], sign)
 
     def _taken(self, request: Request, gpus: tuple[int, ...], instance: str, sign: int) -> tuple[int, int]:
         """Return what a replica takes of each of its GPUs, and enter the instance that it uses."""

@@ -7,12 +7,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from dovetail.mig import Instance, parse_instance
+from dovetail.placement.clients import Settings, told_settings
 from dovetail.placement.compat import mix_holds, obstacle
 from dovetail.placement.layouts import Layouts, declared_layouts, layout_of
 from dovetail.placement.makes import make_of
 from dovetail.placement.place import Place, Places, by_workload
 from dovetail.placement.room import Room
-from dovetail.spec import Node, PresentReplica, ReplicaId, Role, Spec, Workload
+from dovetail.spec import Node, PresentReplica, ReplicaId, Role, Setting, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Today:
     preemptible : replicas that could go on as they are and that only a strictly higher priority may evict.
     fixed : replicas that, while admitted, stay exactly where they are.
     layouts : today's instances of the GPUs in MIG mode, by `node/index`.
+    settings : what GPUs with clients are set to, by node and pool (`placement.clients`).
     """
 
     places: Places = field(default_factory=dict)
@@ -35,6 +37,7 @@ class Today:
     preemptible: frozenset[ReplicaId] = frozenset()
     fixed: frozenset[ReplicaId] = frozenset()
     layouts: Layouts = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
 
     def present(self) -> Places:
         """Return every declared replica that runs or ran until its place went, with its place."""
@@ -64,6 +67,7 @@ def judge(spec: Spec) -> Today:
         preemptible=frozenset(r for r in standing if sound[r.workload].preemptible),
         fixed=frozenset(r for r in places if not spec.by_id[r.workload].movable),
         layouts=rooms.layouts(places),
+        settings=rooms.settings(),
     )
 
 
@@ -91,6 +95,7 @@ class _Rooms:
         self._makes: dict[str, Hashable] = {}
         self._barred: dict[tuple[str, str, Hashable], bool] = {}
         self._declared = declared_layouts(spec)
+        self._told = told_settings(spec)
 
     def take(self, workload: Workload, role: Role, place: Place) -> bool:
         """Grant a place if it still stands."""
@@ -99,7 +104,7 @@ class _Rooms:
             return False
         room = self._rooms.get(node.name)
         if room is None:
-            room = self._rooms[node.name] = Room(node, self._spec.accelerators)
+            room = self._rooms[node.name] = Room(node, self._spec.accelerators, self._told.get(node.name))
         request = role.request
         if not self._as_declared(place) or room.lacks(request, place.gpus, place.instance, running=True):
             return False
@@ -110,6 +115,15 @@ class _Rooms:
         """Tell whether the layouts that are told of a place's GPUs have its instance, or none where it has none."""
         told = [self._declared[gpu] for gpu in place.gpu_names if gpu in self._declared]
         return all(place.instance and parse_instance(place.instance) in layout for layout in told)
+
+    def settings(self) -> Settings:
+        """Return what today's pools with clients are set to: as told, or as suits those who are there."""
+        found: dict[tuple[str, int], Setting] = {}
+        for name, room in sorted(self._rooms.items()):
+            for pool, setting in (room.crowd.settings(self._told.get(name, {})) if room.crowd else {}).items():
+                if setting is not None:
+                    found[name, pool] = setting
+        return found
 
     def layouts(self, places: Places) -> Layouts:
         """Return today's layouts: those told, and of other GPUs the instances that are in use."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
+from dovetail.placement.clients import Settings, listed, pool_of
 from dovetail.placement.layouts import Layouts, planned_layouts, recut, restarted
 from dovetail.placement.place import Held, Place, Places, Recovery
 from dovetail.placement.room import Room
 from dovetail.placement.today import Today
-from dovetail.spec import ReplicaId, Role, Spec, Workload
+from dovetail.spec import ReplicaId, Role, Setting, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
 from dovetail.spec.inside import INNER_LEVELS, mask_of
 
@@ -169,11 +170,51 @@ class View:
         return recut(self.spec, self.today.layouts, self.layouts)
 
     @cached_property
+    def settings(self) -> Settings:
+        """What GPUs that are shared by equal parts are set to, by node and pool, where they have clients."""
+        found: dict[tuple[str, int], Setting] = {}
+        today: dict[str, dict[int, Setting]] = {}
+        for (name, pool), setting in self.today.settings.items():
+            today.setdefault(name, {})[pool] = setting
+        for name, room in sorted(self.rooms.items()):
+            if room.crowd is not None:
+                settings = room.crowd.settings(today.get(name, {}))
+                found |= {(name, pool): setting for pool, setting in settings.items() if setting is not None}
+        return found
+
+    @cached_property
+    def shared(self) -> Mapping[str, Setting]:
+        """The GPUs that clients share, with their mode, by `node/index` (S3.5)."""
+        by_node: dict[str, dict[int, Setting]] = {}
+        for (name, pool), setting in self.settings.items():
+            by_node.setdefault(name, {})[pool] = setting
+        nodes = self.spec.cluster.by_name
+        return dict(sorted(row for name, own in by_node.items() for row in listed(nodes[name], own, self.layouts)))
+
+    @cached_property
     def restarted(self) -> frozenset[ReplicaId]:
-        """The replicas that restart in the same place."""
-        if not self.today.places or not (self.today.layouts or self.spec.uses_mig):
+        """The replicas that restart in the same place: their GPU is cut anew, or shared in another way."""
+        if not self.today.places:
             return frozenset()
-        return restarted(self.spec, self.recut, self.today.places, self.places)
+        found: frozenset[ReplicaId] = frozenset()
+        if self.today.layouts or self.spec.uses_mig:
+            found = restarted(self.spec, self.recut, self.today.places, self.places)
+        return found | self._set_anew()
+
+    def _set_anew(self) -> frozenset[ReplicaId]:
+        """Return the clients in place whose GPUs are set to another mode or number of clients."""
+        changed = {key for key, setting in self.today.settings.items() if self.settings.get(key) != setting}
+        if not changed:
+            return frozenset()
+        by_name = self.spec.cluster.by_name
+        return frozenset(
+            replica
+            for replica, place in self.today.places.items()
+            if self.places.get(replica) == place
+            and self.role(replica).request.share is not None
+            and not place.instance
+            and (place.node, pool_of(by_name[place.node], place.gpus[0])) in changed
+        )
 
     def evicted(self, workload: Workload) -> tuple[ReplicaId, ...]:
         """Return the replicas of a workload that run, or ran until their place went, and are not admitted now."""

@@ -59,6 +59,7 @@ def _filled(plan: Plan, context: Context, held: Held) -> Plan:
         plan,
         summary=summary_of(view, context),
         gpus=dict(view.layouts),
+        shared=dict(view.shared),
         admitted=admitted_of(view, context, plan.tiers),
         policies=policies_of(view, context),
         held=held_of(view, context),

@@ -9,7 +9,7 @@ from typing import Literal
 
 from dovetail.placement import Layouts, Place, Places, Recovery
 from dovetail.rules import Told
-from dovetail.spec import Options
+from dovetail.spec import Options, Setting
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 Proof = Literal["certificate", "two-engines", "solver", "trivial", "none"]
@@ -146,6 +146,7 @@ class Plan:
     summary : figures for people, each recomputable from Spec and placements.
     conflict : names of policies that cannot hold together, for an infeasible outcome where known.
     gpus : the instances of the GPUs in MIG mode, by `node/index`.
+    shared : the mode of the GPUs that clients share by equal parts, by `node/index`.
     certificate : digest of the certificate that stands beside the plan and shows what has `proof: certificate`.
     evidence : the text of that certificate, as long as the plan is in memory; it is no part of the plan.
     """
@@ -166,6 +167,7 @@ class Plan:
     options: Options = field(default_factory=Options)
     certificate: str | None = None
     gpus: Layouts = field(default_factory=dict)
+    shared: Mapping[str, Setting] = field(default_factory=dict)
     evidence: str | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from dovetail.documents.kinds import API_VERSION
-from dovetail.placement import Place, Places
+from dovetail.placement import Layouts, Place, Places
 from dovetail.plan.model import AdmissionResult, Lifted, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
 from dovetail.rules import Told
-from dovetail.spec import Layout, Options
+from dovetail.spec import Options, Setting
 
 GAP_DIGITS = 6
 SUMMARY = (
@@ -66,8 +66,8 @@ def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
     yield "summary", {key: plan.summary[key] for key in SUMMARY if key in plan.summary}
     if plan.conflict:
         yield "conflict", list(plan.conflict)
-    if plan.gpus:
-        yield "gpus", {key: _gpu(layout) for key, layout in by_bytes(plan.gpus)}
+    if plan.gpus or plan.shared:
+        yield "gpus", gpu_rows(plan.gpus, plan.shared)
     yield "placements", dict(placement_rows(plan.placements))
     yield from _standing_by(plan)
     if plan.admitted:
@@ -162,8 +162,12 @@ def place_row(place: Place) -> dict[str, Any]:
     return {**row, "instance": place.instance} if place.instance else row
 
 
-def _gpu(layout: Layout) -> dict[str, Any]:
-    return {"mode": "mig", "instances": [str(instance) for instance in layout]}
+def gpu_rows(cut: Layouts, shared: Mapping[str, Setting]) -> dict[str, dict[str, Any]]:
+    """Return a row for each GPU that is cut or shared by equal parts, by `node/index`."""
+    rows: dict[str, dict[str, Any]] = {gpu: {"mode": s.mode, "clients": s.clients} for gpu, s in shared.items()}
+    for gpu, layout in cut.items():
+        rows[gpu] = {"mode": "mig", "instances": [str(instance) for instance in layout]}
+    return dict(by_bytes(rows))
 
 
 def _recovery(cases: Mapping[str, Places]) -> dict[str, Any]:

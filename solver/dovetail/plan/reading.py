@@ -26,7 +26,7 @@ from dovetail.plan.model import (
 )
 from dovetail.plan.plain import SUMMARY, gap_of
 from dovetail.rules import Told
-from dovetail.spec import Layout, Options, ReplicaId
+from dovetail.spec import Layout, Options, ReplicaId, Setting
 from dovetail.spec.identity import IdentityError, parse_range
 
 MOST_REPLICAS: Final = 2_000_000
@@ -75,6 +75,7 @@ def plan_of(document: Document) -> Plan:
         tiers=_tiers(document, log),
         summary={key: _figure(spec["summary"][key]) for key in SUMMARY if key in spec["summary"]},
         gpus=_gpus(document, log),
+        shared=_shared(document, log),
         placements=rows.read("spec", "placements"),
         recovery=rows.recovery(),
         admitted={key: _admission(row) for key, row in spec.get("admitted", {}).items()},
@@ -203,6 +204,11 @@ class _Rows:
 def _gpus(document: Document, log: FaultLog) -> Layouts:
     found: dict[str, Layout] = {}
     for key, row in document.spec.get("gpus", {}).items():
+        if row["mode"] != "mig":
+            continue
+        if "clients" in row:
+            message = "clients share a GPU in another mode; one that is cut has instances"
+            log.append(document.fault("DT2010", message, "spec", "gpus", key, "clients"))
         texts: list[str] = list(row.get("instances", ()))
         if any("@" not in text for text in texts):
             message = "an instance is written profile@start"
@@ -212,6 +218,20 @@ def _gpus(document: Document, log: FaultLog) -> Layouts:
         if len(found[key]) < len(texts):
             message = "an instance is listed twice"
             log.append(document.fault("DT2009", message, "spec", "gpus", key, "instances"))
+    return found
+
+
+def _shared(document: Document, log: FaultLog) -> dict[str, Setting]:
+    """Return the modes of the GPUs that are shared by equal parts."""
+    found = {}
+    for key, row in document.spec.get("gpus", {}).items():
+        if row["mode"] == "mig":
+            continue
+        if "clients" not in row or "instances" in row:
+            message = f"a GPU in mode {row['mode']} has 'clients', and no instances"
+            log.append(document.fault("DT2010", message, "spec", "gpus", key))
+            continue
+        found[key] = Setting(row["mode"], int(row["clients"]))
     return found
 
 

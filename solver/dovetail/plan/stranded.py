@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from dovetail.placement import Makes, Room, View, ask_of
 from dovetail.spec import Request, Role, Spec, Workload
-from dovetail.spec.workload import MILLI
 
 
 class RequestClass(NamedTuple):
@@ -51,7 +50,7 @@ def request_classes(spec: Spec) -> tuple[RequestClass, ...]:
 
 
 def _stranded_on(room: Room, requests: Iterable[Request]) -> int:
-    idle = [index for index, milli in enumerate(room.compute) if milli]
+    idle = [index for index, milli in enumerate(room.compute) if milli > 0]
     if not idle:
         return 0
     for request in requests:
@@ -83,7 +82,5 @@ def usable_gpus(room: Room, request: Request) -> list[int]:
 
 def gpus_that_fit(room: Room, request: Request) -> list[int]:
     """Return the indices of the GPUs that could serve a request, or be one of the several that it asks for."""
-    if request.share is None and not request.mig:
-        return [i for i, milli in enumerate(room.compute) if milli == MILLI and not room.tenants[i]]
     indices = range(len(room.compute))
     return [i for i in indices if room.gpu_fits(request, i) or room.instance_for(request, i) is not None]

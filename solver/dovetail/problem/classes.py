@@ -66,7 +66,7 @@ def node_attributes(context: Context, node: Node, busy: frozenset[str]) -> Mappi
         "cpu": node.cpu,
         "memory": node.memory,
         "resources": tuple(sorted(node.resources.items())),
-        "mechanism": node.mechanism,
+        "mechanism": (node.mechanism, node.sharing),
         "price": (node.price, node.gpu_price),
         "taints": node.taints,
         "MIG layout": _layouts(context, node),

@@ -12,11 +12,12 @@ from dovetail.mig import Geometry
 from dovetail.objectives import Tier, tiers_of
 from dovetail.objectives.disruption import Moves
 from dovetail.placement import Makes, least_profiles
+from dovetail.placement.clients import Terms, equal_parts, terms_of
 from dovetail.placement.instances import share_memory
 from dovetail.problem.classes import NodeClass, classes_of
 from dovetail.problem.shapes import Shape, shapes_of
 from dovetail.rules import Context, Domain
-from dovetail.spec import Layout, Node, ReplicaId, Spec, Workload
+from dovetail.spec import EqualParts, Layout, Node, ReplicaId, Request, Setting, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
 from dovetail.spec.inside import INNER_LEVELS, Mask, Parts, holds, mask_of
 from dovetail.spec.workload import MILLI
@@ -133,6 +134,15 @@ class Problem:
                 found[self.node_index[name]][int(index)] = layout
         return tuple(found)
 
+    @cached_property
+    def settings(self) -> tuple[Mapping[int, Setting], ...]:
+        """Per node index, what today's pools of GPUs with clients are set to, by pool (S3.5)."""
+        found: list[dict[int, Setting]] = [{} for _ in self.nodes]
+        for (name, pool), setting in self.context.today.settings.items():
+            if name in self.node_index:
+                found[self.node_index[name]][pool] = setting
+        return tuple(found)
+
     def geometry(self, node: Node) -> Geometry | None:
         """Return what the GPUs of a node can be cut into, None where they cannot be cut."""
         return self.spec.accelerators[node.accelerator].mig if node.accelerator else None
@@ -170,7 +180,7 @@ class Problem:
         return next((b for b in self.blocks(shape, self.nodes[index]) if not b or holds(b, mask)), None)
 
     @cached_property
-    def _modes(self) -> dict[tuple[int, str | None, str], tuple[str, ...]]:
+    def _modes(self) -> dict[tuple[int, str | None, str, EqualParts | None], tuple[str, ...]]:
         return {}
 
     def modes(self, shape: int, node: Node) -> tuple[str, ...]:
@@ -178,18 +188,39 @@ class Problem:
 
         Of the profiles only those are told that no other one could always stand in for.
         """
-        key = shape, node.accelerator, node.mechanism
+        key = shape, node.accelerator, node.mechanism, node.sharing
         if key not in self._modes:
             request = self.shapes[shape].request
             card = self.spec.accelerators.get(node.accelerator or "")
-            share = request.share
-            outside = share is not None and "fraction" in share.modes and node.mechanism == "fraction"
-            if outside and card is not None and share is not None:
-                outside = share_memory(request, card.memory) <= MILLI * card.memory
-                outside = outside and share.rate(node.accelerator) is not None
+            outside = card is not None and _uncut(request, node, card.memory)
             profiles = tuple(profile.name for profile in least_profiles(request, card))
             self._modes[key] = (*(("",) if outside else ()), *profiles)
         return self._modes[key]
+
+    def terms(self, shape: int, node: Node) -> Terms | None:
+        """Return on what terms a shape may be on GPUs of a node that are shared by equal parts (S3.5)."""
+        key = shape, node.accelerator, node.mechanism, node.sharing
+        if key not in self._terms:
+            card = self.spec.accelerators.get(node.accelerator or "")
+            request = self.shapes[shape].request
+            self._terms[key] = None if card is None else terms_of(request, node, card.memory)
+        return self._terms[key]
+
+    def load(self, shape: int, node: Node) -> int:
+        """Return the thousandths of one GPU that a replica takes at the least, outside MIG where it is a share.
+
+        Of clients of a GPU none is there among more than it suffers, so that 1/n for each, n the most that it does,
+        add up to 1 at the most; rounded down they are valid for bounds.
+        """
+        request = self.shapes[shape].request
+        if request.share is None or not equal_parts(node):
+            return request.gpu_milli
+        terms = self.terms(shape, node)
+        return MILLI if terms is None else MILLI // max(terms)
+
+    @cached_property
+    def _terms(self) -> dict[tuple[int, str | None, str, EqualParts | None], Terms | None]:
+        return {}
 
     @cached_property
     def shapes_of_role(self) -> Mapping[tuple[str, str], int]:
@@ -284,6 +315,18 @@ class Problem:
             if path is not None:
                 found.setdefault(path, []).append(node.name)
         return [Domain(path, tuple(names)) for path, names in found.items()]
+
+
+def _uncut(request: Request, node: Node, card: int) -> bool:
+    """Tell whether a share may be on GPUs of a node that are not cut."""
+    if equal_parts(node):
+        return terms_of(request, node, card) is not None
+    share = request.share
+    if node.mechanism != "fraction" or share is None or "fraction" not in share.modes:
+        return False
+    if share.rate(node.accelerator) is None:
+        return False
+    return share_memory(request, card) <= MILLI * card
 
 
 def compile_problem(context: Context) -> Problem:

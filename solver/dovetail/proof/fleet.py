@@ -16,6 +16,7 @@ from dovetail.linear import Linear, Model
 from dovetail.model.counting import Counting
 from dovetail.objectives import Tier
 from dovetail.placement import judge
+from dovetail.placement.clients import equal_parts
 from dovetail.problem import Problem, Shape, compile_problem
 from dovetail.proof.cells import Cell, Listener, Plot, Question, domains_of, questions_of
 from dovetail.proof.kinds import Kind, capacities, kinds_of, room_for
@@ -182,6 +183,8 @@ class FleetModel(Counting):
             "mix": any(workload.atomic and workload.mix != "any" for workload in spec.workloads),
             "current state": bool(self.original.context.today.places),
             "share memory": any(s.request.share and s.request.share.memory is not None for s in self.problem.shapes),
+            "sharing modes": any(s.request.share for s in self.problem.shapes)
+            and any(equal_parts(node) for node in self.problem.nodes),
         }
         return (*sorted(name for name, applies in built_in.items() if applies), *sorted(names))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from dovetail.mig import Geometry
+from dovetail.placement.clients import equal_parts, terms_of
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Context, NodeTerms
 from dovetail.rules.quota import requested_of
@@ -28,6 +29,7 @@ class Kind:
     gpu_sides : per side, the shapes that may share one GPU with it.
     most : per shape, how many replicas of it one node may hold, where rules say less than its room does.
     geometry : what its GPUs can be cut into, None where they cannot.
+    card : the memory of one of its GPUs, in MiB.
     """
 
     node: Node
@@ -37,6 +39,7 @@ class Kind:
     gpu_sides: tuple[frozenset[int], ...] = ()
     most: Mapping[int, int] = field(default_factory=dict)
     geometry: Geometry | None = None
+    card: int = 0
 
     @property
     def size(self) -> int:
@@ -126,6 +129,7 @@ def _kind(
         tuple(_sides(shared, by_gpu)),
         dict(most),
         problem.geometry(node),
+        problem.spec.accelerators[node.accelerator].memory if node.accelerator else 0,
     )
 
 
@@ -214,6 +218,8 @@ def blocks_for(kind: Kind, requests: Iterable[Request]) -> tuple[int, ...]:
 def _most_on_a_gpu(kind: Kind, request: Request) -> int:
     """Return a number of replicas of a request for part of a GPU that one GPU never holds more than."""
     shares = MILLI // request.gpu_milli if request.share else 0
+    if request.share and equal_parts(kind.node):
+        shares = max(terms_of(request, kind.node, kind.card) or (0,))
     geometry = kind.geometry if request.may_use_mig else None
     profiles = geometry.profiles if geometry else ()
     maxima = [profile.maximum for profile in profiles if request.mig in ("", profile.name)]

@@ -74,6 +74,7 @@ class Packing:
         self._gpus = len(kind.node.healthy_gpus())
         self._profiles = profiles_of(problem, kind, kind.shapes)
         self._shared = {s for s, f in self._shapes.items() if f.request.share and "" in problem.modes(s, kind.node)}
+        self._loads = {s: problem.load(s, kind.node) for s in self._shared}
         self._room = {s: room_for(kind, shape) for s, shape in self._shapes.items()}
         self.dimensions = dimensions(problem, kind)
 
@@ -144,7 +145,7 @@ class Packing:
         return max(best, best_layout(self.kind.geometry, worth)) if worth else best
 
     def _knapsack(self, values: Mapping[int, int]) -> int:
-        milli = {s: self._shapes[s].request.gpu_milli for s in values}
+        milli = {s: self._loads[s] for s in values}
         step = gcd(MILLI, *milli.values())
         items: dict[int, list[int]] = {}
         for s, value in values.items():

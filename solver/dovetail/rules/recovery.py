@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Final, NamedTuple
 
 from dovetail.placement import Place, Places, Room, View, copies, obstacle
+from dovetail.placement.clients import WHOLE
 from dovetail.spec import Cluster, Node, ReplicaId, Request, Role, Workload
 from dovetail.spec.workload import MILLI
 
@@ -125,9 +126,25 @@ class Rescue:
             self._hosting[key] = {
                 node.name: node
                 for node in self._nodes
-                if node.name in open_to and obstacle(workload, role, node, spec.accelerators) is None
+                if node.name in open_to
+                and obstacle(workload, role, node, spec.accelerators) is None
+                and self._as_it_is(role, node)
             }
         return self._hosting[key]
+
+    def _as_it_is(self, role: Role, node: Node) -> bool:
+        """Tell whether a role may restart on a node without its GPUs being shared in another way than planned."""
+        if role.request.share is not None:
+            return node.mechanism == "fraction"
+        return not role.request.gpus or node.name not in self._sharing
+
+    @cached_property
+    def _sharing(self) -> frozenset[str]:
+        """The nodes of which clients share GPUs, or did so far and could go on."""
+        before = self._view.today.settings
+        return frozenset(
+            key[0] for key, setting in self._view.settings.items() if {setting, before.get(key, WHOLE)} != {WHOLE}
+        )
 
     def _take(self, replica: ReplicaId, place: Place) -> bool:
         request = self._view.role(replica).request

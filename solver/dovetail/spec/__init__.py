@@ -4,7 +4,17 @@ Integers throughout: compute in thousandths of a GPU (milli-GPU), memory in MiB,
 milliseconds, money in millionths per hour.
 """
 
-from dovetail.spec.cluster import Accelerator, Cluster, Layout, Node, NodeGroup, Taint, Toleration
+from dovetail.spec.cluster import (
+    Accelerator,
+    Cluster,
+    EqualParts,
+    Layout,
+    Node,
+    NodeGroup,
+    Setting,
+    Taint,
+    Toleration,
+)
 from dovetail.spec.current import Current, PresentReplica
 from dovetail.spec.objective import Expected, Objective
 from dovetail.spec.options import Options
@@ -19,6 +29,7 @@ __all__ = [
     "Cluster",
     "Current",
     "Enforcement",
+    "EqualParts",
     "Expected",
     "Group",
     "Layout",
@@ -35,6 +46,7 @@ __all__ = [
     "Requirement",
     "Role",
     "ServiceClass",
+    "Setting",
     "Share",
     "Slo",
     "Spec",

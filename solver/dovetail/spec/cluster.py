@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dovetail.mig import Geometry, Instance
 from dovetail.spec.inside import ISLAND_LEVEL, Mask, Parts, blocks_of, mask_of, masks_of, sets_of
@@ -15,10 +15,35 @@ Unit = Literal["node", "gpu", "instance"]
 Positions = Literal["enforced", "toolChosen"]
 Layout = tuple[Instance, ...]
 """The MIG instances of one GPU, ascending by start; an empty one is a GPU in MIG mode without instances."""
+SharedMode = Literal["whole", "mps", "time-slice"]
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 NODE_LEVEL = "node"
 GPU_LEVEL = "gpu"
+
+
+class Setting(NamedTuple):
+    """How GPUs are shared by equal parts (S3.5): the mode, and the clients of one GPU; one where nobody shares it."""
+
+    mode: SharedMode
+    clients: int
+
+
+@dataclass(frozen=True, slots=True)
+class EqualParts:
+    """How the GPUs of a node can be shared by equal parts, by the device plugin or by `dra` (S3.5).
+
+    Parameters
+    ----------
+    mps, time_slicing : the most clients of one GPU in that mode, 0 where it is not offered.
+    parts : how many clients there are wherever GPUs are shared, None for as many as are needed.
+    oversubscription : thousandths of a GPU that may be promised of one that is shared by time-slicing.
+    """
+
+    mps: int = 48
+    time_slicing: int = 1000
+    parts: int | None = None
+    oversubscription: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +101,7 @@ class Node:
     domains : mapping of level name to domain path, outermost first, without the node level itself.
     cpu, memory : allocatable milli-cores and MiB.
     price, gpu_price : millionths per hour for the node when it hosts anything, and per GPU in use.
+    sharing : how its GPUs can be shared by equal parts, None where nobody says that they are.
     failed_gpus : indices that take nothing (S3.7).
     mig_layout : today's instances of the GPUs that are cut, by index; what is known of today's state goes before it.
     islands, sockets : GPU indices of each, empty where all GPUs are in one (S1.1).
@@ -92,6 +118,7 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     mechanism: Mechanism = "devicePlugin"
+    sharing: EqualParts | None = None
     price: int = 0
     gpu_price: int = 0
     cordoned: bool = False

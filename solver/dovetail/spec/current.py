@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dovetail.spec.cluster import Layout
+from dovetail.spec.cluster import Layout, Setting
 from dovetail.spec.workload import ReplicaId
 
 
@@ -25,7 +25,8 @@ class Current:
 
     `elapsed` gives milliseconds of work done so far per workload, where known. `from_outside` tells that no document
     of the project says it (`--base`, `--current`), so that documents alone cannot tell it again (S6.5). `gpus` gives
-    the layouts of GPUs in MIG mode, by `node/index`; `all_gpus` tells that there are no others.
+    the layouts of GPUs in MIG mode, by `node/index`, and `settings` how GPUs are shared by equal parts; `all_gpus`
+    tells that there are no others.
     """
 
     replicas: tuple[PresentReplica, ...] = ()
@@ -33,3 +34,4 @@ class Current:
     from_outside: bool = False
     gpus: Mapping[str, Layout] = field(default_factory=dict)
     all_gpus: bool = False
+    settings: Mapping[str, Setting] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from dovetail.spec.cluster import Toleration
+from dovetail.spec.cluster import SharedMode, Toleration
 from dovetail.spec.inside import INNER_LEVELS, ISLAND_LEVEL
 from dovetail.spec.slo import Slo, host_of
 from dovetail.spec.topology import Topology
@@ -43,7 +43,8 @@ class Share:
     Parameters
     ----------
     peak : the milli-GPU that a MIG instance must offer, 0 where that is `compute` (S2.7).
-    modes : what it may land on, sorted: a part of a GPU that is shared by fractions, a MIG instance.
+    modes : what it may land on, sorted: a part of a GPU that is not cut (`fraction`), a MIG instance.
+    barred : the modes of GPUs shared by equal parts that it may not be in, sorted.
     rated : the hosts that it runs on with the rate it sustains there (`Slo.rates`), None where any will do.
     """
 
@@ -52,6 +53,7 @@ class Share:
     peak: int = 0
     modes: tuple[ShareMode, ...] = ("fraction",)
     rated: tuple[tuple[str, int], ...] | None = None
+    barred: tuple[SharedMode, ...] = ()
 
     def rate(self, accelerator: str | None, profile: str = "") -> int | None:
         """Return the rate that it sustains on a host, 0 where rates mean nothing to it, None where it may not run."""

@@ -20,6 +20,7 @@ from dovetail.verify.model import (
     to_document,
 )
 from dovetail.verify.policies import results_of
+from dovetail.verify.sharing import shared_by
 from dovetail.verify.table import CERTIFICATE, DIGEST, TABLE, Check
 
 __all__ = [
@@ -76,7 +77,8 @@ def impossible(spec: Spec, places: Places) -> Iterator[tuple[Check, Finding]]:
     Sums over rows are made only where each row names what exists.
     """
     bare = Plan(spec.name, "", Outcome("feasible"), placements=places)
-    case = Case(spec, replace(bare, gpus=Case(spec, bare).view.layouts))
+    known = Case(spec, bare)
+    case = Case(spec, replace(bare, gpus=known.view.layouts, shared=shared_by(known)))
     sound = True
     for check in TABLE:
         if check.of_places and (check.basic or sound):

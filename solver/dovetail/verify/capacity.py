@@ -43,8 +43,10 @@ def whole_gpus(case: Case) -> Iterator[Finding]:
 
 
 def share_compute(case: Case) -> Iterator[Finding]:
-    """The shares on a GPU take at most 1000 milli of it (S3.5)."""
+    """The shares on a GPU that is shared by fractions take at most 1000 milli of it (S3.5)."""
     for node, index, rows in case.gpus():
+        if node.mechanism != "fraction":
+            continue
         total = sum(row.request.share.compute for row in rows if row.request.share and not row.place.instance)
         if total > MILLI:
             yield Finding(f"{node.name}/{index}", f"shares take {total} milli-GPU of {MILLI}")

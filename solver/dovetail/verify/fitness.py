@@ -19,13 +19,13 @@ def accelerators(case: Case) -> Iterator[Finding]:
 
 
 def mechanism(case: Case) -> Iterator[Finding]:
-    """A share that is not on MIG may do without, and is on a node whose mechanism is `fraction` (S3.5)."""
+    """A share that is not on MIG may do without, and is on a node that says how its GPUs are shared (S3.5)."""
     for row in case.rows:
         share = None if row.place.instance else row.request.share
         if share is not None and "fraction" not in share.modes:
             yield Finding(str(row.replica), "may only be on a MIG instance, and is on none")
-        elif share is not None and row.node.mechanism != "fraction":
-            yield Finding(str(row.replica), f"node {row.node.name} shares GPUs by {row.node.mechanism}")
+        elif share is not None and row.node.mechanism != "fraction" and row.node.sharing is None:
+            yield Finding(str(row.replica), f"node {row.node.name} does not share GPUs")
 
 
 def rates(case: Case) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from dovetail.verify import admission, capacity, claims, fitness, partitions, policies, rows, today
+from dovetail.verify import admission, capacity, claims, fitness, partitions, policies, rows, sharing, today
 from dovetail.verify.case import Case
 from dovetail.verify.model import Found
 
@@ -52,6 +52,8 @@ TABLE: tuple[Check, ...] = (
     Check("instance-tenants", "DT3208", partitions.tenants),
     Check("layouts", "DT3209", partitions.layouts, basic=True),
     Check("modes", "DT3210", partitions.modes),
+    Check("clients", "DT3211", sharing.clients),
+    Check("shared-modes", "DT3212", sharing.settings),
     Check("accelerators", "DT3301", fitness.accelerators),
     Check("mechanism", "DT3302", fitness.mechanism),
     Check("rates", "DT3305", fitness.rates),
@@ -77,6 +79,7 @@ TABLE: tuple[Check, ...] = (
     Check("optimal", "DT3706", claims.optimal),
     Check("second-opinion", "DT3707", claims.second_opinion),
     Check("layouts-asked-for", "DT3803", partitions.unasked),
+    Check("modes-asked-for", "DT3804", sharing.unasked),
     Check("summary", "DT3801", claims.summary),
     Check("admitted", "DT3802", claims.admitted),
 )

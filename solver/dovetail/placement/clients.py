@@ -1,0 +1,249 @@
+"""GPUs that are shared by equal parts: who may share one with how many others, and what follows for a node (S3.5).
+
+By the device plugin all GPUs of a node that are not cut are one *pool*: they have one mode and one number n of
+clients, and each gets 1/n of memory and compute. By `dra` every GPU is a pool of its own. What it is set to follows
+from who is there and from what it is set to today, so that nothing restarts that nobody asked to:
+
+- what it is set to today stays where that is enough for all who are there;
+- else nobody shares (`whole`) where each client has a GPU to itself;
+- else MPS where all clients may be in it, or time-slicing, with as few clients to a GPU as will do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from dovetail.placement.instances import share_memory
+from dovetail.spec import Node, Request, Setting, Spec
+from dovetail.spec.cluster import SharedMode
+from dovetail.spec.workload import MILLI
+
+WHOLE: Final = Setting("whole", 1)
+MODES: Final[tuple[SharedMode, ...]] = ("whole", "mps", "time-slice")
+"""All modes of a GPU that is not cut, the one that is taken first where several will do."""
+
+NODE_POOL: Final = -1
+"""The pool of all GPUs of a node; others are named by their only GPU."""
+
+
+Settings = Mapping[tuple[str, int], Setting]
+"""What pools with clients are set to, by node and pool."""
+
+
+class Terms(NamedTuple):
+    """Per mode, in the order of `MODES`, among how many clients of a GPU a share still gets what it asks for."""
+
+    whole: int
+    mps: int
+    time_slice: int
+
+    def suffice(self, setting: Setting) -> bool:
+        """Tell whether a share gets what it asks for."""
+        return self[MODES.index(setting.mode)] >= setting.clients
+
+
+def equal_parts(node: Node) -> bool:
+    """Tell whether the GPUs of a node can be shared by equal parts."""
+    return node.mechanism != "fraction" and node.sharing is not None
+
+
+def pool_of(node: Node, gpu: int) -> int:
+    """Return the pool of a GPU of a node that shares by equal parts."""
+    return NODE_POOL if node.mechanism == "devicePlugin" else gpu
+
+
+def pools(node: Node) -> tuple[int, ...]:
+    """Return the pools of a node that shares by equal parts."""
+    return (NODE_POOL,) if node.mechanism == "devicePlugin" else node.healthy_gpus()
+
+
+def terms_of(request: Request, node: Node, card: int) -> Terms | None:
+    """Return on what terms a share may be on a GPU that is not cut, None where it may not be there at all.
+
+    Parameters
+    ----------
+    card : the memory of one GPU of the node, in MiB.
+    """
+    share = request.share
+    sharing = node.sharing if equal_parts(node) else None
+    if share is None or sharing is None or "fraction" not in share.modes or share.rate(node.accelerator) is None:
+        return None
+    memory = share_memory(request, card)
+    by_memory = MILLI * card // memory if memory else MILLI
+    alone = min(1, by_memory, MILLI // share.compute)
+    most = {
+        "whole": alone,
+        "mps": min(sharing.mps, by_memory, MILLI // share.compute),
+        "time-slice": min(sharing.time_slicing, by_memory, sharing.oversubscription // share.compute),
+    }
+    found = Terms(*(0 if mode in share.barred else _parted(mode, most[mode], sharing.parts) for mode in MODES))
+    return found if any(found) else None
+
+
+def _parted(mode: SharedMode, most: int, parts: int | None) -> int:
+    """Return the most clients, those of a fixed number of parts where one is given; 0 where that is no sharing."""
+    if mode == "whole":
+        return most
+    if parts is not None:
+        return parts if most >= parts else 0
+    return most if most > 1 else 0
+
+
+def possible(node: Node, setting: Setting) -> bool:
+    """Tell whether a node may go on with a setting, as far as its number of parts goes."""
+    return setting == WHOLE or parts_of(node) in (None, setting.clients)
+
+
+def parts_of(node: Node) -> int | None:
+    """Return how many clients there are wherever GPUs of a node are shared, None where that is free."""
+    return None if node.sharing is None else node.sharing.parts
+
+
+def setting_of(
+    node: Node, terms: Iterable[Terms], most: int, *, whole: bool, today: Setting | None = None
+) -> Setting | None:
+    """Return what a pool is set to, None where nothing suits all that is there.
+
+    Parameters
+    ----------
+    terms : those of all clients.
+    most : the clients of the GPU that has most of them.
+    whole : whether replicas have GPUs of the pool as a whole.
+    today : what it is set to today, None where nobody shares it today.
+    """
+    asked, parts = tuple(terms), parts_of(node)
+    options = [WHOLE, *(Setting(mode, max(2, most) if parts is None else parts) for mode in MODES[1:])]
+    if today is not None and possible(node, today):
+        options.insert(0, today)
+    for setting in options:
+        alone = setting.clients == 1 or not whole
+        if alone and most <= setting.clients and all(each.suffice(setting) for each in asked):
+            return setting
+    return None
+
+
+def told_settings(spec: Spec) -> dict[str, dict[int, Setting]]:
+    """Return what GPUs are set to today as documents or the base plan tell, by node and pool.
+
+    Of several GPUs of a pool the first is believed, and GPUs that cannot be set so say nothing.
+    """
+    found: dict[str, dict[int, Setting]] = {}
+    for gpu, setting in sorted(spec.current.settings.items()):
+        name, _, index = gpu.rpartition("/")
+        node = spec.cluster.by_name.get(name)
+        if node is not None and int(index) < node.gpus and equal_parts(node):
+            found.setdefault(name, {}).setdefault(pool_of(node, int(index)), setting)
+    return found
+
+
+def listed(node: Node, settings: Mapping[int, Setting], cut: Container[str]) -> Iterator[tuple[str, Setting]]:
+    """Yield the GPUs of a node that have a mode to tell, by `node/index`: those that clients share.
+
+    Parameters
+    ----------
+    settings : what its pools with clients are set to.
+    cut : the GPUs in MIG mode.
+    """
+    for gpu in node.healthy_gpus():
+        setting = settings.get(pool_of(node, gpu), WHOLE)
+        if setting != WHOLE and f"{node.name}/{gpu}" not in cut:
+            yield f"{node.name}/{gpu}", setting
+
+
+class Crowd:
+    """Who is on the GPUs of a node that are shared by equal parts.
+
+    Parameters
+    ----------
+    told : what pools are set to whoever comes, by pool; others are set to what suits.
+    """
+
+    __slots__ = ("_node", "_on", "_terms", "_told", "_wholes")
+
+    def __init__(self, node: Node, told: Mapping[int, Setting] | None = None) -> None:
+        self._node = node
+        self._told = told or {}
+        self._on: Counter[int] = Counter()
+        self._terms: Counter[tuple[int, Terms]] = Counter()
+        self._wholes: Counter[int] = Counter()
+
+    def add(self, terms: Terms, gpu: int, count: int) -> None:
+        """Enter clients of a GPU, or take them off with a negative count."""
+        key = pool_of(self._node, gpu), terms
+        self._on[gpu] += count
+        self._terms[key] += count
+        if not self._terms[key]:
+            del self._terms[key]
+
+    def add_whole(self, gpu: int, count: int) -> None:
+        """Enter that a replica has a GPU as a whole, or that it has it no longer."""
+        self._wholes[pool_of(self._node, gpu)] += count
+
+    def admits(self, terms: Terms, gpu: int) -> bool:
+        """Tell whether a GPU could have one more client."""
+        pool = pool_of(self._node, gpu)
+        most = max(self._most(pool), self._on[gpu] + 1)
+        return self._suited(pool, (*self._asked(pool), terms), most, self._wholes[pool] > 0) is not None
+
+    def admits_whole(self, gpu: int) -> bool:
+        """Tell whether a replica could have a GPU without clients as a whole."""
+        pool = pool_of(self._node, gpu)
+        return self._suited(pool, self._asked(pool), self._most(pool), True) is not None
+
+    def settings(self, today: Mapping[int, Setting]) -> dict[int, Setting | None]:
+        """Return what the pools with clients are set to, by pool; None for one that nothing suits."""
+        used = sorted({pool for pool, _ in self._terms})
+        return {
+            pool: setting_of(
+                self._node,
+                self._asked(pool),
+                self._most(pool),
+                whole=self._wholes[pool] > 0,
+                today=today.get(pool),
+            )
+            for pool in used
+        }
+
+    def key(self) -> object:
+        """Return all that decides who else may come, whichever GPU of a pool is which."""
+        if not self._terms and not any(self._wholes.values()):
+            return ()
+        wholes = tuple(sorted((pool, count > 0) for pool, count in self._wholes.items()))
+        return tuple(sorted(self._terms.items())), wholes, tuple(sorted(self._told.items()))
+
+    def room_for(self, terms: Terms, gpus: Iterable[int]) -> int:
+        """Return how many more clients could be on GPUs that are not cut and that nobody has as a whole."""
+        by_pool: dict[int, list[int]] = {}
+        for gpu in gpus:
+            by_pool.setdefault(pool_of(self._node, gpu), []).append(gpu)
+        return sum(max(self._free(pool, terms, own)) for pool, own in by_pool.items())
+
+    def _free(self, pool: int, terms: Terms, gpus: Iterable[int]) -> Iterator[int]:
+        """Yield how many more clients there could be in a pool, mode by mode."""
+        asked, held = (*self._asked(pool), terms), [self._on[gpu] for gpu in gpus]
+        for position, mode in enumerate(MODES):
+            most = min(each[position] for each in asked)
+            told = self._told.get(pool)
+            if told is not None:
+                most = told.clients if told.mode == mode and told.clients <= most else 0
+            open_to = most > 0 and self._most(pool) <= most and not (most > 1 and self._wholes[pool])
+            yield sum(most - count for count in held) if open_to else 0
+
+    def clients(self, gpu: int) -> int:
+        """Return how many clients a GPU has."""
+        return self._on[gpu]
+
+    def _asked(self, pool: int) -> tuple[Terms, ...]:
+        return tuple(terms for own, terms in self._terms if own == pool)
+
+    def _most(self, pool: int) -> int:
+        return max((count for gpu, count in self._on.items() if pool_of(self._node, gpu) == pool), default=0)
+
+    def _suited(self, pool: int, terms: Iterable[Terms], most: int, whole: bool) -> Setting | None:
+        told = self._told.get(pool)
+        if told is None:
+            return setting_of(self._node, terms, most, whole=whole)
+        fits = most <= told.clients and not (whole and told.clients > 1) and all(t.suffice(told) for t in terms)
+        return told if fits else None
