@@ -51,7 +51,7 @@ _CHANGES: dict[str, tuple[str, str]] = {
     "nodeGroup.islands[][]": ("islands: [[0], [1, 2, 3]]", "islands: [[0], [1], [2, 3]]"),
     "nodeGroup.sockets[][]": ("sockets: [[0], [1], [2, 3]]", "sockets: [[0], [1], [2], [3]]"),
     "nodeGroup.sharing.mechanism": ("mechanism: dra", "mechanism: devicePlugin"),
-    "nodeGroup.sharing.replicas": ("replicas: 3", "replicas: 4"),
+    "nodeGroup.sharing.replicas": ("replicas: 7", "replicas: 6"),
     "nodeGroup.sharing.mps.maxClients": ("maxClients: 49", "maxClients: 47"),
     "nodeGroup.sharing.mps.driver": ('driver: "590"', 'driver: "580"'),
     "nodeGroup.sharing.timeSlicing.maxClients": ("maxClients: 7", "maxClients: 8"),
