@@ -90,8 +90,9 @@ def shuffled(spec: Spec, seed: int) -> Spec:
     rng = Random(seed)
     rows = tuple(rng.sample(spec.current.replicas, len(spec.current.replicas)))
     cut = dict(rng.sample(list(spec.current.gpus.items()), len(spec.current.gpus)))
+    told = dict(rng.sample(list(spec.current.settings.items()), len(spec.current.settings)))
     cards = dict(rng.sample(list(spec.accelerators.items()), len(spec.accelerators)))
-    return replace(spec, accelerators=cards, current=replace(spec.current, replicas=rows, gpus=cut))
+    return replace(spec, accelerators=cards, current=replace(spec.current, replicas=rows, gpus=cut, settings=told))
 
 
 def test_the_engine_finds_the_optimum_of_every_tier_and_its_plans_verify() -> None:
@@ -104,6 +105,7 @@ def test_the_slice_mixes_much(tell: Callable[[str], None]) -> None:
         places = {} if case.optimum is None else case.optimum.places
         found["cut"] += any(place.instance for place in places.values())
         found["cut today"] += bool(case.spec.current.gpus)
+        found["by equal parts"] += any(n.sharing is not None for n in case.spec.cluster.nodes)
         found["gangs"] += any(w.atomic and any(r.workload == w.id for r in places) for w in case.spec.workloads)
         found["elastic"] += any(w.elastic for w in case.spec.workloads)
         found["running"] += bool(case.spec.current.replicas)

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.oracle.brute import PartStock
 from tests.oracle.test_new_rules import RULES
+from tests.support import sharing_specs
 from tests.support import tiny_specs as tiny
 from tests.support.mig_specs import card, mig_request
 from tests.support.specs import CARDS, make_spec, node, replica, request, role, workload
@@ -25,6 +26,7 @@ from dovetail.spec import (
     Accelerator,
     Cluster,
     Current,
+    EqualParts,
     Group,
     Layout,
     Node,
@@ -39,7 +41,7 @@ from dovetail.spec import (
     Topology,
     Workload,
 )
-from dovetail.spec.cluster import Positions, Unit
+from dovetail.spec.cluster import Mechanism, Positions, SharedMode, Unit
 from dovetail.spec.objective import DEFAULT_TIERS
 from dovetail.spec.slo import host_of
 from dovetail.spec.workload import ShareMode
@@ -71,6 +73,9 @@ def mixed(seed: int) -> Spec:
     positions: Positions = rng.choice(("enforced", "enforced", "toolChosen"))
     cluster = Cluster("mixed", LEVELS, spec.cluster.nodes, reconfiguration=unit, positions=positions)
     drawn = replace(spec, cluster=cluster, accelerators=cards, current=_current(rng, work, rows, cut))
+    if rows:
+        settings = {gpu: one for gpu, one in sharing_specs._told(rng, drawn).items() if gpu not in cut}
+        drawn = replace(drawn, current=replace(drawn.current, settings=settings))
     return replace(drawn, policies=tuple(each for each in drawn.policies if not _refused(each, drawn)))
 
 
@@ -81,6 +86,7 @@ def _refused(policy: Policy, spec: Spec) -> bool:
 
 def _node(rng: Random, name: str, product: str) -> Node:
     gpus = rng.choice((0, 1, 1, 2, 2, 2, 3))
+    mechanism: Mechanism = rng.choice(("fraction", "fraction", "devicePlugin", "dra"))
     zone, rack = rng.choice("ab"), rng.choice(("r0", "r0", "r1"))
     return node(
         name,
@@ -90,13 +96,20 @@ def _node(rng: Random, name: str, product: str) -> Node:
         accelerator=(product if rng.random() < 0.7 else rng.choice(PLAIN)) if gpus else None,
         domains={"zone": zone, "rack": f"{zone}/{rack}"} if name == "n0" or rng.random() < 0.95 else {},
         labels={"disk": "ssd"} if rng.random() < 0.4 else {},
-        mechanism=rng.choice(("fraction", "fraction", "devicePlugin")),
+        mechanism=mechanism,
+        sharing=_parts(rng) if mechanism != "fraction" and rng.random() < 0.7 else None,
         price=rng.choice((0, 2_500_000)),
         gpu_price=rng.choice((0, 0, 1_000_000)),
         cordoned=rng.random() < 0.06,
         failed_gpus=frozenset({rng.randrange(gpus)}) if gpus > 1 and rng.random() < 0.12 else frozenset(),
         resources=rng.choice(({}, {"rdma": 1})),
     )
+
+
+def _parts(rng: Random) -> EqualParts:
+    """Return how a node's GPUs are shared by equal parts."""
+    most = rng.choice(((48, 1000), (48, 0), (0, 1000), (3, 2)))
+    return EqualParts(*most, parts=rng.choice((None, None, 2)), oversubscription=rng.choice((1000, 1000, 2000)))
 
 
 # ---------------------------------------------------------------------- workloads
@@ -167,7 +180,8 @@ def _request(rng: Random, kind: str, product: str, modes: tuple[ShareMode, ...])
         memory = rng.choice((None, None, 3000, 9000, 30_000))
         peak = rng.choice((0, 0, 500))
         own: tuple[ShareMode, ...] = ("mig",) if rng.random() < 0.15 else modes
-        return Request(cpu, 512, share=Share(rng.choice((100, 250, 400)), memory, peak, own))
+        barred: tuple[SharedMode, ...] = ("time-slice",) if rng.random() < 0.25 else ()
+        return Request(cpu, 512, share=Share(rng.choice((100, 250, 400)), memory, peak, own, barred=barred))
     return request(rng.choice((1, 1, 2)), cpu=cpu)
 
 
