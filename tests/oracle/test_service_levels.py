@@ -51,6 +51,33 @@ def _service(draw: Random, spec: Spec, work: Workload) -> Workload:
     return replace(work, type="service", roles=(role,), slo=slo, min_replicas=least)
 
 
+def going_on(seed: int) -> Spec:
+    """Return a Spec of which what runs is of services too, with more replicas than run, and what waits may be."""
+    draw = Random(f"going on {seed}")
+    spec = rated(seed)
+    work = tuple(_running(draw, spec, w) if w.id.startswith("run") else w for w in spec.workloads)
+    return replace(spec, workloads=work)
+
+
+def _running(draw: Random, spec: Spec, work: Workload) -> Workload:
+    """Return a service of which one replica runs where its table lists it, or not: then its place is gone."""
+    (product,) = spec.accelerators
+    geometry = spec.accelerators[product].mig
+    assert geometry is not None
+    role, served = work.roles[0], _service(draw, spec, work)
+    if draw.random() < 0.4 or served.slo is None:
+        return work
+    host = f"{product}/{role.request.mig}"
+    rates = {**served.slo.rates, **({host: 90} if draw.random() < 0.8 else {})}
+    share = served.roles[0].request.share
+    assert share is not None
+    asked = replace(role.request, mig="", mig_milli=0, share=replace(share, rated=tuple(sorted(rates.items()))))
+    role = replace(served.roles[0], request=asked, replicas=min(2, max(1, served.replicas)))
+    slo = replace(served.slo, rates=dict(sorted(rates.items())))
+    more = {"movable": draw.random() < 0.7, "preemptible": draw.random() < 0.5, "min_replicas": 1}
+    return replace(served, roles=(role,), slo=slo, **more)  # type: ignore[arg-type]
+
+
 def _floors(draw: Random) -> ServiceClass:
     """Return what a class promises, often nothing but the rate."""
     if draw.random() < 0.5:
@@ -132,6 +159,14 @@ def test_engine_and_brute_force_agree_on_classes_and_deadlines() -> None:
     short = [plan for _, plan, _ in found if any(tier.name == "slo" and tier.value for tier in plan.tiers)]
     assert len(short) >= 4
     assert any(tier.name == "slo" and not tier.value for _, plan, _ in found for tier in plan.tiers)
+
+
+def test_engine_and_brute_force_agree_on_services_that_run() -> None:
+    seeds = (seed for seed in range(SLICE) if _small(going_on(seed)))
+    found = [case for seed in seeds if (case := difference(seed, going_on)) is not None]
+    assert [wrong for _, _, wrong in found if wrong] == []
+    running = [spec for spec, _, _ in found if any(w.slo and w.id.startswith("run") for w in spec.workloads)]
+    assert len(running) >= 3
 
 
 def test_engine_and_brute_force_agree_on_the_worth_of_widths() -> None:

@@ -90,7 +90,7 @@ def _check_use(on: Cursor, request: Request, model: str, profile: str) -> None:
         on.fault("DT1542", "a MIG instance, and GPUs are not cut for the shares of this service", hint)
     elif not profile and request.mig:
         on.fault("DT1542", "a whole GPU, and a replica is on an instance", f"name {model}/{request.mig}")
-    elif not profile and share is not None and "fraction" not in share.modes:
+    elif not profile and share is not None and set(share.modes) == {"mig"}:
         hint = f"name instances, such as {model}/1g.10gb"
         on.fault("DT1542", "a GPU that is not cut, and the shares of this service are on MIG instances alone", hint)
 
@@ -129,8 +129,8 @@ def _bound(workload: Workload, own: Cursor) -> Workload:
         return workload
     role = replace(role, accelerators=tuple(sorted({host.partition("/")[0] for host in slo.rates})))
     if (share := role.request.share) is not None:
-        able = {"mig" if "/" in host else "fraction" for host in slo.rates}
-        modes = tuple(mode for mode in share.modes if mode in able)
+        able = {"/" in host for host in slo.rates}
+        modes = tuple(mode for mode in share.modes if (mode == "mig") in able)
         share = replace(share, modes=modes, rated=tuple(slo.rates.items()))
         role = replace(role, request=replace(role.request, share=share))
     slowest = min((rate for rate in slo.rates.values() if rate), default=0)

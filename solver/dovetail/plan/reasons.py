@@ -171,7 +171,7 @@ def _first_wall(role: Role, met: Sequence[Obstacle | None], nodes: Sequence[Node
         return RESOURCES if any(role.request.cpu <= node.cpu for node in able) else CPU
     if Obstacle.GPU_MEMORY in met:
         return NO_GPU_FREE
-    if Obstacle.MECHANISM in met or Obstacle.MIG in met:
+    if any(wall in met for wall in (Obstacle.MECHANISM, Obstacle.MIG, Obstacle.RATE)):
         return MECHANISM
     if Obstacle.INSIDE in met:
         return NO_ISLAND

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dovetail.mig import Instance, parse_instance
+from dovetail.mig import Instance, Profile, parse_instance
 from dovetail.mig.waste import Need, Waste, wasted
 from dovetail.placement.instances import share_memory
 from dovetail.plan.model import Plan
-from dovetail.spec import Request, Spec
+from dovetail.spec import Accelerator, Request, Share, Spec
+from dovetail.spec.slo import host_of
 from dovetail.spec.workload import MILLI
 
 
@@ -38,14 +39,25 @@ def _needs(spec: Spec, plan: Plan) -> Mapping[str, Mapping[Instance, Need]]:
         if place.instance and role is not None and card is not None and card.mig is not None:
             instance = parse_instance(place.instance)
             profile = card.mig.by_name.get(instance.profile)
-            own = (0, 0) if profile is None else (profile.milli, profile.memory)
-            found.setdefault(f"{place.node}/{place.gpus[0]}", {})[instance] = _need(role.request, card.memory, own)
+            need = Need(0, 0) if profile is None else _need(role.request, card, profile)
+            found.setdefault(f"{place.node}/{place.gpus[0]}", {})[instance] = need
     return found
 
 
-def _need(request: Request, card: int, own: tuple[int, int]) -> Need:
+def _need(request: Request, card: Accelerator, own: Profile) -> Need:
     """Return what a request asks of an instance; one for a profile asks for all that it has."""
     if request.share is None:
-        return Need(*own)
-    memory = -(-share_memory(request, card) // MILLI)
-    return Need(max(request.share.peak, request.share.compute), memory)
+        return Need(own.milli, own.memory)
+    memory = -(-share_memory(request, card.memory) // MILLI)
+    least = Need(max(request.share.peak, request.share.compute), memory)
+    return least if request.share.rated is None else _need_of_rate(request.share, card, own)
+
+
+def _need_of_rate(share: Share, card: Accelerator, own: Profile) -> Need:
+    """Return what the smallest instance has on which a service has the rate that it has here."""
+    rates = dict(share.rated or ())
+    here = rates.get(host_of(card.name, own.name), 0)
+    profiles = card.mig.profiles if card.mig else ()
+    able = [p for p in profiles if rates.get(host_of(card.name, p.name), -1) >= here]
+    least = min([*able, own], key=lambda p: (p.compute, p.size))
+    return Need(least.milli, least.memory)

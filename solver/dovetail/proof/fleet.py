@@ -15,6 +15,7 @@ from functools import cached_property
 from dovetail.linear import Linear, Model
 from dovetail.model.counting import Counting
 from dovetail.objectives import Tier
+from dovetail.objectives.occupied import GpusInUse
 from dovetail.placement import judge
 from dovetail.placement.clients import equal_parts
 from dovetail.problem import Problem, Shape, compile_problem
@@ -59,8 +60,10 @@ class FleetModel(Counting):
         self.plots_of = [tuple(_plots(self.problem, kind, questions)) for kind in self.kinds]
         self.counts_of = [self._add_counts(position, kind, questions) for position, kind in enumerate(self.kinds)]
         self.used_of = [self._count_in_use(1, kind, kind.node.price) for kind in self.kinds]
+        counted = any(isinstance(tier, GpusInUse) for tier in original.tiers)
         self.gpus_used_of = [
-            self._count_in_use(len(kind.node.healthy_gpus()), kind, kind.node.gpu_price) for kind in self.kinds
+            self._count_in_use(len(kind.node.healthy_gpus()), kind, kind.node.gpu_price + counted)
+            for kind in self.kinds
         ]
         self._admitted = [self._add_admitted(shape) for shape in self.problem.shapes]
         self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies()
@@ -182,6 +185,7 @@ class FleetModel(Counting):
             "islands and sockets of single nodes": any(k.node.islands or k.node.sockets for k in self.kinds),
             "mix": any(workload.atomic and workload.mix != "any" for workload in spec.workloads),
             "current state": bool(self.original.context.today.places),
+            "which instances services are on": any(w.slo is not None and w.slo.by_profile for w in spec.workloads),
             "share memory": any(s.request.share and s.request.share.memory is not None for s in self.problem.shapes),
             "sharing modes": any(s.request.share for s in self.problem.shapes)
             and any(equal_parts(node) for node in self.problem.nodes),

@@ -72,7 +72,7 @@ class _Asking:
             yield Way(patch, plan, None, False, status == "infeasible")
             return
         admitted = sum(replica.workload == self.workload.id for replica in plan.placements)
-        helps = admitted == self.workload.replicas
+        helps = self.workload.id not in plan.admitted
         yield Way(patch, plan, admitted, helps, helps or status == "optimal")
 
     def fewest(self, group: str) -> Iterator[Way]:
