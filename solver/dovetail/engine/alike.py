@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dovetail.problem import Problem
@@ -39,6 +39,11 @@ class _Likeness(NamedTuple):
     outer: tuple[str | None, ...]
     nodes: tuple[tuple[int, int], ...]
     counted: bool
+
+
+def one_by_one(classes: Sequence[Class]) -> tuple[Class, ...]:
+    """Return a class per domain, for solutions that say of every domain what it holds."""
+    return tuple(replace(each, members=(member,)) for each in classes for member in each.members)
 
 
 def classes_of(problem: Problem, kinds: Sequence[Kind], levels: Sequence[str]) -> tuple[Class, ...]:

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dovetail.engine.alike import Class, classes_of
+from dovetail.engine.alike import Class, classes_of, one_by_one
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.budget import Budget
 from dovetail.engine.cpsat import CpSat
+from dovetail.engine.sets import join, sets_of
 from dovetail.linear import Linear, Model
 from dovetail.objectives import Tier
 from dovetail.objectives.admitted import Admitted, worth_at_width
@@ -35,15 +36,19 @@ class Gatherings:
 
     Parameters
     ----------
-    apart : whether domains are kept apart between workloads that gather.
+    apart : whether domains are kept apart between workloads that gather, or sets of them that policies keep together.
+    single : whether every domain is a class of its own, so that a solution tells which domain holds what.
     """
 
-    def __init__(self, problem: Problem, *, apart: bool) -> None:
+    def __init__(self, problem: Problem, *, apart: bool, single: bool = False) -> None:
         self.problem = problem
         self.levels = problem.spec.told_levels
         self.kinds = kinds_of(problem, {}, sided=False)
-        self.classes = classes_of(problem, self.kinds, self.levels)
-        self.gathering = [w for w in problem.spec.workloads if w.gathers or (w.topology and w.topology.binds)]
+        classes = classes_of(problem, self.kinds, self.levels)
+        self.classes = one_by_one(classes) if single else classes
+        sets = sets_of(problem)
+        inside = {name for ids in sets for name in ids}
+        self.gathering = [w for w in problem.spec.workloads if w.id in inside or _gathers(w)]
         self.model = Model()
         self.counts: dict[tuple[int, int, int], int] = {}  # shape, class, kind
         self.spans: dict[tuple[str, int], int] = {}  # workload, class: domains
@@ -54,6 +59,8 @@ class Gatherings:
             self._add_class(position, each)
         for workload in self.gathering:
             self._add_workload(workload)
+        self.sets = {ids: join(self, who) for ids, who in sets.items()}
+        self._keep_together()
         for shape in problem.shapes:
             self.model.require(self._of_shape(shape.index), upper=shape.demand)
         if apart:
@@ -236,9 +243,22 @@ class Gatherings:
                     self.problem.shapes[shape].demand // size,
                 )
 
+    def _keep_together(self) -> None:
+        """Demand what hard policies do of sets."""
+        context = self.problem.context
+        hard = [policy for policy in self.problem.spec.policies if policy.enforcement.kind == "hard"]
+        for policy in hard if self.sets else ():
+            for each in policy.rule.claims(context.scopes[policy.name]).together:
+                for group in each.groups:
+                    joint = self.sets.get(tuple(workload.id for workload in group))
+                    if joint is not None and each.level in (*self.levels, NODE_LEVEL):
+                        self.model.require(joint.spanned(self, each.level), upper=1)
+
     def _keep_apart(self) -> None:
+        inside = {name for ids in self.sets for name in ids}
         for position, each in enumerate(self.classes):
-            found = [v for (_, p), v in self.spans.items() if p == position]
+            found = [v for (w, p), v in self.spans.items() if p == position and w not in inside]
+            found += [joint.spans[position] for joint in self.sets.values() if position in joint.spans]
             self.model.require(Linear(dict.fromkeys(found, 1)), upper=each.size)
 
     # -- tiers
@@ -266,11 +286,14 @@ class Gatherings:
             return total
         if isinstance(tier, Span) and tier.level in (*self.levels, NODE_LEVEL):
             total = Linear()
-            subjects = tier.subjects(self.problem.context)
-            if any(len(who) > 1 for who in subjects):
-                return None  # sets that policies keep together are counted once, and only per workload here
-            for (workload,) in subjects:
-                total.add(self.spanned(workload, tier.level)).add_term(self.here[workload.id], -1)
+            for who in tier.subjects(self.problem.context):
+                joint = self.sets.get(tuple(workload.id for workload in who))
+                if joint is not None:
+                    total.add(joint.spanned(self, tier.level)).add_term(joint.here, -1)
+                elif len(who) > 1:
+                    return None
+                else:
+                    total.add(self.spanned(who[0], tier.level)).add_term(self.here[who[0].id], -1)
             return total
         return None
 
@@ -305,6 +328,10 @@ class Gatherings:
         found = {s: self._in_class(s, position).value(values) for s in self._shapes(workload)}
         return {s: count for s, count in found.items() if count}
 
+    def mates(self, workload: str) -> tuple[str, ...]:
+        """Return the workloads of the sets that a workload is in."""
+        return tuple(name for ids in self.sets if workload in ids for name in ids)
+
     def sizes(self, workload: str) -> Mapping[str, Mapping[int, int]]:
         """Return, per shape of a workload, what its counts are multiples of: in a node, and (``""``) in a domain."""
         topology = self.problem.spec.by_id[workload].topology
@@ -314,6 +341,10 @@ class Gatherings:
             for s in self.problem.shapes_of_workload.get(workload, ()):
                 at[s] = group.sizes.get(self.problem.shapes[s].role.name, 1)
         return found
+
+
+def _gathers(workload: Workload) -> bool:
+    return workload.gathers or bool(workload.topology and workload.topology.binds)
 
 
 def _fewest(rooms: Mapping[int, int], wanted: int) -> int:

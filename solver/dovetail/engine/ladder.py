@@ -42,7 +42,8 @@ _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on 
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
 _GENERATE_SHARE = 0.8
 _GENERATE_TIME = 0.5
-_GATHER_SHARE = 0.5
+_GATHER_SHARE = 0.4
+_GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _CONFIRM_SECONDS = 120.0
 _CONFLICT_WORK = 20.0
 _FAST_WORKERS = 8
@@ -87,6 +88,8 @@ def solve(
         if jobs is None:
             own.close()
 
+_Step = tuple[Callable[[Budget], Verdict], float]  # what to try, and its share of the work that is left
+
 
 @dataclass(slots=True)
 class _Search:
@@ -123,17 +126,21 @@ class _Search:
                 break
         return self._finished()
 
-    def _steps(self) -> list[tuple[Callable[[Budget], Verdict], float]]:
+    def _steps(self) -> list[_Step]:
         """Return what to try in turn, each with its share of the work that is left.
 
         A small model is given a first chance to close; what does not close is found better part by part, and the
-        exact model then starts from there. What is too large for it leaves all work to the parts.
+        exact model then starts from there. What is too large for it leaves all work to the parts. Gangs on alike
+        domains close by classes of these what the exact model rarely does, so that it only has a glance before.
         """
-        first = [(self._cut, 0.1)] if cutting.suits(self.problem) else []
-        if self.problem.counts > EXACT_VARIABLES:
-            return [*first, (self._parts, 1.0)]
-        rest: list[tuple[Callable[[Budget], Verdict], float]] = [(self._parts, 0.5), (self._exact, 1.0)]
-        return [*first, (self._close, 0.2), *rest] if self.problem.counts <= EXACT_FIRST else [*first, *rest]
+        counts = self.problem.counts
+        first: list[_Step] = [(self._cut, 0.1)] if cutting.suits(self.problem) else []
+        gather: list[_Step] = [(self._gather, _GATHER_SHARE)] if Gatherings.suits(self.problem) else []
+        if counts > EXACT_VARIABLES:
+            return [*first, *gather, (self._parts, 1.0)]
+        glance: list[_Step] = [(self._close, _GLANCE)] if gather and counts <= EXACT_FIRST else []
+        close: list[_Step] = [(self._close, 0.2)] if counts <= EXACT_FIRST else []
+        return [*first, *glance, *gather, *close, (self._parts, 0.5), (self._exact, 1.0)]
 
     def _cut(self, budget: Budget) -> Verdict:
         """Cut the GPUs of alike nodes all at once, and look whether the bounds close on that."""
@@ -217,7 +224,6 @@ class _Search:
         self.reporter.phase("generate")
         self.jobs.warm_up()
         self._report()
-        self._gather(budget)
         self._follow_targets(budget)
         self._generate(budget)
         self.reporter.phase("improve")
@@ -226,17 +232,19 @@ class _Search:
         self.budget.work -= given - budget.work
         return verdict
 
-    def _gather(self, budget: Budget) -> None:
+    def _gather(self, budget: Budget) -> Verdict:
         """Place gangs by classes of domains, where nothing runs that this would have to mind."""
-        if self.unpaid or all(tier.proved for tier in self.now) or not Gatherings.suits(self.problem):
-            return
-        share = Budget(budget.work * _GATHER_SHARE, budget.deadline)
-        found = settle(self.problem, share, self.stop, _FAST_WORKERS if self.limits.fast else 1)
-        budget.work -= found.work
+        self._report()
+        if self.unpaid or self._close_enough():
+            return Verdict.UNKNOWN if self.unpaid else Verdict.OPTIMAL
+        self.reporter.phase("gather")
+        found = settle(self.problem, budget, self.stop, _FAST_WORKERS if self.limits.fast else 1)
+        self.budget.work -= found.work
         self.bounds.learn(found.tiers, found.relaxed)
         if found.state is not None:
             self._offer(found.state)
         self._report()
+        return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
     def _follow_targets(self, budget: Budget) -> None:
         """Build a plan after the LP over kinds of nodes, where nothing runs that it would have to mind."""

@@ -6,7 +6,7 @@ it; where none does, to the roomiest. Nodes inside a domain are taken the same w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from dovetail.engine.alike import Class
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.field import Field
-from dovetail.engine.gatherings import Gatherings, Reached, climb
+from dovetail.engine.gatherings import Gatherings, Reached, Solved, climb
 from dovetail.model.state import State
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem
@@ -23,6 +23,7 @@ from dovetail.progress import Stop
 from dovetail.spec.cluster import NODE_LEVEL
 
 _APART_SHARE = 0.6  # of the work, for solutions that can be laid out; the rest is for bounds
+_MOST_SINGLE = 1000  # domains times workloads that gather, where each domain may be told by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +40,36 @@ def settle(problem: Problem, budget: Budget, stop: Stop, workers: int = 1) -> Se
     """Place all gangs by the model over classes of domains, and fill up what is left.
 
     A model whose domains are not shared is asked first, as its solutions can be laid out as they are; then one that
-    knows no such border, from the same solution on, whose bounds bind every plan.
+    knows no such border, from the same solution on, whose bounds bind every plan. Where it finds better, and domains
+    are few, a third one with each domain by itself tells which of them holds what.
     """
     apart = Gatherings(problem, apart=True)
     first = climb(apart, Budget(budget.work * _APART_SHARE, budget.deadline), stop, workers=workers)
     whole = Gatherings(problem, apart=False)
     second = climb(whole, Budget(budget.work - first.work, budget.deadline), stop, first.values, workers)
-    better = _better(first.tiers, second.tiers)
-    source, values = (whole, second.values) if better or first.values is None else (apart, first.values)
-    state = None if values is None else _laid_out(source, values, stop)
-    return Settled(state, second.tiers, whole.relaxed, first.work + second.work)
+    source, best = (whole, second) if first.values is None or _better(first, second) else (apart, first)
+    work = first.work + second.work
+    if source is whole and _told_apart(whole) and second.values is not None:
+        single = Gatherings(problem, apart=False, single=True)
+        third = climb(single, Budget(budget.work - work, budget.deadline), stop, workers=workers)
+        work += third.work
+        source, best = (whole, second) if third.values is None or _better(third, second) else (single, third)
+    state = None if best.values is None else _laid_out(source, best.values, stop)
+    return Settled(state, second.tiers, whole.relaxed, work)
 
 
-def _better(first: Sequence[Reached], second: Sequence[Reached]) -> bool:
-    """Tell whether the second solution admits more than the first: domains have to be shared."""
-    return any(
-        b.tier.sense == "max" and b.value > a.value for a, b in zip(first, second, strict=False) if a.tier == b.tier
-    )
+def _told_apart(model: Gatherings) -> bool:
+    """Tell whether there are classes of several domains, and few enough in all to tell each."""
+    domains = sum(each.size for each in model.classes)
+    return len(model.classes) < domains and domains * len(model.gathering) <= _MOST_SINGLE
+
+
+def _better(first: Solved, second: Solved) -> bool:
+    """Tell whether the second solution is better than the first in the earliest tier in which they differ."""
+    for one, other in zip(first.tiers, second.tiers, strict=False):
+        if one.value != other.value:
+            return (other.value > one.value) == (one.tier.sense == "max")
+    return len(second.tiers) > len(first.tiers)
 
 
 def _laid_out(gatherings: Gatherings, values: list[int], stop: Stop) -> State:
@@ -63,21 +77,31 @@ def _laid_out(gatherings: Gatherings, values: list[int], stop: Stop) -> State:
     for position, each in enumerate(gatherings.classes):
         wanted = {w.id: gatherings.wanted(w, position, values) for w in gatherings.gathering}
         order = sorted(wanted, key=lambda name: (-sum(wanted[name].values()), name))
+        used: dict[str, set[int]] = {}  # domains of the class, by workload
         for name in order:
-            _into_domains(field, each, wanted[name], gatherings.sizes(name))
+            near = {index for mate in gatherings.mates(name) for index in used.get(mate, ())}
+            used[name] = _into_domains(field, each, wanted[name], gatherings.sizes(name), near)
     return construct(gatherings.problem, field.state(), stop)
 
 
 def _into_domains(
-    field: Field, each: Class, wanted: Mapping[int, int], sizes: Mapping[str, Mapping[int, int]]
-) -> None:
+    field: Field,
+    each: Class,
+    wanted: Mapping[int, int],
+    sizes: Mapping[str, Mapping[int, int]],
+    near: Collection[int],
+) -> set[int]:
+    """Put a workload's replicas into domains, first into those near it, and return which."""
+    used = set(near)
     domains = [[node for nodes in found.values() for node in nodes] for found in each.members]
     for shape, count in sorted(wanted.items(), key=lambda item: (-item[1], item[0])):
         by_domain = sizes.get("", {}).get(shape, 1)
         by_node = sizes.get(NODE_LEVEL, {}).get(shape, 1)
         room = [sum(_whole(_room(field, node, shape), by_node) for node in nodes) for nodes in domains]
-        for index, part in _parts(count, [_whole(free, by_domain) for free in room]):
+        for index, part in _parts(count, [_whole(free, by_domain) for free in room], used):
             _into_nodes(field, domains[index], shape, part, by_node)
+            used.add(index)
+    return used
 
 
 def _into_nodes(field: Field, nodes: Sequence[int], shape: int, count: int, size: int) -> None:
@@ -95,12 +119,16 @@ def _put(field: Field, node: int, shape: int) -> None:
         field.put(node, shape, gpus)
 
 
-def _parts(count: int, room: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield where parts of a count go: all of the rest where that is tightest, else as much as the most room has."""
+def _parts(count: int, room: list[int], near: Collection[int] = ()) -> Iterator[tuple[int, int]]:
+    """Yield where parts of a count go: all of the rest where that is tightest, else as much as the most room has.
+
+    What is near comes first as far as it has any room.
+    """
     left = list(room)
     while count > 0 and any(left):
-        enough = [index for index, free in enumerate(left) if free >= count]
-        index = min(enough, key=lambda i: left[i]) if enough else max(range(len(left)), key=lambda i: left[i])
+        close = [index for index in near if left[index]] or range(len(left))
+        enough = [index for index in close if left[index] >= count]
+        index = min(enough, key=lambda i: (left[i], i)) if enough else max(close, key=lambda i: (left[i], -i))
         part = min(count, left[index])
         yield index, part
         left[index], count = 0, count - part
