@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+from random import Random
+
 import pytest
-from tests.support.specs import make_spec, node, workload
+from tests.support.specs import make_spec, node, policy, workload
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine import solve
@@ -13,8 +16,9 @@ from dovetail.engine.settling import settle
 from dovetail.model.score import view_of
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Stop
-from dovetail.rules import context_of
-from dovetail.spec import Node, Spec, Workload
+from dovetail.rules import context_of, policy_of
+from dovetail.rules.colocate import Colocate
+from dovetail.spec import Node, Spec, Topology, Workload, WorkloadSelector
 from dovetail.verify import verify
 
 LEVELS = ("block", "rack", "node")
@@ -61,8 +65,7 @@ def test_its_bounds_bind_proved_plans() -> None:
 def test_what_it_finds_is_laid_out_with_as_many_domains() -> None:
     problem = problem_of(make_spec(ragged([8, 7, 6, 5, 3, 2, 8, 4]), gangs(12, 9, 7, 5, 2), levels=LEVELS))
     found = settle(problem, Budget(20.0), Stop())
-    assert found.state is not None
-    view = view_of(problem, found.state)
+    view = view_of(problem, found.states[-1])
     for reached in found.tiers:
         assert reached.tier.measure(view, problem.context) == reached.value == reached.bound
 
@@ -81,7 +84,33 @@ def test_gangs_share_racks_where_there_are_too_few() -> None:
     racks = [4, 4, 4]
     spec = make_spec(ragged(racks), gangs(3, 3, 2, 2, 1, 1), levels=LEVELS)
     found = settle(problem_of(spec), Budget(20.0), Stop())
-    assert found.state is not None
-    placed = view_of(problem_of(spec), found.state).places
+    placed = view_of(problem_of(spec), found.states[-1]).places
     assert len(placed) == 12
     assert [r.value for r in found.tiers if r.tier.name == "topology[rack]"] == [0]
+
+
+def full(seed: int, sets: int = 0) -> Spec:
+    """Return 36 nodes on ragged racks, full with eight gangs that say where they want to be; the first are a set."""
+    rng = Random(f"full {seed}")
+    nodes = ragged([rng.randint(2, 8) for _ in range(8)], blocks=3)[:36]
+    cuts = sorted(rng.sample(range(1, 2 * len(nodes)), 7))
+    work = []
+    for index, (start, end) in enumerate(itertools.pairwise([0, *cuts, 2 * len(nodes)])):
+        within = rng.choice((None, "block")) if end - start <= 20 else None
+        topology = Topology(within="rack" if end - start <= 6 else within, prefer=rng.choice((None, "block")))
+        asked = topology if topology.within or topology.prefer else None
+        size = end - start
+        work.append(workload(f"g{index}", size, gpus=4, type="gang", communicates=True, topology=asked))
+    policies = [held] if (held := policy_of(work)) else []
+    if sets:
+        first = WorkloadSelector(names=tuple(f"g{index}" for index in range(sets)))
+        policies.append(policy("set", Colocate(by="tenant", at="block"), workloads=first, enforcement=2))
+    return make_spec(nodes, work, policies, levels=LEVELS)
+
+
+@pytest.mark.parametrize(("seed", "sets"), [(0, 0), (2, 2)])
+def test_nodes_full_of_gangs_are_proved(seed: int, sets: int) -> None:
+    spec = full(seed, sets)
+    plan = solve(spec, Limits(time=60))
+    assert plan.outcome.status == "optimal", [(t.name, t.value, t.bound) for t in plan.tiers]
+    assert verify(spec, plan).ok

@@ -16,10 +16,10 @@ from dovetail.engine.answer import Verdict
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
 from dovetail.engine.exact import climb
-from dovetail.engine.ladder import DEFAULT_WORK, hard_policies, sound
+from dovetail.engine.ladder import DEFAULT_WORK
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
-from dovetail.model.score import debt, view_of
+from dovetail.model.score import debt, hard_policies, sound, view_of
 from dovetail.model.state import State, today_state
 from dovetail.problem import Problem, compile_problem
 from dovetail.problem.steps import EXACT_VARIABLES

@@ -16,11 +16,12 @@ from dovetail.engine.alike import Class, classes_of, one_by_one
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.budget import Budget
 from dovetail.engine.cpsat import CpSat
-from dovetail.engine.sets import join, sets_of
+from dovetail.engine.sets import join, keep_together, sets_of, spanned_less_one, weighed
 from dovetail.linear import Linear, Model
 from dovetail.objectives import Tier
 from dovetail.objectives.admitted import Admitted, worth_at_width
 from dovetail.objectives.topology import Span
+from dovetail.objectives.violations import Policies
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.kinds import Kind, dimensions, kinds_of, room_for
@@ -60,7 +61,7 @@ class Gatherings:
         for workload in self.gathering:
             self._add_workload(workload)
         self.sets = {ids: join(self, who) for ids, who in sets.items()}
-        self._keep_together()
+        keep_together(self)
         for shape in problem.shapes:
             self.model.require(self._of_shape(shape.index), upper=shape.demand)
         if apart:
@@ -243,17 +244,6 @@ class Gatherings:
                     self.problem.shapes[shape].demand // size,
                 )
 
-    def _keep_together(self) -> None:
-        """Demand what hard policies do of sets."""
-        context = self.problem.context
-        hard = [policy for policy in self.problem.spec.policies if policy.enforcement.kind == "hard"]
-        for policy in hard if self.sets else ():
-            for each in policy.rule.claims(context.scopes[policy.name]).together:
-                for group in each.groups:
-                    joint = self.sets.get(tuple(workload.id for workload in group))
-                    if joint is not None and each.level in (*self.levels, NODE_LEVEL):
-                        self.model.require(joint.spanned(self, each.level), upper=1)
-
     def _keep_apart(self) -> None:
         inside = {name for ids in self.sets for name in ids}
         for position, each in enumerate(self.classes):
@@ -287,15 +277,12 @@ class Gatherings:
         if isinstance(tier, Span) and tier.level in (*self.levels, NODE_LEVEL):
             total = Linear()
             for who in tier.subjects(self.problem.context):
-                joint = self.sets.get(tuple(workload.id for workload in who))
-                if joint is not None:
-                    total.add(joint.spanned(self, tier.level)).add_term(joint.here, -1)
-                elif len(who) > 1:
+                found = spanned_less_one(self, who, tier.level)
+                if found is None:
                     return None
-                else:
-                    total.add(self.spanned(who[0], tier.level)).add_term(self.here[who[0].id], -1)
+                total.add(found)
             return total
-        return None
+        return weighed(self) if isinstance(tier, Policies) else None
 
     def _worth(self, shape: Shape) -> Linear:
         """Return what the replicas of a shape are worth."""
@@ -381,15 +368,29 @@ def _share(budget: Budget, left: int, workers: int) -> Effort:
 
 
 def climb(
-    gatherings: Gatherings, budget: Budget, stop: Stop, hint: list[int] | None = None, workers: int = 1
+    gatherings: Gatherings,
+    budget: Budget,
+    stop: Stop,
+    hint: list[int] | None = None,
+    workers: int = 1,
+    known: Sequence[Reached] = (),
 ) -> Solved:
-    """Optimise the tiers in order, each held while the next is looked for."""
+    """Optimise the tiers in order, each held while the next is looked for.
+
+    Parameters
+    ----------
+    hint : a solution to start from.
+    known : what another model says of the tiers; its bounds count as long as the same values are found.
+    """
     engine, work = CpSat(gatherings.model), 0.0
     found: list[Reached] = []
-    known = [(t, e) for t in gatherings.problem.tiers if (e := gatherings.encode(t)) is not None]
+    told = [(t, e) for t in gatherings.problem.tiers if (e := gatherings.encode(t)) is not None]
     best = hint
-    for position, (tier, expression) in enumerate(known):
-        effort = _share(budget, len(known) - position, workers)
+    for position, (tier, expression) in enumerate(told):
+        if len(known) > position and all(a.value == b.value for a, b in zip(known, found, strict=False)):
+            bound = known[position].bound
+            gatherings.model.require(expression, *((None, bound) if tier.sense == "max" else (bound, None)))
+        effort = _share(budget, len(told) - position, workers)
         answer = engine.solve(expression, tier.sense, effort, dict(enumerate(best or ())), stop)
         work += answer.work
         if answer.values is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dovetail.engine import cutting
@@ -23,9 +23,9 @@ from dovetail.engine.served import without_surplus
 from dovetail.engine.settling import settle
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
-from dovetail.model.score import debt, score, view_of
+from dovetail.model.score import debt, hard_policies, score, sound, view_of
 from dovetail.model.state import State, today_state
-from dovetail.placement import Place, Places, Today, View
+from dovetail.placement import Places
 from dovetail.plan import finish
 from dovetail.plan.model import Outcome, Plan, TierResult
 from dovetail.problem import Problem, compile_problem
@@ -33,7 +33,7 @@ from dovetail.problem.steps import EXACT_FIRST, EXACT_VARIABLES
 from dovetail.progress import Limits, Reporter, Stop
 from dovetail.proof.attach import attached
 from dovetail.rules import context_of
-from dovetail.spec import ReplicaId, Spec
+from dovetail.spec import Spec
 
 DEFAULT_WORK = 60.0
 _BOUND_SHARE = 0.3  # of the time, for the last bounds of a large fleet
@@ -87,6 +87,7 @@ def solve(
     finally:
         if jobs is None:
             own.close()
+
 
 _Step = tuple[Callable[[Budget], Verdict], float]  # what to try, and its share of the work that is left
 
@@ -241,8 +242,8 @@ class _Search:
         found = settle(self.problem, budget, self.stop, _FAST_WORKERS if self.limits.fast else 1)
         self.budget.work -= found.work
         self.bounds.learn(found.tiers, found.relaxed)
-        if found.state is not None:
-            self._offer(found.state)
+        for state in found.states:
+            self._offer(state)
         self._report()
         return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
@@ -393,19 +394,3 @@ class _Search:
         if self.budget.out_of_time():
             return "time"
         return "gap" if self.limits.gap and self.now and self._close_enough() else "work"
-
-
-def hard_policies(problem: Problem) -> frozenset[str]:
-    """Return the names of the hard policies."""
-    return frozenset(policy.name for policy in problem.spec.policies if policy.enforcement.kind == "hard")
-
-
-def sound(problem: Problem, view: View) -> bool:
-    """Tell whether a placement keeps what runs today as it must be kept (S5.3)."""
-    today = problem.context.today
-    stays = all(view.places.get(replica, place) == place for replica, place in _places_of(today, today.fixed))
-    return stays and today.protected <= view.places.keys()
-
-
-def _places_of(today: Today, replicas: Iterable[ReplicaId]) -> list[tuple[ReplicaId, Place]]:
-    return [(replica, today.places[replica]) for replica in replicas]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.linear import Linear
 from dovetail.problem import Problem
-from dovetail.spec import Workload
+from dovetail.spec import Policy, Workload
 from dovetail.spec.cluster import NODE_LEVEL
 
 if TYPE_CHECKING:
@@ -80,6 +80,47 @@ def join(model: Gatherings, who: Sequence[Workload]) -> Joint:
         flags = [v for w in who if (v := model.around.get((w.id, level, path))) is not None]
         around[level, path] = _union(model, flags, 1)
     return Joint(here, spans, nodes, around)
+
+
+def keep_together(model: Gatherings) -> None:
+    """Demand what hard policies do of sets."""
+    for policy in model.problem.spec.policies:
+        for level, who in _together(model, policy) if policy.enforcement.kind == "hard" else ():
+            if tuple(workload.id for workload in who) in model.sets and level in (*model.levels, NODE_LEVEL):
+                model.model.require(model.sets[tuple(w.id for w in who)].spanned(model, level), upper=1)
+
+
+def weighed(model: Gatherings) -> Linear | None:
+    """Return the weighted violations of soft policies, None where any says more than what is to be together."""
+    total = Linear()
+    for policy in model.problem.spec.policies:
+        if policy.enforcement.kind == "soft":
+            groups = _together(model, policy) if policy.rule.keeps_sets else []
+            found = [spanned_less_one(model, who, level) for level, who in groups]
+            for each in found:
+                if each is None:
+                    return None
+                total.add(each, policy.enforcement.weight)
+            if not found:
+                return None
+    return total
+
+
+def spanned_less_one(model: Gatherings, who: Sequence[Workload], level: str) -> Linear | None:
+    """Return how many domains of a level workloads span together, less one; None where the model does not know."""
+    known = model.sets.get(tuple(workload.id for workload in who))
+    if level not in (*model.levels, NODE_LEVEL):
+        return None
+    if known is not None:
+        return known.spanned(model, level).add_term(known.here, -1)
+    if len(who) > 1 or who[0].id not in model.here:
+        return None
+    return model.spanned(who[0], level).add_term(model.here[who[0].id], -1)
+
+
+def _together(model: Gatherings, policy: Policy) -> list[tuple[str, tuple[Workload, ...]]]:
+    claims = policy.rule.claims(model.problem.context.scopes[policy.name])
+    return [(each.level, group) for each in claims.together for group in each.groups]
 
 
 def _union(model: Gatherings, parts: Sequence[int], most: int) -> int:

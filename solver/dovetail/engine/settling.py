@@ -7,7 +7,7 @@ it; where none does, to the roomiest. Nodes inside a domain are taken the same w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,9 +28,9 @@ _MOST_SINGLE = 1000  # domains times workloads that gather, where each domain ma
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A state, what is known of the tiers whatever the state, what those bounds ignore, and the work it took."""
+    """States to choose from, what is known of the tiers in any plan, what those bounds ignore, and the work."""
 
-    state: State | None
+    states: tuple[State, ...]
     tiers: tuple[Reached, ...]
     relaxed: tuple[str, ...]
     work: float
@@ -48,20 +48,32 @@ def settle(problem: Problem, budget: Budget, stop: Stop, workers: int = 1) -> Se
     whole = Gatherings(problem, apart=False)
     second = climb(whole, Budget(budget.work - first.work, budget.deadline), stop, first.values, workers)
     source, best = (whole, second) if first.values is None or _better(first, second) else (apart, first)
-    work = first.work + second.work
+    states = [] if best.values is None else [_laid_out(source, best.values, stop)]
+    work, known = first.work + second.work, second.tiers
     if source is whole and _told_apart(whole) and second.values is not None:
         single = Gatherings(problem, apart=False, single=True)
-        third = climb(single, Budget(budget.work - work, budget.deadline), stop, workers=workers)
-        work += third.work
-        source, best = (whole, second) if third.values is None or _better(third, second) else (single, third)
-    state = None if best.values is None else _laid_out(source, best.values, stop)
-    return Settled(state, second.tiers, whole.relaxed, work)
+        third = climb(single, Budget(budget.work - work, budget.deadline), stop, None, workers, second.tiers)
+        states += [] if third.values is None else [_laid_out(single, third.values, stop)]
+        work, known = work + third.work, _tighter(second.tiers, third.tiers)
+    return Settled(tuple(states), known, whole.relaxed, work)
 
 
 def _told_apart(model: Gatherings) -> bool:
     """Tell whether there are classes of several domains, and few enough in all to tell each."""
     domains = sum(each.size for each in model.classes)
     return len(model.classes) < domains and domains * len(model.gathering) <= _MOST_SINGLE
+
+
+def _tighter(coarse: Sequence[Reached], fine: Sequence[Reached]) -> tuple[Reached, ...]:
+    """Return what two models say of the tiers: the better bounds as far as they found the same values before."""
+    found: list[Reached] = []
+    for one, other in zip(coarse, fine, strict=False):
+        bounds = [bound for bound in (one.bound, other.bound) if bound is not None]
+        best = (min if one.tier.sense == "max" else max)(bounds, default=None)
+        found.append(replace(other, bound=best))
+        if one.value != other.value:
+            return (*found, *fine[len(found) :])
+    return (*found, *max(coarse, fine, key=len)[len(found) :])
 
 
 def _better(first: Solved, second: Solved) -> bool:

@@ -16,6 +16,18 @@ def view_of(problem: Problem, state: State) -> View:
     return known
 
 
+def hard_policies(problem: Problem) -> frozenset[str]:
+    """Return the names of the hard policies."""
+    return frozenset(policy.name for policy in problem.spec.policies if policy.enforcement.kind == "hard")
+
+
+def sound(problem: Problem, view: View) -> bool:
+    """Tell whether a placement keeps what runs today as it must be kept (S5.3)."""
+    today = problem.context.today
+    stays = all(view.places.get(replica, today.places[replica]) == today.places[replica] for replica in today.fixed)
+    return stays and today.protected <= view.places.keys()
+
+
 def debt(problem: Problem, view: View, relaxed: frozenset[str]) -> int:
     """Return the violations of relaxed hard policies beyond what today excuses."""
     context = problem.context
