@@ -66,3 +66,12 @@ def classes_of(problem: Problem, kinds: Sequence[Kind], levels: Sequence[str]) -
         Class(dict(zip(levels[:-1], same.outer, strict=True)), dict(same.nodes), tuple(members), same.counted)
         for same, members in alike.items()
     )
+
+
+def fewest_of(rooms: Mapping[int, int], wanted: int) -> int:
+    """Return how many of some domains, `rooms` by how many there are, it takes at the least to hold so many."""
+    found = 0
+    for room, number in sorted(rooms.items(), reverse=True):
+        taken = min(number, -(-wanted // room)) if room > 0 and wanted > 0 else 0
+        found, wanted = found + taken, wanted - taken * room
+    return found

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dovetail.engine.alike import Class, classes_of, one_by_one
+from dovetail.engine.alike import Class, classes_of, fewest_of, one_by_one
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.budget import Budget
 from dovetail.engine.cpsat import CpSat
@@ -188,7 +188,7 @@ class Gatherings:
             spanned, here = self.spanned(workload, level), self.here[workload.id]
             for s in self._shapes(workload):
                 wanted = self._least(workload, s)
-                fewest = _fewest(self._rooms(s, level), wanted)
+                fewest = fewest_of(self._rooms(s, level), wanted)
                 if fewest > 1 and all(each.counted for each in self.classes):
                     self.model.require(spanned.minus(Linear.of(here, fewest)), lower=0)
 
@@ -332,15 +332,6 @@ class Gatherings:
 
 def _gathers(workload: Workload) -> bool:
     return workload.gathers or bool(workload.topology and workload.topology.binds)
-
-
-def _fewest(rooms: Mapping[int, int], wanted: int) -> int:
-    """Return how many of some domains, `rooms` by how many there are, it takes at the least to hold so many."""
-    found = 0
-    for room, number in sorted(rooms.items(), reverse=True):
-        taken = min(number, -(-wanted // room)) if room > 0 and wanted > 0 else 0
-        found, wanted = found + taken, wanted - taken * room
-    return found
 
 
 @dataclass(frozen=True, slots=True)
