@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, request, role, workload
 
@@ -50,6 +52,20 @@ def test_the_tree_shows_the_domains_of_a_gang() -> None:
         "r0 4 replicas ranks 0-3 n[0-1]",
         "r1 1 replica ranks 4 n2",
     ]
+
+
+def test_the_tree_tells_the_narrowest_link_and_the_slowest_member() -> None:
+    spec, places = spec_and_places()
+    nodes = tuple(replace(n, speed=940 if n.name == "n1" else 1000) for n in spec.cluster.nodes)
+    cluster = replace(spec.cluster, nodes=nodes, bandwidth={"rack": 50_000, "node": 64_000})
+    first = "train 5 replicas, 8 GPUs, domains: rack 2, node 3"
+    assert words(gangs.lines(plan_for(spec, places), replace(spec, cluster=cluster), "topology"))[0] == (
+        f"{first}, slowest member 0.94 (n1)"  # its racks have no domain in common
+    )
+    inside = {replica: where for replica, where in places.items() if where.node != "n2"}
+    assert words(gangs.lines(plan_for(spec, inside), replace(spec, cluster=cluster), "topology"))[0] == (
+        "train 4 replicas, 6 GPUs, domains: rack 1, node 2, narrowest link 50 GB/s (rack), slowest member 0.94 (n1)"
+    )
 
 
 def test_a_plan_without_gangs_says_so() -> None:

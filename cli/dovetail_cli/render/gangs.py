@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from dovetail import hostlist
+from dovetail.objectives.slowest import speed_of
 from dovetail.placement import Place
+from dovetail.placement.links import narrowest
 from dovetail.plan import Plan
 from dovetail.spec import ReplicaId, Spec
 from dovetail_cli.problems import usage
@@ -100,7 +102,24 @@ def _tree(ranks: Sequence[Rank], spec: Spec, screen: Screen) -> list[str]:
     spans = [
         f"{level} {len({_path(spec, rank, level) for rank in ranks})}" for level in (*levels, spec.cluster.levels[-1])
     ]
-    return [f"{_count(ranks)}, domains: {', '.join(spans)}", *layout(rows, screen, indent=4)]
+    told = [f"{_count(ranks)}, domains: {', '.join(spans)}", *_speeds(ranks, spec)]
+    return [", ".join(told), *layout(rows, screen, indent=4)]
+
+
+def _speeds(ranks: Sequence[Rank], spec: Spec) -> Iterator[str]:
+    """Yield what a gang waits for: its narrowest link, and its slowest member where members differ."""
+    link = narrowest(spec, [rank.place for rank in ranks])
+    if link is not None and link.bandwidth is not None:
+        yield f"narrowest link {_thousandths(link.bandwidth)} GB/s ({link.level})"
+    nodes = {name: spec.cluster.by_name[name] for rank in ranks if rank.place.gpus for name in [rank.place.node]}
+    speeds = {name: speed_of(spec, node) for name, node in sorted(nodes.items())}
+    if len(set(speeds.values())) > 1:
+        slowest = min(speeds, key=speeds.__getitem__)
+        yield f"slowest member {_thousandths(speeds[slowest])} ({slowest})"
+
+
+def _thousandths(number: int) -> str:
+    return f"{number / 1000:.3f}".rstrip("0").rstrip(".")
 
 
 def _branches(ranks: Sequence[Rank], spec: Spec, levels: Sequence[str], depth: int) -> Iterator[tuple[str, ...]]:

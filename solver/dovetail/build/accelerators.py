@@ -14,6 +14,7 @@ from dovetail.documents import Document
 from dovetail.mig import Geometry
 from dovetail.quantities import parse_memory, parse_milli
 from dovetail.spec import Accelerator
+from dovetail.spec.workload import MILLI
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,15 @@ def _taken(places: Mapping[str, Cursor], name: str, other: str, alias: str, inde
 
 def _built_in(entry: AcceleratorEntry) -> Accelerator:
     source = "; ".join(entry.sources)
-    return Accelerator(entry.id, entry.memory_mib, entry.aliases, source, entry.verified, usable(entry.mig))
+    return Accelerator(
+        entry.id,
+        entry.memory_mib,
+        entry.aliases,
+        source,
+        entry.verified,
+        usable(entry.mig),
+        nvlink=MILLI * entry.nvlink_gbs,
+    )
 
 
 def _read(name: str, here: Cursor, entry: AcceleratorEntry | None) -> Accelerator:
@@ -89,12 +98,17 @@ def _read(name: str, here: Cursor, entry: AcceleratorEntry | None) -> Accelerato
         base = _built_in(entry)
         aliases = tuple(here.raw("aliases", base.aliases))
         source, verified = here.raw("source", base.source), here.raw("verified", base.verified)
-        return Accelerator(
-            name, base.memory, aliases, source, verified, mig, here.amount("throughput", parse_milli, 1000)
-        )
-    aliases = tuple(here.raw("aliases", ()))
-    speed = here.amount("throughput", parse_milli, 1000)
-    return Accelerator(name, _memory(here), aliases, here.raw("source", ""), here.raw("verified", True), mig, speed)
+        speed, nvlink = here.amount("throughput", parse_milli, MILLI), _nvlink(here, base.nvlink)
+        return Accelerator(name, base.memory, aliases, source, verified, mig, speed, nvlink)
+    aliases, source, verified = tuple(here.raw("aliases", ())), here.raw("source", ""), here.raw("verified", True)
+    speed = here.amount("throughput", parse_milli, MILLI)
+    return Accelerator(name, _memory(here), aliases, source, verified, mig, speed, _nvlink(here, 0))
+
+
+def _nvlink(here: Cursor, known: int) -> int:
+    """Return the bandwidth of a document's NVLink in MB/s."""
+    place = here.get("nvlink")
+    return place.amount("bandwidthGBs", parse_milli, known) if place else known
 
 
 def _memory(here: Cursor) -> int:

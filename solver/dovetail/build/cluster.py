@@ -15,9 +15,10 @@ from dovetail.build.names import spelt_out
 from dovetail.build.partitions import read_layout
 from dovetail.build.sharing import read_sharing
 from dovetail.documents import Document
-from dovetail.quantities import parse_cpu, parse_memory, parse_money
+from dovetail.quantities import parse_cpu, parse_memory, parse_milli, parse_money
 from dovetail.spec import Cluster, Layout, Node, NodeGroup, Taint
 from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
+from dovetail.spec.workload import MILLI
 
 MOST_NODES: Final = 200_000
 _MOST_LEVELS: Final = 16
@@ -66,7 +67,14 @@ def read_cluster(document: Document, here: Cursor, models: Models) -> Cluster:
         tuple(groups.values()),
         reconfiguration=here.raw("reconfiguration"),
         positions=here.raw("positions", "enforced"),
+        bandwidth=_bandwidth(here),
     )
+
+
+def _bandwidth(here: Cursor) -> Mapping[str, int]:
+    """Return the bandwidths that levels say, in MB/s."""
+    told = [level for level in here.items("levels") if "bandwidthGBs" in level.value]
+    return {level.raw("name"): level.amount("bandwidthGBs", parse_milli) for level in told}
 
 
 def _levels(here: Cursor) -> tuple[str, ...]:
@@ -223,7 +231,17 @@ def _node(reader: _Reader, node: Node) -> Node:
         down=here.raw("failed", False),
         failed_gpus=frozenset(here.raw("failedGpus", ())),
         mig_layout=_layouts(reader, node, here),
+        speed=_speed(here),
     )
+
+
+def _speed(here: Cursor) -> int:
+    """Return a node's speed in thousandths."""
+    place = here.get("speed")
+    found = place.quantity(parse_milli, MILLI) if place else MILLI
+    if place and not found:
+        place.fault("DT1428", "a node without any speed", "say 'failed: true' where it does no work")
+    return found
 
 
 def _layouts(reader: _Reader, node: Node, here: Cursor) -> Mapping[int, Layout]:

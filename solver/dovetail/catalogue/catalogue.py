@@ -41,6 +41,9 @@ class AcceleratorEntry:
         Where the figures come from.
     verified
         Whether the memory was seen on hardware.
+    nvlink_gbs
+        NVLink bandwidth per GPU in GB/s, both directions, as the vendor's data sheets give it for cards with links
+        or bridges; 0 for none.
     mig
         What one GPU can be cut into, None where it cannot be cut.
     """
@@ -53,6 +56,7 @@ class AcceleratorEntry:
     aliases: tuple[str, ...]
     sources: tuple[str, ...]
     verified: bool
+    nvlink_gbs: int = 0
     mig: Geometry | None = None
 
 

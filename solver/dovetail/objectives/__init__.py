@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from dovetail.objectives.admitted import Admitted, Retained
+from dovetail.objectives.balance import tiers as _balance
 from dovetail.objectives.base import Idle, IdleGpu, Sense, Tier, TierPart
 from dovetail.objectives.cost import Cost
 from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
 from dovetail.objectives.fragmentation import tiers as _fragmentation
 from dovetail.objectives.occupied import tiers as _occupied
 from dovetail.objectives.slo import tiers as _slo
+from dovetail.objectives.slowest import tiers as _slowest
 from dovetail.objectives.topology import tiers as _topology
 from dovetail.objectives.violations import Mend, Policies
 from dovetail.rules import Context
@@ -61,6 +63,8 @@ FAMILIES: Mapping[str, Callable[[Context], Iterator[Tier]]] = MappingProxyType(
         "disruption": _disruption,
         "cost": _cost,
         "topology": _topology,
+        "balance": _balance,
+        "slowest": _slowest,
         "fragmentation": _fragmentation,
         LAST_TIER: _occupied,
     }

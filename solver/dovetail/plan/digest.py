@@ -66,6 +66,7 @@ def _meaning(spec: Spec) -> dict[str, Any]:
         "nodes": _unordered(map(_canonical, spec.cluster.nodes)),
         "cards": {name: card.memory for name, card in spec.accelerators.items() if name in used},
         **_cutting(spec, used),
+        **_throughputs(spec, used),
         "workloads": _unordered(map(_canonical, spec.workloads)),
         "policies": _unordered(_policy(policy, spec.as_of) for policy in spec.policies),
         "waivers": _unordered(_waiver(spec, waiver) for waiver in spec.waivers),
@@ -87,6 +88,13 @@ def _cutting(spec: Spec, used: set[str | None]) -> dict[str, Any]:
         cards = {name: card.mig for name, card in spec.accelerators.items() if name in used and card.mig}
         found["partitions"] = {name: _geometry(geometry) for name, geometry in cards.items()}
     return found
+
+
+def _throughputs(spec: Spec, used: set[str | None]) -> dict[str, Any]:
+    """Return how fast accelerators are, nothing where nobody counts that."""
+    if "slowest" not in spec.objective.tiers:
+        return {}
+    return {"throughputs": {name: card.throughput for name, card in spec.accelerators.items() if name in used}}
 
 
 def _geometry(geometry: Geometry) -> list[Any]:

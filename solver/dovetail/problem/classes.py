@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
+from dovetail.objectives.slowest import speed_of
 from dovetail.rules import Context
 from dovetail.spec import Node, Policy
 from dovetail.spec.inside import ISLAND_LEVEL, SOCKET_LEVEL
@@ -70,6 +71,7 @@ def node_attributes(context: Context, node: Node, busy: frozenset[str]) -> Mappi
         "price": (node.price, node.gpu_price),
         "taints": node.taints,
         "MIG layout": _layouts(context, node),
+        "speed": speed_of(context.spec, node) if "slowest" in context.spec.objective.tiers else None,
         "health: cordoned": node.cordoned,
         "health: down": node.down,
         "health: failed GPUs": node.failed_gpus,

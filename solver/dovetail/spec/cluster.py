@@ -51,7 +51,8 @@ class Accelerator:
     """One GPU product (S1.4); `memory` in MiB, as usable by a tenant of the whole card.
 
     `mig` is what one GPU can be cut into, None where it cannot be cut or where nobody has verified how and the
-    documents do not say `allowUnverified`. `throughput` is its speed in thousandths of the reference's.
+    documents do not say `allowUnverified`. `throughput` is its speed in thousandths of the reference's,
+    `nvlink` the bandwidth to GPUs of its island in MB/s, 0 for none.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Accelerator:
     verified: bool = True
     mig: Geometry | None = None
     throughput: int = 1000
+    nvlink: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ class Node:
     failed_gpus : indices that take nothing (S3.7).
     mig_layout : today's instances of the GPUs that are cut, by index; what is known of today's state goes before it.
     islands, sockets : GPU indices of each, empty where all GPUs are in one (S1.1).
+    speed : in thousandths of the nominal one (S1.3).
     """
 
     name: str
@@ -127,6 +130,7 @@ class Node:
     mig_layout: Mapping[int, Layout] = field(default_factory=dict)
     islands: Parts = ()
     sockets: Parts = ()
+    speed: int = 1000
 
     def healthy_gpus(self) -> tuple[int, ...]:
         """Return the indices of the GPUs that can hold work, ascending."""
@@ -197,6 +201,7 @@ class Cluster:
     reconfiguration : what restarts where a GPU is cut anew (S5.4), None where the documents do not say, which means
         `gpu`, and that GPUs are cut for those alone who ask for MIG or for isolation of faults.
     positions : whether the starts of instances are as planned, or up to the tool that makes them.
+    bandwidth : MB/s per GPU to peers in the same domain, per level that says it (S1.2).
     """
 
     name: str
@@ -205,6 +210,7 @@ class Cluster:
     groups: tuple[NodeGroup, ...] = ()
     reconfiguration: Unit | None = None
     positions: Positions = "enforced"
+    bandwidth: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def unit(self) -> Unit:

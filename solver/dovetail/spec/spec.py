@@ -105,7 +105,7 @@ class Spec:
     def counted_levels(self) -> tuple[str, ...]:
         """Levels at which tiers count domains, outermost first: where there are several, and any matter (S5.1)."""
         counted = any(workload.gathers for workload in self.workloads) or self._keeps_sets
-        if "topology" not in self.objective.tiers or not counted:
+        if not {"topology", "balance"}.intersection(self.objective.tiers) or not counted:
             return ()
         return tuple(level for level in self.cluster.levels if len(self.cluster.members(level)) > 1)
 
