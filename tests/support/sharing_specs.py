@@ -88,7 +88,7 @@ def _told(rng: Random, spec: Spec) -> dict[str, Setting]:
     """Return how shared GPUs are set today, now and then with more clients than there are, or otherwise."""
     found: dict[str, Setting] = {}
     for n in spec.cluster.nodes:
-        if n.mechanism != "fraction" and rng.random() < 0.6:
+        if n.gpus and n.mechanism != "fraction" and rng.random() < 0.6:
             settings = [Setting(rng.choice(("mps", "time-slice")), rng.choice((2, 2, 3, 4))) for _ in range(n.gpus)]
             alike = n.mechanism == "devicePlugin"
             told = range(n.gpus) if alike or rng.random() < 0.5 else range(1)
