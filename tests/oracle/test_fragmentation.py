@@ -9,10 +9,11 @@ from random import Random
 import pytest
 from tests.oracle.brute import TooLarge, brute
 from tests.support.mig_specs import tiny_mig
+from tests.support.specs import make_spec, node, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
-from dovetail.spec import Expected, Request, Spec
+from dovetail.spec import EqualParts, Expected, Objective, Request, Share, Spec
 from dovetail.spec.objective import OPTIONAL_TIERS
 from dovetail.verify import verify
 
@@ -54,6 +55,17 @@ def test_engine_and_brute_force_agree() -> None:
     found: Counter[str] = Counter()
     assert [each for seed in range(SLICE) if (each := wrong(seed, found))] == []
     assert min(found["planned"], found["fragmented"]) >= 6, found
+
+
+def test_no_bound_is_told_of_gpus_that_are_shared_by_equal_parts() -> None:
+    mix = (Expected(Request(share=Share(400)), (), 1),)
+    objective = Objective(tiers=("admitted", *OPTIONAL_TIERS), future_mix=mix)
+    shared = node("a", 3, mechanism="devicePlugin", sharing=EqualParts())
+    spec = make_spec([shared], [workload("w", 1, gpus=1)], objective=objective)
+    best, plan = brute(spec), solve(spec)
+    assert verify(spec, plan).ok
+    assert best is not None
+    assert {tier.name: tier.value for tier in plan.tiers} == best.by_name
 
 
 @pytest.mark.campaign

@@ -10,6 +10,7 @@ from dovetail.linear import Linear
 from dovetail.mig import budgets
 from dovetail.objectives.base import Idle, IdleGpu, Sense, TierPart
 from dovetail.placement import View
+from dovetail.placement.clients import equal_parts
 from dovetail.placement.fragments import Judge, counts, expected_of
 from dovetail.placement.instances import profiles_for, share_memory
 from dovetail.rules import Context
@@ -24,7 +25,9 @@ class Fragmentation:
     Per node and class the useful idle GPU is what lies on GPUs that the class fits, if the node has the class's CPU
     and, for several GPUs, enough of them untouched; what is idle beyond that is useless. Which MIG instances fit a
     GPU is counted: where nothing is pinned, starts are given out so that all that fits by count finds one
-    (`mig.arrange`). Beside instances that stay the measure may be larger than its expression, never smaller.
+    (`mig.arrange`). Beside instances that stay the measure may be larger than its expression, never smaller. So it is
+    on nodes whose GPUs are shared by equal parts: what fits there hangs on what they are set to, and the expression
+    says nothing of them.
     """
 
     kind: ClassVar[str] = "fragmentation"
@@ -42,7 +45,7 @@ class Fragmentation:
         """Return what of the part's idle GPU is useless, class by class."""
         total = Linear()
         for node in part.free_nodes():
-            if counts(node) and node.accelerator:
+            if counts(node) and node.accelerator and not equal_parts(node):
                 idle = part.idle(node.name)
                 for one in self.judge.expected:
                     card = part.spec.accelerators[node.accelerator]
