@@ -18,7 +18,7 @@ from dovetail.rules import TABLE
 from dovetail.verify import verify
 
 PAGES = Path(__file__).resolve().parents[2] / "docs/reference/rules"
-SHOWN = re.compile(r"^  (outcome|tiers|placements|held|recovery|admitted|policies):")
+SHOWN = re.compile(r"^  (outcome|tiers|placements|held|recovery|admitted|promises|policies):")
 
 
 def planned(text: str, folder: Path) -> str:

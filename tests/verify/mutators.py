@@ -17,7 +17,7 @@ from tests.support.specs import make_spec, node, place, places, policy, replica,
 
 from dovetail.mig import Instance
 from dovetail.placement import Place
-from dovetail.plan import AdmissionResult, Lifted, Outcome, Plan, SecondOpinion
+from dovetail.plan import AdmissionResult, BrokenPromise, Lifted, Outcome, Plan, SecondOpinion
 from dovetail.rules import Told, policy_of
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
@@ -521,6 +521,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     claim("second-opinion", lambda plan: {"second_opinion": SecondOpinion("other", False)}, label="says-so"),
     *(_figure(key) for key in base()[1].summary),
     claim("summary", lambda plan: {"summary": {k: v for k, v in plan.summary.items() if k != "moves"}}, label="gone"),
+    claim("promises", lambda plan: {"promises": {"x/svc": BrokenPromise(1)}}, label="kept"),
     claim("admitted", lambda plan: {"admitted": {}}, label="gone"),
     claim(
         "admitted", lambda plan: {"admitted": {"z/huge": AdmissionResult("none", 0, 1, ("DT4106",))}}, label="reason"

@@ -20,7 +20,7 @@ from dovetail_cli.render.words import amount, plural, printable
 LARGEST = 65_000
 """Characters at most."""
 
-SHEDDING = ("replicas", "waiting", "policies", "changes", "failures", "proof")
+SHEDDING = ("replicas", "waiting", "promises", "policies", "changes", "failures", "proof")
 """Sections that lose lines when there is too much, first to last."""
 
 _WORDS: dict[ChangeKind, str] = {
@@ -76,6 +76,7 @@ def rendered(review: Review, command: str = "plan") -> str:
         _figures(review),
         change_section(review),
         waiting_section(review),
+        promises_section(review),
         policy_section(review),
         proof_section(review),
         replica_section(review),
@@ -187,6 +188,13 @@ def waiting_section(review: Review) -> Section:
     what = "still not admitted in full" if review.diff else "not admitted in full"
     head, tail = folded(f"{plural(len(rows), 'workload')} {what}")
     return Section("waiting", table_body(rows), (*head, *table_head(("workload", "why"))), tail)
+
+
+def promises_section(review: Review) -> Section:
+    """Return the promises that are not kept."""
+    rows = [(code(name), text(words)) for name, words in facts.broken(review)]
+    head, tail = folded(f"{plural(len(rows), 'promise')} not kept")
+    return Section("promises", table_body(rows), (*head, *table_head(("workload", "what is kept"))), tail)
 
 
 def policy_section(review: Review) -> Section:

@@ -27,11 +27,11 @@ def rendered(review: Review, screen: Screen = PLAIN, command: str = "plan", body
     if review.diff is None:
         rows = _workloads(review, screen) if body is None else list(body)
         blocks += [tier_lines(review, screen), _allocation(review, screen), rows, waiting_lines(review, screen)]
-        blocks += [policy_lines(review, screen), waste_lines(review, screen)]
+        blocks += [broken_lines(review, screen), policy_lines(review, screen), waste_lines(review, screen)]
     else:
         # What changes comes first; the proof is where a reader looks next, at the end.
-        blocks += [change_lines(review, screen), waiting_lines(review, screen), policy_lines(review, screen)]
-        blocks += [tier_lines(review, screen)]
+        blocks += [change_lines(review, screen), waiting_lines(review, screen), broken_lines(review, screen)]
+        blocks += [policy_lines(review, screen), tier_lines(review, screen)]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
@@ -177,4 +177,14 @@ def waiting_lines(review: Review, screen: Screen) -> list[str]:
     lines = layout([("!", name, words) for name, words in rows[:most]], screen)
     if len(rows) > most:
         lines.append(f"    {len(rows) - most:,} more not admitted in full (--detail)")
+    return lines
+
+
+def broken_lines(review: Review, screen: Screen) -> list[str]:
+    """Return the promises that are not kept."""
+    rows = facts.broken(review)
+    most = len(rows) if review.detail else _MOST_WAITING
+    lines = layout([("?", name, words) for name, words in rows[:most]], screen)
+    if len(rows) > most:
+        lines.append(f"    {len(rows) - most:,} more promises are not kept (--detail)")
     return lines

@@ -34,6 +34,7 @@ def _table(comparison: Comparison, screen: Screen) -> str:
         text.failure_lines(comparison.review, screen),
         text.change_lines(comparison.review, screen) if result.diff is not None else [_NOTHING],
         text.waiting_lines(comparison.review, screen),
+        text.broken_lines(comparison.review, screen),
         [f"  {facts.verdict(result)}", *layout(facts.expectations(result), screen)] if result.checks else [],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -58,6 +59,7 @@ def _markdown(comparison: Comparison) -> str:
         _folded("tiers", "Tiers of both sides", facts.TIER_HEAD, facts.tiers(result)),
         markdown.change_section(review),
         markdown.waiting_section(review),
+        markdown.promises_section(review),
         markdown.proof_section(review),
         markdown.replica_section(review),
     ]

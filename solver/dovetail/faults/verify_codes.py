@@ -85,6 +85,7 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3802": CodeInfo(
         "admission is wrong", "The plan tells other counts or reasons of workloads left out than it has."
     ),
+    "DT3805": CodeInfo("broken promise told wrongly", "A workload misses more or less of its promise than is told."),
     "DT3803": CodeInfo(
         "layouts that nobody asked for",
         "The plan tells other MIG layouts than today's with what its places ask for.",

@@ -7,6 +7,7 @@ from dovetail.plan.finish import finish
 from dovetail.plan.model import (
     AdmissionResult,
     AdmissionState,
+    BrokenPromise,
     Figure,
     Lifted,
     Outcome,
@@ -26,6 +27,7 @@ from dovetail.plan.reading import plan_of, read
 __all__ = [
     "AdmissionResult",
     "AdmissionState",
+    "BrokenPromise",
     "Figure",
     "Lifted",
     "NameTaken",

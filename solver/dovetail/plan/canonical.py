@@ -12,7 +12,7 @@ from dovetail.documents.scalars import ScalarError, resolve
 from dovetail.plan.model import Plan
 from dovetail.plan.plain import sections
 
-_ROWS: Final = frozenset({"placements", "held", "admitted", "policies"})
+_ROWS: Final = frozenset({"placements", "held", "admitted", "promises", "policies"})
 # What YAML 1.2 lets stand without quotes inside `{}` and `[]`, for texts without odd characters.
 _PLAIN: Final = re.compile(
     r"(?![-?:](?:\s|$))[^\s,\[\]{}#&*!|>'\"%@`](?:[^\s,\[\]{}:#]|(?<=\S)#|:(?=[^\s,\[\]{}])| (?=[^\s#]))*"

@@ -9,6 +9,7 @@ from dovetail.placement import Held, Places
 from dovetail.plan.digest import combined, documents_digest, outside_digest
 from dovetail.plan.model import Outcome, Plan, SecondOpinion, TierResult
 from dovetail.plan.policies import held_of, policies_of, recovery_of
+from dovetail.plan.promises import promises_of
 from dovetail.plan.reasons import admitted_of
 from dovetail.plan.summary import summary_of
 from dovetail.rules import Context
@@ -61,6 +62,7 @@ def _filled(plan: Plan, context: Context, held: Held) -> Plan:
         gpus=dict(view.layouts),
         shared=dict(view.shared),
         admitted=admitted_of(view, context, plan.tiers),
+        promises=promises_of(view),
         policies=policies_of(view, context),
         held=held_of(view, context),
         recovery=recovery_of(view, context),

@@ -86,6 +86,21 @@ class AdmissionResult:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenPromise:
+    """What is missing of what was promised of a workload (S2.8).
+
+    Parameters
+    ----------
+    missing : thousandths of the rate, and of the replicas, that its class or itself is promised; not weighted.
+    served, rate : thousandths of what is served of its rate, and of the rate, None where none is asked.
+    """
+
+    missing: int
+    served: int | None = None
+    rate: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Lifted:
     """What an active waiver lifts of a policy: for which workloads, until the end of which day, and who answers."""
 
@@ -141,6 +156,7 @@ class Plan:
     options : limits of the command line that it was made with.
     placements : every admitted replica's place.
     admitted : workloads that are not admitted in full.
+    promises : workloads of which less is kept than was promised.
     held : what policies hold free, by name (S4.7).
     recovery : where lost replicas restart, by policy and failure case (S4.7).
     summary : figures for people, each recomputable from Spec and placements.
@@ -168,6 +184,7 @@ class Plan:
     certificate: str | None = None
     gpus: Layouts = field(default_factory=dict)
     shared: Mapping[str, Setting] = field(default_factory=dict)
+    promises: Mapping[str, BrokenPromise] = field(default_factory=dict)
     evidence: str | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -179,6 +196,7 @@ class Plan:
 
 __all__ = [
     "AdmissionResult",
+    "BrokenPromise",
     "Figure",
     "Lifted",
     "Outcome",

@@ -8,7 +8,16 @@ from typing import Any
 
 from dovetail.documents.kinds import API_VERSION
 from dovetail.placement import Layouts, Place, Places
-from dovetail.plan.model import AdmissionResult, Lifted, Outcome, Plan, PolicyResult, SecondOpinion, TierResult
+from dovetail.plan.model import (
+    AdmissionResult,
+    BrokenPromise,
+    Lifted,
+    Outcome,
+    Plan,
+    PolicyResult,
+    SecondOpinion,
+    TierResult,
+)
 from dovetail.rules import Told
 from dovetail.spec import Options, Setting
 
@@ -72,6 +81,8 @@ def sections(plan: Plan) -> Iterator[tuple[str, Any]]:
     yield from _standing_by(plan)
     if plan.admitted:
         yield "admitted", {key: _admission(value) for key, value in by_bytes(plan.admitted)}
+    if plan.promises:
+        yield "promises", {key: _promise(value) for key, value in by_bytes(plan.promises)}
     if plan.policies:
         yield "policies", {key: policy_row(value) for key, value in by_bytes(plan.policies)}
     if plan.second_opinion is not None:
@@ -180,10 +191,22 @@ def _told(told: Told) -> list[dict[str, Any]]:
 
 def _admission(result: AdmissionResult) -> dict[str, Any]:
     row: dict[str, Any] = {"state": result.state, "replicas": result.replicas, "of": result.of}
-    for key, amount in (("served", result.served), ("rate", result.rate)):
-        if amount is not None:
-            row[key] = amount // 1000 if not amount % 1000 else Decimal(amount).scaleb(-3).normalize()
+    row |= _rates(result.served, result.rate)
     return {**row, "reasons": list(result.reasons)} if result.reasons else row
+
+
+def _promise(promise: BrokenPromise) -> dict[str, Any]:
+    return {"missing": promise.missing, **_rates(promise.served, promise.rate)}
+
+
+def _rates(served: int | None, rate: int | None) -> dict[str, Any]:
+    """Return rates in whole units, what nobody asks for left out."""
+    told = (("served", served), ("rate", rate))
+    return {
+        key: amount // 1000 if not amount % 1000 else Decimal(amount).scaleb(-3).normalize()
+        for key, amount in told
+        if amount is not None
+    }
 
 
 def policy_row(result: PolicyResult) -> dict[str, Any]:

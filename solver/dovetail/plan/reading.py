@@ -16,6 +16,7 @@ from dovetail.mig import parse_instance
 from dovetail.placement import Layouts, Place, layout_of
 from dovetail.plan.model import (
     AdmissionResult,
+    BrokenPromise,
     Figure,
     Lifted,
     Outcome,
@@ -79,6 +80,7 @@ def plan_of(document: Document) -> Plan:
         placements=rows.read("spec", "placements"),
         recovery=rows.recovery(),
         admitted={key: _admission(row) for key, row in spec.get("admitted", {}).items()},
+        promises={key: _promise(row) for key, row in spec.get("promises", {}).items()},
         policies={key: _policy(row) for key, row in spec.get("policies", {}).items()},
         held=rows.held(),
         second_opinion=None if opinion is None else _second_opinion(opinion),
@@ -241,8 +243,18 @@ def _admission(row: Mapping[str, Any]) -> AdmissionResult:
         int(row.get("replicas", 0)),
         int(row.get("of", 0)),
         tuple(row.get("reasons", ())),
-        *(None if key not in row else int(Decimal(str(row[key])) * 1000) for key in ("served", "rate")),
+        *_rates(row),
     )
+
+
+def _promise(row: Mapping[str, Any]) -> BrokenPromise:
+    return BrokenPromise(int(row["missing"]), *_rates(row))
+
+
+def _rates(row: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Return what is served of a rate, and the rate, in thousandths."""
+    served, rate = (None if key not in row else int(Decimal(str(row[key])) * 1000) for key in ("served", "rate"))
+    return served, rate
 
 
 def _policy(row: Mapping[str, Any]) -> PolicyResult:

@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail.objectives import Tier
 from dovetail.plan import AdmissionResult, contradiction, told_twice
+from dovetail.plan.promises import promises_of
 from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of
 from dovetail.plan.summary import OF_TODAY, summary_of
 from dovetail.verify.case import Case
@@ -139,6 +140,18 @@ def admitted(case: Case) -> Iterator[Found]:
             yield Open(name)
         else:
             yield Finding(name, f"is told as {_shown(told)}, is {_shown(found)}")
+
+
+def promises(case: Case) -> Iterator[Finding]:
+    """The workloads of which less is kept than was promised are told, with what is missing (S2.8)."""
+    right = promises_of(case.view) if case.has_plan else {}
+    for name in sorted({*right, *case.plan.promises}):
+        told, found = case.plan.promises.get(name), right.get(name)
+        if told != found:
+            amounts = [0 if each is None else each.missing for each in (told, found)]
+            yield Finding(
+                name, f"misses {amounts[0]} thousandths as told, and {amounts[1]} in fact, or its rates differ"
+            )
 
 
 def _alike_but_for_today(told: AdmissionResult | None, found: AdmissionResult | None) -> bool:

@@ -82,4 +82,5 @@ TABLE: tuple[Check, ...] = (
     Check("modes-asked-for", "DT3804", sharing.unasked),
     Check("summary", "DT3801", claims.summary),
     Check("admitted", "DT3802", claims.admitted),
+    Check("promises", "DT3805", claims.promises),
 )
