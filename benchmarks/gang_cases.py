@@ -1,18 +1,19 @@
 """Plans every case of a file of gang-placement cases and compares with what is proved of it.
 
-    python -m benchmarks.gang_cases FILE [-o json]
+    python -m benchmarks.gang_cases FILE [-o json] [--page docs]
 
 prints a table, or with `-o json` `{id: {fits, domains, status, placement, moved, evicted, admitted}}`. `moved` lists
 one move per pod, `evicted` names of running pods, `admitted` those of jobs; each where a case has such. With jobs the
 placement is of those admitted as things are; moves and evictions are what would admit all of them. Every answer is
-checked against its case by arithmetic of its own (`faults`); `agrees` says, aspect by aspect, whether it is what
-is proved of the case.
+checked against its case by arithmetic of its own (`faults`); `agrees` says, aspect by aspect, whether it is what is
+proved of the case. With `--page` the section of the page of measurements is written anew.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ for _source in (ROOT, ROOT / "solver"):
     if __name__ == "__main__" and str(_source) not in sys.path:  # run as a file
         sys.path.insert(0, str(_source))
 
+from benchmarks import page  # noqa: E402
 from benchmarks.gang import check  # noqa: E402
 from benchmarks.gang.agree import ASPECTS, agreement  # noqa: E402
 from benchmarks.gang.answer import Answer, answer  # noqa: E402
@@ -71,9 +73,26 @@ def table(found: Mapping[str, Mapping[str, Any]]) -> str:
         verdicts = [told["agrees"][aspect] for told in found.values() if aspect in told["agrees"]]
         if verdicts:
             lines.append(f"{aspect:15} {sum(verdicts)} of {len(verdicts)} agree")
-    whole = sum(all(told["agrees"].values()) and not told.get("faults") for told in found.values())
+    whole = sum(map(_agrees, found.values()))
     lines.append(f"{'in all':15} {whole} of {len(found)} cases agree in everything and pass the check")
     return "\n".join(lines)
+
+
+def _agrees(told: Mapping[str, Any]) -> bool:
+    return all(told["agrees"].values()) and not told.get("faults")
+
+
+def summary(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the figures of the page: per aspect how many cases agree and how many tell of it."""
+    by_aspect = {aspect: [t["agrees"][aspect] for t in found.values() if aspect in t["agrees"]] for aspect in ASPECTS}
+    seconds = [told["seconds"] for told in found.values()]
+    return {
+        "aspects": {aspect: (sum(verdicts), len(verdicts)) for aspect, verdicts in by_aspect.items() if verdicts},
+        "cases": len(found),
+        "whole": sum(map(_agrees, found.values())),
+        "seconds": sum(seconds),
+        "longest": max(seconds, default=0.0),
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,8 +102,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     parser.add_argument("--time-limit", type=float, default=SECONDS, help="seconds per plan")
     parser.add_argument("--only", nargs="*", default=(), help="ids of cases")
+    parser.add_argument("--page", type=Path, help="directory of the page of measurements")
     given = parser.parse_args(arguments)
+    load = os.getloadavg()[0]
     found = plan_file(given.file, given.time_limit, given.only)
+    if given.page:
+        page.store(page.CASES_RAW, {"load": load, **summary(found)})
+        page.write_page(given.page)
     print(json.dumps(found, indent=1) if given.output == "json" else table(found))
     return 0
 

@@ -1,12 +1,12 @@
 """Ten gangs of mixed sizes on a real ragged topology, planned jointly and by a level-by-level greedy.
 
-    DOVETAIL_DATA=DIR python -m benchmarks.lingjun [--busy 0.4] [--time-limit 60] [--out DIR]
+    DOVETAIL_DATA=DIR python -m benchmarks.lingjun [--busy 0 0.4] [--time-limit 60] [--out DIR] [--page docs]
 
 reads `traces/lingjun2023_topology.csv` of the data directory (Alibaba Lingjun 2023, published with Crux, SIGCOMM
 2024): 847 hosts of 8 GPUs under switches of three tiers, 119 groups of 2 to 8 hosts. A switch is known by its path,
 as its name recurs under other parents. `--busy` makes a share of hosts, drawn evenly, unavailable. The greedy takes
 gangs one by one: the smallest domain, innermost level first, that still holds the gang, and in it the fullest
-switches.
+switches. With `--page` the section of the page of measurements is written anew.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 for _source in (ROOT, ROOT / "solver"):
     if __name__ == "__main__" and str(_source) not in sys.path:  # run as a file
         sys.path.insert(0, str(_source))
+
+from benchmarks import page  # noqa: E402
 
 from dovetail.build import build  # noqa: E402
 from dovetail.documents import load_project  # noqa: E402
@@ -174,17 +177,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not root or not (Path(root) / FILE).is_file():
         print(f"set DOVETAIL_DATA to a directory with {FILE}", file=sys.stderr)
         return 64
-    hosts = read_hosts(Path(root) / FILE)
-    free = free_hosts(hosts, given.busy, given.seed)
-    print(f"{len(hosts)} hosts, {len(free)} free; {len(given.gangs)} gangs of {sum(given.gangs)} GPUs in all")
-    write_project(documents(hosts, free, given.gangs), given.out, overwrite=True)
-    for words, order in (("as listed", given.gangs), ("smallest first", sorted(given.gangs))):
-        _tell(f"greedy, {words}", *greedy(free, order))
-    _plan(given.out, given.time_limit)
+    load = os.getloadavg()[0]
+    runs = [_run(read_hosts(Path(root) / FILE), busy, given) for busy in given.busy]
+    if given.page:
+        page.store(page.LINGJUN_RAW, {"load": load, "runs": runs})
+        page.write_page(given.page)
     return 0
 
 
-def _plan(project: Path, seconds: float) -> None:
+def _run(hosts: Sequence[Host], busy: float, given: argparse.Namespace) -> dict[str, Any]:
+    free = free_hosts(hosts, busy, given.seed)
+    print(f"{len(hosts)} hosts, {len(free)} free; {len(given.gangs)} gangs of {sum(given.gangs)} GPUs in all")
+    write_project(documents(hosts, free, given.gangs), given.out, overwrite=True)
+    rows = []
+    for words, order in (("as listed", given.gangs), ("smallest first", sorted(given.gangs))):
+        rows.append(_told(f"greedy, {words}", *greedy(free, order)))
+    rows.append(_plan(given.out, given.time_limit))
+    return {"free": len(free), "rows": rows}
+
+
+def _plan(project: Path, seconds: float) -> dict[str, Any]:
     from dovetail.engine import solve
     from dovetail.progress import Limits
     from dovetail.verify import verify
@@ -193,23 +205,26 @@ def _plan(project: Path, seconds: float) -> None:
     began = time.monotonic()
     plan = solve(spec, Limits(time=seconds))
     took = time.monotonic() - began
-    _tell("dovetail", *spans(spec, plan))
+    told = _told("dovetail", *spans(spec, plan))
     for tier in plan.tiers:
         print(f"    {tier.name}: {tier.value}, bound {tier.bound}, {tier.proof}")
     print(f"    {plan.outcome.status}, {took:.1f} s, verified: {verify(spec, plan).ok}")
+    return {**told, "seconds": took, "proof": plan.outcome.status}
 
 
-def _tell(who: str, admitted: int, domains: Mapping[str, int]) -> None:
+def _told(who: str, admitted: int, domains: Mapping[str, int]) -> dict[str, Any]:
     print(f"{who:22} {admitted:3} gangs admitted, " + ", ".join(f"{n} {level}" for level, n in domains.items()))
+    return {"who": who, "admitted": admitted, "domains": dict(domains)}
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lingjun", description=__doc__.partition("\n")[0])
-    parser.add_argument("--busy", type=float, default=0.0, help="share of hosts that are not available")
+    parser.add_argument("--busy", type=float, nargs="+", default=[0.0], help="shares of hosts that are not available")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--gangs", type=int, nargs="+", default=list(GANGS), help="GPUs of each gang")
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--out", type=Path, default=Path("lingjun"), help="directory of the project")
+    parser.add_argument("--page", type=Path, help="directory of the page of measurements")
     return parser.parse_args(arguments)
 
 

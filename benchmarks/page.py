@@ -10,12 +10,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import fleets_page, trace_page
+from benchmarks import fleets_page, gangs_page, trace_page
 from benchmarks.trace_page import Measured, Row
 
 SCRATCH = Path(__file__).resolve().parent.parent / "build" / "bench"
 PAGE = "benchmarks.md"
 TRACE_RAW, FLEETS_RAW, HARDNESS_RAW = "trace.json", "fleets.json", "hardness.json"
+LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
 PACKAGES = ("dovetail", "ortools", "highspy", "numpy")
 BUSY = 0.3  # load at the start, in processors, above which times are not those of a quiet machine
 
@@ -23,17 +24,22 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `make bench`: it measures everything on this page (`python -m benchmarks.trace`, `benchmarks.fleets`,
-`benchmarks.hardness`) and keeps the raw figures in `build/bench/`, from which any of the three writes the page anew.
+`benchmarks.hardness`, `benchmarks.lingjun`, `benchmarks.gang_cases`) and keeps the raw figures in `build/bench/`,
+from which any of them writes the page anew; sections without raw figures stay as they stand.
 """
 
 
 def write_page(out: Path) -> None:
-    """Write page and plots from all raw figures that there are."""
+    """Write page and plots from all raw figures that there are; sections of others stay as they stand."""
     texts = dict(_plots())
-    texts[PAGE] = "\n".join(_parts())
+    page = out / PAGE
+    before = _sections(page.read_text(encoding="utf-8")) if page.exists() else {}
+    now = _sections("\n".join(_parts()))
+    head = now.pop("") if _raw(TRACE_RAW) or _raw(FLEETS_RAW) or not before else before[""]
+    texts[PAGE] = "".join({**before, **now, "": head}.values())
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        (out / name).write_text(text, encoding="utf-8")
+        (out / name).write_text(text.rstrip() + "\n", encoding="utf-8")
     print(f"wrote {', '.join(sorted(texts))} to {out}")
 
 
@@ -49,6 +55,19 @@ def _parts() -> Iterator[str]:
         yield fleets_page.hardness(hardness)
     if trace:
         yield trace_page.baselines(_lists(trace))
+    for raw, section in ((_raw(LINGJUN_RAW), gangs_page.lingjun), (_raw(CASES_RAW), gangs_page.cases)):
+        if raw:
+            first, *rest = section(raw)
+            yield from (first, _machine(raw["load"]), *rest)
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Return the sections of a page by their headings, what is before the first under none."""
+    found = {"": ""}
+    for line in text.splitlines(keepends=True):
+        heading = line.strip() if line.startswith("## ") else next(reversed(found))
+        found[heading] = found.get(heading, "") + line
+    return {heading: f"{part.rstrip()}\n\n" for heading, part in found.items()}
 
 
 def _plots() -> Iterator[tuple[str, str]]:
