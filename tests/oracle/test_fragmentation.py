@@ -61,7 +61,8 @@ def test_no_bound_is_told_of_gpus_that_are_shared_by_equal_parts() -> None:
     mix = (Expected(Request(share=Share(400)), (), 1),)
     objective = Objective(tiers=("admitted", *OPTIONAL_TIERS), future_mix=mix)
     shared = node("a", 3, mechanism="devicePlugin", sharing=EqualParts())
-    spec = make_spec([shared], [workload("w", 1, gpus=1)], objective=objective)
+    alone = node("b", 1, mechanism="devicePlugin")
+    spec = make_spec([shared, alone], [workload("w", 1)], objective=objective)
     best, plan = brute(spec), solve(spec)
     assert verify(spec, plan).ok
     assert best is not None
