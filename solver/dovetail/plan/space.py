@@ -8,6 +8,7 @@ from typing import NamedTuple
 from dovetail.placement import Makes, Place, Room, View, amounts_of, copies
 from dovetail.plan.stranded import host_fits, usable_gpus
 from dovetail.spec import Node, Request, Role, Workload
+from dovetail.spec.inside import Mask
 
 
 class Wanting(NamedTuple):
@@ -89,6 +90,16 @@ class Space:
     def by_node(self, wanting: Wanting) -> dict[str, int]:
         """Return how many more replicas of a role fit on each node, nothing else being added."""
         return {node.name: copies(self.room(node), wanting.role.request) for node in wanting.nodes}
+
+    def inside(self, wanting: Wanting, node: Node, mask: Mask) -> int:
+        """Return how many more replicas of a role fit on some GPUs of a node, or more than that."""
+        if node not in wanting.nodes:
+            return 0
+        request, room = wanting.role.request, self.room(node)
+        if request.partial:
+            return copies(room, request)
+        free = (index for block in room.choices(request) for index in block)
+        return min(copies(room, request), sum(mask >> index & 1 for index in free) // max(1, request.gpus))
 
     def _count(self, wanting: Wanting, kind: str | None) -> int:
         """Return how many more replicas of a role fit, nothing else being added: exact."""

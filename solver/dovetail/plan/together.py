@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dovetail.plan.space import Space, Wanting
 from dovetail.spec import Group, Node, Workload
+from dovetail.spec.inside import INNER_LEVELS, Mask
 
 Room = Mapping[str, Mapping[str, int]]  # per role, how many more replicas each node has room for, nothing else added
 
@@ -18,11 +19,27 @@ def too_few_together(space: Space, workload: Workload, missing: Sequence[Wanting
     topology = workload.topology
     if topology is None or not topology.binds or space.view.admitted(workload):
         return False
+    if topology.within in INNER_LEVELS:
+        return all(
+            _short_inside(space, node, mask, missing, needed) for node, mask in _masks(missing, topology.within)
+        )
     room = {wanting.role.name: space.by_node(wanting) for wanting in missing}
     nodes = {name: space.view.spec.cluster.by_name[name] for found in room.values() for name in found}
     areas = _by_domain(nodes.values(), topology.within) if topology.within else [list(nodes.values())]
     wanted = {wanting.role.name: wanting.replicas for wanting in missing}
     return all(_most(area, room, topology.groups, wanted) < needed for area in areas)
+
+
+def _masks(missing: Sequence[Wanting], level: str) -> Iterator[tuple[Node, Mask]]:
+    """Yield the islands, or sockets, of the nodes that any of some roles may use."""
+    nodes = {node.name: node for wanting in missing for node in wanting.nodes}
+    return ((node, mask) for node in nodes.values() for mask in node.parts(level))
+
+
+def _short_inside(space: Space, node: Node, mask: Mask, missing: Sequence[Wanting], needed: int) -> bool:
+    """Tell whether fewer replicas fit on some GPUs of a node, each role counted by itself."""
+    fits = (space.inside(wanting, node, mask) for wanting in missing)
+    return sum(min(fit, wanting.replicas) for fit, wanting in zip(fits, missing, strict=True)) < needed
 
 
 def _most(nodes: Sequence[Node], room: Room, groups: Sequence[Group], wanted: Mapping[str, int]) -> int:
@@ -59,7 +76,7 @@ def _sum(nodes: Iterable[Node], room: Mapping[str, int]) -> int:
 def _by_domain(nodes: Iterable[Node], level: str) -> list[list[Node]]:
     found: dict[str, list[Node]] = {}
     for node in nodes:
-        path = node.domain(level)
+        path = node.name if level in INNER_LEVELS else node.domain(level)  # of whole nodes: no fewer than inside
         if path is not None:
             found.setdefault(path, []).append(node)
     return list(found.values())
