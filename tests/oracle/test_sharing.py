@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import pytest
 from tests.oracle.test_mig import difference
+from tests.support.mig_specs import tiny_mig
 from tests.support.sharing_specs import tiny_sharing
 
 from dovetail.plan import Plan
-from dovetail.spec import Spec
+from dovetail.spec import EqualParts, Expected, Node, Request, Share, Spec
+from dovetail.spec.objective import OPTIONAL_TIERS
 
 SLICE = 60
 CAMPAIGN = 600
@@ -33,6 +36,36 @@ def test_the_specs_ask_for_something() -> None:
         found["left out"] += len(plan.placements) < sum(workload.replicas for workload in spec.workloads)
         found["moved"] += bool(plan.summary.get("moves"))
     assert min(found[name] for name in ("mps", "time-slice", "left out", "moved")) >= 4, found
+
+
+def cut_and_shared(seed: int) -> Spec:
+    """Return a Spec whose GPUs may be cut, or shared by equal parts, or both on one node."""
+    spec = tiny_mig(seed)
+    nodes = tuple(_parted(node, seed + index) for index, node in enumerate(spec.cluster.nodes))
+    return replace(spec, cluster=replace(spec.cluster, nodes=nodes))
+
+
+def _parted(node: Node, draw: int) -> Node:
+    return replace(node, mechanism=("devicePlugin", "dra", "devicePlugin")[draw % 3], sharing=EqualParts())
+
+
+def test_they_agree_where_gpus_may_be_cut_too() -> None:
+    found = [difference(seed, cut_and_shared) for seed in range(SLICE // 2)]
+    assert [each[2] for each in found if each is not None and each[2]] == []
+
+
+def judged(seed: int) -> Spec:
+    """Return a Spec whose plan is also to leave little idle GPU useless."""
+    spec = tiny_sharing(seed)
+    mix = (Expected(Request(gpus=1), (), 2), Expected(Request(gpus=2), (), 1))
+    shares = tuple(Expected(Request(share=Share(milli)), (), 1 + seed % 3) for milli in (200, 450))
+    objective = replace(spec.objective, tiers=(*spec.objective.tiers, *OPTIONAL_TIERS))
+    return replace(spec, objective=replace(objective, future_mix=((*mix, *shares), mix, ())[seed % 3]))
+
+
+def test_they_agree_on_fragmentation() -> None:
+    found = [difference(seed, judged) for seed in range(SLICE // 2)]
+    assert [each[2] for each in found if each is not None and each[2]] == []
 
 
 @pytest.mark.campaign

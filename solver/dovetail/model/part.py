@@ -19,7 +19,8 @@ from dovetail.model.recovery import not_restarted
 from dovetail.model.state import Slot, State
 from dovetail.model.variables import Variables
 from dovetail.objectives import Idle, IdleGpu
-from dovetail.placement.clients import WHOLE
+from dovetail.objectives.sharing import Clients
+from dovetail.placement.clients import WHOLE, Terms, equal_parts
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Present, Problem
 from dovetail.rules import Domain
@@ -355,7 +356,19 @@ class PartModel(Counting):
         for gpu, flag in self.variables.partitions.flags.get(index, {}).items():
             untouched.add_term(flag, -1)
             parted.append(self._idle_cut(index, gpu, flag))
-        return Idle(Linear(cpu, made.cpu), untouched, tuple(parted), self._surplus(index))
+        clients = self._clients(index, made) if equal_parts(made) else None
+        return Idle(Linear(cpu, made.cpu), untouched, tuple(parted), self._surplus(index), clients)
+
+    def _clients(self, index: int, node: Node) -> Clients:
+        """Return who is on GPUs of a node that are shared by equal parts."""
+        on: dict[int, dict[Terms, Linear]] = {}
+        whole = Linear()
+        for slot, variable in self.variables.slots[index].items():
+            whole.add_term(variable, self.variables.request(slot).gpus)
+            terms = None if slot.profile or slot.gpu < 0 else self.problem.terms(slot.shape, node)
+            if terms is not None:
+                on.setdefault(slot.gpu, {}).setdefault(terms, Linear()).add_term(variable)
+        return Clients(node, self.model, on, whole)
 
     def _surplus(self, index: int) -> Linear:
         geometry, total = self.problem.geometry(self.problem.nodes[index]), Linear()
@@ -372,7 +385,9 @@ class PartModel(Counting):
             if slot.gpu == gpu and not slot.profile:
                 amount.add_term(variable, -self.variables.request(slot).gpu_milli)
                 vram.add_term(variable, -share_memory(self.variables.request(slot), card))
-        return IdleGpu(amount, vram)
+        if equal_parts(self.problem.nodes[index]):
+            amount = self.model.positive_part(amount)
+        return IdleGpu(amount, vram, None, gpu)
 
     def _idle_cut(self, index: int, gpu: int, flag: int) -> IdleGpu:
         geometry = self.problem.geometry(self.problem.nodes[index])
@@ -381,4 +396,4 @@ class PartModel(Counting):
             if slot.gpu == gpu and slot.profile and geometry is not None:
                 amount.add_term(variable, -geometry.by_name[slot.profile].milli)
                 held.setdefault(slot.profile, Linear()).add_term(variable)
-        return IdleGpu(amount, Linear(), held)
+        return IdleGpu(amount, Linear(), held, gpu)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
 from dovetail.linear import Linear
+from dovetail.objectives.sharing import Clients
 from dovetail.placement import View
 from dovetail.rules import Context, Part
 from dovetail.spec import Node, Role, Spec, Workload
@@ -23,12 +24,14 @@ class IdleGpu:
     ----------
     amount : idle thousandths that somebody could take.
     vram : idle thousandths of a MiB; of no meaning where it is cut.
-    held : the instances in use by profile where it is cut by MIG, None where it is shared by fractions.
+    held : the instances in use by profile where it is cut by MIG, None where it is not cut.
+    number : its index on the node.
     """
 
     amount: Linear
     vram: Linear
     held: Mapping[str, Linear] | None = None
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,14 @@ class Idle:
     untouched : GPUs that nothing is on.
     parted : the GPUs that parts are or may be taken of.
     surplus : thousandths that MIG instances offer beyond the shares on them.
+    clients : who is on GPUs that are shared by equal parts, None where they are not.
     """
 
     cpu: Linear
     untouched: Linear
     parted: tuple[IdleGpu, ...]
     surplus: Linear
+    clients: Clients | None = None
 
     @property
     def amount(self) -> Linear:

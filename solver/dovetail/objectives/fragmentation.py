@@ -9,8 +9,9 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.mig import budgets
 from dovetail.objectives.base import Idle, IdleGpu, Sense, TierPart
+from dovetail.objectives.sharing import Clients
 from dovetail.placement import View
-from dovetail.placement.clients import equal_parts
+from dovetail.placement.clients import equal_parts, terms_of
 from dovetail.placement.fragments import Judge, counts, expected_of
 from dovetail.placement.instances import profiles_for, share_memory
 from dovetail.rules import Context
@@ -25,9 +26,7 @@ class Fragmentation:
     Per node and class the useful idle GPU is what lies on GPUs that the class fits, if the node has the class's CPU
     and, for several GPUs, enough of them untouched; what is idle beyond that is useless. Which MIG instances fit a
     GPU is counted: where nothing is pinned, starts are given out so that all that fits by count finds one
-    (`mig.arrange`). Beside instances that stay the measure may be larger than its expression, never smaller. So it is
-    on nodes whose GPUs are shared by equal parts: what fits there hangs on what they are set to, and the expression
-    says nothing of them.
+    (`mig.arrange`). Beside instances that stay the measure may be larger than its expression, never smaller.
     """
 
     kind: ClassVar[str] = "fragmentation"
@@ -45,7 +44,7 @@ class Fragmentation:
         """Return what of the part's idle GPU is useless, class by class."""
         total = Linear()
         for node in part.free_nodes():
-            if counts(node) and node.accelerator and not equal_parts(node):
+            if counts(node) and node.accelerator:
                 idle = part.idle(node.name)
                 for one in self.judge.expected:
                     card = part.spec.accelerators[node.accelerator]
@@ -77,9 +76,11 @@ def _useful(part: TierPart, node: Node, card: Accelerator, idle: Idle, one: Expe
     request = one.request
     if (one.accelerators and node.accelerator not in one.accelerators) or request.cpu > node.cpu:
         return Linear()
-    fresh = idle.untouched.scaled(MILLI) if _fits_untouched(node, card, one) else Linear()
-    found = Linear.total([fresh, *(_useful_of_gpu(part, card, gpu, one) for gpu in idle.parted)])
     most = MILLI * len(node.healthy_gpus())
+    fresh = idle.untouched.scaled(MILLI) if _fits_untouched(node, card, one) else Linear()
+    if idle.clients is not None and fresh.terms and not profiles_for(request, card):
+        fresh = _gated(part, fresh, _open(idle.clients, card, one), most)
+    found = Linear.total([fresh, *(_useful_of_gpu(part, card, gpu, one, idle.clients) for gpu in idle.parted)])
     several = request.gpus > 1
     if not several and part.model.range_of(idle.cpu)[0] >= request.cpu:
         return found
@@ -93,15 +94,34 @@ def _useful(part: TierPart, node: Node, card: Accelerator, idle: Idle, one: Expe
     return Linear.of(useful)
 
 
+def _open(clients: Clients, card: Accelerator, one: Expected) -> Linear:
+    """Return at most 1 where a class could be on untouched GPUs, as far as clients of others let it."""
+    terms = terms_of(one.request, clients.node, card.memory)
+    return clients.unshared() if terms is None else clients.fits(terms, None)
+
+
+def _gated(part: TierPart, amount: Linear, gate: Linear, most: int) -> Linear:
+    """Return an expression that is at most an amount, and 0 where a gate of 0 or 1 is shut."""
+    if gate.is_constant and gate.constant:
+        return amount
+    useful = part.model.integer(0, most)
+    part.model.require(Linear.of(useful).minus(amount), upper=0)
+    part.model.require(Linear.of(useful).minus(gate.scaled(most)), upper=0)
+    return Linear.of(useful)
+
+
 def _fits_untouched(node: Node, card: Accelerator, one: Expected) -> bool:
     request = one.request
     if request.gpus:
         return len(node.healthy_gpus()) >= request.gpus
-    return _by_fraction(node, card, one) or bool(profiles_for(request, card))
+    return _uncut(node, card, one) or bool(profiles_for(request, card))
 
 
-def _by_fraction(node: Node, card: Accelerator, one: Expected) -> bool:
+def _uncut(node: Node, card: Accelerator, one: Expected) -> bool:
+    """Tell whether a share may be on a GPU of a node that is not cut."""
     share = one.request.share
+    if equal_parts(node):
+        return terms_of(one.request, node, card.memory) is not None
     return (
         share is not None
         and "fraction" in share.modes
@@ -111,15 +131,16 @@ def _by_fraction(node: Node, card: Accelerator, one: Expected) -> bool:
     )
 
 
-def _useful_of_gpu(part: TierPart, card: Accelerator, gpu: IdleGpu, one: Expected) -> Linear:
+def _useful_of_gpu(part: TierPart, card: Accelerator, gpu: IdleGpu, one: Expected, clients: Clients | None) -> Linear:
     """Return what of a GPU's idle part a class can use: all of it or nothing."""
-    fits = _fits_shared(part, card, gpu, one) if gpu.held is None else _fits_cut(part, card, gpu.held, one)
-    if fits is None:
-        return Linear()
-    useful = part.model.integer(0, MILLI)
-    part.model.require(Linear.of(useful).minus(gpu.amount), upper=0)
-    part.model.require(Linear.of(useful).minus(fits.scaled(MILLI)), upper=0)
-    return Linear.of(useful)
+    if gpu.held is not None:
+        fits = _fits_cut(part, card, gpu.held, one)
+    elif clients is not None:
+        terms = terms_of(one.request, clients.node, card.memory)
+        fits = None if terms is None else clients.fits(terms, gpu.number)
+    else:
+        fits = _fits_shared(part, card, gpu, one)
+    return Linear() if fits is None else _gated(part, gpu.amount, fits, MILLI)
 
 
 def _fits_shared(part: TierPart, card: Accelerator, gpu: IdleGpu, one: Expected) -> Linear | None:
