@@ -10,8 +10,19 @@ from dovetail.faults import CODES
 from dovetail.placement import Place, obstacle
 from dovetail.plan import Plan
 from dovetail.rules import context_of
-from dovetail.spec import Spec, Workload
-from dovetail.whynot import Change, Explanation, Shortage, Tried, Way, Without, binding, shortages, to_document
+from dovetail.spec import Node, Spec, Workload
+from dovetail.whynot import (
+    Change,
+    Explanation,
+    Shortage,
+    Tried,
+    Way,
+    Without,
+    binding,
+    modes_of,
+    shortages,
+    to_document,
+)
 from dovetail_cli.render import machine
 from dovetail_cli.render import review as facts
 from dovetail_cli.render.columns import PLAIN, layout
@@ -94,8 +105,11 @@ def _state(plan: Plan, workload: Workload) -> str:
 
 
 def _where(plan: Plan, workload: Workload) -> list[str]:
-    held = [place.node for replica, place in plan.placements.items() if replica.workload == workload.id]
-    return layout([("runs on", nodes(held))]) if held else []
+    held = [place for replica, place in plan.placements.items() if replica.workload == workload.id]
+    modes = Counter(plan.shared[gpu].mode for place in held for gpu in place.gpu_names if gpu in plan.shared)
+    told = ", ".join(f"{plural(count, 'replica')} by {mode}" for mode, count in sorted(modes.items()))
+    rows = [("runs on", nodes([place.node for place in held])), *([("shares GPUs", told)] if told else [])]
+    return layout(rows) if held else []
 
 
 def _reasons(plan: Plan, workload: Workload) -> Iterator[str]:
@@ -180,11 +194,25 @@ def of_node(spec: Spec, plan: Plan, name: str) -> str:
         )
     ]
     blocks = [[printable(f"dovetail explain: node {name}   plan {facts.status(plan)}")], layout(rows)]
+    blocks.append(_modes(spec, plan, node))
     blocks.append(["  Holds", *_listed(held)] if held else ["  holds nothing"])
     blocks.append(
         ["  Waits, and could run here if there were room and no policy", *_listed(waiting)] if waiting else []
     )
     return _joined(blocks)
+
+
+def _modes(spec: Spec, plan: Plan, node: Node) -> list[str]:
+    """Return how the node's GPUs are shared, and why so."""
+    rows = [
+        (
+            f"gpu {','.join(map(str, one.gpus))}",
+            f"{one.setting.mode}, {one.setting.clients} clients",
+            "; ".join(one.why),
+        )
+        for one in modes_of(spec, plan, node)
+    ]
+    return ["  Shares GPUs", *layout(rows, indent=4)] if rows else []
 
 
 def _on(place: Place) -> str:

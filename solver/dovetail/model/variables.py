@@ -15,7 +15,7 @@ from dovetail.model.clients import Pools
 from dovetail.model.partitions import Gpu, Partitions
 from dovetail.model.state import Fill, Slot, State, slot_of
 from dovetail.placement import profiles_for
-from dovetail.placement.clients import equal_parts
+from dovetail.placement.clients import equal_parts, promised
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Present, Problem, Shape
 from dovetail.rules.quota import requested_of
@@ -192,10 +192,9 @@ class Variables:
     def _add_shared_gpu(self, index: int, node: Node, gpu: int, here: Mapping[Slot, int]) -> int:
         flag = self.model.boolean(f"shared:{node.name}:{gpu}")
         self.shared.setdefault(index, {})[gpu] = flag
-        promised = MILLI if node.sharing is None else node.sharing.oversubscription
-        if promised > MILLI:
+        if (most := promised(node)) > MILLI:
             clients = Linear(dict.fromkeys(here.values(), 1))
-            self.model.require(clients.minus(Linear.of(flag, promised)), upper=0)
+            self.model.require(clients.minus(Linear.of(flag, most)), upper=0)
         else:
             load = Linear({v: self.request(slot).gpu_milli for slot, v in here.items()})
             self.model.require(load.minus(Linear.of(flag, MILLI)), upper=0)
@@ -305,8 +304,7 @@ def capacity(shape: Shape, node: Node, block: Mask = 0) -> int:
         healthy = (block & node.healthy).bit_count() if block else len(node.healthy_gpus())
         limits.append(healthy // request.gpus)
     if request.share:
-        promised = MILLI if node.sharing is None else node.sharing.oversubscription
-        limits.append(promised // request.share.compute)
+        limits.append(promised(node) // request.share.compute)
     if request.mig:
         limits.append(MILLI)  # a profile says itself how many of it there may be
     limits += [node.resources.get(name, 0) // amount for name, amount in request.resources.items() if amount]

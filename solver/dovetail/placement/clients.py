@@ -49,6 +49,11 @@ def equal_parts(node: Node) -> bool:
     return node.mechanism != "fraction" and node.sharing is not None
 
 
+def promised(node: Node) -> int:
+    """Return the thousandths of one GPU of a node that may be promised at the most, in whichever mode."""
+    return node.sharing.oversubscription if node.sharing is not None and equal_parts(node) else MILLI
+
+
 def pool_of(node: Node, gpu: int) -> int:
     """Return the pool of a GPU of a node that shares by equal parts."""
     return NODE_POOL if node.mechanism == "devicePlugin" else gpu

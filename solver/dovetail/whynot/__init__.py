@@ -2,6 +2,7 @@
 
 from dovetail.whynot.explanation import Explanation, to_document
 from dovetail.whynot.here import Change, Elsewhere, Tried, Without, tried, without
+from dovetail.whynot.modes import Shared, modes_of
 from dovetail.whynot.shortage import Shortage, binding, shortages
 from dovetail.whynot.ways import Way, ways
 
@@ -9,11 +10,13 @@ __all__ = [
     "Change",
     "Elsewhere",
     "Explanation",
+    "Shared",
     "Shortage",
     "Tried",
     "Way",
     "Without",
     "binding",
+    "modes_of",
     "shortages",
     "to_document",
     "tried",
