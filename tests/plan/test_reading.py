@@ -15,7 +15,7 @@ from dovetail.faults import Refused
 from dovetail.placement import Place
 from dovetail.plan import Outcome, Plan, SecondOpinion, current_of, read, to_document, write
 from dovetail.rules.base import Told
-from dovetail.spec import Options, PresentReplica, ReplicaId
+from dovetail.spec import Options, PresentReplica, ReplicaId, Setting
 
 DIGEST = "sha256:" + 64 * "0"
 
@@ -128,6 +128,23 @@ def test_an_instance_held_free_is_on_one_gpu_and_has_a_start(old: str, new: str)
     with pytest.raises(Refused) as refused:
         read(empty + HELD.replace(old, new), "plan.yaml")
     assert [fault.code for fault in refused.value.faults] == ["DT2009"]
+
+
+SHARED = "  gpus: {n/0: {mode: mps, clients: 3}, n/1: {mode: mig, instances: [3g.40gb@4]}}\n"
+
+
+def test_modes_of_gpus_read_back() -> None:
+    plan = read(write(Plan("p", DIGEST, Outcome("feasible"))) + SHARED, "plan.yaml")
+    assert plan.shared == {"n/0": Setting("mps", 3)}
+    assert list(plan.gpus) == ["n/1"]
+    assert read(write(plan), "plan.yaml") == plan
+
+
+@pytest.mark.parametrize(("old", "new"), [(", clients: 3", ""), ("mps", "mig"), ("[3g.40gb@4]", "[], clients: 2")])
+def test_a_mode_is_told_in_full(old: str, new: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read(write(Plan("p", DIGEST, Outcome("feasible"))) + SHARED.replace(old, new), "plan.yaml")
+    assert [fault.code for fault in refused.value.faults] == ["DT2010"]
 
 
 @pytest.mark.parametrize("text", ["", "---\n", "{}\n"])

@@ -204,14 +204,10 @@ def of_node(spec: Spec, plan: Plan, name: str) -> str:
 
 def _modes(spec: Spec, plan: Plan, node: Node) -> list[str]:
     """Return how the node's GPUs are shared, and why so."""
-    rows = [
-        (
-            f"gpu {','.join(map(str, one.gpus))}",
-            f"{one.setting.mode}, {one.setting.clients} clients",
-            "; ".join(one.why),
-        )
-        for one in modes_of(spec, plan, node)
-    ]
+    rows = []
+    for gpus, setting, why in modes_of(spec, plan, node):
+        told = f"{setting.mode}, {setting.clients} clients"
+        rows.append((f"gpu {','.join(map(str, gpus))}", told, "; ".join(why)))
     return ["  Shares GPUs", *layout(rows, indent=4)] if rows else []
 
 

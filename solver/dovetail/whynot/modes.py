@@ -46,12 +46,10 @@ def _why(
     else:
         yield f"gpu {gpu} has {most} clients"
     for mode in MODES[1:]:
-        if mode != setting.mode:
-            barred = sorted(
-                {r.workload for r in clients if not _suffers(spec, node, r, Setting(mode, setting.clients))}
-            )
-            if barred:
-                yield f"{mode} does not do for {', '.join(barred[:3])}{' and others' if len(barred) > 3 else ''}"
+        other = Setting(mode, setting.clients)
+        barred = sorted({r.workload for r in clients if not _suffers(spec, node, r, other)})
+        if mode != setting.mode and barred:
+            yield f"{mode} does not do for {', '.join(barred[:3])}{' and others' if len(barred) > 3 else ''}"
 
 
 def _suffers(spec: Spec, node: Node, replica: ReplicaId, setting: Setting) -> bool:

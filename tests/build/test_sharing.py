@@ -1,0 +1,56 @@
+"""What node groups and workloads say of GPUs that are shared by equal parts (S2.7, S3.5)."""
+
+from __future__ import annotations
+
+import pytest
+from tests.build.text import cluster, spec_of, workload
+
+from dovetail.spec import EqualParts, Share
+
+
+def parts(sharing: str, accelerator: str = "H100-80GB") -> EqualParts | None:
+    text = cluster(f"{{name: g, count: 1, accelerator: {accelerator}, gpus: 2{sharing}}}")
+    return spec_of(text).cluster.nodes[0].sharing
+
+
+def test_a_group_that_says_nothing_does_not_share() -> None:
+    assert parts("") is None
+    assert parts(", sharing: {mechanism: fraction}") is None
+    assert parts(", sharing: {}") == EqualParts()
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "mps", "clients"),
+    [
+        ("H100-80GB", "{}", 48),
+        ("H100-80GB", '{driver: "589.12"}', 48),
+        ("H100-80GB", '{driver: "590"}', 60),
+        ("H100-80GB", '{driver: "600", maxClients: 50}', 50),
+        ("H100-80GB", "{maxClients: 70}", 48),
+        ("V100-32GB", '{driver: "600"}', 16),
+    ],
+)
+def test_clients_of_mps_by_product_and_driver(accelerator: str, mps: str, clients: int) -> None:
+    assert parts(f", sharing: {{mps: {mps}}}", accelerator) == EqualParts(mps=clients, time_slicing=0)
+
+
+def test_time_slicing_may_promise_more_than_there_is() -> None:
+    found = parts(", sharing: {mechanism: dra, replicas: 3, timeSlicing: {maxClients: 5, oversubscription: 1.5}}")
+    assert found == EqualParts(mps=0, time_slicing=5, parts=3, oversubscription=1500)
+
+
+@pytest.mark.parametrize(
+    ("more", "barred"),
+    [
+        ("", ()),
+        ("isolation: memory", ("time-slice",)),
+        ("slo: {rate: 10, p99: 50ms, performance: [{on: H100-80GB, rate: 5}]}", ("time-slice",)),
+        ("slo: {rate: 10, performance: [{on: H100-80GB, rate: 5}]}", ()),
+    ],
+)
+def test_time_slicing_is_not_for_all(more: str, barred: tuple[str, ...]) -> None:
+    work = workload(f"type: service\nreplicas: 1\nrequest: {{share: {{compute: 0.2}}}}\n{more}", "w")
+    text = cluster("{name: g, count: 1, accelerator: H100-80GB, gpus: 2, sharing: {}}")
+    share = spec_of(text, work).workloads[0].roles[0].request.share
+    assert isinstance(share, Share)
+    assert share.barred == barred
