@@ -57,7 +57,7 @@ def test_engine_and_brute_force_agree() -> None:
     assert min(found["planned"], found["fragmented"]) >= 6, found
 
 
-def test_no_bound_is_told_of_gpus_that_are_shared_by_equal_parts() -> None:
+def test_gpus_that_are_shared_by_equal_parts_count() -> None:
     mix = (Expected(Request(share=Share(400)), (), 1),)
     objective = Objective(tiers=("admitted", *OPTIONAL_TIERS), future_mix=mix)
     shared = node("a", 3, mechanism="devicePlugin", sharing=EqualParts())

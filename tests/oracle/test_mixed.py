@@ -41,10 +41,7 @@ def cases(first: int, count: int) -> tuple[Case, ...]:
 def faults_of(case: Case) -> Iterator[str]:
     """Yield how the plan of a case disagrees with brute force or fails to verify."""
     yield from broken(case, case.plan)
-    difference = None if best_without_proof(case) else case.difference()
-    if difference and by_equal_parts(case) and case.plan.outcome.status == "feasible":
-        yield from beyond(case, case.plan)
-    elif difference:
+    if not best_without_proof(case) and (difference := case.difference()):
         yield difference
 
 
@@ -55,12 +52,6 @@ def best_without_proof(case: Case) -> bool:
     grouped = [w for w in case.spec.workloads if w.topology is not None and w.topology.groups]
     in_part = any({r in running for r in workload.replica_ids()} == {True, False} for workload in grouped)
     return in_part and case.optimum is not None and told == case.optimum.by_name
-
-
-def by_equal_parts(case: Case) -> bool:
-    """Tell whether fragmentation is measured of nodes that no bound on it counts (S5.5)."""
-    measured = any(tier.name == "fragmentation" for tier in case.plan.tiers)
-    return measured and any(n.sharing is not None and n.gpus for n in case.spec.cluster.nodes)
 
 
 def broken(case: Case, plan: Plan) -> Iterator[str]:
