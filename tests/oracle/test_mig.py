@@ -10,14 +10,27 @@ from random import Random
 
 import pytest
 from tests.oracle.brute import TooLarge, brute
-from tests.support.mig_specs import tiny_mig
+from tests.support.mig_specs import card, mig_request, tiny_mig
 from tests.support.specs import policy
 
 from dovetail.engine import solve
+from dovetail.placement import Place
 from dovetail.plan import Plan
 from dovetail.rules.separate import Separate
 from dovetail.rules.sharing import Sharing
-from dovetail.spec import Enforcement, Request, Role, Share, Spec, Workload
+from dovetail.rules.survive import Survive
+from dovetail.spec import (
+    Cluster,
+    Enforcement,
+    Node,
+    ReplicaId,
+    Request,
+    Role,
+    Share,
+    Spec,
+    Workload,
+    WorkloadSelector,
+)
 from dovetail.spec.workload import ShareMode
 from dovetail.verify import verify
 
@@ -97,3 +110,51 @@ def test_they_agree_under_rules_at_gpus() -> None:
 def test_engine_and_brute_force_agree_on_many(first: int) -> None:
     found = [difference(seed) for seed in range(first, first + 50)]
     assert [each[2] for each in found if each is not None and each[2]] == []
+
+
+def _surviving(seed: int) -> Spec:
+    """Return a Spec of two nodes of which either may be lost, work being given up for that or not."""
+    draw = Random(f"surviving {seed}")
+    found = next(spec for n in range(20) if len((spec := tiny_mig(20 * seed + n)).cluster.nodes) == 2)
+    names = sorted(w.id for w in found.workloads)
+    matched = WorkloadSelector(names=tuple(draw.sample(names, draw.randint(1, len(names)))))
+    may_evict = draw.choice((None, WorkloadSelector(), WorkloadSelector()))
+    enforcement = draw.choice(("hard", 1, 3000, 3000))
+    own = policy("p", Survive(of="node", may_evict=may_evict), enforcement=enforcement, workloads=matched)
+    return replace(found, policies=(own,))
+
+
+def test_engine_and_brute_force_agree_on_what_restarts_on_instances(tell: Callable[[str], None]) -> None:
+    found = [each for seed in range(9) if (each := difference(seed, _surviving)) is not None]
+    assert [wrong for _, _, wrong in found if wrong] == []
+    again = [place for _, plan, _ in found for rows in plan.recovery.get("p", {}).values() for place in rows.values()]
+    on_instances = sum(bool(place.instance) for place in again)
+    tell(f"{len(found)} tiny Specs with MIG survive; {len(again)} restarts, {on_instances} of them on instances")
+    assert on_instances >= 2
+
+
+@pytest.mark.campaign
+def test_no_recovery_on_instances_is_worse_than_what_is_proved() -> None:
+    """A model may know more room than there is; then no plan is called optimal, and none is called impossible."""
+    for seed in range(9, 200):
+        found = difference(seed, _surviving)
+        assert found is None or found[2] is None or found[1].outcome.status in ("feasible", "unknown"), found[2]
+
+
+def test_a_recovery_on_an_instance_that_is_not_there_is_found() -> None:
+    lent = WorkloadSelector(names=("lent",))
+    one = mig_request("A100-80GB", "3g.40gb")
+    nodes = tuple(Node(f"n{i}", "g", cpu=9, memory=9, gpus=1, accelerator="A100-80GB") for i in range(2))
+    work = [Workload(name, "", name, "job", (Role("", 1, one, one.gpu_milli),)) for name in ("kept", "lent")]
+    own = policy("p", Survive(of="node", may_evict=lent), workloads=WorkloadSelector(names=("kept",)))
+    cards = {"A100-80GB": card("A100-80GB")}
+    spec = Spec("s", Cluster("c", ("node",), nodes), cards, tuple(work), policies=(own,))
+    plan = solve(spec)
+    assert verify(spec, plan).ok
+    ((case, rows),) = plan.recovery["p"].items()
+    ((replica, place),) = rows.items()
+    assert plan.placements[ReplicaId("lent", "", 0)] == place  # who is evicted gives up the instance
+    for wrong in ("", "3g.40gb@0" if place.instance == "3g.40gb@4" else "3g.40gb@4", "1g.10gb@0"):
+        told = {"p": {case: {replica: Place(place.node, place.gpus, wrong)}}}
+        found = verify(spec, replace(plan, recovery=told))
+        assert not found.ok, wrong

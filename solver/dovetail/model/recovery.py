@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -40,14 +41,23 @@ class _Restarts:
         self._flags: dict[tuple[int, int, str], int] = {}
 
     def _stays(self, index: int) -> list[tuple[Slot, Linear]]:
-        shapes, gone = self._part.problem.shapes, self._stakes.evictable
-        found = self._contents[index]  # what is on a MIG instance is not evicted: its GPU would have to be cut anew
-        return [(slot, c) for slot, c in found if slot.profile or shapes[slot.shape].workload.id not in gone]
+        return [(slot, count) for slot, count in self._contents[index] if not self._goes(slot)]
+
+    def _goes(self, slot: Slot) -> bool:
+        return self._part.problem.shapes[slot.shape].workload.id in self._stakes.evictable
+
+    def _on(self, index: int, gpu: int, profile: str = "", *, gone: bool) -> list[tuple[Slot, Linear]]:
+        """Return what is on instances of a GPU, of one profile where one is named; of those who go, or who stay."""
+        return [
+            (slot, count)
+            for slot, count in self._contents[index]
+            if slot.gpu == gpu and slot.profile and profile in ("", slot.profile) and self._goes(slot) == gone
+        ]
 
     def size(self, failures: Sequence[Failure]) -> int:
         """Return about how many counts there would be."""
         gpus = max((len(node.healthy_gpus()) for node in self._part.problem.nodes), default=0)
-        each = sum(gpus if shape.request.share else 1 for shape in self._shapes)
+        each = sum(gpus if shape.request.partial else 1 for shape in self._shapes)
         return len(failures) * len(self._part.problem.nodes) * each
 
     def add(self, failure: Failure) -> Linear:
@@ -73,6 +83,7 @@ class _Restarts:
             if counts:
                 self._add_host_rows(index, counts)
                 self._add_gpu_rows(index, counts)
+                self._add_instance_rows(index, counts)
         self._add_sides(lost, again)
         return missing
 
@@ -83,11 +94,23 @@ class _Restarts:
         open_to = self._stakes.hosts[form.workload.id]
         for index in again:
             node = problem.nodes[index]
-            if form.request.share and node.mechanism != "fraction":
+            share = form.request.share
+            if share and not (node.mechanism == "fraction" and "fraction" in share.modes):
                 continue  # restarts on MIG instances, or that set GPUs anew, are not planned
             if node.name in open_to and shape in problem.hosted[problem.class_of[index]]:
+                if form.request.mig:
+                    yield from ((index, slot) for slot in self._instances(index, shape, form.request.mig))
+                    continue
                 gpus = node.healthy_gpus() if form.request.share else (NO_GPU,)
                 yield from ((index, Slot(shape, gpu)) for gpu in gpus)
+
+    def _instances(self, index: int, shape: int, profile: str) -> Iterator[Slot]:
+        """Yield the GPUs of a node that may have an idle instance of a profile, or one that is given up."""
+        layouts = self._part.problem.layouts[index]
+        for gpu in self._part.problem.nodes[index].healthy_gpus():
+            idle = any(each.profile == profile for each in layouts.get(gpu, ()))
+            if idle or self._on(index, gpu, profile, gone=True):
+                yield Slot(shape, gpu, profile)
 
     def _add_host_rows(self, index: int, counts: Mapping[Slot, int]) -> None:
         node, shapes = self._part.problem.nodes[index], self._part.problem.shapes
@@ -105,26 +128,99 @@ class _Restarts:
             self._part.model.require(row, upper=limit)
 
     def _add_gpu_rows(self, index: int, counts: Mapping[Slot, int]) -> None:
-        """Let whole GPUs and shared ones fit the node's healthy GPUs, and shares their GPU."""
+        """Let whole GPUs and shared ones fit the node's healthy GPUs that are not cut, and shares their GPU."""
         node, shapes = self._part.problem.nodes[index], self._part.problem.shapes
-        total = Linear({v: shapes[slot.shape].request.gpus for slot, v in counts.items() if slot.gpu == NO_GPU})
-        most = len(node.healthy_gpus())
-        for shared in self._part.sharing(index) if total.terms else ():
-            self._at_most(total.plus(0).add(shared, most), most)
+        again = Linear({v: shapes[slot.shape].request.gpus for slot, v in counts.items() if slot.gpu == NO_GPU})
+        total, most = Linear().add(again), len(node.healthy_gpus())
+        for shared in self._part.sharing(index) if again.terms else ():
+            self._at_most(again.plus(0).add(shared, most), most)
         for slot, count in self._staying[index]:
             total.add(count, shapes[slot.shape].request.gpus)
         for gpu in node.healthy_gpus():
-            here = {slot: v for slot, v in counts.items() if slot.gpu == gpu}
-            stay = [(slot, count) for slot, count in self._staying[index] if slot.gpu == gpu]
-            shares = [(slot, count) for slot, count in stay if not slot.profile]
-            flags = [self._used(index, gpu, "mig", [pair for pair in stay if pair[0].profile])]
+            here = {slot: v for slot, v in counts.items() if slot.gpu == gpu and not slot.profile}
+            shares = [(slot, count) for slot, count in self._staying[index] if slot.gpu == gpu and not slot.profile]
+            cut = [*self._on(index, gpu, gone=False), *self._on(index, gpu, gone=True)]
+            flags = [self._used(index, gpu, "mig", cut)]
             flags.append(self._shared(node, gpu, here, shares) if here else self._used(index, gpu, "shared", shares))
             used = Linear({flag: 1 for flag in flags if flag is not None})
             if len(used.terms) > 1:
                 self._part.model.require(used, upper=1)
             total.add(used)
         if any(total.terms.values()):
-            self._at_most(total, len(node.healthy_gpus()))
+            self._at_most(total, most)
+            self._spare_layouts(index, again)
+
+    def _spare_layouts(self, index: int, again: Linear) -> None:
+        """Let no more GPUs be taken whole than are not cut today, or hold anything else in the plan."""
+        layouts, shapes = self._part.problem.layouts[index], self._part.problem.shapes
+        cut = [gpu for gpu in self._part.problem.nodes[index].healthy_gpus() if gpu in layouts]
+        if not cut or not again.terms:
+            return
+        freed = Linear()
+        for slot, count in self._contents[index]:
+            if self._goes(slot) and not slot.profile:
+                freed.add(count, shapes[slot.shape].request.gpus if slot.gpu == NO_GPU else 1)
+        uncut = len(self._part.problem.nodes[index].healthy_gpus()) - len(cut)
+        self._at_most(again.minus(freed), uncut)
+
+    def _add_instance_rows(self, index: int, counts: Mapping[Slot, int]) -> None:
+        """Let MIG requests restart on instances that are given up, or that today's layout has idle."""
+        layouts = self._part.problem.layouts[index]
+        wanted: dict[tuple[int, str], Linear] = {}
+        for slot, variable in counts.items():
+            if slot.profile:
+                wanted.setdefault((slot.gpu, slot.profile), Linear()).add_term(variable)
+        for (gpu, profile), again in sorted(wanted.items(), key=lambda item: item[0]):
+            given = Linear.total(count for _, count in self._on(index, gpu, profile, gone=True))
+            has = sum(each.profile == profile for each in layouts.get(gpu, ()))
+            idle = self._idle(index, gpu, profile, has) if has else Linear()
+            self._part.model.require(again.minus(given).minus(idle), upper=0)
+
+    def _idle(self, index: int, gpu: int, profile: str, has: int) -> Linear:
+        """Return at most the idle instances of a profile that a GPU keeps of today's layout."""
+        model = self._part.model
+        spare, alone = model.integer(0, has), self._alone(index, gpu)
+        model.require(Linear({spare: 1, alone: -has}), upper=0)
+        if self._single:
+            return Linear.of(spare)
+        used = Linear.total(count for slot, count in self._contents[index] if slot[1:3] == (gpu, profile))
+        most = max(0, model.range_of(used)[1])
+        model.require(used.plus(0).add_term(spare).add_term(alone, most), upper=has + most)
+        return Linear.of(spare)
+
+    def _alone(self, index: int, gpu: int) -> int:
+        """Return a flag that is 1 only where the plan leaves today's layout of a GPU as it is, one for all failures.
+
+        What is on the GPU is then on instances that it has, and no whole GPU is taken of it. Where single instances
+        are made and destroyed, idle ones stay as far as they are not in the way; then it may be 1 wherever it is cut.
+        """
+        key = index, gpu, "alone"
+        if key not in self._flags:
+            model = self._part.model
+            flag = self._flags[key] = model.boolean()
+            today = Counter(each.profile for each in self._part.problem.layouts[index][gpu])
+            used: dict[str, Linear] = {}
+            for slot, count in self._contents[index]:
+                if slot.gpu == gpu:
+                    used.setdefault(slot.profile, Linear()).add(count)
+            for profile, count in sorted(used.items()):
+                most = model.range_of(count)[1]
+                if most > today[profile] and not (self._single and profile):
+                    model.require(count.add_term(flag, most - today[profile]), upper=most)
+            self._leave_alone(index)
+        return self._flags[key]
+
+    @property
+    def _single(self) -> bool:
+        return self._part.problem.spec.cluster.unit == "instance"
+
+    def _leave_alone(self, index: int) -> None:
+        """Take no whole GPUs of those that are left as they are today."""
+        shapes = self._part.problem.shapes
+        row = Linear({flag: 1 for (i, _, mode), flag in self._flags.items() if (i, mode) == (index, "alone")})
+        for slot, count in self._contents[index]:
+            row.add(count, shapes[slot.shape].request.gpus)
+        self._at_most(row, len(self._part.problem.nodes[index].healthy_gpus()))
 
     def _used(self, index: int, gpu: int, mode: str, stay: Sequence[tuple[Slot, Linear]]) -> int | None:
         """Return a flag that is 1 where parts of a GPU stay in use, one for all failures; None where none can be."""
@@ -149,13 +245,28 @@ class _Restarts:
         """Return a flag that is 1 where shares are on a GPU, of which some may restart there."""
         shapes = self._part.problem.shapes
         restarts = Linear({v: shapes[slot.shape].request.gpu_milli for slot, v in here.items()})
-        flag = self._flag_of(restarts.add(self._load(stay)))
+        load = restarts.add(self._load(stay))
+        flag = self._flag_of(load)
+        self._at_most(load, MILLI)
+        self._uncut(node, gpu, here)
         card = self._part.spec.accelerators[node.accelerator or ""].memory
         vram = Linear({v: share_memory(shapes[slot.shape].request, card) for slot, v in here.items()})
         for slot, count in stay:
             vram.add(count, share_memory(shapes[slot.shape].request, card))
         self._at_most(vram, MILLI * card)
         return flag
+
+    def _uncut(self, node: Node, gpu: int, here: Mapping[Slot, int]) -> None:
+        """Let shares restart on a GPU that is cut today only where the plan has other use of it."""
+        index = self._part.problem.node_index[node.name]
+        if gpu not in self._part.problem.layouts[index]:
+            return
+        model = self._part.model
+        again, use = Linear(dict.fromkeys(here.values(), 1)), Linear()
+        for slot, count in self._contents[index]:
+            if not slot.profile and (slot.gpu == gpu or self._part.problem.shapes[slot.shape].request.gpus):
+                use.add(count)
+        model.require(again.minus(use.scaled(model.range_of(again)[1])), upper=0)
 
     def _add_sides(self, lost: set[int], again: Mapping[int, Mapping[Slot, int]]) -> None:
         """Keep what survives and what restarts of a workload on one side: an accelerator, a required domain."""

@@ -53,6 +53,11 @@ class Room:
             self.compute[index], self.vram[index] = MILLI, MILLI * self.card
         self.tenants = [0] * node.gpus
 
+    def close(self, index: int) -> None:
+        """Leave nothing of a GPU to anybody."""
+        self.compute[index] = self.vram[index] = 0
+        self.tenants[index] += 1
+
     def lacks(
         self, request: Request, gpus: tuple[int, ...], instance: str = "", *, running: bool = False
     ) -> str | None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Final, NamedTuple
 
+from dovetail.mig import parse_instance
 from dovetail.placement import Place, Places, Room, View, copies, obstacle
 from dovetail.placement.clients import WHOLE
 from dovetail.spec import Cluster, Node, ReplicaId, Request, Role, Workload
@@ -71,13 +72,31 @@ class Rescue:
         self._nodes = [node for node in spec.cluster.nodes if not node.down]
         self._rooms = {node.name: Room(node, spec.accelerators) for node in self._nodes}
         self._on: dict[str, list[ReplicaId]] = {}
+        self._free = {gpu: set(layout) for gpu, layout in view.layouts.items()}
         for replica, place in (*view.places.items(), *view.placeholders):
             if replica.workload in stakes.ids:
                 self._on.setdefault(place.node, []).append(replica)
-            if place.instance or replica.workload not in stakes.evictable:  # no GPU is cut anew
-                self._rooms[place.node].take(view.role(replica).request, place.gpus, place.instance)
+            if replica.workload not in stakes.evictable:
+                self._hold(replica, place)
+        self._block_cut_gpus()
         self._idle = {name: _untouched(room) for name, room in self._rooms.items()}
         self._hosting: dict[tuple[str, str], dict[str, Node]] = {}
+
+    def _hold(self, replica: ReplicaId, place: Place) -> None:
+        """Take what a replica holds that is never evicted; of its instance the GPU's other parts are free."""
+        request = self._view.role(replica).request
+        if place.instance:
+            self._rooms[place.node].take(_without_gpus(request), ())
+            self._free[place.gpu_names[0]].discard(parse_instance(place.instance))
+        else:
+            self._rooms[place.node].take(request, place.gpus)
+
+    def _block_cut_gpus(self) -> None:
+        """Leave nothing of GPUs that the plan has cut but their instances: no GPU is cut anew."""
+        for gpu in self._free:
+            name, _, index = gpu.rpartition("/")
+            if name in self._rooms:
+                self._rooms[name].close(int(index))
 
     def lost(self, failure: Failure) -> list[ReplicaId]:
         """Return the replicas that have to restart, those that are hardest to place first."""
@@ -147,16 +166,28 @@ class Rescue:
         )
 
     def _take(self, replica: ReplicaId, place: Place) -> bool:
-        request = self._view.role(replica).request
-        if place.instance or self._rooms[place.node].lacks(request, place.gpus) is not None:
-            return False
-        self._change(replica, place, 1)
-        return True
+        request, room = self._view.role(replica).request, self._rooms[place.node]
+        if place.instance:
+            named = parse_instance(place.instance)
+            free = len(place.gpus) == 1 and named in self._free.get(place.gpu_names[0], ())
+            fits = free and bool(request.mig) and named.profile == request.mig
+            fits = fits and room.lacks(_without_gpus(request), ()) is None
+        else:
+            fits = not request.mig and room.lacks(request, place.gpus) is None
+        if fits:
+            self._change(replica, place, 1)
+        return fits
 
     def _change(self, replica: ReplicaId, place: Place, sign: int) -> None:
         """Take a place, or give it back."""
         room, request = self._rooms[place.node], self._view.role(replica).request
-        (room.take if sign > 0 else room.give)(request, place.gpus)
+        change = room.take if sign > 0 else room.give
+        if place.instance:
+            change(_without_gpus(request), ())
+            free, named = self._free[place.gpu_names[0]], parse_instance(place.instance)
+            free.discard(named) if sign > 0 else free.add(named)
+        else:
+            change(request, place.gpus)
         self._idle[place.node] = _untouched(room)
 
     def _give(self, places: Places) -> None:
@@ -219,12 +250,24 @@ class Rescue:
             if side and self._stakes.side_of(workload, node) != side:
                 continue
             room = self._rooms[node.name]
-            if role.request.share is None:
+            if role.request.mig:
+                yield from self._instances_for(node, role)
+            elif role.request.share is None:
                 if copies(room, role.request) > 0:
                     gpus = room.choose(role.request) or () if role.request.gpus else ()
                     yield self._idle[node.name] - role.request.gpus, Place(node.name, gpus)
             else:
                 yield from _gpus_for(room, role)
+
+    def _instances_for(self, node: Node, role: Role) -> Iterator[tuple[int, Place]]:
+        """Yield the free instances of a node that take a request for a profile, the first of each GPU."""
+        if self._rooms[node.name].lacks(_without_gpus(role.request), ()) is not None:
+            return
+        for index in node.healthy_gpus():
+            free = [each for each in self._free.get(f"{node.name}/{index}", ()) if each.profile == role.request.mig]
+            if free:
+                first = min(free, key=lambda each: each.start)
+                yield len(free) - 1, Place(node.name, (index,), str(first))
 
     def take(self, replica: ReplicaId, place: Place) -> bool:
         """Take a place on trial, and tell whether that goes."""
@@ -274,6 +317,11 @@ class _Exact:
 
 def _size(request: Request) -> tuple[int, int, int]:
     return -request.gpu_milli, -request.cpu, -request.memory
+
+
+def _without_gpus(request: Request) -> Request:
+    """Return what a request asks of the host alone."""
+    return Request(cpu=request.cpu, memory=request.memory, resources=request.resources)
 
 
 def _untouched(room: Room) -> int:

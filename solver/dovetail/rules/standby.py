@@ -2,7 +2,8 @@
 
 For each size k among the requests that have to survive, what is lost in units of k, of requests of k and more, needs
 as many places of k idle GPUs on one node elsewhere. Where sizes divide each other that is all that whole GPUs ask;
-otherwise, and for CPU, memory and shares, the account is too optimistic, and whoever measures the result will see it.
+otherwise, and for CPU, memory, shares and MIG instances, the account is too optimistic, and whoever measures the
+result will see it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class StandbyGuard(Plain):
         for position, failure in enumerate(failures):
             for name in failure.nodes:
                 self._cases[name].append(position)
-        sizes = {role.request.gpu_count for w in stakes.matched for role in w.roles if role.request.gpu_count}
+        requests = [role.request for w in stakes.matched for role in w.roles if not role.request.mig]
+        sizes = {request.gpu_count for request in requests if request.gpu_count}
         self._sizes = sorted(sizes)
         self._free = {node.name: len(node.healthy_gpus()) for node in nodes}
         self._shared: Counter[tuple[str, int]] = Counter()
@@ -86,6 +88,6 @@ class StandbyGuard(Plain):
     def _more(self, workload: Workload, role: Role, size: int) -> int:
         """Return what one more replica in a domain needs elsewhere, in thousandths of places of a size."""
         request = role.request
-        if workload.id not in self._stakes.ids or request.gpu_count < size:
+        if workload.id not in self._stakes.ids or request.mig or request.gpu_count < size:
             return 0
         return request.gpu_milli // size

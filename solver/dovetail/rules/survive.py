@@ -22,9 +22,9 @@ class Survive(RuleDefaults):
 
     A failure case is a subject; its violation is the number of matched replicas on lost nodes that do not restart.
     Survivors stay. What is lost restarts on what the plan leaves idle and on what workloads hold that `may_evict`
-    selects and the policy does not match, on whole GPUs as they are. Places held free are not idle. Accelerators,
-    taints, cordons, `mix`, nodes that hard policies close and a required domain bind there as anywhere; rules about
-    neighbours do not.
+    selects and the policy does not match, on GPUs as the plan has cut them. Places held free are not idle.
+    Accelerators, taints, cordons, `mix`, nodes that hard policies close and a required domain bind there as anywhere;
+    rules about neighbours do not.
     """
 
     kind: ClassVar[str] = "survive"
@@ -147,8 +147,6 @@ class Survive(RuleDefaults):
                 return f"'{workload.id}' keeps within islands or sockets, of which a recovery knows nothing yet"
             if topology is not None and topology.groups:
                 return f"'{workload.id}' has topology groups, of which a recovery knows nothing yet"
-            if any(role.request.mig for role in workload.roles):
-                return f"'{workload.id}' asks for MIG instances, of which a recovery knows nothing yet"
             if workload.atomic and workload.mix == "perRole":
                 return f"'{workload.id}' has 'mix: perRole', of which a recovery knows nothing yet"
         return None
