@@ -94,7 +94,9 @@ def _promised(draw: Random, spec: Spec, work: Workload) -> Workload:
     if draw.random() < 0.4:
         return replace(work, slo=Slo(listed=False, floors=floors))
     speed = draw.choice((300, 1000))
-    rates = {f"{product}/{p.name}": p.milli * speed // 1000 for p in geometry.profiles} | {product: speed}
+    share = work.roles[0].request.share
+    rates = {f"{product}/{p.name}": (share.compute if share else p.milli) * speed // 1000 for p in geometry.profiles}
+    rates[product] = (share.compute if share else 1000) * speed // 1000
     return replace(work, slo=Slo(draw.choice((100, 700, 1500)), rates, listed=False, floors=floors))
 
 
