@@ -23,7 +23,8 @@ from dovetail.proof.kinds import Kind, capacities, kinds_of, room_for
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
 
-_EFFORT = Effort(2.0)  # units of work per priority band, and for the cost
+_WORK = 2.0  # units per priority band, and for the cost
+_TIME_SHARE = 0.1  # of the time that is left, for all of them
 
 Layout = tuple[tuple[str, int], ...]
 
@@ -44,12 +45,17 @@ def suits(problem: Problem) -> bool:
     return problem.spec.uses_mig and not problem.present
 
 
-def cut_all(problem: Problem, stop: Stop) -> State:
-    """Return a state in which GPUs are cut as the integer program says, as far as hosts and rules allow."""
+def cut_all(problem: Problem, stop: Stop, seconds: float | None = None) -> State:
+    """Return a state in which GPUs are cut as the integer program says, as far as hosts and rules allow.
+
+    Parameters
+    ----------
+    seconds : what is left of the time, None without a limit; a part of it is used.
+    """
     model = Model()
     cuts = [_add_kind(problem, model, kind) for kind in kinds_of(problem, {}, priced=True) if kind.geometry]
     _add_demands(problem, model, cuts)
-    values = _solved(problem, model, cuts, stop)
+    values = _solved(problem, model, cuts, stop, None if seconds is None else seconds * _TIME_SHARE)
     result = Field(problem, State())
     for cut in cuts if values is not None else ():
         _deal(result, cut, values or [])
@@ -97,15 +103,17 @@ def _add_demands(problem: Problem, model: Model, cuts: list[_Cut]) -> None:
             model.require(total, upper=shape.demand)
 
 
-def _solved(problem: Problem, model: Model, cuts: list[_Cut], stop: Stop) -> list[int] | None:
+def _solved(problem: Problem, model: Model, cuts: list[_Cut], stop: Stop, seconds: float | None) -> list[int] | None:
     """Return values that admit most, band by band, and then cost least."""
     engine = CpSat(model)
     values: list[int] | None = None
-    for objective in [*_admitted(problem, cuts), _cost(cuts)]:
+    objectives = [*_admitted(problem, cuts), _cost(cuts)]
+    effort = Effort(_WORK, None if seconds is None else seconds / len(objectives))
+    for objective in objectives:
         if stop or not objective.terms:
             continue
         hint = None if values is None else dict(enumerate(values))
-        answer = engine.solve(objective, "max", _EFFORT, hint, stop)
+        answer = engine.solve(objective, "max", effort, hint, stop)
         if answer.values is None:
             return values
         values = answer.values

@@ -148,7 +148,8 @@ class _Search:
         if self.unpaid:
             return Verdict.UNKNOWN
         self.reporter.phase("cut")
-        self._offer(construct(self.problem, cutting.cut_all(self.problem, self.stop), self.stop))
+        cut = cutting.cut_all(self.problem, self.stop, budget.seconds())
+        self._offer(construct(self.problem, cut, self.stop))
         if self.problem.counts <= EXACT_VARIABLES:
             self._results(last=True)
         self._report()
