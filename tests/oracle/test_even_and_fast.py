@@ -7,8 +7,9 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.oracle.brute import TooLarge, brute
+from tests.oracle.brute import TooLarge, ascending, brute
 from tests.oracle.sample import Case
+from tests.support.fleet_cuts import cuts
 from tests.support.specs import CARDS
 from tests.support.tiny_gangs import tiny_gangs
 
@@ -56,9 +57,12 @@ def cases(first: int, count: int) -> list[Case]:
 
 
 def problems(found: list[Case]) -> list[str]:
-    """Return in which cases the engine and brute force differ, or a plan does not verify."""
+    """Return where the engine and brute force differ, a plan does not verify, or the bound on fleets cuts it off."""
     told = [text for case in found if (text := case.difference())]
     for case in found:
+        if case.optimum is not None:
+            best = ascending(case.optimum.tiers, case.optimum.values)
+            told += [f"seed {case.seed}: {cut}" for cut in cuts(case.spec, best)]
         verification = verify(case.spec, case.plan)
         if not verification.ok:
             told.append(f"seed {case.seed}: {list(lines(verification))}")

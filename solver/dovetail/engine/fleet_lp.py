@@ -141,7 +141,7 @@ class FleetLp:
             side.counts[s] = lp.column(0.0, np.inf, {links[s]: -1.0}) if links else own
         sizes = sorted({f.request.gpus for f in forms.values() if f.request.gpus})
         shares = [s for s in shapes if forms[s].request.partial]
-        blocks = blocks_for(kind, [form.request for form in forms.values()])
+        blocks = blocks_for(kind, forms.values())
         parts = packed(blocks, sorted({*sizes, *([1] if shares else [])}))
         side.patterns = {pattern: lp.column(0.0, np.inf) for pattern in parts}
         for size in sorted({*sizes, *([1] if shares else [])}):

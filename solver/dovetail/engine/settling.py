@@ -165,7 +165,11 @@ def _room(field: Field, node: int, shape: int) -> int:
         rows = zip(field.gpus[node].tolist(), field.vram[node].tolist(), strict=True)
         limits.append(sum(max(0, min(g // request.gpu_milli, v // memory)) for g, v in rows))
     elif request.gpus:
-        limits.append(int(field.whole_room(form, np.array([node]))[0]))
+        alone = field.blocks.any(request.inside)
+        own = (
+            int(field.whole_room(form, np.array([node]))[0]) if alone else int(field.untouched[node]) // request.gpus
+        )
+        limits.append(own)
     return max(0, min([form.demand, *limits]))
 
 

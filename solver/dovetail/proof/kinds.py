@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ class Kind:
     most : per shape, how many replicas of it one node may hold, where rules say less than its room does.
     geometry : what its GPUs can be cut into, None where they cannot.
     card : the memory of one of its GPUs, in MiB.
+    loose : the shapes of which any run on the kind's nodes today, where they may be across islands and stay so.
     """
 
     node: Node
@@ -40,6 +41,7 @@ class Kind:
     most: Mapping[int, int] = field(default_factory=dict)
     geometry: Geometry | None = None
     card: int = 0
+    loose: frozenset[int] = frozenset()
 
     @property
     def size(self) -> int:
@@ -130,6 +132,7 @@ def _kind(
         dict(most),
         problem.geometry(node),
         problem.spec.accelerators[node.accelerator].memory if node.accelerator else 0,
+        frozenset(shape for index in indices for shape in present.get(index, ())),
     )
 
 
@@ -197,22 +200,25 @@ def room_for(kind: Kind, shape: Shape) -> int:
     if request.partial:
         limits.append(gpus * _most_on_a_gpu(kind, request))
     elif request.gpus:
-        healthy = kind.node.healthy
-        limits.append(sum((b & healthy).bit_count() // request.gpus for b in kind.node.blocks(request.inside)))
+        limits.append(sum(gpus // request.gpus for gpus in blocks_for(kind, [shape])))
     amounts = {"cpu": request.cpu, "memory": request.memory, **request.resources}
     limits += [capacities(kind).get(name, 0) // amount for name, amount in amounts.items() if amount]
     return min(limits)
 
 
-def blocks_for(kind: Kind, requests: Iterable[Request]) -> tuple[int, ...]:
-    """Return how many healthy GPUs each block of a node has that no replica of some requests reaches out of.
+def blocks_for(kind: Kind, shapes: Iterable[Shape]) -> tuple[int, ...]:
+    """Return how many healthy GPUs each block of a node has that no replica of some shapes reaches out of.
 
     These are islands where all with several GPUs keep within them, sockets likewise, else the node as a whole.
     """
-    inside = [set(request.inside) for request in requests if request.gpus > 1]
+    inside = [set(s.request.inside) - (set(INNER_LEVELS) if s.index in kind.loose else set()) for s in _wide(shapes)]
     common = set(INNER_LEVELS).intersection(*inside)
     healthy = kind.node.healthy
     return tuple((block & healthy).bit_count() for block in kind.node.blocks(tuple(sorted(common))))
+
+
+def _wide(shapes: Iterable[Shape]) -> Iterator[Shape]:
+    return (shape for shape in shapes if shape.request.gpus > 1)
 
 
 def _most_on_a_gpu(kind: Kind, request: Request) -> int:

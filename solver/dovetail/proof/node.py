@@ -121,7 +121,7 @@ class Packing:
         """Return the GPUs of each part of a node that what a side holds is packed into by itself."""
         if not (self.kind.node.islands or self.kind.node.sockets):
             return (self._gpus,)
-        return blocks_for(self.kind, [self._shapes[s].request for s in side])
+        return blocks_for(self.kind, [self._shapes[s] for s in side])
 
     def _best_shared(self, values: Mapping[int, int]) -> int:
         """Return what shares or instances on one GPU earn at the most."""
