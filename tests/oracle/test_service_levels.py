@@ -11,9 +11,11 @@ from random import Random
 import pytest
 from tests.oracle.test_mig import difference
 from tests.support.mig_specs import tiny_mig
+from tests.support.specs import policy
 
 from dovetail.mig import Geometry
 from dovetail.plan import Plan
+from dovetail.rules.admission import Admission
 from dovetail.spec import Request, Role, ServiceClass, Share, Slo, Spec, Workload
 from dovetail.spec.workload import ShareMode
 
@@ -125,6 +127,15 @@ def widened(seed: int) -> Spec:
     return replace(spec, workloads=work)
 
 
+def demanded(seed: int) -> Spec:
+    """Return a Spec of services and promises of which a policy demands something."""
+    draw = Random(f"demanded {seed}")
+    spec = rated(seed) if draw.random() < 0.5 else promising(seed)
+    rule = Admission(draw.choice(("floors", "floors", "all")), or_none=draw.random() < 0.3)
+    own = policy("p", rule, enforcement=draw.choice(("hard", "hard", 2)))
+    return replace(spec, policies=(own,))
+
+
 def _table(draw: Random, geometry: Geometry) -> Mapping[str, int]:
     """Return rates of one or two profiles, and of those that contain them."""
     plain = [profile for profile in geometry.profiles if "+" not in profile.name and "-" not in profile.name]
@@ -169,6 +180,14 @@ def test_engine_and_brute_force_agree_on_services_that_run() -> None:
     assert [wrong for _, _, wrong in found if wrong] == []
     running = [spec for spec, _, _ in found if any(w.slo and w.id.startswith("run") for w in spec.workloads)]
     assert len(running) >= 3
+
+
+def test_engine_and_brute_force_agree_on_floors_that_are_demanded() -> None:
+    seeds = (seed for seed in range(SLICE) if _small(demanded(seed)))
+    found = [case for seed in seeds if (case := difference(seed, demanded)) is not None]
+    assert [wrong for _, _, wrong in found if wrong] == []
+    kinds = Counter(plan.outcome.status for _, plan, _ in found)
+    assert min(kinds["infeasible"], kinds["optimal"]) >= 3, kinds
 
 
 def test_engine_and_brute_force_agree_on_the_worth_of_widths() -> None:

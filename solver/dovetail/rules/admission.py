@@ -11,21 +11,22 @@ from dovetail.placement import View
 from dovetail.placement.served import served
 from dovetail.rules.base import Part, RuleDefaults, Scope, Violations, grouped
 from dovetail.rules.claims import Claims
-from dovetail.rules.rates import shortfall
+from dovetail.rules.rates import absent, shortfall
 from dovetail.spec import Spec, Workload
 
-AtLeast = int | Literal["all", "minimum"]
+AtLeast = int | Literal["all", "minimum", "floors"]
 
 
 @dataclass(frozen=True, slots=True)
 class Admission(RuleDefaults):
-    """Admit the matched workloads: all replicas, their fewest ones, or a number of them per group.
+    """Admit the matched workloads: all replicas, their fewest ones, what they are promised, or a number per group.
 
     A subject is a group of `per` (by default each workload). With `at_least` `all`, its violation is its number of
     replicas not admitted; with `minimum`, what its workloads lack of their least replicas; with a number, what the
     group lacks of it. With `or_none` a group of which nothing is admitted violates nothing: it is admitted together
     or not at all. Of a service that asks for a rate alone, `all` is that rate: its violation is the thousandths of it
-    that are missing. Work that merely waits today is no excuse, so today's violation is not tolerated.
+    that are missing. With `floors` it is what is missing of promises, in thousandths, not weighted (S2.8). Work that
+    merely waits today is no excuse, so today's violation is not tolerated.
     """
 
     kind: ClassVar[str] = "admission"
@@ -55,10 +56,19 @@ class Admission(RuleDefaults):
         if isinstance(self.at_least, int):
             admitted = Linear.total(part.admitted(workload) for workload in members)
             return part.model.positive_part(Linear(constant=self.at_least).minus(admitted))
-        by_rate = [workload for workload in members if self._by_rate(workload)]
-        wanted = ((self._wanted(w), part.admitted(w)) for w in members if not self._by_rate(w))
-        total = Linear.total(part.model.positive_part(Linear(constant=most).minus(count)) for most, count in wanted)
-        return Linear.total([total, *(shortfall(part, w, w.slo.rate) for w in by_rate if w.slo)])
+        return Linear.total(self._missing_of(part, workload) for workload in members)
+
+    def _missing_of(self, part: Part, workload: Workload) -> Linear:
+        slo = workload.slo
+        if self.at_least == "floors":
+            return (
+                Linear()
+                if slo is None
+                else Linear.total([shortfall(part, workload, slo.owed), absent(part, workload)])
+            )
+        if slo is not None and self._by_rate(workload):
+            return shortfall(part, workload, slo.rate)
+        return part.model.positive_part(Linear(constant=self._wanted(workload)).minus(part.admitted(workload)))
 
     def _by_rate(self, workload: Workload) -> bool:
         """Tell whether a workload is admitted whole once it serves its rate, with however many replicas."""
@@ -82,8 +92,15 @@ class Admission(RuleDefaults):
         return sum(self._lack_of(view, workload, count) for workload, count in zip(members, there, strict=True))
 
     def _lack_of(self, view: View, workload: Workload, count: int) -> int:
-        if workload.slo is not None and self._by_rate(workload):
-            return workload.slo.shortfall(served(view, workload), workload.slo.rate)
+        slo = workload.slo
+        if self.at_least == "floors":
+            return (
+                0
+                if slo is None
+                else slo.missing(served(view, workload), count, workload.replicas) // slo.floors.weight
+            )
+        if slo is not None and self._by_rate(workload):
+            return slo.shortfall(served(view, workload), slo.rate)
         return max(0, self._wanted(workload) - count)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
@@ -100,6 +117,8 @@ class Admission(RuleDefaults):
     def _whole(self, members: Sequence[Workload]) -> Sequence[Workload]:
         if isinstance(self.at_least, int):
             return members if self.at_least >= sum(workload.replicas for workload in members) else ()
+        if self.at_least == "floors":
+            return ()
         return [w for w in members if self._wanted(w) >= w.replicas and not self._by_rate(w)]
 
     def unsound(self, spec: Spec) -> str | None:
