@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KNOW_RULES = {
     "build/rules.py": "reads their parameters",
     "plan/options.py": "makes `move` policies of the command line's limits",
+    "whynot/here.py": "makes `forbid` policies to plan work off where it is",
 }
 
 
