@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.support.specs import make_spec, node, place, places, policy, request, workload
 
+from dovetail.engine import solve
 from dovetail.plan import Outcome, finish
 from dovetail.rules import context_of
 from dovetail.rules.reserve import Reserve
@@ -22,3 +23,11 @@ def test_a_place_held_where_it_counts_for_nothing_is_not_told() -> None:
     assert plan.summary["gpusHeld"] == 0
     wrong = [line for line in lines(verify(spec, plan)) if "summary" in line or "held" in line]
     assert wrong == []
+
+
+def test_places_are_held_where_nothing_is_to_run() -> None:
+    spec = make_spec([node("n", 2)], [], [policy("room", Reserve(replicas=1, request=request(1)))])
+    plan = solve(spec)
+    assert plan.outcome.status == "optimal"
+    assert plan.summary["gpusHeld"] == 1
+    assert verify(spec, plan).ok

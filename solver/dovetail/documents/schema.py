@@ -65,9 +65,9 @@ class Schemas:
 
     def __init__(self, root: Traversable) -> None:
         self._by_name = {name: _parsed(file) for name, file in sorted(_files(root, ""))}
-        resources = [
-            (schema["$id"], Resource.from_contents(schema, DRAFT202012)) for schema in self._by_name.values()
-        ]
+        # What is referred to says no dialect: the general validator would take a class that is not ours for it.
+        plain = [{key: part for key, part in each.items() if key != "$schema"} for each in self._by_name.values()]
+        resources = [(each["$id"], Resource.from_contents(each, DRAFT202012)) for each in plain]
         self._registry: Registry[Any] = Registry().with_resources(resources).crawl()
         self._compiler = Compiler(self.lookup)
         self._validator_class = _validator_class(self._compiler)

@@ -76,7 +76,7 @@ class Spec:
         for band in self.bands:
             if workload.priority >= band:
                 return band
-        return self.bands[-1]
+        return self.bands[-1] if self.bands else 0  # places may be held where nothing is to run
 
     @cached_property
     def demanded_levels(self) -> frozenset[str]:
