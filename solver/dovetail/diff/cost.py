@@ -72,7 +72,8 @@ def _measured(context: Context, target: Plan) -> Cost:
 def _restarts(view: View, workload: str) -> int:
     """Count the replicas of a workload that ran, run on, and start anew."""
     running = [r for r in view.present_by_workload.get(workload, ()) if r in view.places]
-    anew = [r for r in running if r in view.today.lost or view.today.places[r] != view.places[r]]
+    moved = view.today.lost.keys() | view.restarted
+    anew = [r for r in running if r in moved or view.today.places[r] != view.places[r]]
     return len(running) if anew and view.spec.by_id[workload].atomic else len(anew)
 
 

@@ -7,13 +7,13 @@ from collections import Counter
 import numpy as np
 
 from dovetail.engine.blocks import Blocks
+from dovetail.engine.crowds import Crowds
 from dovetail.engine.fragmentation import Bools, Ints
 from dovetail.engine.gates import Gates
 from dovetail.engine.instances import Cuts
 from dovetail.engine.served import Rates
 from dovetail.model.seats import has_blocks, whole_gpus
 from dovetail.model.state import NO_GPU, Fill, Slot, State
-from dovetail.placement.clients import NODE_POOL, Crowd, equal_parts, pool_of
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Guard
@@ -62,12 +62,11 @@ class Field:
         self.touched = np.zeros(len(nodes), dtype=np.int64)
         self.stale: set[int] = set()
         self.cuts = Cuts(problem, state)
-        self.crowds: dict[int, Crowd] = {}
-        self.parted: Bools = np.array([bool(node.gpus) and equal_parts(node) for node in nodes], dtype=bool)
+        self.crowds = Crowds(problem, self.gpus)
         self._adopt(state)
         self.untouched = (self.gpus == MILLI).sum(axis=1)
-        for index in self.crowds:
-            self._count_untouched(index)
+        for index in self.crowds.nodes():
+            self.untouched[index] = self.crowds.untouched(index)
         self.partly: Bools = np.asarray(((self.gpus > 0) & (self.gpus < MILLI)).any(axis=1))
 
     def hosts_key(self, shape: Shape) -> tuple[frozenset[int], tuple[str, ...]]:
@@ -121,34 +120,7 @@ class Field:
         pinned += sorted(self.cuts.closed)
         self._take_hosts(taken)
         self._take_gpus(shares, pinned, free)
-        self._crowd_in(state, shares)
-
-    def _crowd_in(self, state: State, shares: list[tuple[int, int, int, int]]) -> None:
-        """Enter who is on GPUs shared by equal parts, which are set as they are today where anybody stays."""
-        for index, fill in state.fills.items():
-            if self.parted[index] and fill.slots:
-                node, shapes = self.problem.nodes[index], self.problem.shapes
-                whole = sum(n * shapes[slot.shape].request.gpus for slot, n in fill.slots.items())
-                staying = [p for p, n in fill.kept.items() if n and shapes[p.shape].request.share and not p.instance]
-                pools = {pool_of(node, place.gpus[0]) for place in staying}
-                told = {pool: s for pool, s in self.problem.settings[index].items() if pool in pools}
-                self.crowds[index] = Crowd(node, told)
-                self.crowds[index].add_whole(NODE_POOL, whole if pool_of(node, 0) == NODE_POOL else 0)
-        for index, gpu, shape, count in shares:
-            if index in self.crowds:
-                self._enter(index, shape, (gpu,), count)
-
-    def _enter(self, index: int, shape: int, gpus: tuple[int, ...], count: int) -> None:
-        """Enter clients of a GPU, or who has GPUs as a whole, or take them off."""
-        node = self.problem.nodes[index]
-        crowd = self.crowds.get(index)
-        if crowd is None:
-            crowd = self.crowds[index] = Crowd(node)
-        terms = self.problem.terms(shape, node)
-        if terms is not None:
-            crowd.add(terms, gpus[0], count)
-        for gpu in gpus if terms is None else ():
-            crowd.add_whole(gpu, 1 if count > 0 else -1)
+        self.crowds.adopt(state, shares)
 
     def _take_hosts(self, taken: list[tuple[int, int, int]]) -> None:
         if not taken:
@@ -198,9 +170,10 @@ class Field:
         elif gpus:
             self.gpus[index, list(gpus)] = 0 if count > 0 else MILLI
             self.untouched[index] -= count * request.gpus
-        if gpus and not profile and self.parted[index]:
-            self._enter(index, shape, gpus, count)
-            self._count_untouched(index)
+        if gpus and self.crowds.parted[index]:
+            if not profile:
+                self.crowds.enter(index, shape, gpus, count)
+            self.untouched[index] = self.crowds.untouched(index)
         fill = self.fills.get(index)
         if fill is None:
             fill = self.fills[index] = Fill()
@@ -211,33 +184,6 @@ class Field:
         else:
             fill.slots[Slot(shape, gpus[0] if request.partial else NO_GPU, profile)] += count
         self._count(index, Slot(shape, gpus[0] if request.partial else NO_GPU, profile), count)
-
-    def _count_untouched(self, index: int) -> None:
-        """Count the GPUs that replicas may have as a whole: none where clients share them."""
-        free = np.flatnonzero(self.gpus[index] == MILLI).tolist()
-        self.untouched[index] = sum(self.crowds[index].admits_whole(gpu) for gpu in free)
-
-    def client_fits(self, index: int, shape: Shape, gpu: int) -> bool:
-        """Tell whether a GPU that is shared by equal parts could have one more client."""
-        node = self.problem.nodes[index]
-        terms = self.problem.terms(shape.index, node)
-        left = self.gpus[index, gpu]
-        crowd = self.crowds.get(index)
-        held = crowd is not None and crowd.clients(gpu) > 0
-        if terms is None or (left != MILLI and not held):
-            return False
-        return True if crowd is None else crowd.admits(terms, gpu)
-
-    def clients_fit(self, shape: Shape, nodes: Ints) -> Bools:
-        """Tell for some nodes that share by equal parts, GPU by GPU, whether there could be one more client."""
-        found = self.gpus[nodes] == MILLI
-        for row, index in enumerate(nodes.tolist()):
-            if self.problem.terms(shape.index, self.problem.nodes[index]) is None:
-                found[row] = False
-            elif index in self.crowds:
-                width = self.problem.nodes[index].gpus
-                found[row, :width] = [self.client_fits(index, shape, gpu) for gpu in range(width)]
-        return np.asarray(found)
 
     def _put_part(self, index: int, shape: int, gpu: int, count: int) -> str:
         """Add a replica that takes part of a GPU, or take one off; return the profile of its instance, if any."""
@@ -267,8 +213,8 @@ class Field:
         """Tell whether a GPU that is not cut has room for a share beside others."""
         if shape.request.share is None or "" not in self.problem.modes(shape.index, self.problem.nodes[index]):
             return False
-        if self.parted[index]:
-            return self.client_fits(index, shape, gpu)
+        if self.crowds.parted[index]:
+            return self.crowds.fits(index, shape, gpu)
         vram = share_memory(shape.request, int(self.card[index]))
         return bool(self.gpus[index, gpu] >= shape.request.gpu_milli and self.vram[index, gpu] >= vram)
 
@@ -362,9 +308,8 @@ class Field:
         if not fits or not sound or not all(0 <= gpu < self.gpus.shape[1] for gpu in gpus):
             return False
         if not shape.request.partial:
-            crowd = self.crowds.get(index)
             together = not gpus or self.problem.block_of(index, shape.index, gpus) is not None
-            free = all(self.gpus[index, g] == MILLI and (crowd is None or crowd.admits_whole(g)) for g in gpus)
+            free = all(self.gpus[index, gpu] == MILLI and self.crowds.lets_whole(index, gpu) for gpu in gpus)
             return together and free
         if self.share_fits(index, shape, gpus[0]):
             return True

@@ -114,9 +114,9 @@ class Outlook:
         field, gradient, milli = self._field, self._spoilage.gradient, self._shape.request.gpu_milli
         free = field.gpus[nodes]
         fits = (free >= milli) & (field.vram[nodes] >= field.share_memory(self._shape, nodes)[:, None])
-        parted = np.flatnonzero(field.parted[nodes])
+        parted = np.flatnonzero(field.crowds.parted[nodes])
         if len(parted):
-            fits[parted] = field.clients_fit(self._shape, nodes[parted])
+            fits[parted] = field.crowds.fit(self._shape, nodes[parted])
         allowed = field.gates.open_gpus(self._keys, nodes)
         fits = fits if allowed is None else fits & allowed
         some = fits.any(axis=1)
@@ -204,8 +204,8 @@ class Outlook:
         found = []
         for gpu, (free, vram) in enumerate(zip(field.gpus[node].tolist(), field.vram[node].tolist(), strict=True)):
             fits = free >= milli and vram >= memory
-            if field.parted[node]:
-                fits = free >= 0 and field.client_fits(node, self._shape, gpu)
+            if field.crowds.parted[node]:
+                fits = free >= 0 and field.crowds.fits(node, self._shape, gpu)
             if fits and (allowed is None or allowed[gpu]):
                 now, left = max(free, 0), max(free - milli, 0)
                 change = int(wasted[left]) - int(wasted[now]) + (broken if free == MILLI and untouched else 0)
