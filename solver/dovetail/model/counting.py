@@ -143,10 +143,17 @@ class Counting(TierPart, ABC):
         return self._retained[shape]
 
     def _after_lost(self, shape: int, running: int, admitted: Linear) -> Linear:
-        """Return what stays in place, and what else of `running` is needed once all lost replicas are admitted."""
+        """Return what stays in place, and what else of `running` is needed once all lost replicas are admitted.
+
+        Where replicas come in groups, one that never ran comes with its group, before what runs of another one.
+        """
+        form, others = self.problem.shapes[shape], self.problem.lost[shape]
+        topology = form.workload.topology
+        if topology is not None and topology.groups:
+            others = form.demand - running
         variable = Linear.of(self.model.integer(0, running))
         self.model.require(variable.minus(self._kept(shape)), lower=0)
-        self.model.require(variable.minus(admitted).plus(self.problem.lost[shape]), lower=0, upper=None)
+        self.model.require(variable.minus(admitted).plus(others), lower=0)
         return variable
 
     def _least_of(self, running: int, admitted: Linear) -> Linear:

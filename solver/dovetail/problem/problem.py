@@ -269,10 +269,15 @@ class Problem:
 
     @cached_property
     def broken(self) -> frozenset[int]:
-        """The shapes of which some replicas lost their place and no other could go on as it is (S5.3)."""
-        today = self.context.today
+        """The shapes whose replicas could not go on as they are: others may come before those that run (S5.3).
+
+        Others are those that lost their place and, where replicas come in groups, those that never ran.
+        """
+        today, by_id = self.context.today, self.spec.by_id
         going_on = {r.workload for r in (*today.protected, *today.preemptible)}
-        return frozenset(self.shapes_of_role[r.workload, r.role] for r in today.lost if r.workload not in going_on)
+        grouped = (r for r in today.places if (t := by_id[r.workload].topology) is not None and t.groups)
+        found = (r for r in (*today.lost, *grouped) if r.workload not in going_on)
+        return frozenset(self.shapes_of_role[r.workload, r.role] for r in found)
 
     @cached_property
     def protected(self) -> Counter[int]:
