@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
 
 import pytest
 from tests.oracle.brute import TooLarge, ascending, brute
 from tests.oracle.sample import Case
 from tests.support.fleet_cuts import cuts
+from tests.support.specs import policy, request
 from tests.support.tiny_insides import tiny_insides
 
+from dovetail.rules.reserve import Reserve
+from dovetail.spec import Spec
 from dovetail.verify import lines, verify
 
 SLICE = 60
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
 
 
-def cases(first: int, count: int) -> list[Case]:
+def cases(first: int, count: int, made: Callable[[int], Spec] = tiny_insides) -> list[Case]:
     """Return cases of consecutive seeds; Specs too large for brute force are left out."""
     found = []
     for seed in range(first, first + count):
-        spec = tiny_insides(seed)
+        spec = made(seed)
         try:
             optimum = brute(spec)
         except TooLarge:
@@ -48,6 +54,19 @@ def test_engine_and_brute_force_agree_on_islands_and_sockets() -> None:
     assert problems(found) == []
 
 
+def holding(seed: int) -> Spec:
+    """Return the Spec of a seed with places held free, which keep within islands like any replica."""
+    rng, spec = Random(f"holding {seed}"), tiny_insides(seed)
+    rule = Reserve(replicas=rng.choice((1, 1, 2)), request=request(rng.choice((1, 2, 2))))
+    held = policy("hold", rule, enforcement=rng.choice(("hard", 1, 3000)))
+    return replace(spec, policies=tuple(sorted((*spec.policies, held), key=lambda each: each.name)))
+
+
+def test_held_places_keep_within_islands() -> None:
+    assert problems(cases(200, 15, holding)) == []
+
+
 @pytest.mark.campaign
 def test_engine_and_brute_force_agree_on_many_more() -> None:
     assert problems(cases(CAMPAIGN_FIRST, 3000)) == []
+    assert problems(cases(CAMPAIGN_FIRST, 500, holding)) == []

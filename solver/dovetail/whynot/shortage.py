@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from dovetail.placement import copies
+from dovetail.placement import Room, copies
 from dovetail.plan import Plan
 from dovetail.plan.forbidden import closed_nodes
 from dovetail.plan.space import Space
 from dovetail.plan.stranded import gpus_that_fit
 from dovetail.rules import context_of
-from dovetail.spec import Policy, Role, Spec, Workload
+from dovetail.spec import Policy, Request, Role, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def shortages(spec: Spec, plan: Plan, workload: Workload) -> tuple[Shortage, ...
                 able=len(able),
                 open=len(nodes),
                 free=space.free_milli(nodes),
-                most=max((len(gpus_that_fit(room, role.request)) for room in rooms), default=0),
+                most=max((_together(room, role.request) for room in rooms), default=0),
                 fit=sum(copies(room, role.request) for room in rooms),
             )
         )
@@ -71,3 +71,9 @@ def binding(spec: Spec, workload: Workload) -> tuple[Policy, ...]:
         for policy in spec.policies
         if policy.enforcement.kind == "hard" and any(each is workload for each in spec.matched(policy))
     )
+
+
+def _together(room: Room, request: Request) -> int:
+    """Return how many GPUs of a node fit a request, those of the best island where it keeps within one."""
+    fitting = gpus_that_fit(room, request)
+    return max(sum(mask >> index & 1 for index in fitting) for mask in room.node.blocks(request.inside))
