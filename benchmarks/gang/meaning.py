@@ -69,16 +69,22 @@ def inner(case: Case, levels: list[str | None], together: Together | None) -> st
 def slices(case: Case, gang: Gang, within: str | None) -> list[tuple[str, int]]:
     """Return levels and sizes that nest, outermost first: pods come in multiples of all sizes inside as well.
 
-    What says nothing is left out: single pods, and a level at which all pods are in one domain anyway.
+    What says nothing is left out: single pods, and a level at which all pods are in one domain anyway. What makes no
+    sense stays, to be refused.
     """
     found: dict[str, int] = {}
     size = 1
     for each in sorted(gang.slices, key=lambda item: -depth(case, item.level)):
-        known, size = each.level in case.levels, math.lcm(size, each.size)
-        trivial = size == 1 or each.level == within
-        if not (known and trivial and (within is None or depth(case, each.level) >= depth(case, within))):
+        size = math.lcm(size, each.size)
+        around = within is not None and depth(case, each.level) <= depth(case, within)
+        if not _makes_sense(case, gang, each.level) or not (size == 1 or around):
             found[each.level] = size
     return list(found.items())[::-1]
+
+
+def _makes_sense(case: Case, gang: Gang, level: str) -> bool:
+    """Tell whether a slice's level is known, and not above the one that its gang requires."""
+    return level in case.levels and (gang.required is None or depth(case, level) >= depth(case, gang.required))
 
 
 def step(gang: Gang) -> int:
@@ -97,9 +103,7 @@ def widths(gang: Gang) -> tuple[int, int]:
 
 def hopeless(case: Case, gang: Gang) -> bool:
     """Tell whether no number of pods that is enough is a multiple of all slices, though they make sense."""
-    within = inner(case, [gang.required], case.set_of(gang.name))
-    outermost = depth(case, within) if within else 0
-    if any(each.level not in case.levels or depth(case, each.level) < outermost for each in gang.slices):
+    if not all(_makes_sense(case, gang, each.level) for each in gang.slices):
         return False
     least, most = widths(gang)
     return bool(most % step(gang)) or (least == most and bool(least % step(gang)))

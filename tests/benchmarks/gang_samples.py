@@ -257,6 +257,13 @@ SAMPLES: list[Case] = [
         jobs=[{"name": "odd", "gangs": ["g"]}, {"name": "even", "gangs": ["h"]}],
     ),
     case(
+        "slices-around-what-a-set-requires",
+        [node("a", "b0/r0", 3), node("b", "b0/r0", 3)],
+        [gang("g", 4, slices=[{"level": "block", "size": 2}]), gang("h", 1)],
+        {"fits": True, "optimum": {"block": 1, "rack": 1, "host": 2}},
+        co_locate=[{"gangs": ["g", "h"], "required": "rack"}],
+    ),
+    case(
         "elastic-in-whole-slices",
         FLAT[:1],
         [gang("g", 5, min_pods=1, topology={"required": "host"}, slices=[{"level": "host", "size": 2}])],
