@@ -230,3 +230,27 @@ def test_room_that_is_not_together_is_a_reason(topology: Topology, codes: tuple[
     held = policy_of([gang])
     assert held is not None
     assert reasons(nodes, [gang], policies=[held]) == {"g": codes}
+
+
+@pytest.mark.parametrize(
+    ("islands", "busy", "code"),
+    [
+        (((0, 1), (2, 3)), (0, 2), "DT4114"),  # two GPUs are free, one in each
+        (((0,), (1,), (2,), (3,)), (), "DT4114"),  # no island is large enough
+        ((), (0, 1, 2), "DT4101"),
+        (((0, 1), (2, 3)), (0, 1, 2), "DT4101"),
+    ],
+)
+def test_enough_gpus_in_no_one_island(islands: tuple[tuple[int, ...], ...], busy: tuple[int, ...], code: str) -> None:
+    rows = {f"one#{index}": ("n", (gpu,)) for index, gpu in enumerate(busy)}
+    found = reasons([node("n", 4, islands=islands)], [W, workload("one", len(busy) or 1, gpus=1)], rows)
+    assert found["w"] == (code,)
+
+
+def test_one_island_for_all_of_a_gang() -> None:
+    gang = workload("w", 2, type="gang", gpus=1, topology=Topology("island"))
+    nodes = [node("n", 4, islands=((0, 1), (2, 3)))]
+    rows = {"one#0": ("n", (0,)), "one#1": ("n", (2,))}
+    held = policy_of([gang])
+    found = reasons(nodes, [gang, workload("one", 2, gpus=1)], rows, [held] if held else [])
+    assert found["w"] == ("DT4113",)
