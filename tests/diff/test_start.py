@@ -12,7 +12,7 @@ from tests.support.specs import current, make_spec, node, place, places, workloa
 from dovetail.diff import PlanDiff, diff, since_today
 from dovetail.placement import Place
 from dovetail.plan import Plan, current_of
-from dovetail.spec import Spec
+from dovetail.spec import EqualParts, Setting, Spec
 
 TODAY = {"run#0": place("a", 0), "run#1": place("b", 0)}
 MOVED = {"run#0": place("b", 1), "run#1": place("b", 0), "wide#0": place("a", 0, 1)}
@@ -99,3 +99,13 @@ def test_what_lost_its_place_is_gone_or_starts_elsewhere() -> None:
     found = since_today(plan_for(today, places({"run#0": place("b", 0)})), today)
     assert kinds(found) == [("run", "move"), ("run", "gone")]
     assert (found.cost.moves, found.cost.restarts, found.cost.evicted_replicas) == (0, 1, 1)
+
+
+def test_who_restarts_in_place_is_counted() -> None:
+    shared = node("n", 1, mechanism="devicePlugin", sharing=EqualParts())
+    work = [workload("stays", 1, share=300, restart=3_600_000), workload("comes", 1, share=300)]
+    found = make_spec([shared], work, running={"stays#0": place("n", 0)})
+    plan = plan_for(found, places({"stays#0": place("n", 0), "comes#0": place("n", 0)}))
+    assert plan.shared == {"n/0": Setting("mps", 2)}
+    cost = since_today(plan, found).cost
+    assert (cost.moves, cost.restarts, cost.evicted_replicas, cost.gpu_time_lost) == (1, 1, 0, 1_080_000)
