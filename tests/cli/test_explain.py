@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.cli.shell import Engine, Shell
+from tests.support.plans import plan_for
+from tests.support.specs import make_spec, node, place, places, request, role, workload
 
 from dovetail.plan import Outcome
+from dovetail.spec import EqualParts, Share
+from dovetail_cli.render.whynot import of_node
 
 
 def test_a_workload_that_waits_is_told_why_and_what_would_help(
@@ -83,3 +88,14 @@ def test_who_is_admitted_is_told_what_other_places_would_change(
 
 def test_a_node_is_told_as_a_table_alone(dovetail: Shell, project: Path, engine: Engine) -> None:
     assert dovetail("explain", "h100-004", "-o", "json") == 64
+
+
+def test_a_node_tells_how_its_gpus_are_shared_and_why() -> None:
+    asked = replace(request(), share=Share(250, barred=("time-slice",)))
+    spec = make_spec(
+        [node("n", 2, mechanism="devicePlugin", sharing=EqualParts())],
+        [workload("safe", 1, roles=[role("", 1, asked)]), workload("note", 2, share=200)],
+    )
+    plan = plan_for(spec, places({"safe#0": place("n", 0), "note#0": place("n", 0), "note#1": place("n", 1)}))
+    told = of_node(spec, plan, "n")
+    assert "gpu 0,1  mps, 2 clients  gpu 0 has 2 clients; time-slice does not do for safe" in told
