@@ -10,6 +10,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 import highspy
 import numpy as np
 
+_MOST_STEPS = 2000
+"""Steps through the interior, of which 10 to 100 are usual; HiGHS 1.14 can take them for ever."""
+
 
 class Lp:
     """Maximise over columns within limits and rows within bounds.
@@ -82,6 +85,7 @@ class Lp:
         if self._highs is None:
             self._highs = self._build()
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
+        self._highs.setOptionValue("ipm_iteration_limit", _MOST_STEPS)
         ceiling = np.inf if seconds is None else self._highs.getRunTime() + max(0.1, seconds)
         self._highs.setOptionValue("time_limit", ceiling)
         for column in range(self._built, len(self._limits)):
@@ -94,6 +98,9 @@ class Lp:
         self._built = len(self._limits)
         self._solved = True
         self._highs.run()
+        if inner and self._highs.getModelStatus() == highspy.HighsModelStatus.kIterationLimit:
+            self._highs.setOptionValue("solver", "simplex")
+            self._highs.run()
         return float(self._highs.getInfo().objective_function_value)
 
     @property
