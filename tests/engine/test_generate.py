@@ -11,6 +11,7 @@ import pytest
 from tests.support.specs import make_spec, node, policy, request, workload
 from tests.support.tiny_specs import tiny
 
+from dovetail.engine import patterns
 from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.budget import Budget
 from dovetail.engine.construct import construct
@@ -19,6 +20,7 @@ from dovetail.engine.diving import dive, dive_again, worth
 from dovetail.engine.fleet_lp import FleetLp
 from dovetail.engine.fleet_rows import fleet_rows
 from dovetail.engine.generate import Generation
+from dovetail.engine.guided import contents
 from dovetail.engine.knapsack import Knapsack
 from dovetail.engine.patterns import Master, Pattern, Wish, counts_of
 from dovetail.engine.pricing import Pricing
@@ -219,6 +221,28 @@ def test_without_work_left_there_is_a_state_from_the_patterns_at_hand() -> None:
     states = list(Generation(problem, start, FleetModel(problem), Stop()).run(Budget(0.0)))
     assert states
     assert sum(states[-1].admitted().values()) > 0
+
+
+def test_patterns_that_a_dive_drops_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "_MOST", 1)
+    problem = fleet(2)
+    states = list(Generation(problem, today_state(problem), FleetModel(problem), Stop()).run(Budget(ALL)))
+    assert len(states) > 1
+    assert all(not debt(problem, view_of(problem, state), frozenset()) for state in states)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_the_lp_over_kinds_suggests_fits_and_is_worth_half_its_value(seed: int) -> None:
+    problem = fleet(seed)
+    lp = FleetLp(FleetModel(problem), Stop())
+    bound = lp.optimise(next(iter(lp.fleet.tiers)), {})
+    master = master_of(problem)
+    lot_of = {index: position for position, lot in enumerate(master.rows.lots) for index in lot.nodes}
+    for nodes, pattern in contents(lp, Stop()):
+        for index in nodes:
+            assert_fits(problem, index, pattern)
+            master.add(lot_of[index], pattern)
+    assert 0.5 * bound <= master.solve().value <= bound * (1 + 1e-6)
 
 
 def test_a_fleet_with_prices_is_planned_beside_places_held_free() -> None:

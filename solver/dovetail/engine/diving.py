@@ -37,7 +37,8 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
         settled = _step(master, mixture, first=not chosen, hurried=pricing.hurried, at_once=at_once)
         if not settled:
             break
-        master.forget(mixture)
+        if rounds:  # otherwise the caller's mixture is still of use
+            master.forget(mixture)
         master.refresh()
         pricing.pause_after(1 - sqrt(sum(master.sizes) / before))
         after = pricing.settle(master, pricing.solve(master), rounds, mixture.value - master.wish.grain)

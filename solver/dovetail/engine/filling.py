@@ -1,4 +1,4 @@
-"""Nodes filled as they are wished to be, as far as hard rules let them, the rest by construction (E3)."""
+"""Nodes filled as they are wished to be, as far as hard rules let them, the rest by construction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def filled(
     planned : replicas per shape that there may be in all.
     """
     field = Field(problem, state)
-    follow(field, [wish for node, pattern in wished for wish in _wishes(problem, node, pattern)], planned, stop)
+    follow(field, [wish for node, pattern in wished for wish in wishes_on(problem, node, pattern)], planned, stop)
     return field.state()
 
 
@@ -51,7 +51,7 @@ def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
             fill_band(outlooks, band, stop)
 
 
-def _wishes(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]:
+def wishes_on(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]:
     """Yield a node's contents after a pattern; what takes whole GPUs gets those that no share is on."""
     healthy = problem.nodes[node].healthy_gpus()
     shared = {slot.gpu for slot, _ in pattern if slot.gpu >= 0}

@@ -1,4 +1,4 @@
-"""The rows of a whole fleet for those who fill it node by node (E2, E8).
+"""The rows of a whole fleet for those who fill it node by node.
 
 A fleet's rows (`proof.fleet`) count replicas per kind of node, and per cell of it where rules ask where they are.
 Nodes that none of these questions tells apart form a *lot*. What nodes hold is *supply*: per shape and set of lots

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from random import Random
@@ -98,8 +98,13 @@ class Generation:
         )
         return [_COST * least * price / dearest for price in prices]
 
-    def run(self, budget: Budget) -> Iterator[State]:
-        """Yield whole states, the first from patterns at hand, the next from all that pricing finds."""
+    def run(self, budget: Budget, known: Iterable[tuple[Sequence[int], Pattern]] = ()) -> Iterator[State]:
+        """Yield whole states: one as soon as pricing ends, in haste, then those of dives.
+
+        Parameters
+        ----------
+        known : patterns to begin with beside those of the state, each with nodes that may take it.
+        """
         if not self.rows.lots or not self.wish.demand:
             return
         master = Master(self.rows, self.wish)
@@ -107,15 +112,18 @@ class Generation:
             master.add(position, ())
             for node in lot.nodes:
                 master.add(position, pattern_of(self.problem, self.state.fill(node)))
+        lot_of = {node: position for position, lot in enumerate(self.rows.lots) for node in lot.nodes}
+        for nodes, pattern in known:
+            for position in sorted({lot_of[node] for node in nodes if node in lot_of}):
+                master.add(position, pattern)
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop)
-        began = time.monotonic()
-        yield self._quick(master, pricing.solve(master), pricing)
-        budget.hold_back(time.monotonic() - began)  # the last state takes as long again
         pricing.pause_after(_MIXING)
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
+        began = time.monotonic()
+        yield self._quick(master, mixture, pricing)
+        budget.hold_back(time.monotonic() - began)  # the last state takes as long again
         if pricing.hurried:
             return
-        yield self._quick(master, mixture, pricing)
         chosen = dive(master, mixture, pricing)
         yield self.filled(chosen, mixture)
         for better in self._improve(master, chosen, pricing, mixture.value):

@@ -1,4 +1,4 @@
-"""A start that follows the LP over kinds of nodes: whole contents of nodes at a time, then replica by replica (E3).
+"""A start that follows the LP over kinds of nodes: whole contents of nodes at a time, then replica by replica.
 
 The LP says how many nodes of each kind are to take which side, and what runs on them in all.
 Nodes of one side of a kind are alike, so contents are made up once and used as often as what is asked for lasts
@@ -8,15 +8,18 @@ Nodes of one side of a kind are alike, so contents are made up once and used as 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from dovetail.engine.field import Field
-from dovetail.engine.filling import Wished, follow
+from dovetail.engine.filling import follow, wishes_on
 from dovetail.engine.fleet_lp import FleetLp, Target
 from dovetail.engine.packing import Packer
+from dovetail.engine.patterns import Pattern
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
+
+Suggested = tuple[Sequence[int], Pattern]  # nodes, and what each is to hold
 
 _ALMOST = 1e-6
 
@@ -26,19 +29,31 @@ def guided(lp: FleetLp, stop: Stop) -> State:
     problem = lp.fleet.problem
     field = Field(problem, State())
     targets = list(lp.targets())
-    joint = {s.index for s in problem.shapes if s.workload.joint}
-    counts = [
-        Counter({s: n for s, n in found.items() if s not in joint}) for found in _whole_counts(problem, targets)
-    ]
+    counts = _wanted(problem, targets)
     planned = sum(counts, Counter[int]())
-    follow(field, _wishes(lp, targets, counts, stop), planned, stop)
+    contents = _contents(lp, targets, counts, stop)
+    wishes = [wish for nodes, pattern in contents for n in nodes for wish in wishes_on(problem, n, pattern)]
+    follow(field, wishes, planned, stop)
     return field.state()
 
 
-def _wishes(lp: FleetLp, targets: Sequence[Target], counts: Sequence[Counter[int]], stop: Stop) -> list[Wished]:
-    """Return what is to be where, node by node; what finds no room is offered to later nodes that may take it."""
+def contents(lp: FleetLp, stop: Stop) -> Iterator[Suggested]:
+    """Yield contents that the LP's last solution suggests, each with nodes that are to take it."""
+    targets = list(lp.targets())
+    return _contents(lp, targets, _wanted(lp.fleet.problem, targets), stop)
+
+
+def _wanted(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:
+    """Return what is to be on each target, replica by replica; nothing that stands or falls together."""
+    joint = {s.index for s in problem.shapes if s.workload.joint}
+    return [Counter({s: n for s, n in found.items() if s not in joint}) for found in _whole_counts(problem, targets)]
+
+
+def _contents(
+    lp: FleetLp, targets: Sequence[Target], counts: Sequence[Counter[int]], stop: Stop
+) -> Iterator[Suggested]:
+    """Yield what is to be where; what finds no room is offered to later nodes that may take it."""
     free: dict[tuple[int, ...], list[int]] = {}
-    waiting: list[Wished] = []
     over: dict[Hashable, Counter[int]] = defaultdict(Counter)  # what found no room, by where else it may go
     for target, number, wanted in zip(targets, _whole_nodes(targets), counts, strict=True):
         if stop:
@@ -48,14 +63,11 @@ def _wishes(lp: FleetLp, targets: Sequence[Target], counts: Sequence[Counter[int
         for place in (target.kind, target.members):
             wanted = wanted + Counter({s: over[place].pop(s) for s in sorted(allowed & over[place].keys())})
         packer = Packer(lp.fleet.problem, lp.fleet.kinds[target.kind], target, wanted)
-        for content, times in packer.contents(number):
+        for pattern, times in packer.contents(number):
             taken, nodes[:times] = nodes[:times], []
-            for node in taken:
-                healthy = lp.fleet.problem.nodes[node].healthy_gpus()
-                waiting += [(node, s, tuple(healthy[gpu] for gpu in gpus), n) for s, gpus, n in content]
+            yield taken, pattern
         for s, count in packer.left():
             over[target.members if s in target.bound else target.kind][s] += count
-    return waiting
 
 
 def _whole_nodes(targets: Sequence[Target]) -> list[int]:

@@ -14,7 +14,7 @@ from dovetail.engine.construct import construct
 from dovetail.engine.exact import TierAnswer, climb
 from dovetail.engine.gatherings import Gatherings
 from dovetail.engine.generate import Generation
-from dovetail.engine.guided import guided
+from dovetail.engine.guided import Suggested, contents, guided
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.jobs import Jobs
 from dovetail.engine.lns import Neighbourhoods
@@ -40,6 +40,7 @@ _BOUND_SHARE = 0.3  # of the time, for the last bounds of a large fleet
 _PART_WORK = 1.0
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
+_MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 _GENERATE_SHARE = 0.8
 _GENERATE_TIME = 0.5
 _GATHER_SHARE = 0.4
@@ -226,8 +227,7 @@ class _Search:
         self.reporter.phase("generate")
         self.jobs.warm_up()
         self._report()
-        self._follow_targets(budget)
-        self._generate(budget)
+        self._generate(budget, self._follow_targets(budget))
         self.reporter.phase("improve")
         verdict = self._improve(budget)
         self._offer(construct(self.problem, self.state, self.stop))
@@ -248,26 +248,29 @@ class _Search:
         self._report()
         return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
-    def _follow_targets(self, budget: Budget) -> None:
-        """Build a plan after the LP over kinds of nodes, where nothing runs that it would have to mind."""
+    def _follow_targets(self, budget: Budget) -> list[Suggested]:
+        """Plan after the LP over kinds of nodes, where nothing runs; on many nodes only return its contents."""
         if self.problem.present or self.unpaid or all(tier.proved for tier in self.now):
-            return
+            return []
         lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.now}, budget.seconds())
-        if lp.solved and not budget.spent():
+        if not lp.solved or budget.spent():
+            return []
+        if len(self.problem.nodes) <= _MANY_NODES:
             self._offer(guided(lp, self.stop))
+            return []
+        return list(contents(lp, self.stop))
 
-    def _generate(self, budget: Budget) -> None:
-        """Mix node patterns, with a part of the work and time.
-
-        On few nodes with many sides and domains every pattern is used in part, and parts do better (measured).
-        """
+    def _generate(self, budget: Budget, known: Sequence[Suggested]) -> None:
+        """Mix node patterns, those known among them, with a part of the work and time."""
+        # On few nodes with many sides and domains every pattern is used in part, and parts do better (measured).
         if self.bounds.fleet.large and len(self.problem.nodes) <= _NODES_PER_ROUND:
             return
         left = budget.seconds()
         until = None if left is None else time.monotonic() + left * _GENERATE_TIME
         given = Budget(budget.work * _GENERATE_SHARE, until)
         before = given.work
-        for candidate in Generation(self.problem, self.state, self.bounds.fleet.rows, self.stop).run(given):
+        generation = Generation(self.problem, self.state, self.bounds.fleet.rows, self.stop)
+        for candidate in generation.run(given, known):
             self._offer(candidate)
             if self._close_enough():
                 break

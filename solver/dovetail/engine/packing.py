@@ -13,8 +13,6 @@ from dovetail.proof.kinds import Kind
 from dovetail.spec import Node
 from dovetail.spec.workload import MILLI
 
-Content = tuple[tuple[int, tuple[int, ...], int], ...]  # shape, positions among the healthy GPUs, count
-
 _BOUND = 1.5  # how much more what may not go elsewhere counts
 
 
@@ -30,8 +28,6 @@ class Packer:
     """
 
     def __init__(self, problem: Problem, kind: Kind, target: Target, wanted: Counter[int]) -> None:
-        self._problem = problem
-        self._gpus = len(kind.node.healthy_gpus())
         self._wanted = Counter({s: n for s, n in wanted.items() if n > 0 and problem.shapes[s].request.gpu_count})
         self._knapsack = Knapsack(problem, kind, sorted(self._wanted)) if self._wanted else None
         most = max(target.prices.values(), default=0.0) or 1.0
@@ -41,7 +37,7 @@ class Packer:
             for s in self._wanted
         }
 
-    def contents(self, nodes: int) -> Iterator[tuple[Content, int]]:
+    def contents(self, nodes: int) -> Iterator[tuple[Pattern, int]]:
         """Yield contents and how many nodes take each."""
         while nodes > 0 and self._knapsack is not None and any(self._wanted.values()):
             given = nodes
@@ -51,26 +47,13 @@ class Packer:
                 if times:
                     self._wanted.subtract({s: n * times for s, n in uses.items()})
                     nodes -= times
-                    yield self._content(pattern), times
+                    yield pattern, times
             if nodes == given:
                 return
 
     def left(self) -> list[tuple[int, int]]:
         """Return the shapes that found no room, and how many replicas of each."""
         return [(s, n) for s, n in sorted(self._wanted.items()) if n > 0]
-
-    def _content(self, pattern: Pattern) -> Content:
-        """Give replicas of whole GPUs the positions that shared ones leave."""
-        shared = {slot.gpu for slot, _ in pattern if slot.gpu >= 0}
-        free = iter(gpu for gpu in range(self._gpus) if gpu not in shared)
-        found: list[tuple[int, tuple[int, ...], int]] = []
-        for slot, count in pattern:
-            if slot.gpu >= 0:
-                found.append((slot.shape, (slot.gpu,), count))
-            else:
-                gpus = self._problem.shapes[slot.shape].request.gpus
-                found += [(slot.shape, tuple(next(free) for _ in range(gpus)), 1) for _ in range(count)]
-        return tuple(found)
 
 
 def _part(problem: Problem, node: Node, shape: int) -> float:

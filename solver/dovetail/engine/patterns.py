@@ -1,4 +1,4 @@
-"""Node patterns: what one node holds, and the LP that mixes them (E2, E8).
+"""Node patterns: what one node holds, and the LP that mixes them.
 
 max  sum_s v_s z_s - sum_lp c_l y_lp
 u_sg <= sum_lp a_ps y_lp   (price of a shape on the lots of g)
