@@ -29,7 +29,7 @@ from dovetail.rules import context_of
 from dovetail.rules.quota import Quota
 from dovetail.spec import Spec
 
-WORK = 0.5  # enough for several rounds of parts
+WORK = 0.3  # enough for several rounds of parts
 
 
 def problem_of(spec: Spec) -> Problem:
