@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from random import Random
 
 import pytest
+from tests.oracle.brute import TooLarge, ascending, brute
 from tests.oracle.test_mig import difference
+from tests.support.fleet_cuts import cuts
 from tests.support.mig_specs import tiny_mig
 from tests.support.specs import policy
 
@@ -19,8 +21,8 @@ from dovetail.rules.admission import Admission
 from dovetail.spec import Request, Role, ServiceClass, Share, Slo, Spec, Workload
 from dovetail.spec.workload import ShareMode
 
-SLICE = 40
-CAMPAIGN = 500
+SLICE = 32
+CAMPAIGN = 300
 
 
 def rated(seed: int) -> Spec:
@@ -151,9 +153,9 @@ def _table(draw: Random, geometry: Geometry) -> Mapping[str, int]:
     return found
 
 
-def _small(spec: Spec) -> bool:
+def _small(spec: Spec, most: int = 3) -> bool:
     """Tell whether brute force has few combinations to go through."""
-    return sum(w.replicas for w in spec.workloads if w.slo is not None) <= 4
+    return sum(w.replicas for w in spec.workloads if w.slo is not None) <= most
 
 
 @cache
@@ -175,11 +177,28 @@ def test_engine_and_brute_force_agree_on_classes_and_deadlines() -> None:
 
 
 def test_engine_and_brute_force_agree_on_services_that_run() -> None:
-    seeds = (seed for seed in range(SLICE) if _small(going_on(seed)))
+    seeds = (seed for seed in range(SLICE) if _small(going_on(seed), 4))
     found = [case for seed in seeds if (case := difference(seed, going_on)) is not None]
     assert [wrong for _, _, wrong in found if wrong] == []
     running = [spec for spec, _, _ in found if any(w.slo and w.id.startswith("run") for w in spec.workloads)]
     assert len(running) >= 3
+
+
+@pytest.mark.parametrize("drawn", [rated, promising, widened, demanded])
+def test_no_bound_of_fleets_cuts_what_brute_force_finds(drawn: Callable[[int], Spec]) -> None:
+    found, looked = list[str](), 0
+    for seed in range(SLICE // 4):
+        spec = drawn(seed)
+        try:
+            optimum = brute(spec, leaves=3_000, evaluations=800) if _small(spec) else None
+        except TooLarge:
+            continue
+        if optimum is not None:
+            looked += 1
+            best = ascending(optimum.tiers, optimum.values)
+            found += [f"seed {seed}: {cut}" for cut in cuts(spec, best)]
+    assert found == []
+    assert looked >= 3
 
 
 def test_engine_and_brute_force_agree_on_floors_that_are_demanded() -> None:
@@ -216,7 +235,8 @@ def test_the_specs_ask_for_something() -> None:
 
 
 @pytest.mark.campaign
-def test_engine_and_brute_force_agree_on_many_specs() -> None:
-    seeds = (seed for seed in range(SLICE, CAMPAIGN) if _small(rated(seed)))
-    found = [case for seed in seeds if (case := difference(seed, rated)) is not None]
+@pytest.mark.parametrize("drawn", [rated, promising, widened, going_on, demanded])
+def test_engine_and_brute_force_agree_on_many_specs(drawn: Callable[[int], Spec]) -> None:
+    seeds = (seed for seed in range(SLICE, CAMPAIGN) if _small(drawn(seed), 4))
+    found = [case for seed in seeds if (case := difference(seed, drawn)) is not None]
     assert [wrong for _, _, wrong in found if wrong] == []
