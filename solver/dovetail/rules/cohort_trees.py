@@ -103,15 +103,17 @@ class Tree:
         return found
 
 
-def outermost(name: str, parents: Mapping[str, str]) -> str | None:
-    """Return the cohort that lies in no other and holds one, None where cohorts lie in each other in a ring."""
-    passed = {name}
-    while name in parents:
-        name = parents[name]
-        if name in passed:
-            return None
-        passed.add(name)
-    return name
+def outermost(parents: Mapping[str, str]) -> Mapping[str, str | None]:
+    """Return, per cohort that lies in one, the cohort around it that lies in none; None for those in a ring."""
+    found: dict[str, str | None] = {}
+    for name in parents:
+        chain: dict[str, None] = {}
+        while name in parents and name not in found and name not in chain:
+            chain[name] = None
+            name = parents[name]
+        root = None if name in chain else found.get(name, None if name in found else name)
+        found.update(dict.fromkeys(chain, root))
+    return found
 
 
 def tree_of(cohorts: Sequence[Cohort], queues: Sequence[tuple[str, Queue]]) -> Tree:
@@ -175,12 +177,14 @@ def _lent(cohort: Cohort, resource: str, pool: int, wanted: int) -> int:
 
 def _inner_first(cohorts: Mapping[str, Cohort]) -> list[str]:
     """Return the names of cohorts, each after all that lie in it."""
-
-    def depth(name: str) -> int:
-        parent = cohorts[name].parent
-        return 1 + depth(parent) if parent else 0
-
-    return sorted(cohorts, key=lambda name: (-depth(name), name))
+    inside: dict[str, list[str]] = {}
+    for name, cohort in cohorts.items():
+        inside.setdefault(cohort.parent, []).append(name)
+    found, row = [], inside.get("", [])
+    while row:
+        found += sorted(row, reverse=True)
+        row = [inner for name in row for inner in inside.get(name, ())]
+    return found[::-1]
 
 
 @dataclass(slots=True)
@@ -241,12 +245,17 @@ class CohortGuard(TotalGuard):
 
     def _left(self, position: int, name: str) -> int:
         """Return how much more may be taken of a pool, borrowed amounts included."""
-        pool, taken = self.tree.pools[position], self.taken[position, name]
-        left = max(0, pool.most[name] - taken) if name in pool.most else None
-        if pool.parent is None:
-            return left or 0
-        lent = max(0, pool.kept[name] - taken) + self._left(pool.parent, name)
-        return lent if left is None else min(left, lent)
+        chain = [position]
+        while (outer := self.tree.pools[chain[-1]].parent) is not None:
+            chain.append(outer)
+        left = 0
+        for each in reversed(chain):
+            pool, taken = self.tree.pools[each], self.taken[each, name]
+            if pool.parent is not None:
+                left += max(0, pool.kept[name] - taken)
+            most = max(0, pool.most[name] - taken) if name in pool.most else left
+            left = most if pool.parent is None else min(left, most)
+        return left
 
     def add(self, workload: Workload, role: Role, node: object, gpu: int | None, count: int) -> None:
         """Count amounts in."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from dovetail.linear import Linear
 from dovetail.placement import View
@@ -156,9 +156,9 @@ class Quota(RuleDefaults):
         home = self.for_cohort or self.cohort
         if not home:
             return None
-        parents = _parents(spec)
-        if outermost(home, parents) is None:
-            return f"the cohort '{home}' lies in itself, by way of '{parents[home]}'"
+        forest = _forest(spec)
+        if forest.roots.get(home, home) is None:
+            return f"the cohort '{home}' lies in a ring, by way of '{forest.parents[home]}'"
         problem = self._unsound_for(own, spec) if self.for_cohort else None
         return problem or self._bound_otherwise(own, spec)
 
@@ -171,14 +171,14 @@ class Quota(RuleDefaults):
             return "'match' has no effect on a policy of a cohort; its groups have policies of their own, which match"
         if any(waiver.policy == own.name for waiver in spec.waivers):
             return "a waiver has no effect on a policy of a cohort; waive those of its groups"
-        groups = [rule for _, rule in _of_tree(self.for_cohort, spec) if not rule.for_cohort]
+        groups = [rule for _, rule in _forest(spec).around(self.for_cohort) if not rule.for_cohort]
         named = {name for rule in groups for name, _ in rule.guaranteed}
         idle = next((name for name, _ in self.guaranteed if not named & {name, DOMINANT} and name != DOMINANT), None)
         return None if idle is None else f"'guaranteed' names '{idle}', which no group of the cohort's tree does"
 
     def _bound_otherwise(self, own: Policy, spec: Spec) -> str | None:
         """Tell a policy of the same tree that is enforced in another way: what cohorts borrow violates them all."""
-        for policy, _ in _of_tree(self.for_cohort or self.cohort, spec):
+        for policy, _ in _forest(spec).around(self.for_cohort or self.cohort):
             if policy.enforcement != own.enforcement:
                 return f"the cohort is enforced in another way by policy '{policy.name}'"
         return None
@@ -218,7 +218,7 @@ class Quota(RuleDefaults):
         if not home:
             queues = [(scope.policy, queue) for queue in self._queues(scope)] if self.guaranteed else []
             return tree_of((), queues) if queues else None
-        members = _of_tree(home, scope.spec)
+        members = _forest(scope.spec).around(home)
         if not members or members[0][0].name != scope.policy:
             return None
         cohorts = [rule._cohort(scope) for _, rule in members if rule.for_cohort]
@@ -246,17 +246,31 @@ def _quotas(spec: Spec) -> list[tuple[Policy, Quota]]:
     return [(policy, policy.rule) for policy in spec.policies if isinstance(policy.rule, Quota)]
 
 
-def _parents(spec: Spec) -> Mapping[str, str]:
-    """Return the cohorts that lie in another one, each with that."""
-    return {rule.for_cohort: rule.cohort for _, rule in _quotas(spec) if rule.for_cohort and rule.cohort}
+class _Forest(NamedTuple):
+    """The cohorts of a Spec: what each lies in, the outermost around it, and the policies of each tree."""
+
+    parents: Mapping[str, str]
+    roots: Mapping[str, str | None]
+    trees: Mapping[str | None, Sequence[tuple[Policy, Quota]]]
+
+    def around(self, name: str) -> Sequence[tuple[Policy, Quota]]:
+        """Return the policies of the tree that a cohort is in, by name."""
+        return self.trees.get(self.roots.get(name, name), ())
 
 
-def _of_tree(home: str, spec: Spec) -> list[tuple[Policy, Quota]]:
-    """Return the policies of the tree that a cohort is in."""
-    parents = _parents(spec)
-    root = outermost(home, parents)
-    named = ((policy, rule, rule.for_cohort or rule.cohort) for policy, rule in _quotas(spec))
-    return [(policy, rule) for policy, rule, name in named if name and outermost(name, parents) == root]
+def _forest(spec: Spec) -> _Forest:
+    """Return the cohorts of a Spec, worked out once."""
+    known = spec.__dict__.get("cohorts")
+    if not isinstance(known, _Forest):
+        quotas = _quotas(spec)
+        parents = {rule.for_cohort: rule.cohort for _, rule in quotas if rule.for_cohort and rule.cohort}
+        roots = outermost(parents)
+        trees: dict[str | None, list[tuple[Policy, Quota]]] = {}
+        for policy, rule in quotas:
+            if name := rule.for_cohort or rule.cohort:
+                trees.setdefault(roots.get(name, name), []).append((policy, rule))
+        known = spec.__dict__["cohorts"] = _Forest(parents, roots, trees)
+    return known
 
 
 def _changed(part: Part, queues: Iterable[Queue]) -> Iterator[Queue]:
