@@ -88,7 +88,7 @@ def _among_others(context: Context, workload: Workload) -> Mapping[str, Hashable
 def _request_attributes(request: Request) -> Mapping[str, Hashable]:
     return {
         "request: gpus": request.gpus,
-        "request: inside a node": request.inside,
+        "request: inside a node": (request.within, request.across),
         "request: share": request.share,
         "request: mig": (request.mig, request.mig_milli),
         "request: cpu": request.cpu,
