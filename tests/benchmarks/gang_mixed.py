@@ -121,10 +121,11 @@ def _set(rng: Random, case: Raw, names: list[str]) -> Raw:
         found["min_pods"] = rng.randint(1, sum(gang["pods"] for gang in members))
     if rng.random() < 0.2:
         found["min_subgroups"] = dict.fromkeys({name[0] for name in names}, 1)
+    loose = bool({"optional", "min_pods", "min_subgroups"} & found.keys())
     for gang in members:
-        if {"optional", "min_pods", "min_subgroups"} & found.keys():  # what is away keeps nothing
+        if loose:  # what is away keeps nothing, and what may be away counts with its set alone
             gang.pop("pinned", None), gang.pop("previous", None)
-        if rng.random() < 0.5 and "slices" not in gang:
+        if loose or (rng.random() < 0.5 and "slices" not in gang):
             gang["topology"] = {key: found[key] for key in ("required", "preferred") if key in found}
     return found
 
