@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.gang.case import Case, Together, part_of
 from benchmarks.gang.declare import CASE_FILE, Declared, declare
-from benchmarks.gang.meaning import has_own_topology, members, too_few_untouched
+from benchmarks.gang.meaning import has_own_topology, members, nonsense, too_few_untouched
 from benchmarks.gang.work import Mode, running_of
 
 from dovetail.build import build
@@ -86,6 +86,9 @@ def answer(case: Case, seconds: float) -> Answer:
 
     Of several jobs the answer tells who is admitted as things are, and what moves and evictions would admit all.
     """
+    wrong = nonsense(case)
+    if wrong:
+        return Answer(False, "invalid", reason=wrong)
     now = _now(case, seconds)
     fits = _fits(case, now)
     if fits:

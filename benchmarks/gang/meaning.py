@@ -69,17 +69,22 @@ def inner(case: Case, levels: list[str | None], together: Together | None) -> st
 def slices(case: Case, gang: Gang, within: str | None) -> list[tuple[str, int]]:
     """Return levels and sizes that nest, outermost first: pods come in multiples of all sizes inside as well.
 
-    What says nothing is left out: single pods, and a level at which all pods are in one domain anyway. What makes no
-    sense stays, to be refused.
+    What says nothing is left out: single pods, and a level at which all pods are in one domain anyway.
     """
     found: dict[str, int] = {}
     size = 1
     for each in sorted(gang.slices, key=lambda item: -depth(case, item.level)):
         size = math.lcm(size, each.size)
         around = within is not None and depth(case, each.level) <= depth(case, within)
-        if not _makes_sense(case, gang, each.level) or not (size == 1 or around):
+        if size > 1 and not around:
             found[each.level] = size
     return list(found.items())[::-1]
+
+
+def nonsense(case: Case) -> str:
+    """Return which gang has slices at a level that is unknown, or above the one it requires; empty without any."""
+    wrong = ((g.name, s.level) for g in case.gangs for s in g.slices if not _makes_sense(case, g, s.level))
+    return next((f"{gang}: slices at level {level}, which is unknown or above its own" for gang, level in wrong), "")
 
 
 def _makes_sense(case: Case, gang: Gang, level: str) -> bool:
@@ -101,10 +106,8 @@ def widths(gang: Gang) -> tuple[int, int]:
     return (least, most) if least <= most else (gang.pods, gang.pods)
 
 
-def hopeless(case: Case, gang: Gang) -> bool:
-    """Tell whether no number of pods that is enough is a multiple of all slices, though they make sense."""
-    if not all(_makes_sense(case, gang, each.level) for each in gang.slices):
-        return False
+def hopeless(gang: Gang) -> bool:
+    """Tell whether no number of pods that is enough is a multiple of all slices."""
     least, most = widths(gang)
     return bool(most % step(gang)) or (least == most and bool(least % step(gang)))
 

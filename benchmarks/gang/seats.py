@@ -41,7 +41,7 @@ def _blocks(case: Case, kept: Counts, sizes: Sequence[tuple[str, int]]) -> list[
 
 def without_hope(case: Case) -> Case:
     """Return a case in which a gang that cannot be placed at all, as nothing added could help, may go nowhere."""
-    lost = {gang.name: gang for gang in case.gangs if hopeless(case, gang) or _broken(case, gang)}
+    lost = {gang.name: gang for gang in case.gangs if hopeless(gang) or _broken(case, gang)}
     gangs = (replace(gang, eligible=_NONE, slices=(), pinned={}, previous={}) for gang in lost.values())
     by_name = {gang.name: gang for gang in gangs}
     busy = case.busy | {node for gang in lost.values() for node in gang.charged}

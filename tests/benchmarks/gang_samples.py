@@ -208,6 +208,12 @@ SAMPLES: list[Case] = [
         {"fits": False, "most_admitted": 1},
         jobs=[{"name": "one", "gangs": ["l", "w"]}, {"name": "two", "gangs": ["m"]}],
     ),
+    case(
+        "slices-above-what-is-required",
+        TREE,
+        [gang("g", 1, topology={"required": "host"}, slices=[{"level": "rack", "size": 1}])],
+        {"fits": False, "invalid": "level"},
+    ),
     case("unknown-level", FLAT, [gang("g", 1, topology={"required": "pod"})], {"fits": False, "invalid": "level"}),
     # Kept pods: where they are, in which groups, and what they leave to others.
     case(
