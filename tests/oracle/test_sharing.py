@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 from tests.oracle.test_mig import difference
+from tests.oracle.test_new_rules import cases as ruled
 from tests.support.mig_specs import tiny_mig
 from tests.support.sharing_specs import tiny_sharing
 
@@ -73,3 +74,17 @@ def test_they_agree_on_fragmentation() -> None:
 def test_engine_and_brute_force_agree_on_many(first: int) -> None:
     found = [difference(seed, tiny_sharing) for seed in range(first, first + 100)]
     assert [each[2] for each in found if each is not None and each[2]] == []
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", ["survive", "reserve", "sharing", "colocate"])
+def test_they_agree_under_rules(kind: str) -> None:
+    specs = {seed: shared_by(spec) for seed, spec in ruled(kind)}
+    found = [difference(seed, specs.__getitem__) for seed in specs]
+    assert [each[2] for each in found if each is not None and each[2]] == []
+
+
+def shared_by(spec: Spec) -> Spec:
+    """Return a Spec whose GPUs are shared by equal parts, those of every fourth node aside."""
+    nodes = tuple(_parted(n, i) if n.gpus and i % 4 != 3 else n for i, n in enumerate(spec.cluster.nodes))
+    return replace(spec, cluster=replace(spec.cluster, nodes=nodes))
