@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from dovetail.diff import ChangeKind
 from dovetail.plan.policies import counted_results
 from dovetail_cli.render import review as facts
+from dovetail_cli.render.promises import broken
 from dovetail_cli.render.review import Review
 from dovetail_cli.render.words import amount, plural, printable
 
@@ -192,7 +193,7 @@ def waiting_section(review: Review) -> Section:
 
 def promises_section(review: Review) -> Section:
     """Return the promises that are not kept."""
-    rows = [(code(name), text(words)) for name, words in facts.broken(review)]
+    rows = [(code(name), text(words)) for name, words in broken(review)]
     head, tail = folded(f"{plural(len(rows), 'promise')} not kept")
     return Section("promises", table_body(rows), (*head, *table_head(("workload", "what is kept"))), tail)
 

@@ -10,7 +10,6 @@ from typing import Protocol
 from dovetail.diff import Change, PlanDiff, Row
 from dovetail.faults import CODES, Position
 from dovetail.plan import (
-    BrokenPromise,
     Lifted,
     Plan,
     PolicyOutcome,
@@ -23,7 +22,6 @@ from dovetail.plan import (
 from dovetail.plan.wasted import wasted_by_gpu
 from dovetail.quantities import counted
 from dovetail.spec import Options, Spec
-from dovetail.spec.workload import MILLI
 from dovetail_cli.render.words import (
     amount,
     human_unit,
@@ -268,19 +266,6 @@ def waiting(review: Review) -> list[tuple[str, str]]:
         for name, result in sorted(review.plan.admitted.items())
         if name not in told
     ]
-
-
-def broken(review: Review) -> list[tuple[str, str]]:
-    """Return the promises that are not kept: workload, and how much of it is."""
-    return [(name, _kept(promise)) for name, promise in sorted(review.plan.promises.items())]
-
-
-def _kept(promise: BrokenPromise) -> str:
-    """Return how much of a promise is kept."""
-    missing = f"{amount(promise.missing)} thousandths of what was promised are missing"
-    if promise.served is None or promise.rate is None:
-        return missing
-    return f"serves {amount(promise.served / MILLI)} of {amount(promise.rate / MILLI)}: {missing}"
 
 
 def _short_of(replicas: int, of: int, reasons: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ from dovetail.plan.policies import counted_results
 from dovetail_cli.render import review as facts
 from dovetail_cli.render.columns import PLAIN, Screen, layout, layout_each
 from dovetail_cli.render.grouping import Group
+from dovetail_cli.render.promises import broken
 from dovetail_cli.render.review import Review
 from dovetail_cli.render.words import amount, nodes, plural, printable
 
@@ -182,7 +183,7 @@ def waiting_lines(review: Review, screen: Screen) -> list[str]:
 
 def broken_lines(review: Review, screen: Screen) -> list[str]:
     """Return the promises that are not kept."""
-    rows = facts.broken(review)
+    rows = broken(review)
     most = len(rows) if review.detail else _MOST_WAITING
     lines = layout([("?", name, words) for name, words in rows[:most]], screen)
     if len(rows) > most:

@@ -20,13 +20,13 @@ from dovetail.placement import judge
 from dovetail.placement.clients import equal_parts
 from dovetail.problem import Problem, Shape, compile_problem
 from dovetail.proof.cells import Cell, Listener, Plot, Question, domains_of, questions_of
+from dovetail.proof.hosts import hosts_of
 from dovetail.proof.kinds import Kind, capacities, kinds_of, room_for
 from dovetail.proof.lagrangian import PlainRow, plain_rows
 from dovetail.proof.node import NodeLimit, Packing, Prices
 from dovetail.rules import Context, Domain, Scope
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Current, Enforcement, Node, Policy, Spec, Workload
-from dovetail.spec.slo import host_of
 from dovetail.spec.workload import MILLI
 
 _NEVER = object()
@@ -264,40 +264,14 @@ class FleetModel(Counting):
     # What tiers see beyond that.
 
     def by_host(self, workload: Workload) -> Mapping[str, Linear]:
-        """Return how many replicas of a workload are on each host, as if instances needed no room of their own.
-
-        A profile that another one could always stand in for, at no smaller rate, is counted as that one.
-        """
+        """Return how many replicas of a workload are on each host; see `hosts`."""
         if workload.id not in self._by_host:
-            self._by_host[workload.id] = self._hosts_of(workload)
+            self._by_host[workload.id] = hosts_of(self.problem, self.model, self.kinds, self.counts_of, workload)
         return self._by_host[workload.id]
 
     @cached_property
     def _by_host(self) -> dict[str, Mapping[str, Linear]]:
         return {}
-
-    def _hosts_of(self, workload: Workload) -> Mapping[str, Linear]:
-        found: dict[tuple[str | None, tuple[str, ...]], Linear] = {}
-        for kind, counts in zip(self.kinds, self.counts_of, strict=True):
-            for shape in self.problem.shapes_of_workload.get(workload.id, ()):
-                if shape in counts:
-                    partial = self.problem.shapes[shape].request.partial
-                    modes = self.problem.modes(shape, kind.node) if partial else ("",)
-                    found.setdefault((kind.node.accelerator, modes), Linear()).add_term(counts[shape])
-        hosts: dict[str, Linear] = {}
-        for (accelerator, modes), total in found.items():
-            for mode, count in self._cut_up(total, modes).items():
-                hosts.setdefault(host_of(accelerator, mode), Linear()).add(count)
-        return hosts
-
-    def _cut_up(self, total: Linear, modes: tuple[str, ...]) -> Mapping[str, Linear]:
-        """Return how much of a count is in each of several modes."""
-        if len(modes) == 1:
-            return {modes[0]: total}
-        most = self.model.range_of(total)[1]
-        found = {mode: Linear.of(self.model.integer(0, most)) for mode in modes}
-        self.model.require(total.minus(Linear.total(found.values())), lower=0, upper=0)
-        return found
 
     @cached_property
     def _kind_of(self) -> Mapping[str, int]:
