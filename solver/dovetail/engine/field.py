@@ -174,16 +174,22 @@ class Field:
             if not profile:
                 self.crowds.enter(index, shape, gpus, count)
             self.untouched[index] = self.crowds.untouched(index)
+        slot = Slot(shape, gpus[0] if request.partial else NO_GPU, profile)
+        self._enter(index, slot, gpus, count)
+        self._count(index, slot, count)
+
+    def _enter(self, index: int, slot: Slot, gpus: tuple[int, ...], count: int) -> None:
+        """Enter replicas in the contents of a node, those of whole GPUs by the island or socket that has them."""
         fill = self.fills.get(index)
         if fill is None:
             fill = self.fills[index] = Fill()
-        if request.gpus and self.blocks.matter(index):
-            for own in (gpus[start : start + request.gpus] for start in range(0, len(gpus), request.gpus)):
-                block = self.problem.block_of(index, shape, own) or 0
-                fill.slots[Slot(shape, NO_GPU, "", block)] += 1 if count > 0 else -1
-        else:
-            fill.slots[Slot(shape, gpus[0] if request.partial else NO_GPU, profile)] += count
-        self._count(index, Slot(shape, gpus[0] if request.partial else NO_GPU, profile), count)
+        each = self.problem.shapes[slot.shape].request.gpus
+        if not each or not self.blocks.matter(index):
+            fill.slots[slot] += count
+            return
+        for start in range(0, len(gpus), each):
+            block = self.problem.block_of(index, slot.shape, gpus[start : start + each]) or 0
+            fill.slots[slot._replace(block=block)] += 1 if count > 0 else -1
 
     def _put_part(self, index: int, shape: int, gpu: int, count: int) -> str:
         """Add a replica that takes part of a GPU, or take one off; return the profile of its instance, if any."""
