@@ -20,7 +20,7 @@ from dovetail.progress import Limits
 from dovetail.spec import Spec
 from dovetail.verify import lines, verify
 
-SLICE = 60
+SLICE = 48
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "20000"))
 CHUNK = 250
 
