@@ -127,8 +127,8 @@ class Counting(TierPart, ABC):
     def retained(self, workload: Workload, role: Role) -> Linear:
         """Return how many replicas of a role whose place stands today stay admitted: min(running, admitted).
 
-        Of a workload that could not go on as it is, those that lost their place may come first, and where that is
-        better they do.
+        Of a workload in groups that could not go on as it is, groups that lost their place or never ran may come
+        first, and where that is better they do.
         """
         shape = self.problem.shapes_of_role.get((workload.id, role.name), -1)
         running = self.problem.running.get(shape, 0)
@@ -137,20 +137,14 @@ class Counting(TierPart, ABC):
         if shape not in self._retained:
             admitted = self.admitted_shape(shape)
             if shape in self.problem.broken:
-                self._retained[shape] = self._after_lost(shape, running, admitted)
+                self._retained[shape] = self._after_others(shape, running, admitted)
             else:
                 self._retained[shape] = self._least_of(running, admitted)
         return self._retained[shape]
 
-    def _after_lost(self, shape: int, running: int, admitted: Linear) -> Linear:
-        """Return what stays in place, and what else of `running` is needed once all lost replicas are admitted.
-
-        Where replicas come in groups, one that never ran comes with its group, before what runs of another one.
-        """
-        form, others = self.problem.shapes[shape], self.problem.lost[shape]
-        topology = form.workload.topology
-        if topology is not None and topology.groups:
-            others = form.demand - running
+    def _after_others(self, shape: int, running: int, admitted: Linear) -> Linear:
+        """Return what stays in place, and what else of `running` is needed once all others are admitted."""
+        others = self.problem.shapes[shape].demand - running
         variable = Linear.of(self.model.integer(0, running))
         self.model.require(variable.minus(self._kept(shape)), lower=0)
         self.model.require(variable.minus(admitted).plus(others), lower=0)

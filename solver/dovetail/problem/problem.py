@@ -269,15 +269,15 @@ class Problem:
 
     @cached_property
     def broken(self) -> frozenset[int]:
-        """The shapes whose replicas could not go on as they are: others may come before those that run (S5.3).
+        """The shapes in groups whose replicas could not go on as they are (S5.3).
 
-        Others are those that lost their place and, where replicas come in groups, those that never ran.
+        A group that lost its place, or never ran, may come there before what runs of another one.
         """
         today, by_id = self.context.today, self.spec.by_id
         going_on = {r.workload for r in (*today.protected, *today.preemptible)}
-        grouped = (r for r in today.places if (t := by_id[r.workload].topology) is not None and t.groups)
-        found = (r for r in (*today.lost, *grouped) if r.workload not in going_on)
-        return frozenset(self.shapes_of_role[r.workload, r.role] for r in found)
+        found = (r for r in (*today.lost, *today.places) if r.workload not in going_on)
+        grouped = (r for r in found if (topology := by_id[r.workload].topology) is not None and topology.groups)
+        return frozenset(self.shapes_of_role[r.workload, r.role] for r in grouped)
 
     @cached_property
     def protected(self) -> Counter[int]:
