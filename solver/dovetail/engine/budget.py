@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dovetail.engine.answer import Effort
 
 
 @dataclass(slots=True)
+class Clock:
+    """The clock's part in a search: `cut` tells whether it ended anything early, so that another run may differ."""
+
+    cut: bool = False
+
+
+@dataclass(slots=True)
 class Budget:
-    """Deterministic work left, and a deadline on the monotonic clock, None for none."""
+    """Deterministic work left, and a deadline on the monotonic clock, None for none.
+
+    Parameters
+    ----------
+    clock : that of the whole search.
+    """
 
     work: float
     deadline: float | None = None
+    clock: Clock = field(default_factory=Clock)
+
+    def part(self, work: float, seconds: float | None = None) -> Budget:
+        """Return a budget of so much work for a part of the search, and of so many seconds at most."""
+        left = self.seconds()
+        until = self.deadline if left is None or seconds is None else time.monotonic() + min(left, seconds)
+        return Budget(work, until, self.clock)
 
     def seconds(self) -> float | None:
         """Return the seconds left, None without a ceiling."""
@@ -25,7 +44,13 @@ class Budget:
 
     def out_of_time(self) -> bool:
         """Tell whether the ceiling in seconds is reached."""
-        return self.deadline is not None and time.monotonic() >= self.deadline
+        return self.late(self.deadline)
+
+    def late(self, moment: float | None) -> bool:
+        """Tell whether the clock has reached a moment, which ends something early."""
+        late = moment is not None and time.monotonic() >= moment
+        self.clock.cut |= late
+        return late
 
     def hold_back(self, seconds: float) -> None:
         """End so many seconds earlier."""

@@ -122,7 +122,7 @@ class _Asking:
         if problem.counts > EXACT_VARIABLES:
             return Verdict.UNKNOWN
         part = PartModel(problem, range(len(problem.nodes)), State())
-        share = Budget(min(_CHECK_WORK, self.budget.work), self.budget.deadline)
+        share = self.budget.part(min(_CHECK_WORK, self.budget.work))
         found = climb(part, (), None, None, share, self.stop)
         self.budget.work -= max(found.work, 0.01)
         if found.verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE):

@@ -121,7 +121,7 @@ class _Search:
         self._reserve(time.monotonic() - began)
         self._keep()
         for step, share in self._steps():
-            verdict = step(Budget(self.budget.work * share, self.budget.deadline))
+            verdict = step(self.budget.part(self.budget.work * share))
             if verdict is Verdict.INFEASIBLE:
                 return self._without_plan()
             if verdict is Verdict.OPTIMAL or self.stop or self.budget.spent():
@@ -266,8 +266,7 @@ class _Search:
         if self.bounds.fleet.large and len(self.problem.nodes) <= _NODES_PER_ROUND:
             return
         left = budget.seconds()
-        until = None if left is None else time.monotonic() + left * _GENERATE_TIME
-        given = Budget(budget.work * _GENERATE_SHARE, until)
+        given = budget.part(budget.work * _GENERATE_SHARE, None if left is None else left * _GENERATE_TIME)
         before = given.work
         generation = Generation(self.problem, self.state, self.bounds.fleet.rows, self.stop)
         for candidate in generation.run(given, known):
@@ -365,7 +364,7 @@ class _Search:
         from dovetail.engine.conflict import narrowed
 
         self.reporter.phase("conflict")
-        given = Budget(max(self.budget.work, _CONFLICT_WORK), self.budget.deadline)
+        given = self.budget.part(max(self.budget.work, _CONFLICT_WORK))
         found = narrowed(self.problem.spec, given, self.stop)
         if not found.irreducible:
             known = f" among {', '.join(found.policies)}" if found.policies else ""
@@ -395,6 +394,6 @@ class _Search:
     def _stopped_by(self) -> str:
         if self.stop:
             return "interrupt"
-        if self.budget.out_of_time():
+        if self.budget.out_of_time() or self.budget.clock.cut:  # plans may differ then
             return "time"
         return "gap" if self.limits.gap and self.now and self._close_enough() else "work"

@@ -70,8 +70,7 @@ class Pricing:
     @property
     def over(self) -> bool:
         """Whether there is nothing left to search with, for the time being or at all."""
-        late = self._until is not None and time.monotonic() >= self._until
-        return late or bool(self._stop) or self.budget.spent()
+        return self.budget.late(self._until) or bool(self._stop) or self.budget.spent()
 
     @property
     def hurried(self) -> bool:

@@ -44,15 +44,15 @@ def settle(problem: Problem, budget: Budget, stop: Stop, workers: int = 1) -> Se
     are few, a third one with each domain by itself tells which of them holds what.
     """
     apart = Gatherings(problem, apart=True)
-    first = climb(apart, Budget(budget.work * _APART_SHARE, budget.deadline), stop, workers=workers)
+    first = climb(apart, budget.part(budget.work * _APART_SHARE), stop, workers=workers)
     whole = Gatherings(problem, apart=False)
-    second = climb(whole, Budget(budget.work - first.work, budget.deadline), stop, first.values, workers)
+    second = climb(whole, budget.part(budget.work - first.work), stop, first.values, workers)
     source, best = (whole, second) if first.values is None or _better(first, second) else (apart, first)
     states = [] if best.values is None else [_laid_out(source, best.values, stop)]
     work, known = first.work + second.work, second.tiers
     if source is whole and _told_apart(whole) and second.values is not None:
         single = Gatherings(problem, apart=False, single=True)
-        third = climb(single, Budget(budget.work - work, budget.deadline), stop, None, workers, second.tiers)
+        third = climb(single, budget.part(budget.work - work), stop, None, workers, second.tiers)
         states += [] if third.values is None else [_laid_out(single, third.values, stop)]
         work, known = work + third.work, _tighter(second.tiers, third.tiers)
     return Settled(tuple(states), known, whole.relaxed, work)
