@@ -15,7 +15,7 @@ from benchmarks.baselines import MILLI
 from benchmarks.specs import Case
 
 from dovetail.problem import Shape
-from dovetail.rules.base import group_of
+from dovetail.rules.grouping import group_of
 from dovetail.spec import Policy, Workload
 
 Terms = dict[int, int]

@@ -10,6 +10,7 @@ from typing import Literal
 
 from dovetail.faults import Fault, Position
 from dovetail_cli.render import review as facts
+from dovetail_cli.render import verdicts
 from dovetail_cli.render.review import Review
 
 Level = Literal["error", "warning", "notice"]
@@ -51,22 +52,22 @@ def of_review(review: Review) -> Iterator[Annotation]:
 def _conflict(review: Review) -> Iterator[Annotation]:
     if review.plan.outcome.status != "infeasible":
         return
-    found = facts.opponents(review)
+    found = verdicts.opponents(review)
     for each in found:
         others = ", ".join(other.name for other in found if other is not each)
         together = f" together with {others}" if others else ""
         message = f"hard policy {each.name} cannot hold{together}; without it there is a plan"
         yield Annotation("error", "conflict", f"policy {each.name}", message, each.position)
     if not found:
-        yield Annotation("error", "infeasible", "no plan", facts.conflict(review.plan))
+        yield Annotation("error", "infeasible", "no plan", verdicts.conflict(review.plan))
 
 
 def _failures(review: Review) -> Iterator[Annotation]:
-    for failure in facts.failures(review):
+    for failure in verdicts.failures(review):
         level = _OF_ENFORCEMENT[failure.result.enforcement]
         message = f"{failure.result.enforcement} policy {failure.name} fails: {failure.words()}"
         yield Annotation(level, "policy-fails", f"policy {failure.name}", message, failure.position)
-    for failure in facts.excused(review):
+    for failure in verdicts.excused(review):
         message = f"{failure.result.enforcement} policy {failure.name} is excused: {failure.words()}"
         yield Annotation("notice", "policy-excused", f"policy {failure.name}", message, failure.position)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from dovetail.diff import ChangeKind
 from dovetail.plan.policies import counted_results
 from dovetail_cli.render import review as facts
+from dovetail_cli.render import verdicts
 from dovetail_cli.render.promises import broken
 from dovetail_cli.render.review import Review
 from dovetail_cli.render.words import amount, plural, printable
@@ -112,7 +113,7 @@ def _shorter(section: Section, over: int) -> Section:
 def verdict(review: Review) -> str:
     """Return the one sentence that says what a reviewer must know."""
     said = [f"**{text(facts.status(review.plan))}.**"]
-    hard = sum(failure.result.enforcement == "hard" for failure in facts.failures(review))
+    hard = sum(failure.result.enforcement == "hard" for failure in verdicts.failures(review))
     if hard:
         said.append(f"**{plural(hard, 'hard policy', 'hard policies')} broken.**")
     return " ".join(filter(None, (*said, summary(review))))
@@ -138,7 +139,7 @@ def failure_section(review: Review) -> Section:
     """Return the policies that fail."""
     lines = [
         _failure(":x:" if failure.result.enforcement == "hard" else ":warning:", failure)
-        for failure in facts.failures(review)
+        for failure in verdicts.failures(review)
     ]
     return Section("failures", tuple(lines), head=("**Policies that fail**", ""))
 
@@ -146,19 +147,19 @@ def failure_section(review: Review) -> Section:
 def conflict_section(review: Review) -> Section:
     """Return the hard policies that cannot hold together, where there is no plan."""
     lines = []
-    for each in facts.opponents(review):
+    for each in verdicts.opponents(review):
         place = f" ({code(f'{each.position.file}:{each.position.line}')})" if each.position else ""
         lines.append(f"- :x: {code(each.name)}{place}" + (f", {code(each.rule)}" if each.rule else ""))
-    return Section("failures", tuple(lines), head=(f"**{text(facts.conflict(review.plan).capitalize())}.**", ""))
+    return Section("failures", tuple(lines), head=(f"**{text(verdicts.conflict(review.plan).capitalize())}.**", ""))
 
 
 def excused_section(review: Review) -> Section:
     """Return the policies that only today excuses."""
-    lines = [_failure(":warning:", failure) for failure in facts.excused(review)]
+    lines = [_failure(":warning:", failure) for failure in verdicts.excused(review)]
     return Section("failures", tuple(lines), head=("**Policies that are broken as today, and excused**", ""))
 
 
-def _failure(mark: str, failure: facts.Failure) -> str:
+def _failure(mark: str, failure: verdicts.Failure) -> str:
     place = f" ({code(f'{failure.position.file}:{failure.position.line}')})" if failure.position else ""
     return f"- {mark} {code(failure.name)}{place}, {failure.result.enforcement}: {text(failure.words())}"
 
@@ -202,10 +203,10 @@ def policy_section(review: Review) -> Section:
     """Return what became of each policy, folded."""
     rows = [
         (code(name), text(enforcement), text(result), text(what), code(where))
-        for name, enforcement, result, what, where in facts.policies(review)
+        for name, enforcement, result, what, where in verdicts.policies(review)
     ]
     head, tail = folded(f"Policies: {counted_results(review.plan.policies.values())}")
-    return Section("policies", table_body(rows), (*head, *table_head(facts.POLICY_HEAD)), tail)
+    return Section("policies", table_body(rows), (*head, *table_head(verdicts.POLICY_HEAD)), tail)
 
 
 def proof_section(review: Review) -> Section:

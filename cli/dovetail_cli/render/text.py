@@ -10,6 +10,7 @@ from dovetail.faults import Position
 from dovetail.plan import Plan
 from dovetail.plan.policies import counted_results
 from dovetail_cli.render import review as facts
+from dovetail_cli.render import verdicts
 from dovetail_cli.render.columns import PLAIN, Screen, layout, layout_each
 from dovetail_cli.render.grouping import Group
 from dovetail_cli.render.promises import broken
@@ -50,11 +51,11 @@ def _figures(review: Review, screen: Screen) -> Iterator[str]:
 
 def failure_lines(review: Review, screen: Screen) -> list[str]:
     """Return the policies that fail, and those that only today excuses, a line each."""
-    rows = [_failure("!" if f.result.enforcement == "hard" else "?", "fails", f) for f in facts.failures(review)]
-    return layout([*rows, *(_failure("?", "excused", found) for found in facts.excused(review))], screen)
+    rows = [_failure("!" if f.result.enforcement == "hard" else "?", "fails", f) for f in verdicts.failures(review)]
+    return layout([*rows, *(_failure("?", "excused", found) for found in verdicts.excused(review))], screen)
 
 
-def _failure(mark: str, how: str, failure: facts.Failure) -> tuple[str, ...]:
+def _failure(mark: str, how: str, failure: verdicts.Failure) -> tuple[str, ...]:
     what = f"{failure.result.enforcement}, {how}"
     return mark, f"policy {failure.name}", what, _place(failure.position), failure.words()
 
@@ -65,9 +66,9 @@ def conflict_lines(review: Review, screen: Screen) -> list[str]:
         return []
     rows = [
         ("!", f"policy {each.name}", each.rule, _place(each.position) or each.origin)
-        for each in facts.opponents(review)
+        for each in verdicts.opponents(review)
     ]
-    return [*layout([(facts.conflict(review.plan),)], screen), *layout(rows, screen)]
+    return [*layout([(verdicts.conflict(review.plan),)], screen), *layout(rows, screen)]
 
 
 def _place(position: Position | None) -> str:
@@ -76,7 +77,7 @@ def _place(position: Position | None) -> str:
 
 def policy_lines(review: Review, screen: Screen) -> list[str]:
     """Return what became of the policies: how many pass, and which; those that fail are told before."""
-    rows = facts.policies(review)
+    rows = verdicts.policies(review)
     if not rows:
         return []
     told = ("waived", "pass") if review.detail or review.diff is None else ("waived",)

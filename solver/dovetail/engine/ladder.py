@@ -43,6 +43,7 @@ _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of pa
 _MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 _GENERATE_SHARE = 0.8
 _GENERATE_TIME = 0.5
+_GATHER_TIME = 0.6
 _GATHER_SHARE = 0.4
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _CONFIRM_SECONDS = 120.0
@@ -240,7 +241,9 @@ class _Search:
         if self.unpaid or self._close_enough():
             return Verdict.UNKNOWN if self.unpaid else Verdict.OPTIMAL
         self.reporter.phase("gather")
-        found = settle(self.problem, budget, self.stop, _FAST_WORKERS if self.limits.fast else 1)
+        left = budget.seconds()
+        given = budget.part(budget.work, None if left is None else left * _GATHER_TIME)
+        found = settle(self.problem, given, self.stop, _FAST_WORKERS if self.limits.fast else 1)
         self.budget.work -= found.work
         self.bounds.learn(found.tiers, found.relaxed)
         for state in found.states:

@@ -390,22 +390,3 @@ def level_problem(spec: Spec, level: str, *, gpu: bool) -> str | None:
     """Return why a level named by a rule is unknown, None if it is fine; `gpu` allows the level `gpu`."""
     allowed = [*spec.cluster.levels, *(["gpu"] if gpu else [])]
     return None if level in allowed else f"unknown level '{level}'; levels here are {', '.join(allowed)}"
-
-
-def group_of(workload: Workload, by: str, label: str | None) -> str | None:
-    """Return a workload's value of a grouping attribute, None where it lacks the label (then it is not a subject)."""
-    if by == "label":
-        return workload.labels.get(label or "")
-    if by == "all":
-        return "all"
-    return {"tenant": workload.tenant, "namespace": workload.namespace, "workload": workload.id}[by]
-
-
-def grouped(workloads: Iterable[Workload], by: str, label: str | None) -> dict[str, list[Workload]]:
-    """Return workloads by their value of a grouping attribute, values sorted; those without one are left out."""
-    found: dict[str, list[Workload]] = {}
-    for workload in workloads:
-        value = group_of(workload, by, label)
-        if value is not None:
-            found.setdefault(value, []).append(workload)
-    return dict(sorted(found.items()))

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations, group_of, grouped, level_problem
+from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations, level_problem
 from dovetail.rules.claims import Claims, Together
+from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import TogetherGuard
 from dovetail.spec import Node, Spec, Workload
 

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations, group_of, grouped
+from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations
 from dovetail.rules.claims import Cap, Claims
 from dovetail.rules.cohort_trees import Cohort, CohortGuard, Tree, outermost, tree_of
 from dovetail.rules.cohorts import (
@@ -22,6 +22,7 @@ from dovetail.rules.cohorts import (
     requested_of,
     spelt_out,
 )
+from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import TotalGuard
 from dovetail.spec import Policy, Role, Spec, Workload, WorkloadSelector
 

@@ -15,11 +15,10 @@ from dovetail.rules.base import (
     RuleDefaults,
     Scope,
     Violations,
-    group_of,
-    grouped,
     level_problem,
 )
 from dovetail.rules.claims import Apart, Claims
+from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import ApartGuard
 from dovetail.spec import Node, Role, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
