@@ -16,6 +16,7 @@ from tests.support.specs import policy
 from dovetail.engine import solve
 from dovetail.placement import Place
 from dovetail.plan import Plan
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.sharing import Sharing
 from dovetail.rules.survive import Survive
@@ -158,3 +159,15 @@ def test_a_recovery_on_an_instance_that_is_not_there_is_found() -> None:
         told = {"p": {case: {replica: Place(place.node, place.gpus, wrong)}}}
         found = verify(spec, replace(plan, recovery=told))
         assert not found.ok, wrong
+
+
+def test_a_gpu_that_is_cut_is_paid_once_beside_a_share_that_is_held_free_nowhere() -> None:
+    room = policy("room", Reserve(replicas=1, request=Request(share=Share(400))), enforcement=1)
+    node = Node("n", "g", 10, 10, 1, "A30-24GB", mechanism="fraction", gpu_price=7)
+    role = Role("", 2, mig_request("A30-24GB", "2g.12gb"), 500)
+    work = Workload("w", "", "w", "job", (role,))
+    cards = {"A30-24GB": card("A30-24GB")}
+    spec = Spec("s", Cluster("c", ("node",), (node,)), cards, (work,), (room,))
+    plan = solve(spec)
+    assert plan.outcome.status == "optimal"
+    assert {tier.name: tier.value for tier in plan.tiers}["cost"] == 7

@@ -333,13 +333,20 @@ class PartModel(Counting):
         requests = {v: self.variables.request(slot) for slot, v in slots.items()}
         total = Linear({v: request.gpus for v, request in requests.items() if request.gpus})
         for gpu, flag in self.variables.shared.get(index, {}).items():
-            here = {v: 1 for slot, v in slots.items() if slot.gpu == gpu}
-            if len(here) < sum(slot.gpu == gpu for slot in self.variables.slots[index]):
-                flag = self.model.at_least_one(Linear(here)).variable
-            total.add_term(flag)
-        for flag in self.variables.partitions.flags.get(index, {}).values():
-            total.add_term(flag)
+            total.add(self._in_use(index, gpu, flag, cut=False))
+        for gpu, flag in self.variables.partitions.flags.get(index, {}).items():
+            total.add(self._in_use(index, gpu, flag, cut=True))
         return total
+
+    def _in_use(self, index: int, gpu: int, flag: int, *, cut: bool) -> Linear:
+        """Return 1 where real work is on a GPU that is cut, or shared; a flag counts what is held free as well."""
+        on = {v for slot, v in self.variables.slots[index].items() if slot.gpu == gpu and bool(slot.profile) == cut}
+        here = on & set(self._working(index).values())
+        if here == on:
+            return Linear.of(flag)
+        return (
+            Linear.of(self.model.at_least_one(Linear(dict.fromkeys(sorted(here), 1))).variable) if here else Linear()
+        )
 
     def idle(self, node: str) -> Idle:
         """Return what a node of the part has left."""
