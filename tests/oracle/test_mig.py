@@ -14,8 +14,12 @@ from tests.support.mig_specs import card, mig_request, tiny_mig
 from tests.support.specs import policy
 
 from dovetail.engine import solve
+from dovetail.model.part import PartModel
+from dovetail.model.state import State
 from dovetail.placement import Place
 from dovetail.plan import Plan
+from dovetail.problem import compile_problem
+from dovetail.rules import context_of
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.sharing import Sharing
@@ -168,6 +172,6 @@ def test_a_gpu_that_is_cut_is_paid_once_beside_a_share_that_is_held_free_nowhere
     work = Workload("w", "", "w", "job", (role,))
     cards = {"A30-24GB": card("A30-24GB")}
     spec = Spec("s", Cluster("c", ("node",), (node,)), cards, (work,), (room,))
-    plan = solve(spec)
-    assert plan.outcome.status == "optimal"
-    assert {tier.name: tier.value for tier in plan.tiers}["cost"] == 7
+    part = PartModel(compile_problem(context_of(spec)), range(1), State())
+    assert part.model.range_of(part.gpus_used("n")) == (0, 1)
+    assert {tier.name: tier.value for tier in solve(spec).tiers}["cost"] == 7
