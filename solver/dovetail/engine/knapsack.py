@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.engine.gpu_contents import Contents, Floats, Ints, Shares, earnings, spread
 from dovetail.engine.instance_contents import Instances
 from dovetail.engine.patterns import Pattern, pattern_of
 from dovetail.model.state import NO_GPU, Fill, Slot
@@ -25,8 +26,6 @@ from dovetail.proof.kinds import Kind, capacities, room_for
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Priced = list[tuple[float, Pattern]]  # what patterns earn at some prices, best first
 
 _PRICED = 2  # resources of a host that multipliers price: CPU and memory; the others are only kept to
@@ -34,7 +33,6 @@ _FAR = (0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.8, 3.0)
 _NEAR = (0.0, 0.6, 0.85, 1.0, 1.15, 1.6)
 _NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
 _SLACK = 0.1  # how far from the best a content of one GPU may be, as a share of it
-_BUCKETS = 16  # of what contents take of the host; the best of each are kept, as the best of all may not go together
 _RETURNED = 8
 
 
@@ -52,23 +50,6 @@ class Width:
 
 WIDE: Final = Width(2000, 400, 1.0)
 NARROW: Final = Width(300, 60, 0.3)
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """Rows of contents of some GPUs: their reduced value, the host's amounts, counts per item, and GPU by GPU.
-
-    `gpus` refers to rows of the pool of single GPUs; -1 where an item over several GPUs goes on.
-    """
-
-    value: Floats
-    host: Ints
-    counts: Ints
-    gpus: Ints
-
-    def take(self, rows: Ints) -> Contents:
-        """Return some rows."""
-        return Contents(self.value[rows], self.host[rows], self.counts[rows], self.gpus[rows])
 
 
 class Knapsack:
@@ -130,34 +111,6 @@ class Knapsack:
         return search.run()
 
 
-class _Shares:
-    """Shares that may meet on a GPU, largest first, and what they may earn on it.
-
-    Parameters
-    ----------
-    items : their positions among the items of a search.
-    weight, limit : steps of a GPU that each takes, and how many there may be.
-    """
-
-    def __init__(self, items: Ints, weight: Ints, limit: Ints, size: int) -> None:
-        self.items, self.weight, self.size = items, weight, size
-        self._lots = [
-            (position, copies)
-            for position, most in enumerate(np.minimum(limit, size // weight).tolist())
-            for copies in _powers(most)
-        ]
-
-    def table(self, reduced: Floats) -> Floats:
-        """Return the most they earn by steps of room: a column per row of `reduced`."""
-        table = np.zeros((self.size + 1, len(reduced)))
-        gain = reduced[:, self.items].T
-        for position, copies in self._lots:
-            room = copies * int(self.weight[position])
-            if room <= self.size:
-                np.maximum(table[room:], table[:-room] + copies * gain[position], out=table[room:])
-        return table
-
-
 class _Search:
     """One call of pricing: the items that pay, and what is known of GPUs so far."""
 
@@ -171,9 +124,9 @@ class _Search:
         self.hash = (np.arange(1, len(rows) + 1, dtype=np.int64) * 2654435761) % 1000003
         self.known: dict[int, Contents] = {}
         self.multipliers = self._descend()
-        self.reduced = worth - _earned(self.host[:, :_PRICED], self.multipliers)
+        self.reduced = worth - earnings(self.host[:, :_PRICED], self.multipliers)
 
-    def _shares(self, wanted: NDArray[np.bool_]) -> list[_Shares]:
+    def _shares(self, wanted: NDArray[np.bool_]) -> list[Shares]:
         """Return those shares among some items that may meet on a GPU, per side that rules keep apart."""
         found = []
         for side in self.node.sides if self.node.gpus else ():
@@ -181,7 +134,7 @@ class _Search:
             items = items[np.argsort(-self.milli[items], kind="stable")]
             if len(items):
                 weight = self.milli[items] // self.node.step
-                found.append(_Shares(items, weight, self.limit[items], MILLI // self.node.step))
+                found.append(Shares(items, weight, self.limit[items], MILLI // self.node.step))
         return found
 
     def run(self) -> Priced:
@@ -193,7 +146,7 @@ class _Search:
         return self._finish(self._several(self.node.gpus))
 
     def _contents(self, counts: Ints, gpus: Ints) -> Contents:
-        return Contents(_earned(counts, self.reduced), counts @ self.host, counts, gpus)
+        return Contents(earnings(counts, self.reduced), counts @ self.host, counts, gpus)
 
     def _bound(self, multipliers: Floats) -> Floats:
         """Return the Lagrangian bound of the node, for rows of multipliers."""
@@ -247,7 +200,7 @@ class _Search:
         self.pool = merged[np.sort(first)]  # the first one is empty
         return self._contents(self.pool, np.arange(len(self.pool))[:, None])
 
-    def _best(self, wanted: NDArray[np.bool_], shares: Sequence[_Shares], limit: int) -> Ints:
+    def _best(self, wanted: NDArray[np.bool_], shares: Sequence[Shares], limit: int) -> Ints:
         """Return those contents of a GPU, of some items only, that fit the host and earn almost the most."""
         ones = np.flatnonzero((self.whole == 1) & wanted)
         whole = np.zeros((len(ones), len(self.rows)), dtype=np.int64)
@@ -258,11 +211,11 @@ class _Search:
         counts = np.concatenate([whole, *layers])
         host = counts @ self.host
         counts, host = counts[fits := (host <= self.node.room).all(axis=1)], host[fits]
-        value = _earned(counts, self.reduced)
+        value = earnings(counts, self.reduced)
         keep = np.flatnonzero(value >= (1 - _SLACK) * max(0.0, value.max(initial=0.0)))
-        return counts[keep[_spread(value[keep], self._load(host[keep]), limit)]]
+        return counts[keep[spread(value[keep], self._load(host[keep]), limit)]]
 
-    def _shared(self, shares: _Shares) -> Iterator[Ints]:
+    def _shared(self, shares: Shares) -> Iterator[Ints]:
         """Yield the contents of a shared GPU that earn almost the most, in layers by their number of replicas."""
         items, weight = shares.items, shares.weight
         gain, limit, vram = self.reduced[items], self.limit[items], self.node.vram[self.rows][items]
@@ -306,7 +259,7 @@ class _Search:
             merged = Contents(*(np.concatenate([getattr(f, name) for f in found]) for name in Contents.__slots__))
             _, first = np.unique(merged.counts @ self.hash, return_index=True)
             limit = self.width.joined * (4 if gpus == self.node.gpus else 1)
-            self.known[gpus] = merged.take(first[_spread(merged.value[first], self._load(merged.host[first]), limit)])
+            self.known[gpus] = merged.take(first[spread(merged.value[first], self._load(merged.host[first]), limit)])
         return self.known[gpus]
 
     def _single(self, size: int) -> Contents:
@@ -331,7 +284,7 @@ class _Search:
             full = left.counts[some, item][:, None] + right.counts[more, item] > self.limit[item]
             bad[np.ix_(some, more)] |= full
         one, two = np.nonzero(~bad)
-        keep = _spread(value[one, two], load[one, two], 4 * self.width.joined)
+        keep = spread(value[one, two], load[one, two], 4 * self.width.joined)
         one, two = one[keep], two[keep]
         flat = value[one, two]
         return Contents(
@@ -346,9 +299,9 @@ class _Search:
     def _finish(self, found: Contents) -> Priced:
         """Add what needs no GPU, and return the best contents of the node."""
         spare = self.node.room - found.host
-        earned = found.value + _earned(found.host[:, :_PRICED], self.multipliers)
+        earned = found.value + earnings(found.host[:, :_PRICED], self.multipliers)
         if len(self.alone):  # CPU that is left over earns about its price where work without GPU can take it
-            all_alone = float(_earned(self.limit[self.alone], self.worth[self.alone]))
+            all_alone = float(earnings(self.limit[self.alone], self.worth[self.alone]))
             earned = earned + np.minimum(spare[:, 0] * self.multipliers[0], all_alone)
         order = sorted(self.alone.tolist(), key=lambda i: -self.worth[i] / max(1e-9, self._size(i)))
         best: dict[Pattern, float] = {}
@@ -361,7 +314,7 @@ class _Search:
                 most = int(min(self.limit[item], *(room[taken] // self.host[item][taken]).tolist(), 10**9))
                 counts[item] = most
                 room -= most * self.host[item]
-            best.setdefault(self._pattern(counts, found.gpus[row]), float(_earned(counts, self.worth)))
+            best.setdefault(self._pattern(counts, found.gpus[row]), float(earnings(counts, self.worth)))
         ranked = sorted(best.items(), key=lambda each: (-each[1], each[0]))
         return [(value, pattern) for pattern, value in ranked]
 
@@ -383,31 +336,3 @@ class _Search:
                 for item in np.flatnonzero(self.pool[content] * (self.milli > 0)).tolist():
                     fill.slots[Slot(shape[item], gpu)] = int(self.pool[content, item])
         return pattern_of(self.node.problem, fill)
-
-
-def _spread(value: Floats, load: Floats, limit: int) -> Ints:
-    """Return about so many rows, best first: half of them the best of all, half the best of every bucket of load."""
-    if len(value) <= limit:
-        return np.argsort(-value, kind="stable")
-    bucket = np.minimum((load * _BUCKETS).astype(np.int64), _BUCKETS - 1)
-    half, share = limit // 2, limit // 2 // _BUCKETS
-    chosen = [np.argpartition(-value, half)[:half]]
-    for position in range(_BUCKETS):
-        rows = np.flatnonzero(bucket == position)
-        chosen.append(rows[np.argpartition(-value[rows], share)[:share]] if len(rows) > share else rows)
-    keep = np.unique(np.concatenate(chosen))
-    return np.asarray(keep[np.argsort(-value[keep], kind="stable")])
-
-
-def _earned(counts: Ints, gain: Floats) -> Floats:
-    """Return what rows of counts earn; not by a matrix product, whose threads cost more than they give here."""
-    return np.asarray((counts * gain).sum(axis=-1))
-
-
-def _powers(count: int) -> list[int]:
-    """Return numbers whose sums are 0 to `count`: powers of two and a rest."""
-    found: list[int] = []
-    while count > 0:
-        found.append(min(count, 2 ** len(found)))
-        count -= found[-1]
-    return found
