@@ -126,9 +126,8 @@ class Partitions:
         using = {place: keep for place, keep in keeps.items() if place.gpus}
         if unit == "instance" or not using:
             return
-        node, layouts = self.problem.nodes[index], self.problem.layouts[index]
+        node = self.problem.nodes[index]
         changed = self.model.boolean(f"recut:{node.name}") if unit == "node" else None
-        fresh: dict[int, Linear] = {}
         for gpu in gpus:
             if gpu.layout is not None and (changed is not None or any(gpu.number in place.gpus for place in using)):
                 flag = changed if changed is not None else self.model.boolean(f"recut:{node.name}:{gpu.number}")
@@ -136,14 +135,21 @@ class Partitions:
                 self._send_away(flag, using, None if changed is not None else gpu.number)
             elif gpu.layout is None and changed is not None:
                 self.model.require(Linear({gpu.flag: 1, changed: -1}), upper=0)
-        if changed is None:
-            return
+        if changed is not None:
+            self._send_away(changed, using, None)
+            self._restart_to_join(index, changed, shared, whole)
+
+    def _restart_to_join(
+        self, index: int, changed: int, shared: Mapping[int, int], whole: Mapping[Mask, Linear]
+    ) -> None:
+        """Let today's cut GPUs of a node be taken as a whole, or shared outside MIG, only where all of it restarts."""
+        node, layouts = self.problem.nodes[index], self.problem.layouts[index]
+        fresh: dict[int, Linear] = {}
         for gpu_index, flag in shared.items():
             if gpu_index in layouts:
                 self.model.require(Linear({flag: 1, changed: -1}), upper=0)
             else:
                 fresh[gpu_index] = Linear.of(flag)
-        self._send_away(changed, using, None)
         for block, taken in whole.items():
             here = [gpu for gpu in node.healthy_gpus() if not block or block >> gpu & 1]
             cut = sum(gpu in layouts for gpu in here)
