@@ -164,7 +164,7 @@ def test_any_text_reads_back(value: str) -> None:
 @given(st.text(alphabet="ab0.-:#,[]{}' \"?~e", max_size=6))
 def test_quotes_stand_only_where_they_are_needed(value: str) -> None:
     quoted = text(value)
-    if quoted == value or value[:1] in ("-", "?", ":"):
+    if quoted == value or value[:1] in ("-", "?", ":") or value.startswith("..."):
         return  # libyaml is more lenient than YAML 1.2 about these at a text's start
     try:
         (document,) = load_text(_holding(value), "plan.yaml")

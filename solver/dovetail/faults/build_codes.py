@@ -32,12 +32,12 @@ REFERENCES: Final[Mapping[str, CodeInfo]] = {
     "DT1313": CodeInfo("unknown tenant", "The project lists its tenants, and this is none of them."),
     "DT1314": CodeInfo("unknown policy", "No pack of the project and no document has a policy of this name."),
     "DT1315": CodeInfo("unknown objective", "No document of kind Objective has this name."),
-    "DT1319": CodeInfo("unknown service class", "`Project.spec.sloClasses` declares the service classes there are."),
     "DT1316": CodeInfo("not one cluster", "The documents of a project declare exactly one Cluster."),
     "DT1318": CodeInfo(
         "namespace without meaning",
         "Only workloads are in namespaces. To limit a policy to one, match it by `workloads: {namespaces: [...]}`.",
     ),
+    "DT1319": CodeInfo("unknown service class", "`Project.spec.sloClasses` declares the service classes there are."),
 }
 
 CLUSTER: Final[Mapping[str, CodeInfo]] = {
@@ -152,6 +152,18 @@ WORKLOADS: Final[Mapping[str, CodeInfo]] = {
         "isolation that nothing gives", "Only MIG keeps the faults of shares apart, and it keeps them from talking."
     ),
     "DT1533": CodeInfo("peak below the mean", "`burstiness` is peak over mean compute, so at least 1."),
+    "DT1540": CodeInfo("rate of what is no service", "Only a service of one role with GPUs promises a rate."),
+    "DT1541": CodeInfo(
+        "no rate anywhere", "Nothing that the replicas of a service may be on has a rate in its table."
+    ),
+    "DT1542": CodeInfo(
+        "rate without effect", "The table of a service names what its replicas are never on: whole GPUs or instances."
+    ),
+    "DT1543": CodeInfo("deadline of what has no GPUs", "Only a workload of one role with GPUs keeps a deadline."),
+    "DT1544": CodeInfo("throughput without effect", "Throughputs tell how fast work is done that has a deadline."),
+    "DT1545": CodeInfo(
+        "worth of widths", "An elastic role tells what each width is worth, from `min` on, never falling."
+    ),
 }
 
 POLICIES: Final[Mapping[str, CodeInfo]] = {
@@ -175,6 +187,9 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
         "The rule tells workloads apart by a label that no workload carries, so that it would bind nobody.",
     ),
     "DT1612": CodeInfo("not one integer", "`Gt` and `Lt` compare the label of a node with one integer."),
+    "DT1620": CodeInfo(
+        "workloads without effect", "The rule is not about workloads, so `match.workloads` would be ignored."
+    ),
     "DT1621": CodeInfo(
         "policies leave no node",
         "Hard policies demand the admission of a workload and close every node that could host a replica of it.",
@@ -211,37 +226,18 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
         "policies hold too much free",
         "What hard policies demand and what they hold free are, together, more GPUs than the cluster has.",
     ),
-    "DT1650": CodeInfo(
-        "name of a built-in policy", "Plans call what workloads demand of topology by this name. Choose another one."
-    ),
     "DT1630": CodeInfo(
         "mix without its tier", "`futureMix` says what `fragmentation` is judged by, and that is no tier."
     ),
     "DT1631": CodeInfo(
         "amount without effect on fragmentation", "Fragmentation is about GPUs and their node's CPU (S5.5)."
     ),
+    "DT1650": CodeInfo(
+        "name of a built-in policy", "Plans call what workloads demand of topology by this name. Choose another one."
+    ),
 }
 
 CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
-    "DT1632": CodeInfo(
-        "policy holds more free than there is",
-        "A hard policy holds more places or domains free than there would be if nothing ran. There is no plan.",
-    ),
-    "DT1540": CodeInfo("rate of what is no service", "Only a service of one role with GPUs promises a rate."),
-    "DT1541": CodeInfo(
-        "no rate anywhere", "Nothing that the replicas of a service may be on has a rate in its table."
-    ),
-    "DT1542": CodeInfo(
-        "rate without effect", "The table of a service names what its replicas are never on: whole GPUs or instances."
-    ),
-    "DT1543": CodeInfo("deadline of what has no GPUs", "Only a workload of one role with GPUs keeps a deadline."),
-    "DT1545": CodeInfo(
-        "worth of widths", "An elastic role tells what each width is worth, from `min` on, never falling."
-    ),
-    "DT1544": CodeInfo("throughput without effect", "Throughputs tell how fast work is done that has a deadline."),
-    "DT1620": CodeInfo(
-        "workloads without effect", "The rule is not about workloads, so `match.workloads` would be ignored."
-    ),
     "DT1701": CodeInfo(
         "not a replica", "A replica is written `[namespace/]workload[.role]#index`, a run of them `...#first-last`."
     ),
@@ -255,6 +251,10 @@ CURRENT_STATE: Final[Mapping[str, CodeInfo]] = {
 }
 
 WARNINGS: Final[Mapping[str, CodeInfo]] = {
+    "DT1632": CodeInfo(
+        "policy holds more free than there is",
+        "A hard policy holds more places or domains free than there would be if nothing ran. There is no plan.",
+    ),
     "DT1911": CodeInfo("selects no workload", "No workload meets all conditions, so nothing comes of this."),
     "DT1912": CodeInfo("selects no node", "No node meets all conditions."),
     "DT1913": CodeInfo(
@@ -274,11 +274,11 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "probably misspelt.",
     ),
     "DT1918": CodeInfo("waiver without effect", "The policy binds none of the workloads that the waiver selects."),
+    "DT1919": CodeInfo("waiver ends soon", "Within 14 days of its end a waiver is told, its last day included."),
     "DT1920": CodeInfo(
         "policies never admit a workload",
         "No plan that keeps these hard policies runs the workload. Nothing demands that it runs, so there are plans.",
     ),
-    "DT1926": CodeInfo("deadline is over", "On the day of `--as-of` the deadline has passed, and nothing meets it."),
     "DT1921": CodeInfo(
         "policies keep up what breaks one of them",
         "A workload runs on nodes that a hard policy closes to it, which today excuses; another never lets it move.",
@@ -287,5 +287,5 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "what is held free never can be",
         "What runs today excuses that a hard policy lacks places or domains; an empty cluster would lack some too.",
     ),
-    "DT1919": CodeInfo("waiver ends soon", "Within 14 days of its end a waiver is told, its last day included."),
+    "DT1926": CodeInfo("deadline is over", "On the day of `--as-of` the deadline has passed, and nothing meets it."),
 }
