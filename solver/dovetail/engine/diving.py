@@ -28,8 +28,8 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
     is worth what it was before, as far as budget allows. A single node that costs too much is settled otherwise, up
     to some number of times. The master is left as the dive ends.
 
-    Each step may take its part of the time that is left, so that a dive comes to its end: the fewer the nodes, the
-    more time for each.
+    Each step may take its part of the work and time that are left, so that a dive comes to its end: the fewer the
+    nodes, the more for each.
     """
     chosen: Chosen = []
     chances, at_once = _CHANCES, _AT_ONCE

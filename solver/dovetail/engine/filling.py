@@ -39,7 +39,7 @@ def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
     Where something of a higher band that is `planned` found no place, nodes of lower ones are cleared for it.
     """
     problem = field.problem
-    granted = _grant(field, wishes, stop)
+    granted = _grant(field, wishes, planned, stop)
     outlooks = Outlooks(field)
     ranks = {band: rank for rank, band in enumerate(problem.spec.bands)}
     rank_of = {s.index: ranks[problem.spec.band_of(s.workload)] for s in problem.shapes}
@@ -66,8 +66,10 @@ def wishes_on(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]
             yield node, slot.shape, (), count
 
 
-def _grant(field: Field, wishes: list[Wished], stop: Stop) -> dict[int, list[Put]]:
+def _grant(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop) -> dict[int, list[Put]]:
     """Put what is wished for where it is; what a hard rule keeps off for now waits until others are placed.
+
+    What is wished for beyond what is planned is left out: it would take the quota of what is missing elsewhere.
 
     Returns what was put on each node.
     """
@@ -76,7 +78,7 @@ def _grant(field: Field, wishes: list[Wished], stop: Stop) -> dict[int, list[Put
     while wishes and more and not stop:
         more, left = False, []
         for node, shape, gpus, count in wishes:
-            done = _put(field, node, shape, gpus, count)
+            done = _put(field, node, shape, gpus, min(count, planned[shape] - field.admitted[shape]))
             granted[node] += [(node, shape, gpus)] * done
             more = more or done > 0
             if done < count:

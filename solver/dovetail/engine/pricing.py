@@ -56,6 +56,7 @@ class Pricing:
         self.budget = budget
         self._stop = stop
         self._until: float | None = None
+        self._least = 0.0  # work that is left for later
         self._rest: Counter[int] = Counter()  # rounds that a lot is left out
         self._turn = 0
         groups: dict[Hashable, list[int]] = {}
@@ -70,7 +71,8 @@ class Pricing:
     @property
     def over(self) -> bool:
         """Whether there is nothing left to search with, for the time being or at all."""
-        return self.budget.late(self._until) or bool(self._stop) or self.budget.spent()
+        held_back = self.budget.work <= self._least or self.budget.late(self._until)
+        return held_back or bool(self._stop) or self.budget.spent()
 
     @property
     def hurried(self) -> bool:
@@ -78,8 +80,9 @@ class Pricing:
         return bool(self._stop) or self.budget.out_of_time()
 
     def pause_after(self, share: float) -> None:
-        """Ask for no patterns once a share of the time that is left now has passed; all of it: until the end."""
+        """Ask for no patterns once a share of the work or time that is left now is gone; all of it: until the end."""
         left = self.budget.seconds()
+        self._least = max(0.0, self.budget.work * (1 - share))
         self._until = None if left is None or share >= 1 else time.monotonic() + share * left
 
     def solve(self, master: Master) -> Mixture:
