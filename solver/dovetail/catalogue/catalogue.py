@@ -42,8 +42,8 @@ class AcceleratorEntry:
     verified
         Whether the memory was seen on hardware.
     nvlink_gbs
-        NVLink bandwidth per GPU in GB/s, both directions, as the vendor's data sheets give it for cards with links
-        or bridges; 0 for none.
+        NVLink bandwidth per GPU in GB/s, both directions, as the vendor's data sheets give it for the form with links
+        or bridges (V100 and P100 on PCIe have none); 0 for none. `verified` says nothing of it; only reports use it.
     mig
         What one GPU can be cut into, None where it cannot be cut.
     """
