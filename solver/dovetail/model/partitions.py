@@ -142,7 +142,7 @@ class Partitions:
     def _restart_to_join(
         self, index: int, changed: int, shared: Mapping[int, int], whole: Mapping[Mask, Linear]
     ) -> None:
-        """Let GPUs of a node that are cut today be whole again, or shared outside MIG, only where all of it restarts."""
+        """Let GPUs of a node that are cut today be whole again, or shared as such, only where all of it restarts."""
         node, layouts = self.problem.nodes[index], self.problem.layouts[index]
         fresh: dict[int, Linear] = {}
         for gpu_index, flag in shared.items():
