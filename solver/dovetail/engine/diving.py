@@ -40,7 +40,8 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
         if rounds:  # otherwise the caller's mixture is still of use
             master.forget(mixture)
         master.refresh()
-        pricing.pause_after(1 - sqrt(sum(master.sizes) / before))
+        share = 1 - sqrt(sum(master.sizes) / before)
+        pricing.pause_after(share, share)
         after = pricing.settle(master, pricing.solve(master), rounds, mixture.value - master.wish.grain)
         lost = mixture.value - after.value
         if lost > _DEARLY * abs(mixture.value) and chosen and rounds and chances and not pricing.over:
@@ -54,7 +55,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
             mixture = pricing.solve(master)
         else:
             chosen, mixture, at_once = chosen + settled, after, _AT_ONCE
-    pricing.pause_after(1)
+    pricing.pause_after(1, 1)
     return chosen
 
 

@@ -28,7 +28,7 @@ from dovetail.proof.fleet import FleetModel
 _ROUNDS = 60
 _ALMOST = 1e-6
 _GRAIN = 1e-6, 1e-3  # of what is asked for in all, and in the band that is worth least
-_MIXING = 0.7  # of the time, before the first dive
+_MIXING = 0.5, 0.7  # of the time, and of the work, before the first dive
 _PATIENCE = 6  # dives that find nothing better
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
 _BAND = 0.03  # worth of the next band, where that of a band is 1
@@ -117,7 +117,7 @@ class Generation:
             for position in sorted({lot_of[node] for node in nodes if node in lot_of}):
                 master.add(position, pattern)
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop)
-        pricing.pause_after(_MIXING)
+        pricing.pause_after(*_MIXING)
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
         began = time.monotonic()
         yield self._quick(master, mixture, pricing)

@@ -79,11 +79,11 @@ class Pricing:
         """Whether the search must end at once."""
         return bool(self._stop) or self.budget.out_of_time()
 
-    def pause_after(self, share: float) -> None:
-        """Ask for no patterns once a share of the work or time that is left now is gone; all of it: until the end."""
+    def pause_after(self, time_share: float, work_share: float) -> None:
+        """Ask for no patterns once a share of the time or work that is left now is gone; 1: until the end."""
         left = self.budget.seconds()
-        self._least = max(0.0, self.budget.work * (1 - share))
-        self._until = None if left is None or share >= 1 else time.monotonic() + share * left
+        self._least = max(0.0, self.budget.work * (1 - work_share))
+        self._until = None if left is None or time_share >= 1 else time.monotonic() + time_share * left
 
     def solve(self, master: Master) -> Mixture:
         """Solve the LP, at its cost."""
