@@ -9,8 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from tests.oracle.brute import TooLarge, brute
-from tests.oracle.sample import Case
+from tests.oracle.sample import Case, cases
 from tests.support.specs import make_spec, node, place, replica, request, role, workload
 from tests.support.tiny_gangs import LEVELS, tiny_gangs
 
@@ -31,23 +30,10 @@ SLICE = 80
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
 
 
-def cases(first: int, count: int) -> list[Case]:
-    """Return cases of consecutive seeds; Specs too large for brute force are left out."""
-    found = []
-    for seed in range(first, first + count):
-        spec = tiny_gangs(seed)
-        try:
-            optimum = brute(spec)
-        except TooLarge:
-            continue
-        found.append(Case(seed, spec, optimum))
-    return found
-
-
 @cache
 def shared() -> list[Case]:
     """Return the slice."""
-    return cases(0, SLICE)
+    return list(cases(0, SLICE, tiny_gangs))
 
 
 def best_without_proof(case: Case) -> bool:
@@ -86,12 +72,12 @@ def test_the_engine_finds_the_optimum_of_every_tier_and_its_plans_verify() -> No
 
 
 def test_a_group_that_lost_its_place_is_replaced_before_another_one_moves() -> None:
-    assert [fault for case in cases(11269, 1) for fault in faults_of(case)] == []
+    assert [fault for case in cases(11269, 1, tiny_gangs) for fault in faults_of(case)] == []
 
 
 @pytest.mark.parametrize("seed", [11847, 11929, 12085])
 def test_what_runs_in_part_keeps_its_place_where_that_is_best(seed: int) -> None:
-    assert [fault for case in cases(seed, 1) for fault in faults_of(case)] == []
+    assert [fault for case in cases(seed, 1, tiny_gangs) for fault in faults_of(case)] == []
 
 
 @pytest.mark.campaign
@@ -99,7 +85,7 @@ def test_what_runs_in_part_keeps_its_place_where_that_is_best(seed: int) -> None
 def test_the_engine_finds_the_optimum_on_thousands(chunk: int) -> None:
     first = CAMPAIGN_FIRST + chunk * 250
     print(f"seeds {first} to {first + 249}")
-    assert [fault for case in cases(first, 250) for fault in faults_of(case)] == []
+    assert [fault for case in cases(first, 250, tiny_gangs) for fault in faults_of(case)] == []
 
 
 # By hand: what a repair keeps, how an elastic gang grows, what a construction finds at once.

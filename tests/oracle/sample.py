@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from tests.oracle.brute import Optimum, TooLarge, brute
+from tests.oracle.brute import Optimum, TooLarge, ascending, brute
+from tests.support.fleet_cuts import cuts
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
 from dovetail.plan import Plan
 from dovetail.spec import Spec
+from dovetail.verify import lines, verify
 
 SLICE = 456
 
@@ -42,15 +44,30 @@ class Case:
         return f"seed {self.seed}: engine {told}, brute force {self.optimum.by_name}"
 
 
-def cases(first: int, count: int) -> Iterator[Case]:
+def cases(first: int, count: int, made: Callable[[int], Spec] = tiny) -> Iterator[Case]:
     """Yield cases of consecutive seeds; Specs too large for brute force are left out."""
     for seed in range(first, first + count):
-        spec = tiny(seed)
+        spec = made(seed)
         try:
             optimum = brute(spec)
         except TooLarge:
             continue
         yield Case(seed, spec, optimum)
+
+
+def problems(found: Iterable[Case]) -> list[str]:
+    """Return where the engine and brute force differ, a plan does not verify, or the bound on fleets cuts it off."""
+    told = []
+    for case in found:
+        if (text := case.difference()) is not None:
+            told.append(text)
+        if case.optimum is not None:
+            best = ascending(case.optimum.tiers, case.optimum.values)
+            told += [f"seed {case.seed}: {cut}" for cut in cuts(case.spec, best)]
+        verification = verify(case.spec, case.plan)
+        if not verification.ok:
+            told.append(f"seed {case.seed}: {list(lines(verification))}")
+    return told
 
 
 @cache

@@ -7,15 +7,12 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.oracle.brute import TooLarge, ascending, brute
-from tests.oracle.sample import Case
-from tests.support.fleet_cuts import cuts
+from tests.oracle.sample import cases, problems
 from tests.support.specs import CARDS
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.spec import Spec
 from dovetail.spec.objective import DEFAULT_TIERS
-from dovetail.verify import lines, verify
 
 SLICE = 30
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
@@ -43,34 +40,8 @@ def even_and_fast(seed: int) -> Spec:
     )
 
 
-def cases(first: int, count: int) -> list[Case]:
-    """Return cases of consecutive seeds; those too large for brute force are left out."""
-    found = []
-    for seed in range(first, first + count):
-        spec = even_and_fast(seed)
-        try:
-            optimum = brute(spec)
-        except TooLarge:
-            continue
-        found.append(Case(seed, spec, optimum))
-    return found
-
-
-def problems(found: list[Case]) -> list[str]:
-    """Return where the engine and brute force differ, a plan does not verify, or the bound on fleets cuts it off."""
-    told = [text for case in found if (text := case.difference())]
-    for case in found:
-        if case.optimum is not None:
-            best = ascending(case.optimum.tiers, case.optimum.values)
-            told += [f"seed {case.seed}: {cut}" for cut in cuts(case.spec, best)]
-        verification = verify(case.spec, case.plan)
-        if not verification.ok:
-            told.append(f"seed {case.seed}: {list(lines(verification))}")
-    return told
-
-
 def test_engine_and_brute_force_agree_on_balance_and_slowest_members() -> None:
-    found = cases(0, SLICE)
+    found = list(cases(0, SLICE, even_and_fast))
     named = {tier.name.partition("[")[0] for case in found for tier in case.plan.tiers}
     assert {"balance", "slowest"} <= named
     assert problems(found) == []
@@ -78,4 +49,4 @@ def test_engine_and_brute_force_agree_on_balance_and_slowest_members() -> None:
 
 @pytest.mark.campaign
 def test_engine_and_brute_force_agree_on_many_more() -> None:
-    assert problems(cases(CAMPAIGN_FIRST, 1500)) == []
+    assert problems(cases(CAMPAIGN_FIRST, 1500, even_and_fast)) == []
