@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from dovetail.objectives import Tier, tiers_of
 from dovetail.placement import Place, Places, View
@@ -14,7 +14,10 @@ from dovetail.plan import Plan
 from dovetail.rules import Context, context_of
 from dovetail.rules.reserve import places_of
 from dovetail.spec import Node, ReplicaId, Request, Role, Spec, Workload
+from dovetail.verify.model import Finding, Found, Open
 from dovetail.verify.unknown import told_tiers
+
+T = TypeVar("T")
 
 
 class Row(NamedTuple):
@@ -132,6 +135,22 @@ class Case:
     def has_plan(self) -> bool:
         """Tell whether the outcome comes with places."""
         return self.plan.outcome.status in ("optimal", "feasible")
+
+
+def untold(
+    case: Case, told: Mapping[str, T], found: Mapping[str, T], missing: T, shown: Callable[[T], str]
+) -> Iterator[Found]:
+    """Yield each GPU of which a plan tells something else than its places give; without the state, that is open.
+
+    Parameters
+    ----------
+    missing : what is true of GPUs that are not told.
+    """
+    for gpu in sorted({*found, *told}):
+        here, there = told.get(gpu, missing), found.get(gpu, missing)
+        if here != there:
+            words = f"is told as {shown(here)}, the places give {shown(there)}"
+            yield Finding(gpu, words) if case.known else Open(gpu)
 
 
 def role_of(spec: Spec, replica: ReplicaId) -> Role | None:

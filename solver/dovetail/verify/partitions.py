@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dovetail.mig import legal, parse_instance
 from dovetail.spec import Accelerator
 from dovetail.spec.workload import MILLI
-from dovetail.verify.case import Case, Row
-from dovetail.verify.model import Finding, Found, Open
+from dovetail.verify.case import Case, Row, untold
+from dovetail.verify.model import Finding, Found
 
 
 def instances(case: Case) -> Iterator[Finding]:
@@ -78,15 +78,7 @@ def modes(case: Case) -> Iterator[Finding]:
 
 def unasked(case: Case) -> Iterator[Found]:
     """Layouts are today's, but for what the places ask for (S5.3, S5.4)."""
-    right = case.view.layouts if case.has_plan else {}
-    for gpu in sorted({*right, *case.plan.gpus}):
-        told, found = case.plan.gpus.get(gpu), right.get(gpu)
-        if told == found:
-            continue
-        if not case.known:
-            yield Open(gpu)
-        else:
-            yield Finding(gpu, f"is told as {_shown(told)}, the places give {_shown(found)}")
+    yield from untold(case, case.plan.gpus, case.view.layouts if case.has_plan else {}, None, _shown)
 
 
 def _shown(layout: object) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from dovetail.spec import EqualParts, Setting
 from dovetail.spec.workload import MILLI
-from dovetail.verify.case import Case, Row
-from dovetail.verify.model import Finding, Found, Open
+from dovetail.verify.case import Case, Row, untold
+from dovetail.verify.model import Finding, Found
 
 _ALONE = Setting("whole", 1)
 
@@ -87,15 +87,7 @@ def _may(sharing: EqualParts, setting: Setting) -> str | None:
 
 def unasked(case: Case) -> Iterator[Found]:
     """Modes are today's where that is enough, else the first that will do for those who are there (S5.3)."""
-    right = case.view.shared if case.has_plan else {}
-    for gpu in sorted({*right, *case.plan.shared}):
-        told, found = case.plan.shared.get(gpu, _ALONE), right.get(gpu, _ALONE)
-        if told == found:
-            continue
-        if not case.known:
-            yield Open(gpu)
-        else:
-            yield Finding(gpu, f"is told as {_shown(told)}, the places give {_shown(found)}")
+    yield from untold(case, case.plan.shared, case.view.shared if case.has_plan else {}, _ALONE, _shown)
 
 
 def _shown(setting: Setting) -> str:
