@@ -28,11 +28,14 @@ class Budget:
     deadline: float | None = None
     clock: Clock = field(default_factory=Clock)
 
-    def part(self, work: float, seconds: float | None = None) -> Budget:
-        """Return a budget of so much work for a part of the search, and of so many seconds at most."""
+    def part(self, work: float, time_share: float = 1.0) -> Budget:
+        """Return a budget of so much work for a part of the search, and of a share of the time that is left."""
+        return Budget(work, self.moment(time_share), self.clock)
+
+    def moment(self, share: float) -> float | None:
+        """Return when a share of the time that is left will have passed, None without a deadline."""
         left = self.seconds()
-        until = self.deadline if left is None or seconds is None else time.monotonic() + min(left, seconds)
-        return Budget(work, until, self.clock)
+        return self.deadline if left is None or share >= 1 else time.monotonic() + share * left
 
     def seconds(self) -> float | None:
         """Return the seconds left, None without a ceiling."""

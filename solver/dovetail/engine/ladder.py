@@ -241,8 +241,7 @@ class _Search:
         if self.unpaid or self._close_enough():
             return Verdict.UNKNOWN if self.unpaid else Verdict.OPTIMAL
         self.reporter.phase("gather")
-        left = budget.seconds()
-        given = budget.part(budget.work, None if left is None else left * _GATHER_TIME)
+        given = budget.part(budget.work, _GATHER_TIME)
         found = settle(self.problem, given, self.stop, _FAST_WORKERS if self.limits.fast else 1)
         self.budget.work -= found.work
         self.bounds.learn(found.tiers, found.relaxed)
@@ -268,8 +267,7 @@ class _Search:
         # On few nodes with many sides and domains every pattern is used in part, and parts do better (measured).
         if self.bounds.fleet.large and len(self.problem.nodes) <= _NODES_PER_ROUND:
             return
-        left = budget.seconds()
-        given = budget.part(budget.work * _GENERATE_SHARE, None if left is None else left * _GENERATE_TIME)
+        given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME)
         before = given.work
         generation = Generation(self.problem, self.state, self.bounds.fleet.rows, self.stop)
         for candidate in generation.run(given, known):

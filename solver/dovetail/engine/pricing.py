@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,9 +80,8 @@ class Pricing:
 
     def pause_after(self, time_share: float, work_share: float) -> None:
         """Ask for no patterns once a share of the time or work that is left now is gone; 1: until the end."""
-        left = self.budget.seconds()
         self._least = max(0.0, self.budget.work * (1 - work_share))
-        self._until = None if left is None or time_share >= 1 else time.monotonic() + time_share * left
+        self._until = self.budget.moment(time_share)
 
     def solve(self, master: Master) -> Mixture:
         """Solve the LP, at its cost."""
