@@ -15,19 +15,17 @@ from dovetail.linear import Linear
 from dovetail.model.clients import settings_of
 from dovetail.model.counting import Counting
 from dovetail.model.demands import add_demands, by_host
+from dovetail.model.idle import idle_of
 from dovetail.model.recovery import not_restarted
 from dovetail.model.state import Slot, State
 from dovetail.model.variables import Variables
-from dovetail.objectives import Idle, IdleGpu
-from dovetail.objectives.sharing import Clients
-from dovetail.placement.clients import WHOLE, Terms, equal_parts
-from dovetail.placement.instances import share_memory
+from dovetail.objectives import Idle
+from dovetail.placement.clients import WHOLE
 from dovetail.problem import Present, Problem
 from dovetail.rules import Domain
 from dovetail.rules.recovery import Failure, Stakes
 from dovetail.spec import Node, ReplicaId, Workload
 from dovetail.spec.inside import INNER_LEVELS, Mask, mask_of
-from dovetail.spec.workload import MILLI
 
 _Contents = tuple[tuple[int, ...], Counter[int]]
 
@@ -350,57 +348,4 @@ class PartModel(Counting):
 
     def idle(self, node: str) -> Idle:
         """Return what a node of the part has left."""
-        index = self.problem.node_index[node]
-        slots, made = self.variables.slots[index], self.problem.nodes[index]
-        cpu = {v: -amount for slot, v in slots.items() if (amount := self.variables.request(slot).cpu)}
-        untouched = Linear(constant=len(made.healthy_gpus()))
-        for slot, variable in slots.items():
-            untouched.add_term(variable, -self.variables.request(slot).gpus)
-        parted = []
-        for gpu, flag in self.variables.shared.get(index, {}).items():
-            untouched.add_term(flag, -1)
-            parted.append(self._idle_share(index, gpu, flag))
-        for gpu, flag in self.variables.partitions.flags.get(index, {}).items():
-            untouched.add_term(flag, -1)
-            parted.append(self._idle_cut(index, gpu, flag))
-        clients = self._clients(index, made) if equal_parts(made) else None
-        return Idle(Linear(cpu, made.cpu), untouched, tuple(parted), self._surplus(index), clients)
-
-    def _clients(self, index: int, node: Node) -> Clients:
-        """Return who is on GPUs of a node that are shared by equal parts."""
-        on: dict[int, dict[Terms, Linear]] = {}
-        whole = Linear()
-        for slot, variable in self.variables.slots[index].items():
-            whole.add_term(variable, self.variables.request(slot).gpus)
-            terms = None if slot.profile or slot.gpu < 0 else self.problem.terms(slot.shape, node)
-            if terms is not None:
-                on.setdefault(slot.gpu, {}).setdefault(terms, Linear()).add_term(variable)
-        return Clients(node, self.model, on, whole)
-
-    def _surplus(self, index: int) -> Linear:
-        geometry, total = self.problem.geometry(self.problem.nodes[index]), Linear()
-        for slot, variable in self.variables.slots[index].items():
-            share = self.variables.request(slot).share
-            if slot.profile and share is not None and geometry is not None:
-                total.add_term(variable, geometry.by_name[slot.profile].milli - share.compute)
-        return total
-
-    def _idle_share(self, index: int, gpu: int, flag: int) -> IdleGpu:
-        card = self.spec.accelerators[self.problem.nodes[index].accelerator or ""].memory
-        amount, vram = Linear.of(flag, MILLI), Linear.of(flag, MILLI * card)
-        for slot, variable in self.variables.slots[index].items():
-            if slot.gpu == gpu and not slot.profile:
-                amount.add_term(variable, -self.variables.request(slot).gpu_milli)
-                vram.add_term(variable, -share_memory(self.variables.request(slot), card))
-        if equal_parts(self.problem.nodes[index]):
-            amount = self.model.positive_part(amount)
-        return IdleGpu(amount, vram, None, gpu)
-
-    def _idle_cut(self, index: int, gpu: int, flag: int) -> IdleGpu:
-        geometry = self.problem.geometry(self.problem.nodes[index])
-        amount, held = Linear.of(flag, MILLI), dict[str, Linear]()
-        for slot, variable in self.variables.slots[index].items():
-            if slot.gpu == gpu and slot.profile and geometry is not None:
-                amount.add_term(variable, -geometry.by_name[slot.profile].milli)
-                held.setdefault(slot.profile, Linear()).add_term(variable)
-        return IdleGpu(amount, Linear(), held, gpu)
+        return idle_of(self.variables, self.problem.node_index[node])
