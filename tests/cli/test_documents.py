@@ -173,3 +173,13 @@ def test_a_stale_plan_is_annotated(dovetail: Shell, project: Path, engine: Engin
         dovetail.out
         == "::error file=plan.yaml,line=5,col=3,title=stale plan::plan demo was made for other documents\n"
     )
+
+
+def test_findings_are_placed_in_the_plan_of_this_run(dovetail: Shell, project: Path, engine: Engine) -> None:
+    dovetail("plan", "--out", "plan.yaml")
+    edit(project / "plan.yaml", "moves: 0", "moves: 2")
+    assert dovetail("verify", "plan.yaml", "-o", "github") == 4
+    assert "line=9," in dovetail.out
+    edit(project / "plan.yaml", "kind: Plan\n", "# looked through\nkind: Plan\n")
+    assert dovetail("verify", "plan.yaml", "-o", "github") == 4
+    assert "line=10," in dovetail.out

@@ -67,7 +67,7 @@ def run(
     project.tell_warnings(found)
     planning.tell_waivers(found)
     verification = library.verify(found.spec, checked, proofs)
-    where = functools.partial(_position, plan)
+    where = _positions(plan)
     streams.publish(lambda name, screen: formats.rendered(verification, name, where), shown, wanted)
     return first_of(_findings(verification, found))
 
@@ -86,14 +86,17 @@ def _certificate(plan: Plan, reference: str, named: str | None) -> Certificate |
     return library.read_certificate(text, beside)
 
 
-def _position(reference: str, subject: str) -> Position:
-    """Return where the plan speaks of a subject; the file is read again, as few runs need to know."""
-    return _places(reference)(subject)
+def _positions(reference: str) -> Callable[[str], Position]:
+    """Return what tells where the plan speaks of a subject; the file is read again when first asked, as few runs ask.
 
+    It is kept for one run only: the next one in the same process may find another plan under the same name.
+    """
 
-@functools.cache
-def _places(reference: str) -> Callable[[str], Position]:
-    return places_in(plan_text(reference), reference)
+    @functools.cache
+    def places() -> Callable[[str], Position]:
+        return places_in(plan_text(reference), reference)
+
+    return lambda subject: places()(subject)
 
 
 def _findings(verification: Verification, found: project.Project) -> Iterator[Finding]:
