@@ -13,7 +13,7 @@ from dovetail_cli.exit_codes import Finding
 from dovetail_cli.problems import CommandError
 
 if TYPE_CHECKING:
-    from dovetail.engine.guard import SolverProcess
+    from dovetail.engine.guarded.guard import SolverProcess
     from dovetail.placement import Places
     from dovetail.plan import Plan
     from dovetail.progress import Limits, Reporter, Stop
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def solver_process(limits: Limits, tick: Callable[[], None]) -> SolverProcess:
     """Return a process for solvers, which starts when it is first needed; `tick` is called while it works."""
     try:
-        from dovetail.engine.guard import SolverProcess
+        from dovetail.engine.guarded.guard import SolverProcess
     except ImportError as error:
         raise _unavailable(error) from error
     return SolverProcess(limits.memory, tick)
@@ -48,7 +48,7 @@ def with_second_opinion(
 
     It takes as long as the time limit of the search, and as its own default at most where there is none.
     """
-    from dovetail.engine.answer import BackendTooLarge
+    from dovetail.engine.solvers.answer import BackendTooLarge
 
     try:
         return solver.second_opinion(spec, plan, limits.time, reporter, stop)

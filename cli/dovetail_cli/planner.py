@@ -16,7 +16,7 @@ from dovetail_cli import interrupts, library, streams
 from dovetail_cli.progress import Display, Timeline
 
 if TYPE_CHECKING:
-    from dovetail.engine.guard import SolverProcess
+    from dovetail.engine.guarded.guard import SolverProcess
     from dovetail.verify import Verification
 
 

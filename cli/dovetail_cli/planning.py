@@ -21,7 +21,7 @@ from dovetail_cli.project import Project
 from dovetail_cli.render.words import percent, printable
 
 if TYPE_CHECKING:
-    from dovetail.engine.guard import SolverProcess
+    from dovetail.engine.guarded.guard import SolverProcess
     from dovetail.placement import Places
     from dovetail.verify import Verification
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Shell
 
-from dovetail.engine.guard import SolverProcess
+from dovetail.engine.guarded.guard import SolverProcess
 from dovetail.plan import Outcome, Plan, TierResult, confirmed, opinion_of
 from dovetail_cli.render import review
 

@@ -13,9 +13,9 @@ from tests.scenarios.shipped import spec_of
 from tests.support.specs import make_spec, node, workload
 
 from dovetail.engine import processes, solve, solve_guarded
-from dovetail.engine.answer import BackendTooLarge
-from dovetail.engine.guard import Grace, SolverProcess
+from dovetail.engine.guarded.guard import Grace, SolverProcess
 from dovetail.engine.processes import dumps, loads
+from dovetail.engine.solvers.answer import BackendTooLarge
 from dovetail.plan import Plan, write
 from dovetail.progress import Limits, Reporter, Stop
 from dovetail.spec import Spec

@@ -12,9 +12,9 @@ from tests.support.specs import current, make_spec, node, place, policy, workloa
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import conflict as module
-from dovetail.engine.answer import Verdict
 from dovetail.engine.conflict import Conflict, conflict
 from dovetail.engine.ladder import solve
+from dovetail.engine.solvers.answer import Verdict
 from dovetail.progress import Limits, Stop
 from dovetail.rules.admission import Admission
 from dovetail.rules.exclusive import Exclusive
@@ -108,7 +108,8 @@ def test_what_is_excused_today_is_no_conflict() -> None:
 
 
 def test_without_a_second_witness_nothing_is_called_infeasible(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dovetail.engine import certify, second_opinion
+    from dovetail.engine import second_opinion
+    from dovetail.engine.proving import certify
 
     monkeypatch.setattr(certify, "refutation", lambda *given, **named: None)
     assert conflict(crowded()).proof == "two-engines"

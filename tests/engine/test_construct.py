@@ -11,11 +11,11 @@ from tests.support.plans import plan_for
 from tests.support.specs import CARD, make_spec, node, place, places, policy, replica, request, role, workload
 from tests.support.tiny_specs import tiny
 
-from dovetail.engine import construct as module
-from dovetail.engine.field import Field
-from dovetail.engine.fragmentation import Gradient
-from dovetail.engine.outlook import NOWHERE, Outlook, Spoilage
-from dovetail.engine.placing import Outlooks, Put
+from dovetail.engine.construction import construct as module
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.fragmentation import Gradient
+from dovetail.engine.construction.outlook import NOWHERE, Outlook, Spoilage
+from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.model.expand import expand
 from dovetail.model.legal import legalise
 from dovetail.model.state import State, today_state

@@ -14,7 +14,7 @@ from tests.support.specs import make_spec, node, place, replica, request, role, 
 from tests.support.tiny_gangs import LEVELS, tiny_gangs
 
 from dovetail.engine import solve
-from dovetail.engine.construct import construct
+from dovetail.engine.construction.construct import construct
 from dovetail.model.score import view_of
 from dovetail.model.state import today_state
 from dovetail.placement import Place

@@ -11,8 +11,8 @@ from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine import solve
 from dovetail.engine.budget import Budget
-from dovetail.engine.gatherings import Gatherings, climb
-from dovetail.engine.settling import settle
+from dovetail.engine.gathering.gatherings import Gatherings, climb
+from dovetail.engine.gathering.settling import settle
 from dovetail.model.score import view_of
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Stop

@@ -11,19 +11,19 @@ import pytest
 from tests.support.specs import make_spec, node, policy, request, workload
 from tests.support.tiny_specs import tiny
 
-from dovetail.engine import patterns
-from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.budget import Budget
-from dovetail.engine.construct import construct
-from dovetail.engine.cpsat import CpSat
-from dovetail.engine.diving import dive, dive_again, worth
-from dovetail.engine.fleet_lp import FleetLp
-from dovetail.engine.fleet_rows import fleet_rows
-from dovetail.engine.generate import Generation
-from dovetail.engine.guided import contents
-from dovetail.engine.knapsack import Knapsack
-from dovetail.engine.patterns import Master, Pattern, Wish, counts_of
-from dovetail.engine.pricing import Pricing
+from dovetail.engine.construction.construct import construct
+from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.engine.generation import patterns
+from dovetail.engine.generation.diving import dive, dive_again, worth
+from dovetail.engine.generation.fleet_rows import fleet_rows
+from dovetail.engine.generation.generate import Generation
+from dovetail.engine.generation.guided import contents
+from dovetail.engine.generation.knapsack import Knapsack
+from dovetail.engine.generation.patterns import Master, Pattern, Wish, counts_of
+from dovetail.engine.generation.pricing import Pricing
+from dovetail.engine.solvers.answer import Effort, Verdict
+from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel

@@ -14,10 +14,10 @@ from tests.support.specs import make_spec, node, policy, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
-from dovetail.engine.answer import Effort
-from dovetail.engine.construct import construct
-from dovetail.engine.jobs import JobAnswer, Jobs, SolveJob, process_pool, solve_job
-from dovetail.engine.rounds import Task, divided, improve, windows
+from dovetail.engine.construction.construct import construct
+from dovetail.engine.parts.jobs import JobAnswer, Jobs, SolveJob, process_pool, solve_job
+from dovetail.engine.parts.rounds import Task, divided, improve, windows
+from dovetail.engine.solvers.answer import Effort
 from dovetail.linear import Linear, Model
 from dovetail.model.part import PartModel
 from dovetail.model.score import debt, score, view_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.engine import highs
-from dovetail.engine.highs import Lp
+from dovetail.engine.solvers import highs
+from dovetail.engine.solvers.highs import Lp
 
 
 def small() -> Lp:

@@ -16,11 +16,11 @@ from tests.support.fleet_cuts import cuts
 from tests.support.medium_specs import medium
 
 from dovetail.engine import ladder, solve
-from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.budget import Budget
-from dovetail.engine.cpsat import CpSat
 from dovetail.engine.exact import climb
-from dovetail.engine.lns import Neighbourhoods
+from dovetail.engine.parts.lns import Neighbourhoods
+from dovetail.engine.solvers.answer import Effort, Verdict
+from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.model.part import PartModel
 from dovetail.model.state import State
 from dovetail.objectives import Tier

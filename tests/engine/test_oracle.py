@@ -10,7 +10,7 @@ from tests.oracle.sample import SLICE, Case, cases, shared
 from tests.support.specs import make_spec, node, place, policy, workload
 
 from dovetail.engine import ladder, solve
-from dovetail.engine.lns import Neighbourhoods
+from dovetail.engine.parts.lns import Neighbourhoods
 from dovetail.engine.second_opinion import second_opinion
 from dovetail.plan import Outcome
 from dovetail.problem import Problem
@@ -70,7 +70,7 @@ def test_infeasible_is_said_on_a_certificate() -> None:
 
 def test_without_a_certificate_two_engines_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], [policy("all", Admission())])
-    monkeypatch.setattr("dovetail.engine.certify.refutation", lambda *_, **__: None)
+    monkeypatch.setattr("dovetail.engine.proving.certify.refutation", lambda *_, **__: None)
     assert solve(spec).outcome == Outcome("infeasible", proof="two-engines")
     monkeypatch.setattr("dovetail.engine.second_opinion.confirm_infeasible", lambda *_, **__: None)
     plan = solve(spec)

@@ -6,10 +6,10 @@ from random import Random
 
 from tests.support.tiny_specs import tiny
 
-from dovetail.engine.answer import Effort, Verdict
-from dovetail.engine.construct import construct
-from dovetail.engine.cpsat import CpSat
-from dovetail.engine.rounds import windows
+from dovetail.engine.construction.construct import construct
+from dovetail.engine.parts.rounds import windows
+from dovetail.engine.solvers.answer import Effort, Verdict
+from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from dovetail.engine import pyomo_backend
-from dovetail.engine.answer import Verdict
-from dovetail.engine.pyomo_backend import satisfies, set_objective, solve_pyomo, to_pyomo
+from dovetail.engine.solvers import pyomo_backend
+from dovetail.engine.solvers.answer import Verdict
+from dovetail.engine.solvers.pyomo_backend import satisfies, set_objective, solve_pyomo, to_pyomo
 from dovetail.linear import Linear, Literal, Model, Row
 from dovetail.progress import Stop
 

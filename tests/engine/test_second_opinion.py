@@ -11,10 +11,10 @@ from tests.support.random_specs import specs
 from tests.support.specs import make_spec, node, policy, workload
 
 from dovetail.engine import second_opinion as module
-from dovetail.engine.answer import Answer, BackendTooLarge, Verdict
 from dovetail.engine.ladder import solve
-from dovetail.engine.pyomo_backend import solve_pyomo
 from dovetail.engine.second_opinion import confirm_infeasible, second_opinion, with_second_opinion
+from dovetail.engine.solvers.answer import Answer, BackendTooLarge, Verdict
+from dovetail.engine.solvers.pyomo_backend import solve_pyomo
 from dovetail.plan.model import TierResult
 from dovetail.problem import Problem, compile_problem
 from dovetail.rules import context_of

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from dovetail.build import build
 from dovetail.documents import load_project
-from dovetail.engine.construct import construct
+from dovetail.engine.construction.construct import construct
 from dovetail.model.legal import legalise
 from dovetail.model.score import score, view_of
 from dovetail.model.state import today_state

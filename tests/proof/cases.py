@@ -8,7 +8,7 @@ from functools import cache
 from tests.support.specs import make_spec, node, policy, workload
 
 from dovetail.engine import solve
-from dovetail.engine.certify import with_certificate
+from dovetail.engine.proving.certify import with_certificate
 from dovetail.plan import Plan
 from dovetail.proof.attach import evidence_of
 from dovetail.proof.certificate import Certificate, Proof

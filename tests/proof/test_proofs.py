@@ -11,9 +11,10 @@ import pytest
 from tests.oracle.sample import Case, cases
 from tests.proof.cases import certificate_of, two_nodes
 
-from dovetail.engine import certify, solve
-from dovetail.engine.certify import with_certificate
-from dovetail.engine.prove import Work, prove
+from dovetail.engine import solve
+from dovetail.engine.proving import certify
+from dovetail.engine.proving.certify import with_certificate
+from dovetail.engine.proving.prove import Work, prove
 from dovetail.linear import Linear
 from dovetail.plan import Plan, write
 from dovetail.progress import Stop

@@ -15,7 +15,7 @@ from pathlib import Path
 from dovetail.build import build
 from dovetail.documents import DocumentSet, load_project
 from dovetail.engine import solve
-from dovetail.engine.certify import with_certificate
+from dovetail.engine.proving.certify import with_certificate
 from dovetail.placement import Places
 from dovetail.plan import Plan
 from dovetail.progress import Limits

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dovetail.engine.answer import Effort, Verdict
-from dovetail.engine.cpsat import CpSat
-from dovetail.engine.fleet_lp import FleetLp
+from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.engine.solvers.answer import Effort, Verdict
+from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear
 from dovetail.problem import compile_problem
 from dovetail.progress import Stop

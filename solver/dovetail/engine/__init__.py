@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dovetail.engine.guard import solve_guarded
+    from dovetail.engine.guarded.guard import solve_guarded
     from dovetail.engine.ladder import solve
 
 __all__ = ["solve", "solve_guarded"]
@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
 
         return solve
     if name == "solve_guarded":  # the process that calls it needs no solver
-        from dovetail.engine.guard import solve_guarded
+        from dovetail.engine.guarded.guard import solve_guarded
 
         return solve_guarded
     raise AttributeError(name)

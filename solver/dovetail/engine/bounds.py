@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.engine.exact import TierAnswer
-from dovetail.engine.fleet_bounds import FleetBounds, proof_of
-from dovetail.engine.gatherings import Reached
+from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
+from dovetail.engine.gathering.gatherings import Reached
 from dovetail.objectives import Tier
 from dovetail.plan.model import Proof as Rests
 from dovetail.plan.model import TierResult

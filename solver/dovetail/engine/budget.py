@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from dovetail.engine.answer import Effort
+from dovetail.engine.solvers.answer import Effort
+
+DEFAULT_WORK = 60.0  # units of deterministic work of a search that nobody limits
 
 
 @dataclass(slots=True)

@@ -12,11 +12,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from dovetail.engine.answer import Verdict
-from dovetail.engine.budget import Budget
-from dovetail.engine.construct import construct
+from dovetail.engine.budget import DEFAULT_WORK, Budget
+from dovetail.engine.construction.construct import construct
 from dovetail.engine.exact import climb
-from dovetail.engine.ladder import DEFAULT_WORK
+from dovetail.engine.solvers.answer import Verdict
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
 from dovetail.model.score import debt, hard_policies, sound, view_of
@@ -136,7 +135,7 @@ class _Asking:
 
     def _proof(self, names: Collection[str]) -> Literal["certificate", "two-engines"] | None:
         """Return what shows that these policies cannot hold together, beside the word of the engine that said so."""
-        from dovetail.engine.certify import refutation
+        from dovetail.engine.proving.certify import refutation
         from dovetail.engine.second_opinion import confirm_infeasible
 
         problem, left = self._problem(names), self.budget.seconds()

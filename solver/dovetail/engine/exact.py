@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dovetail.engine.answer import Answer, Verdict
 from dovetail.engine.budget import Budget
-from dovetail.engine.cpsat import CpSat
+from dovetail.engine.solvers.answer import Answer, Verdict
+from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear
 from dovetail.model.part import PartModel
 from dovetail.model.state import State

@@ -6,21 +6,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from dovetail.engine import cutting
-from dovetail.engine.answer import Effort, Verdict
 from dovetail.engine.bounds import Bounds, Results
-from dovetail.engine.budget import Budget
-from dovetail.engine.construct import construct
+from dovetail.engine.budget import DEFAULT_WORK, Budget
+from dovetail.engine.conflict import narrowed
+from dovetail.engine.construction import cutting
+from dovetail.engine.construction.construct import construct
+from dovetail.engine.construction.served import without_surplus
 from dovetail.engine.exact import TierAnswer, climb
-from dovetail.engine.gatherings import Gatherings
-from dovetail.engine.generate import Generation
-from dovetail.engine.guided import Suggested, contents, guided
+from dovetail.engine.gathering.gatherings import Gatherings
+from dovetail.engine.gathering.settling import settle
+from dovetail.engine.generation.generate import Generation
+from dovetail.engine.generation.guided import Suggested, contents, guided
 from dovetail.engine.incumbent import Keep, forget
-from dovetail.engine.jobs import Jobs
-from dovetail.engine.lns import Neighbourhoods
-from dovetail.engine.rounds import Task, improve
-from dovetail.engine.served import without_surplus
-from dovetail.engine.settling import settle
+from dovetail.engine.parts.jobs import Jobs
+from dovetail.engine.parts.lns import Neighbourhoods
+from dovetail.engine.parts.rounds import Task, improve
+from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
 from dovetail.model.score import debt, hard_policies, score, sound, view_of
@@ -35,7 +36,6 @@ from dovetail.proof.attach import attached
 from dovetail.rules import context_of
 from dovetail.spec import Spec
 
-DEFAULT_WORK = 60.0
 _BOUND_SHARE = 0.3  # of the time, for the last bounds of a large fleet
 _PART_WORK = 1.0
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
@@ -346,7 +346,7 @@ class _Search:
 
     def _without_plan(self) -> Plan:
         """Report infeasibility only on a certificate, or where a second engine proves it too (S6.4)."""
-        from dovetail.engine.certify import refutation
+        from dovetail.engine.proving.certify import refutation
         from dovetail.engine.second_opinion import confirm_infeasible
 
         context, fast = self.problem.context, self.limits.fast
@@ -362,8 +362,6 @@ class _Search:
 
     def _conflict(self) -> tuple[str, ...]:
         """Return the hard policies that cannot hold together, where each of them is shown to be needed (S6.6)."""
-        from dovetail.engine.conflict import narrowed
-
         self.reporter.phase("conflict")
         given = self.budget.part(max(self.budget.work, _CONFLICT_WORK))
         found = narrowed(self.problem.spec, given, self.stop)

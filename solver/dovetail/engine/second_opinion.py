@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from dovetail.engine.answer import Answer, BackendTooLarge, Verdict
-from dovetail.engine.pyomo_backend import NODES, solve_pyomo
+from dovetail.engine.solvers.answer import Answer, BackendTooLarge, Verdict
+from dovetail.engine.solvers.pyomo_backend import NODES, solve_pyomo
 from dovetail.linear import Linear
 from dovetail.model.part import PartModel
 from dovetail.model.state import today_state

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dovetail.engine.cpsat import CpSat
+from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.model.formats import lp_text, mps_text
 from dovetail.model.written import TooLargeToWrite, WrittenModel, written_model
 from dovetail.problem import compile_problem

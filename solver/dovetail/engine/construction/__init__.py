@@ -1,0 +1,1 @@
+"""A first plan in seconds: replicas and gangs where each spoils least, all hard rules kept."""

@@ -1,0 +1,95 @@
+"""Clients of GPUs that are shared by equal parts, in a construction: who is where, and who else may come (S3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dovetail.engine.construction.fragmentation import Bools, Ints
+from dovetail.model.state import Fill, State
+from dovetail.placement.clients import NODE_POOL, Crowd, equal_parts, pool_of
+from dovetail.problem import Problem, Shape
+from dovetail.spec.workload import MILLI
+
+Shares = Iterable[tuple[int, int, int, int]]  # node, GPU, shape, count
+
+
+class Crowds:
+    """The clients on all nodes.
+
+    Parameters
+    ----------
+    gpus : free milli-GPU per node and GPU, as the field has it.
+
+    `parted` tells which nodes share GPUs by equal parts.
+    """
+
+    def __init__(self, problem: Problem, gpus: Ints) -> None:
+        self._problem = problem
+        self._gpus = gpus
+        self.parted: Bools = np.array([bool(node.gpus) and equal_parts(node) for node in problem.nodes], dtype=bool)
+        self._of: dict[int, Crowd] = {}
+
+    def adopt(self, state: State, shares: Shares) -> None:
+        """Enter all that a state holds; where anybody stays, GPUs are set as they are today."""
+        for index, fill in state.fills.items():
+            if self.parted[index] and fill.slots:
+                self._of[index] = self._crowd(index, fill)
+        for index, gpu, shape, count in shares:
+            if index in self._of:
+                self.enter(index, shape, (gpu,), count)
+
+    def _crowd(self, index: int, fill: Fill) -> Crowd:
+        """Return a node's crowd that knows who has GPUs as a whole, and what is not to be set anew."""
+        node, shapes = self._problem.nodes[index], self._problem.shapes
+        staying = [p for p, n in fill.kept.items() if n and shapes[p.shape].request.share and not p.instance]
+        pools = {pool_of(node, place.gpus[0]) for place in staying}
+        found = Crowd(node, {pool: s for pool, s in self._problem.settings[index].items() if pool in pools})
+        if pool_of(node, 0) == NODE_POOL:
+            found.add_whole(0, sum(n * shapes[slot.shape].request.gpus for slot, n in fill.slots.items()))
+        return found
+
+    def nodes(self) -> list[int]:
+        """Return the nodes on which anybody is or was."""
+        return list(self._of)
+
+    def enter(self, index: int, shape: int, gpus: tuple[int, ...], count: int) -> None:
+        """Enter clients of a GPU, or who has GPUs as a whole, or take them off."""
+        node = self._problem.nodes[index]
+        crowd = self._of.setdefault(index, Crowd(node))
+        terms = self._problem.terms(shape, node)
+        if terms is not None:
+            crowd.add(terms, gpus[0], count)
+        for gpu in gpus if terms is None else ():
+            crowd.add_whole(gpu, 1 if count > 0 else -1)
+
+    def lets_whole(self, index: int, gpu: int) -> bool:
+        """Tell whether clients let a replica have a GPU, on which nobody is, as a whole."""
+        crowd = self._of.get(index)
+        return crowd is None or crowd.admits_whole(gpu)
+
+    def untouched(self, index: int) -> int:
+        """Return how many GPUs of a node replicas may have as a whole."""
+        free = np.flatnonzero(self._gpus[index] == MILLI).tolist()
+        return sum(self.lets_whole(index, gpu) for gpu in free)
+
+    def fits(self, index: int, shape: Shape, gpu: int) -> bool:
+        """Tell whether a GPU could have one more client."""
+        terms = self._problem.terms(shape.index, self._problem.nodes[index])
+        crowd = self._of.get(index)
+        held = crowd is not None and crowd.clients(gpu) > 0
+        if terms is None or (self._gpus[index, gpu] != MILLI and not held):
+            return False
+        return crowd is None or crowd.admits(terms, gpu)
+
+    def fit(self, shape: Shape, nodes: Ints) -> Bools:
+        """Tell for some nodes that share by equal parts, GPU by GPU, whether there could be one more client."""
+        found = self._gpus[nodes] == MILLI
+        for row, index in enumerate(nodes.tolist()):
+            if self._problem.terms(shape.index, self._problem.nodes[index]) is None:
+                found[row] = False
+            elif index in self._of:
+                width = self._problem.nodes[index].gpus
+                found[row, :width] = [self.fits(index, shape, gpu) for gpu in range(width)]
+        return np.asarray(found)

@@ -1,0 +1,308 @@
+"""Gangs placed jointly: domains chosen by how many whole groups they hold, the best fit first.
+
+Greedy schedulers put one replica after the other and hope that the next ones fit nearby. Here a gang asks every
+domain how much of it fits there, level by level: where one holds all, the one with least room to spare is taken, else
+as few as do. What is counted is what is free now; places themselves are still judged by all hard rules.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dovetail.engine.construction.fragmentation import Bools, Ints
+from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.problem import Shape
+from dovetail.spec import Group, Workload
+from dovetail.spec.cluster import NODE_LEVEL
+from dovetail.spec.inside import INNER_LEVELS
+from dovetail.spec.workload import MILLI
+
+_AREAS = 8  # domains that are tried for a gang that has to be within one
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What goes together: one replica of a shape, or so many of each part within one domain of a level.
+
+    Parameters
+    ----------
+    shape : of a single replica, None for a group.
+    depth : position of the group's level in the cluster's.
+    """
+
+    shape: int | None = None
+    depth: int = -1
+    parts: tuple[tuple[Unit, int], ...] = ()
+
+    def sizes(self) -> Counter[int]:
+        """Return the replicas of each shape."""
+        if self.shape is not None:
+            return Counter({self.shape: 1})
+        total: Counter[int] = Counter()
+        for part, count in self.parts:
+            for shape, size in part.sizes().items():
+                total[shape] += size * count
+        return total
+
+
+@dataclass(slots=True)
+class Crew:
+    """One gang that is being placed.
+
+    Parameters
+    ----------
+    models : accelerators that it may use, None for any.
+    used : nodes that it is on.
+    """
+
+    outlooks: Outlooks
+    workload: Workload
+    models: frozenset[str] | None
+    used: set[int] = field(default_factory=set)
+
+    def place(self) -> list[Put]:
+        """Add what is missing of the gang; where it would not be a legal number, nothing."""
+        self.used = {node for node, _ in self._present()}
+        for nodes, depth in self._areas():
+            puts = self._fill(nodes, depth)
+            self._trim(puts)
+            if self._is_legal():
+                return puts
+            self.undo(puts)
+        return []
+
+    def undo(self, puts: list[Put]) -> None:
+        """Take replicas off again."""
+        self.outlooks.undo(list(self._shapes().values()), puts)
+        puts.clear()
+
+    def _shapes(self) -> Mapping[str, int]:
+        of = self.outlooks.field.problem.shapes_of_role
+        return {role.name: of[self.workload.id, role.name] for role in self.workload.roles if role.replicas}
+
+    def _is_legal(self) -> bool:
+        admitted = self.outlooks.field.admitted
+        return self.workload.allows({role: admitted[shape] for role, shape in self._shapes().items()})
+
+    def _trim(self, puts: list[Put]) -> None:
+        """Take off what an elastic role has above whole steps."""
+        for role, shape in self._shapes().items():
+            declared = self.workload.by_role[role]
+            above = (self.outlooks.field.admitted[shape] - (declared.least or 0)) % declared.step
+            own = [put for put in puts if put[1] == shape]
+            for put in own[len(own) - above :] if 0 < above <= len(own) else ():
+                self.outlooks.undo([shape], [put])
+                puts.remove(put)
+
+    def _present(self) -> Iterator[tuple[int, Counter[int]]]:
+        """Yield the nodes that hold any of the gang, with how many of each shape."""
+        own = set(self._shapes().values())
+        if any(self.outlooks.field.admitted[shape] for shape in own):
+            for node, fill in self.outlooks.field.fills.items():
+                here = Counter({shape: count for shape, count in fill.counts().items() if shape in own and count > 0})
+                if here:
+                    yield node, here
+
+    # Where all of it goes.
+
+    def _areas(self) -> Iterator[tuple[Ints, int]]:
+        """Yield sets of nodes to try, with the depth of the first level inside: domains where one is demanded."""
+        everywhere = np.arange(len(self.outlooks.field.problem.nodes))
+        within = self.workload.topology.within if self.workload.topology else None
+        if within is None:
+            yield everywhere, 0
+            return
+        depth = self._depth(within)
+        ids = self.outlooks.domains[self._levels()[depth]]
+        if self.used:
+            home = Counter(int(ids[node]) for node in self.used).most_common(1)[0][0]
+            yield np.flatnonzero(ids == home), depth + 1
+            return
+        shapes = self._shapes()
+        need = {shape: self.outlooks.field.wanted(shape) for shape in shapes.values()}
+        whole = Unit(depth=depth, parts=tuple((Unit(shape), count) for shape, count in need.items() if count))
+        least = self._least(need)
+        room = self._sums(self._credit(least, everywhere), ids)
+        full = self._sums(self._credit(whole, everywhere), ids)
+        gpus = self._sums(self.outlooks.field.untouched, ids)
+        spare = np.where(full > 0, gpus, -gpus)
+        for domain in sorted(np.flatnonzero(room).tolist(), key=lambda d: (not full[d], spare[d], d))[:_AREAS]:
+            yield np.flatnonzero(ids == domain), depth + 1
+
+    def _least(self, need: Mapping[int, int]) -> Unit:
+        """Return the fewest replicas that are worth a try, in one domain of the level demanded."""
+        roles = {shape: self.workload.by_role[role] for role, shape in self._shapes().items()}
+        if self.workload.atomic:
+            fewest = {s: n if roles[s].least is None else min(n, roles[s].least or 0) for s, n in need.items()}
+        else:
+            fewest = {shape: min(count, roles[shape].least or 1) for shape, count in need.items()}
+        within = self.workload.topology.within if self.workload.topology else None
+        depth = self._depth(within) if within else 0
+        return Unit(depth=depth, parts=tuple((Unit(shape), count) for shape, count in fewest.items() if count))
+
+    def _depth(self, level: str) -> int:
+        """Return the depth of a level; who belongs together inside a node is put on one node (cf. `blocks`)."""
+        return self._levels().index(NODE_LEVEL if level in INNER_LEVELS else level)
+
+    def _levels(self) -> Sequence[str]:
+        return self.outlooks.field.problem.spec.cluster.levels
+
+    # Groups and single replicas, level by level.
+
+    def _fill(self, nodes: Ints, depth: int) -> list[Put]:
+        """Add what is missing on some nodes: what groups that are there lack, then whole groups, then the rest."""
+        puts: list[Put] = []
+        groups = self.workload.topology.groups if self.workload.topology else ()
+        for group in reversed(groups):
+            puts += self._complete(group, nodes)
+        shapes = self._shapes()
+        grouped: set[str] = set()
+        for position, group in enumerate(groups):
+            if not grouped & group.sizes.keys():
+                grouped |= group.sizes.keys()
+                puts += self._spread(*self._missing(groups[position:]), nodes, depth)[0]
+        for role, shape in shapes.items():
+            if role not in grouped:
+                puts += self._spread(Unit(shape), self.outlooks.field.wanted(shape), nodes, depth)[0]
+        return puts
+
+    def _missing(self, groups: Sequence[Group]) -> tuple[Unit, int]:
+        """Return the first of some groups as a unit, with those that lie inside it, and how many are missing."""
+        unit = self._unit(groups[0], groups[1:])
+        wanted = self.outlooks.field.wanted
+        return unit, min(max(0, wanted(shape)) // size for shape, size in unit.sizes().items())
+
+    def _unit(self, group: Group, rest: Sequence[Group]) -> Unit:
+        shapes, depth = self._shapes(), self._depth(group.within)
+        position = next((i for i, g in enumerate(rest) if g.sizes.keys() & group.sizes.keys()), None)
+        parts: list[tuple[Unit, int]] = []
+        inside: frozenset[str] = frozenset()
+        if position is not None:
+            inner = rest[position]
+            inside = frozenset(inner.sizes)
+            role = min(inside)
+            parts.append((self._unit(inner, rest[position + 1 :]), group.sizes[role] // inner.sizes[role]))
+        parts += [(Unit(shapes[r]), n) for r, n in group.sizes.items() if r not in inside and r in shapes]
+        return Unit(depth=depth, parts=tuple(parts))
+
+    def _complete(self, group: Group, nodes: Ints) -> list[Put]:
+        """Add what groups lack of which some are there already."""
+        shapes = {shape: group.sizes[role] for role, shape in self._shapes().items() if role in group.sizes}
+        ids, inside = self.outlooks.domains[self._levels()[self._depth(group.within)]], set(nodes.tolist())
+        held: dict[int, Counter[int]] = {}
+        for node, here in self._present():
+            if node in inside and ids[node] >= 0:
+                held.setdefault(int(ids[node]), Counter()).update(here)
+        puts: list[Put] = []
+        for domain, here in sorted(held.items()):
+            groups = max(-(-here[shape] // size) for shape, size in shapes.items())
+            lack = {shape: groups * size - here[shape] for shape, size in shapes.items()}
+            own = nodes[ids[nodes] == domain]
+            for shape, count in lack.items():
+                wanted = min(count, self.outlooks.field.wanted(shape))
+                puts += self._spread(Unit(shape), wanted, own, self._depth(group.within) + 1)[0]
+        return puts
+
+    def _spread(self, unit: Unit, number: int, nodes: Ints, depth: int) -> tuple[list[Put], int]:
+        """Add up to so many units on some nodes, over as few domains of the level as do; tell how many."""
+        if number <= 0 or not len(nodes):
+            return [], 0
+        if unit.shape is None and depth > unit.depth:
+            return self._together(unit, number, nodes, depth)
+        if depth >= len(self._levels()):
+            return self._on_node(unit, number, nodes)
+        ids = self.outlooks.domains[self._levels()[depth]][nodes]
+        room = self._sums(self._credit(unit, nodes), ids)
+        puts: list[Put] = []
+        left = number
+        while left > 0 and room.any():
+            domain = self._best(room, left, ids, nodes)
+            found, count = self._spread(unit, min(left, int(room[domain])), nodes[ids == domain], depth + 1)
+            puts += found
+            left -= count
+            room[domain] = 0
+        return puts, number - left
+
+    def _best(self, room: Ints, left: int, ids: Ints, nodes: Ints) -> int:
+        """Return the domain that holds all that is left with least to spare, else the one that holds most."""
+        used = {int(domain) for domain, node in zip(ids, nodes, strict=True) if int(node) in self.used}
+        if (room >= left).any():
+            return min(np.flatnonzero(room >= left).tolist(), key=lambda d: (d not in used, room[d], d))
+        return min(np.flatnonzero(room).tolist(), key=lambda d: (-room[d], d not in used, d))
+
+    def _together(self, unit: Unit, number: int, nodes: Ints, depth: int) -> tuple[list[Put], int]:
+        """Add units inside one domain of their level: all parts of each, or fewer units."""
+        while number > 0:
+            puts: list[Put] = []
+            fewest = number
+            for part, count in unit.parts:
+                found, done = self._spread(part, count * number, nodes, depth)
+                puts += found
+                fewest = min(fewest, done // count)
+            if fewest == number:
+                return puts, number
+            self.undo(puts)
+            number = fewest
+        return [], 0
+
+    def _on_node(self, unit: Unit, number: int, nodes: Ints) -> tuple[list[Put], int]:
+        if unit.shape is None:
+            return self._together(unit, number, nodes, unit.depth + 1)
+        mask = np.zeros(len(self.outlooks.field.problem.nodes), dtype=bool)
+        mask[nodes] = True
+        puts = self.outlooks.place(unit.shape, number, self.models, mask)
+        self.used |= {node for node, _, _ in puts}
+        return puts, len(puts)
+
+    # How much fits.
+
+    def _credit(self, unit: Unit, nodes: Ints) -> Ints:
+        """Return per node a number whose sum over a domain is about how many units the domain holds.
+
+        A group stands with the first node of the domain of its level that holds it.
+        """
+        if unit.shape is not None:
+            return self._copies(self.outlooks.field.problem.shapes[unit.shape], nodes)
+        ids = self.outlooks.domains[self._levels()[unit.depth]][nodes]
+        whole = [self._sums(self._credit(part, nodes), ids) // count for part, count in unit.parts]
+        sizes = unit.sizes()
+        shapes = self.outlooks.field.problem.shapes
+        gpus = sum(shapes[shape].request.gpus * count for shape, count in sizes.items())
+        if gpus and len(sizes) > 1:
+            whole.append(self._sums(np.maximum(self.outlooks.field.untouched[nodes], 0), ids) // gpus)
+        held = np.minimum.reduce(whole) if whole else np.zeros(0, dtype=np.int64)
+        credit = np.zeros(len(nodes), dtype=np.int64)
+        domains, first = np.unique(ids, return_index=True)
+        inside = domains >= 0
+        credit[first[inside]] = held[domains[inside]]
+        return credit
+
+    def _copies(self, shape: Shape, nodes: Ints) -> Ints:
+        """Return how many replicas of a shape each of some nodes has room for."""
+        own, request = self.outlooks.field, shape.request
+        room = np.full(len(nodes), shape.demand, dtype=np.int64)
+        amounts = [(own.cpu, request.cpu), (own.memory, request.memory)]
+        amounts += [(own.resources[name], amount) for name, amount in request.resources.items()]
+        for free, amount in amounts:
+            if amount:
+                room = np.minimum(room, free[nodes] // amount)
+        if request.gpus:
+            room = np.minimum(room, own.whole_room(shape, nodes))
+        if request.share:
+            room = np.minimum(room, (np.clip(own.gpus[nodes], 0, MILLI) // request.gpu_milli).sum(axis=1))
+        allowed = own.hosts(shape)[nodes]
+        shut = own.gates.shut(shape.index)
+        if shut is not None:
+            allowed = allowed & ~shut[nodes]
+        if self.models is not None and request.gpu_count:
+            allowed = allowed & self.outlooks.accepted(self.models)[nodes]
+        return np.where(allowed, np.maximum(room, 0), 0)
+
+    def _sums(self, credit: Ints, ids: Ints) -> Ints:
+        """Return the sums by domain; nodes that lie in none do not count."""
+        inside: Bools = ids >= 0
+        return np.bincount(ids[inside], weights=credit[inside], minlength=1).astype(np.int64)

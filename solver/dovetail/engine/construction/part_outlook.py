@@ -1,0 +1,87 @@
+"""Where replicas that may be on MIG instances spoil least: on GPUs that are cut already, the fullest first.
+
+The rank of a GPU is the compute slices that are left on it; GPUs that hold shares come after those that are cut, and
+untouched ones last, on nodes with few of them first, so that whole GPUs and whole nodes stay free.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.outlook import NOWHERE, Ranks
+from dovetail.problem import Shape
+from dovetail.spec.workload import MILLI
+
+_SHARED = 1_000
+_UNTOUCHED = 10_000
+
+
+class PartOutlook:
+    """The rank of the best place for a form on every node, lower is better, `NOWHERE` where it does not fit."""
+
+    def __init__(self, field: Field, shape: Shape) -> None:
+        self._field = field
+        self._shape = shape
+        self._hosts = field.hosts(shape)
+        self._keys = field.gates.keys(shape)
+        self._seen = -1
+        self._best: dict[int, int] = {}
+        self.ranks: Ranks = np.full(len(self._hosts), NOWHERE, dtype=np.int32)
+
+    def refresh(self) -> None:
+        """Rank the nodes again that changed since the last time."""
+        rows = np.flatnonzero(self._hosts & (self._field.touched > self._seen))
+        self._seen = self._field.turn
+        for node in rows.tolist():
+            self.again(node)
+
+    def again(self, node: int) -> int:
+        """Rank one node again, and return its rank."""
+        found = self.places(node) if self._field.host_fits(self._shape, node) else []
+        rank, gpu = found[0] if found else (NOWHERE, 0)
+        self.ranks[node], self._best[node] = rank, gpu
+        return rank
+
+    def gpus(self, node: int, count: int = 1) -> tuple[int, ...]:
+        """Return the best GPU of a node; there can only be one replica at a time."""
+        return (self._best[node],)
+
+    def row(self, node: int, most: int) -> tuple[int, int]:
+        """Return that replicas come one by one."""
+        return 1, int(self.ranks[node])
+
+    def places(self, node: int) -> list[tuple[int, int]]:
+        """Return the GPUs of a node that take a replica, best first, each after its rank."""
+        field = self._field
+        untouched = int(field.untouched[node])
+        allowed = field.gates.open_gpus(self._keys, node)
+        fresh: tuple[int, int] | None = None
+        found = []
+        for gpu, left in enumerate(field.gpus[node].tolist()):
+            if left < 0 or (allowed is not None and not allowed[gpu]):
+                continue
+            plain = left == MILLI and gpu not in field.problem.layouts[node]
+            if plain and fresh is not None:  # as good as the first untouched one
+                if fresh[1]:
+                    found.append((fresh[1], gpu))
+                continue
+            rank = self._rank(node, gpu, left, untouched)
+            if plain:
+                fresh = gpu, rank or 0
+            if rank is not None:
+                found.append((rank, gpu))
+        return sorted(found)
+
+    def _rank(self, node: int, gpu: int, left: int, untouched: int) -> int | None:
+        field = self._field
+        if field.share_fits(node, self._shape, gpu):
+            return _UNTOUCHED + untouched if left == MILLI else _SHARED + left // 10
+        profile = field.cuts.profile(node, gpu, self._shape, untouched=left == MILLI)
+        if profile is None:
+            return None
+        if field.cuts.held(node, gpu):
+            return field.cuts.free_slices(node, gpu)
+        if gpu in field.problem.layouts[node]:
+            return _SHARED // 2
+        return _UNTOUCHED + untouched

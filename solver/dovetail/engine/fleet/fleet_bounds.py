@@ -1,0 +1,129 @@
+"""Bounds on the tiers of any Problem from the LP over kinds of nodes, each with its proof.
+
+An LP gives multipliers, and multipliers prove a bound for any values of the earlier tiers. So what was proved once is
+brought up to date as values change without another LP, and LPs are solved anew where a search ends.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.objectives import Tier
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_PRICED, Proof
+from dovetail.proof.fleet import FleetModel
+from dovetail.proof.fleet_models import FleetProof, in_sense
+
+_SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next one a solution
+_LARGE = 8_000  # columns
+
+
+@dataclass(slots=True)
+class FleetBound:
+    """A proof, its total (see `FleetProof.total`), and the fleet it is about."""
+
+    fleet: FleetModel
+    proof: FleetProof
+    total: int
+
+    def value(self, given: Mapping[str, int]) -> int:
+        """Return the bound given earlier tiers' values, both so that greater is better."""
+        return self.proof.bound(self.total, given)
+
+
+@dataclass
+class FleetBounds:
+    """The bounds of one Problem, and the LPs they come from, made when first asked for."""
+
+    problem: Problem
+    stop: Stop
+    _found: dict[str, list[FleetBound]] = field(default_factory=dict)
+
+    @cached_property
+    def plain(self) -> FleetLp:
+        """The LP that does not tell nodes apart by price."""
+        return FleetLp(FleetModel(self.problem), self.stop)
+
+    @cached_property
+    def priced(self) -> FleetLp:
+        """The LP that does."""
+        return FleetLp(FleetModel(self.problem, priced=True), self.stop)
+
+    @cached_property
+    def cost(self) -> FleetLp:
+        """The LP for tiers that count nodes in use."""
+        return FleetLp(FleetModel(self.problem, priced=True, sided=False), self.stop)
+
+    @property
+    def rows(self) -> FleetModel:
+        """The fleet with nodes told apart by price where a tier counts them."""
+        return (self.priced if any(tier.counts_nodes for tier in self.problem.tiers) else self.plain).fleet
+
+    @property
+    def large(self) -> bool:
+        """Whether the LPs take a while."""
+        return self.plain.columns > _LARGE
+
+    def knows(self, tier: Tier) -> bool:
+        """Tell whether a tier can be bounded at all: it counts from nothing that runs today, nor single nodes."""
+        return not (tier.needs_current(self.problem.spec) or tier.asks_idle)
+
+    def prove(
+        self, tier: Tier, given: Mapping[str, int], *, priced: bool = False, seconds: float | None = None
+    ) -> None:
+        """Look for the best multipliers for a tier, given what earlier tiers reach (in their own sense).
+
+        Parameters
+        ----------
+        priced : whether to tell nodes of different prices apart; often closer, as prices differ where places do.
+        seconds : a ceiling.
+        """
+        lp = self.cost if tier.counts_nodes else self.priced if priced else self.plain
+        earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
+        lp.optimise(tier.name, earlier, seconds=seconds)
+        proof = lp.proof()
+        self._found.setdefault(tier.name, []).append(FleetBound(lp.fleet, proof, proof.total(lp.fleet)))
+
+    def target(self, values: Mapping[str, int], seconds: float | None = None) -> FleetLp:
+        """Return an LP solved for the tiers in order, whose last solution is a target for a plan.
+
+        Parameters
+        ----------
+        values : what a plan at hand reaches; tiers that have all there is need no LP of their own.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        tiers = [tier for tier in self.problem.tiers if self.knows(tier)]
+        limits = {tier.name: tier.limit(self.problem.context) for tier in tiers}
+        full = all(values[t.name] == limits[t.name] for t in tiers if not t.counts_nodes)
+        lp = self.priced if full else self.plain
+        given: dict[str, int] = {}
+        for tier in tiers:
+            if tier.name in lp.fleet.tiers:
+                signed = in_sense(lp.fleet, {tier.name: limits[tier.name]})[tier.name]
+                if values[tier.name] != limits[tier.name]:
+                    left = None if until is None else until - time.monotonic()
+                    reached = lp.optimise(tier.name, given, seconds=left)
+                    signed = math.floor(reached - _SLACK * abs(reached))
+                given[tier.name] = signed
+        return lp
+
+    def best(self, tier: Tier, given: Mapping[str, int]) -> tuple[int, FleetBound] | None:
+        """Return the best bound that is proved so far (in the tier's own sense), None where nothing is."""
+        found = self._found.get(tier.name, [])
+        if not found:
+            return None
+        earlier = in_sense(found[0].fleet, given)
+        bound = min(found, key=lambda one: one.value(earlier))
+        return (1 if tier.sense == "max" else -1) * bound.value(earlier), bound
+
+
+def proof_of(tier: str, value: int, given: Mapping[str, int], bound: FleetBound) -> Proof:
+    """Return the part of a certificate that shows a bound on a tier."""
+    kind = FLEET if not bound.fleet.priced else FLEET_PRICED if bound.fleet.sided else FLEET_COST
+    return Proof(tier, value, (bound.proof.leaf(bound.fleet, given),), kind, dict(given))

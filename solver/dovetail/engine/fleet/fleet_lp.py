@@ -1,0 +1,379 @@
+"""The LP over kinds of nodes: prices for bounds, and a mixture of contents to build plans from.
+
+Per kind of node and side of it, the LP decides how many nodes take which multiset of GPU sizes (all are listed), what
+runs on them in all, and how shared GPUs are cut (patterns of one GPU, found by column generation). CPU, memory and
+resources bind per side of a kind in all. Its dual solution, rounded to integers, is a proof (`proof.fleet`) whatever
+the LP solver did; its primal solution is a target that construction follows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dovetail.engine.fleet.cuts import dearest
+from dovetail.engine.fleet.multisets import packed
+from dovetail.engine.fleet.plots import allotted, dealt
+from dovetail.engine.solvers.highs import Lp
+from dovetail.progress import Stop
+from dovetail.proof.cutting import layouts_of
+from dovetail.proof.fleet import FleetModel
+from dovetail.proof.fleet_models import FleetProof
+from dovetail.proof.kinds import Kind, blocks_for, room_for
+from dovetail.spec.workload import MILLI
+
+_DENOMINATOR = 10**9
+_ROUNDS = 40
+_CLOSE = 1e-6
+_CLOSE_ENOUGH = 1e-4  # where sides are set aside, more is lost already
+_MILLION = 10**6
+_NOTHING = 1e-7
+_LARGEST = 1e3  # objectives are scaled so that their largest coefficient is this
+_PENALTY = 1e5  # per scaled unit that an earlier tier falls short, while patterns are too few to reach it
+
+
+@dataclass(slots=True)
+class Side:
+    """The rows and columns of one side of a kind.
+
+    Parameters
+    ----------
+    counts : column of each shape's count on this side.
+    patterns : column per multiset of GPU sizes, as (size, count) pairs.
+    milli : per set of shares that may meet on a GPU, the row of each size; `cuts` the columns per pattern.
+    prices : the row of each dimension of the nodes.
+    gpus : the row of GPUs taken one at a time, shared ones among them; None where there are none.
+    """
+
+    kind: int
+    position: int
+    counts: dict[int, int] = field(default_factory=dict)
+    patterns: dict[tuple[tuple[int, int], ...], int] = field(default_factory=dict)
+    milli: list[dict[int, int]] = field(default_factory=list)
+    cuts: list[dict[tuple[int, ...], int]] = field(default_factory=list)
+    prices: dict[int, int] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+    gpus: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an LP solution would have on one side of a kind, on one plot of its nodes.
+
+    Parameters
+    ----------
+    members : the nodes of the plot, which other sides may use too.
+    bound : the shapes that rules ask for by cell, which may not go to other plots instead.
+    nodes, counts : how many nodes, and replicas per shape on them in all.
+    prices : what a replica of each shape pays for its part of a node.
+    """
+
+    kind: int
+    side: int
+    members: tuple[int, ...]
+    bound: frozenset[int]
+    nodes: float
+    counts: Mapping[int, float]
+    prices: Mapping[int, float]
+
+
+class FleetLp:
+    """An LP that is built once and solved for one tier after the other."""
+
+    def __init__(self, fleet: FleetModel, stop: Stop) -> None:
+        self.fleet = fleet
+        self._stop = stop
+        self._lp = Lp()
+        rows = fleet.rows  # encodes the tiers, so that all variables exist
+        model = fleet.model
+        priced = {variable for counts in fleet.counts_of for variable in counts.values()}
+        for variable, (low, high) in enumerate(zip(model.lower, model.upper, strict=True)):
+            # What nodes hold is bounded by rows alone, since a proof prices it there and not by its limits.
+            self._lp.column(low, np.inf if variable in priced else high)
+        self._rows = [
+            self._lp.row(-np.inf, row.upper, zip(row.variables, row.coefficients, strict=True)) for row in rows
+        ]
+        self._floors = {
+            name: self._lp.row(-np.inf, np.inf, expression.terms.items()) for name, expression in fleet.tiers.items()
+        }
+        self._shortfalls = {n: self._lp.column(0.0, 0.0, {row: 1.0}) for n, row in self._floors.items()}
+        self._scale = {name: _scale(expression.terms.values()) for name, expression in fleet.tiers.items()}
+        self.sides: list[Side] = []
+        self._gpus_in_use: list[int | None] = []
+        for kind in range(len(fleet.kinds)):
+            self._add_kind(kind)
+        self._dual: Sequence[float] = ()
+        self._tier = ""
+        self._given: tuple[str, ...] = ()
+
+    # Rows and columns.
+
+    def _add_kind(self, index: int) -> None:
+        fleet, lp = self.fleet, self._lp
+        kind = fleet.kinds[index]
+        size = lp.row(-np.inf, kind.size)
+        used, gpus_used = fleet.used_of[index], fleet.gpus_used_of[index]
+        in_use = None if used is None else lp.row(-np.inf, 0.0, {used: -1.0})
+        gpus_in_use = None if gpus_used is None else lp.row(-np.inf, 0.0, {gpus_used: -1.0})
+        self._gpus_in_use.append(gpus_in_use)
+        links = {}
+        if len(kind.sides) > 1:
+            links = {s: lp.row(-np.inf, 0.0, {column: 1.0}) for s, column in fleet.counts_of[index].items()}
+        for position, shapes in enumerate(kind.sides):
+            side = Side(index, position)
+            self.sides.append(side)
+            self._add_side(kind, side, [s for s in shapes if s in fleet.counts_of[index]], links, gpus_in_use)
+            for column in side.patterns.values():
+                lp.entry(size, column, 1.0)
+                if in_use is not None:
+                    lp.entry(in_use, column, 1.0)
+
+    def _add_side(
+        self, kind: Kind, side: Side, shapes: Sequence[int], links: Mapping[int, int], gpus_in_use: int | None
+    ) -> None:
+        fleet, lp = self.fleet, self._lp
+        forms = {s: fleet.problem.shapes[s] for s in shapes}
+        for s in shapes:
+            own = fleet.counts_of[side.kind][s]
+            side.counts[s] = lp.column(0.0, np.inf, {links[s]: -1.0}) if links else own
+        sizes = sorted({f.request.gpus for f in forms.values() if f.request.gpus})
+        shares = [s for s in shapes if forms[s].request.partial]
+        blocks = blocks_for(kind, forms.values())
+        parts = packed(blocks, sorted({*sizes, *([1] if shares else [])}))
+        side.patterns = {pattern: lp.column(0.0, np.inf) for pattern in parts}
+        for size in sorted({*sizes, *([1] if shares else [])}):
+            row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0 for s in shapes if forms[s].request.gpus == size})
+            for pattern, column in side.patterns.items():
+                lp.entry(row, column, -float(dict(pattern).get(size, 0)))
+            side.sizes[size] = row
+            if size == 1:
+                side.gpus = row
+        if gpus_in_use is not None:
+            for s in shapes:
+                lp.entry(gpus_in_use, side.counts[s], float(forms[s].request.gpus))
+        self._add_hosts(kind, side, shapes)
+        self._add_shares(kind, side, shares, gpus_in_use)
+
+    def _add_hosts(self, kind: Kind, side: Side, shapes: Sequence[int]) -> None:
+        """Bind CPU, memory and resources of a side's nodes in all, and what rules allow of a shape per node."""
+        lp = self._lp
+        forms = self.fleet.problem.shapes
+        for position, dimension in enumerate(self.fleet.packings[side.kind].dimensions):
+            here = [s for s in shapes if s in dimension.amounts]
+            if here:
+                row = lp.row(-np.inf, 0.0, {side.counts[s]: float(dimension.amounts[s]) for s in here})
+                side.prices[position] = row
+                for column in side.patterns.values():
+                    lp.entry(row, column, -float(dimension.capacity))
+        for s in shapes:
+            if s in kind.most:
+                row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0})
+                for column in side.patterns.values():
+                    lp.entry(row, column, -float(room_for(kind, forms[s])))
+
+    def _add_shares(self, kind: Kind, side: Side, shares: Sequence[int], gpus_in_use: int | None) -> None:
+        """Bind shares to patterns of single GPUs, one pattern per size of share to begin with."""
+        left = list(shares)
+        for group in kind.gpu_sides or (frozenset(shares),):
+            mine = [s for s in left if s in group]
+            left = [s for s in left if s not in group]
+            if not mine:
+                continue
+            ways = self._add_instances(kind, side, mine, gpus_in_use)
+            mine = [s for s in mine if s in ways]
+            if not mine:
+                continue
+            loads = {s: self.fleet.problem.load(s, kind.node) for s in mine}
+            millis = sorted(set(loads.values()))
+            rows = {m: self._lp.row(-np.inf, 0.0, {ways[s]: 1.0 for s in mine if loads[s] == m}) for m in millis}
+            side.milli.append(rows)
+            side.cuts.append({})
+            for position, m in enumerate(millis):
+                single = tuple(MILLI // m if i == position else 0 for i in range(len(millis)))
+                self._add_cut(side, len(side.milli) - 1, single, gpus_in_use)
+
+    def _add_instances(
+        self, kind: Kind, side: Side, mine: Sequence[int], gpus_in_use: int | None
+    ) -> Mapping[int, int]:
+        """Bind what may be on MIG instances to layouts; return the column of each shape's count outside MIG.
+
+        A shape that may be there in several ways has a column for each.
+        """
+        ways = {s: self.fleet.problem.modes(s, kind.node) for s in mine}
+        names = frozenset(mode for modes in ways.values() for mode in modes if mode)
+        if kind.geometry is None or not names:
+            return {s: side.counts[s] for s in mine}
+        rows = {name: self._lp.row(-np.inf, 0.0) for name in sorted(names)}
+        outside: dict[int, int] = {}
+        for s, modes in ways.items():
+            columns = {modes[0]: side.counts[s]} if len(modes) == 1 else self._split(side.counts[s], modes)
+            for mode, column in columns.items():
+                if mode:
+                    self._lp.entry(rows[mode], column, 1.0)
+                else:
+                    outside[s] = column
+        for layout in layouts_of(kind.geometry, names):
+            entries = {rows[name]: -float(count) for name, count in layout}
+            if side.gpus is not None:
+                entries[side.gpus] = 1.0
+            if gpus_in_use is not None:
+                entries[gpus_in_use] = 1.0
+            self._lp.column(0.0, np.inf, entries)
+        return outside
+
+    def _split(self, count: int, modes: Sequence[str]) -> dict[str, int]:
+        """Return a column per mode of a count, which all of them add up to."""
+        row = self._lp.row(-np.inf, 0.0, {count: 1.0})
+        return {mode: self._lp.column(0.0, np.inf, {row: -1.0}) for mode in modes}
+
+    def _add_cut(self, side: Side, group: int, pattern: tuple[int, ...], gpus_in_use: int | None) -> None:
+        entries = {row: -float(n) for row, n in zip(side.milli[group].values(), pattern, strict=True) if n}
+        if side.gpus is not None:
+            entries[side.gpus] = 1.0
+        if gpus_in_use is not None:
+            entries[gpus_in_use] = 1.0
+        side.cuts[group][pattern] = self._lp.column(0.0, np.inf, entries)
+
+    # Solving.
+
+    def optimise(self, tier: str, given: Mapping[str, int], *, seconds: float | None = None) -> float:
+        """Maximise a tier, earlier ones held at given values; return the LP's value over all patterns that pay.
+
+        Parameters
+        ----------
+        seconds : a ceiling; multipliers prove something whenever it strikes.
+        """
+        # Many times faster where prices tell kinds with sides apart, and slower elsewhere (measured).
+        inner = self.fleet.priced and self.fleet.sided
+        until = None if seconds is None else time.monotonic() + seconds
+        lp, scale = self._lp, self._scale
+        expression = self.fleet.tiers[tier]
+        self._tier, self._given = tier, tuple(name for name in self._floors if name in given)
+        lp.objective({v: c * scale[tier] for v, c in expression.terms.items()})
+        for name, row in self._floors.items():
+            low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf
+            lp.bounds(row, low, np.inf)
+            lp.cost(self._shortfalls[name], -_PENALTY * scale[name])
+            lp.limits(self._shortfalls[name], 0.0, np.inf if name in given else 0.0)
+        close = _CLOSE if self.fleet.sided else _CLOSE_ENOUGH
+        value = -np.inf
+        for number in range(_ROUNDS):
+            left = None if until is None else until - time.monotonic()
+            before, value = value, lp.solve(inner=inner, seconds=left)
+            if number and not lp.complete:  # the prices of the round before prove more than unfinished ones
+                break
+            self._dual = lp.duals()
+            over = self._stop or (left is not None and left <= 0)
+            if over or value <= before + close * abs(value) or not self._cut_better():
+                break
+        return value / scale[tier] + expression.constant
+
+    def _cut_better(self) -> bool:
+        """Add to every side the cuts of a GPU that pay more than a GPU costs there; tell whether there are any.
+
+        The dearest cut of each side is found exactly; it is offered to all sides that cut GPUs into the same sizes.
+        """
+        offers: dict[tuple[int, ...], dict[tuple[int, ...], None]] = {}
+        asking = [
+            (side, group, self._prices(side, group), self._price_of_gpu(side))
+            for side in self.sides
+            for group in range(len(side.milli))
+        ]
+        for side, group, prices, cost in asking:
+            millis = tuple(side.milli[group])
+            worth, pattern = dearest(millis, prices)
+            if worth > cost:
+                offers.setdefault(millis, {})[pattern] = None
+        grown = False
+        for side, group, prices, cost in asking:
+            for pattern in offers.get(tuple(side.milli[group]), ()):
+                worth = sum(price * count for price, count in zip(prices, pattern, strict=True))
+                if worth > cost and pattern not in side.cuts[group]:
+                    self._add_cut(side, group, pattern, self._gpus_in_use[side.kind])
+                    grown = True
+        return grown
+
+    def _prices(self, side: Side, group: int) -> tuple[int, ...]:
+        """Return what a share of each size is worth on a side, in millionths."""
+        return tuple(max(0, round(self._dual[row] * _MILLION)) for row in side.milli[group].values())
+
+    def _price_of_gpu(self, side: Side) -> int:
+        """Return what a shared GPU costs on a side, in millionths, with a little that need not be gained."""
+        rows = (side.gpus, self._gpus_in_use[side.kind])
+        price = sum(self._dual[row] for row in rows if row is not None)
+        return round(price * _MILLION * (1 + _CLOSE)) + 1
+
+    def proof(self) -> FleetProof:
+        """Return the dual solution of the last tier in integers."""
+        unit = _DENOMINATOR / self._scale[self._tier]
+
+        def whole(row: int, sign: int = 1) -> int:
+            return max(0, round(sign * self._dual[row] * unit))
+
+        rows = {position: value for position, row in enumerate(self._rows) if (value := whole(row))}
+        floors = {name: value for name in self._given if (value := whole(self._floors[name], -1))}
+        prices = {}
+        for block, side in enumerate(self.sides):
+            found = {position: value for position, row in side.prices.items() if (value := whole(row))}
+            if found:
+                prices[block] = found
+        return FleetProof(self._tier, _DENOMINATOR, rows, floors, prices)
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return self._lp.columns
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a solution to take targets from."""
+        return bool(self._tier)
+
+    def targets(self) -> Iterator[Target]:
+        """Yield what the last solution has on every plot of every side that it uses."""
+        values = self._lp.values()
+        by_kind: dict[int, list[tuple[Side, float, dict[int, float]]]] = {}
+        for side in self.sides:
+            nodes = sum(values[column] for column in side.patterns.values())
+            counts = {s: values[column] for s, column in side.counts.items() if values[column] > _NOTHING}
+            if nodes > _NOTHING and counts:
+                by_kind.setdefault(side.kind, []).append((side, nodes, counts))
+        for kind, uses in by_kind.items():
+            yield from self._by_plot(kind, uses, values)
+
+    def _by_plot(
+        self, kind: int, uses: Sequence[tuple[Side, float, dict[int, float]]], values: Sequence[float]
+    ) -> Iterator[Target]:
+        """Deal the sides of a kind out to its plots: by cell what rules ask for, the rest where there is room."""
+        plots, cells = self.fleet.plots_of[kind], self.fleet.cells_of[kind]
+        bound = frozenset(s for s, found in cells.items() if len(found) > 1)
+        parts = {s: dealt(plots, cells[s], values) for _, _, counts in uses for s in counts if s in bound}
+        gpus = MILLI * max(1, len(self.fleet.kinds[kind].node.healthy_gpus()))
+        milli = {s: self.fleet.problem.shapes[s].request.gpu_milli for s in cells}
+        needs = [
+            [
+                sum(x * parts[s][z] * milli[s] for s, x in counts.items() if s in bound) / gpus
+                for z in range(len(plots))
+            ]
+            for _, _, counts in uses
+        ]
+        nodes = allotted(needs, [nodes for _, nodes, _ in uses], [len(plot.members) for plot in plots])
+        for (side, _, counts), taken, mine in zip(uses, needs, nodes, strict=True):
+            room = [max(0.0, n - t) for n, t in zip(mine, taken, strict=True)]
+            left = sum(room) or 1.0
+            shares = [row for group in side.milli for row in group.values()]
+            rows = {*side.sizes.values(), *side.prices.values(), *shares}
+            prices = {s: self._lp.cost_of(side.counts[s], rows, self._dual) for s in counts}
+            for z, plot in enumerate(plots):
+                own = {s: x * (parts[s][z] if s in bound else room[z] / left) for s, x in counts.items()}
+                own = {s: x for s, x in own.items() if x > _NOTHING}
+                if own:
+                    yield Target(kind, side.position, plot.members, bound, mine[z], own, prices)
+
+
+def _scale(coefficients: Iterable[int]) -> float:
+    largest = max((abs(c) for c in coefficients), default=1)
+    return _LARGEST / (largest or 1)

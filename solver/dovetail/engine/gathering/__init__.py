@@ -1,0 +1,1 @@
+"""Gangs over classes of alike domains: all of them placed by one small model, then settled node by node."""

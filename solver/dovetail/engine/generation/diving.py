@@ -1,0 +1,144 @@
+"""From the LP over patterns to whole nodes: settle what the LP is sure of, price again on the rest."""
+
+from __future__ import annotations
+
+from math import floor, sqrt
+from random import Random
+
+from dovetail.engine.generation.patterns import Column, Master, Mixture
+from dovetail.engine.generation.pricing import Pricing
+
+Chosen = list[tuple[Column, int]]
+
+_WHOLE = 1e-6
+_SURE = 0.7  # fractions from here on are rounded up, several in one step
+_DEAR = 0.5  # of the price per GPU of the dearest node left
+_AT_ONCE = 0.1  # of the nodes left, that such a step may settle
+_ROUNDS = 20  # of pricing after each step
+_DEARLY = 1e-5  # of the LP's value: what a step may cost
+_CHANCES = 40  # steps that are taken back because they cost more
+_LAST = 40  # nodes settled last, which later dives always take up again
+_RELEASED = 0.12  # of all others, that they take up too
+
+
+def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUNDS) -> Chosen:
+    """Settle all nodes of a master on whole patterns; those it finds none for are left out.
+
+    After every step the LP is solved again for the nodes and demand that are left, and patterns are priced until it
+    is worth what it was before, as far as budget allows. A single node that costs too much is settled otherwise, up
+    to some number of times. The master is left as the dive ends.
+
+    Each step may take its part of the work and time that are left, so that a dive comes to its end: the fewer the
+    nodes, the more for each.
+    """
+    chosen: Chosen = []
+    chances, at_once = _CHANCES, _AT_ONCE
+    while before := sum(master.sizes):
+        settled = _step(master, mixture, first=not chosen, hurried=pricing.hurried, at_once=at_once)
+        if not settled:
+            break
+        if rounds:  # otherwise the caller's mixture is still of use
+            master.forget(mixture)
+        master.refresh()
+        share = 1 - sqrt(sum(master.sizes) / before)
+        pricing.pause_after(share, share)
+        after = pricing.settle(master, pricing.solve(master), rounds, mixture.value - master.wish.grain)
+        lost = mixture.value - after.value
+        if lost > _DEARLY * abs(mixture.value) and chosen and rounds and chances and not pricing.over:
+            chances -= 1
+            at_once = 0.0
+            if sum(times for _, times in settled) == 1:
+                master.ban(settled[0][0])
+            for column, times in settled:
+                master.take(column, -times)
+            master.refresh()
+            mixture = pricing.solve(master)
+        else:
+            chosen, mixture, at_once = chosen + settled, after, _AT_ONCE
+    pricing.pause_after(1, 1)
+    return chosen
+
+
+def dive_again(master: Master, chosen: Chosen, pricing: Pricing, source: Random, aim: float) -> Chosen:
+    """Settle some nodes anew, those that were settled last among them; the result may be worse.
+
+    Parameters
+    ----------
+    aim : what the LP is worth with nothing settled.
+    """
+    kept = _release(chosen, source)
+    master.reset()
+    for column, times in kept:
+        master.take(column, times)
+    master.refresh()
+    mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, aim)
+    return kept + dive(master, mixture, pricing)
+
+
+def worth(master: Master, chosen: Chosen) -> float:
+    """Return what is admitted, less what it costs, once nodes are settled on patterns and nothing else is placed."""
+    master.reset()
+    for column, times in chosen:
+        master.take(column, times)
+    master.sizes = [0] * len(master.sizes)
+    master.refresh()
+    return master.solve().value
+
+
+def _release(chosen: Chosen, source: Random) -> Chosen:
+    """Return what stays of what was chosen when some nodes are set free again."""
+    kept: Chosen = []
+    late = sum(times for _, times in chosen) - _LAST
+    for column, times in chosen:
+        late -= times
+        freed = times if late < 0 else sum(source.random() < _RELEASED for _ in range(times))
+        if times > freed:
+            kept.append((column, times - freed))
+    return kept
+
+
+def _step(master: Master, mixture: Mixture, *, first: bool, hurried: bool, at_once: float) -> Chosen:
+    """Settle whole parts of the mixture and, but for the first step, fractions near one; at least something.
+
+    Parameters
+    ----------
+    hurried : settle all fractions as far as they still fit, largest first.
+    at_once : the part of the nodes left that may be settled on fractions.
+    """
+    settled: Chosen = []
+    rest: list[tuple[float, int]] = []
+    for index, uses in mixture.uses.items():
+        whole = floor(uses + _WHOLE)
+        _take(master, index, whole, settled)
+        rest.append((whole - uses, index))
+    if settled and (first or not at_once) and not hurried:
+        return settled
+    limit = sum(master.sizes) if hurried else max(1, int(at_once * sum(master.sizes)))
+    for minus, index in _in_order(master, mixture, rest):
+        if minus > -_WHOLE or (settled and -minus < _SURE and not hurried):
+            break
+        limit -= _take(master, index, 1, settled)
+        if limit <= 0:
+            break
+    return settled
+
+
+def _in_order(master: Master, mixture: Mixture, rest: list[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Return fractions, less than 0, in the order to round them up: those on the dearest nodes, largest first.
+
+    Where a rule ties many domains to the scarcest one, a node there is worth several others, which follow it.
+    """
+    fractions = sorted((minus, index) for minus, index in rest if minus < -_WHOLE)
+    lots = {index: master.columns[index].lot for _, index in fractions}
+    worth = {index: mixture.nodes[lot] / master.rows.lots[lot].gpus for index, lot in lots.items()}
+    dear = _DEAR * max(worth.values(), default=0.0)
+    return [each for each in fractions if worth[each[1]] >= dear]
+
+
+def _take(master: Master, index: int, times: int, settled: Chosen) -> int:
+    column = master.columns[index]
+    times = min(times, master.times(column))
+    if times > 0:
+        master.take(column, times)
+        settled.append((column, times))
+    return max(0, times)

@@ -1,0 +1,141 @@
+"""Nodes filled as they are wished to be, as far as hard rules let them, the rest by construction."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from dovetail.engine.construction.construct import fill_band
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.engine.generation.patterns import Pattern
+from dovetail.model.state import State
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+
+Wished = tuple[int, int, tuple[int, ...], int]  # node, shape, GPUs, count
+_WAYS = 4  # how often lower bands make way for a band
+
+
+def filled(
+    problem: Problem, state: State, wished: Iterable[tuple[int, Pattern]], planned: Counter[int], stop: Stop
+) -> State:
+    """Return a state with patterns on some nodes, filled up with what else fits.
+
+    Parameters
+    ----------
+    state : what is on all other nodes.
+    wished : nodes, each with what it is to hold.
+    planned : replicas per shape that there may be in all.
+    """
+    field = Field(problem, state)
+    follow(field, [wish for node, pattern in wished for wish in wishes_on(problem, node, pattern)], planned, stop)
+    return field.state()
+
+
+def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop) -> None:
+    """Put what is wished for where it is, then fill up band by band.
+
+    Where something of a higher band that is `planned` found no place, nodes of lower ones are cleared for it.
+    """
+    problem = field.problem
+    granted = _grant(field, wishes, planned, stop)
+    outlooks = Outlooks(field)
+    ranks = {band: rank for rank, band in enumerate(problem.spec.bands)}
+    rank_of = {s.index: ranks[problem.spec.band_of(s.workload)] for s in problem.shapes}
+    for mine, band in enumerate(problem.spec.bands):
+        fill_band(outlooks, band, stop)
+        for _ in range(_WAYS):
+            if stop or not _make_way(outlooks, mine, rank_of, planned, granted):
+                break
+            fill_band(outlooks, band, stop)
+
+
+def wishes_on(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]:
+    """Yield a node's contents after a pattern; what takes whole GPUs gets those that no share is on."""
+    healthy = problem.nodes[node].healthy_gpus()
+    shared = {slot.gpu for slot, _ in pattern if slot.gpu >= 0}
+    free = iter(gpu for position, gpu in enumerate(healthy) if position not in shared)
+    for slot, count in pattern:
+        if slot.gpu >= 0:
+            yield node, slot.shape, (healthy[slot.gpu],), count
+        elif gpus := problem.shapes[slot.shape].request.gpus:
+            for _ in range(count):
+                yield node, slot.shape, tuple(next(free) for _ in range(gpus)), 1
+        else:
+            yield node, slot.shape, (), count
+
+
+def _grant(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop) -> dict[int, list[Put]]:
+    """Put what is wished for where it is; what a hard rule keeps off for now waits until others are placed.
+
+    What is wished for beyond what is planned is left out: it would take the quota of what is missing elsewhere.
+
+    Returns what was put on each node.
+    """
+    granted: dict[int, list[Put]] = defaultdict(list)
+    more = True
+    while wishes and more and not stop:
+        more, left = False, []
+        for node, shape, gpus, count in wishes:
+            done = _put(field, node, shape, gpus, min(count, planned[shape] - field.admitted[shape]))
+            granted[node] += [(node, shape, gpus)] * done
+            more = more or done > 0
+            if done < count:
+                left.append((node, shape, gpus, count - done))
+        wishes = left
+    return granted
+
+
+def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int) -> int:
+    """Put as many replicas as are asked for, fit and keep hard rules; return how many."""
+    form = field.problem.shapes[shape]
+    for done in range(count):
+        if form.request.gpus and field.blocks.matter(node):  # patterns know of no islands
+            gpus = field.whole_gpus(node, form)
+        blocked = field.blocked(node, shape, gpus[0] if form.request.partial else None)
+        if blocked or field.wanted(shape) <= 0 or not field.room_on(node, form, gpus):
+            return done
+        field.put(node, shape, gpus)
+    return count
+
+
+def _make_way(
+    outlooks: Outlooks, mine: int, rank: Mapping[int, int], planned: Counter[int], granted: dict[int, list[Put]]
+) -> bool:
+    """Clear nodes of lower bands for what the target has of a band and found no place; tell whether any was.
+
+    Parameters
+    ----------
+    mine, rank : the band's place among all, 0 the highest, and that of each shape's.
+    """
+    field = outlooks.field
+    problem = field.problem
+    lacking = {
+        s.index: short
+        for s in problem.shapes
+        if rank[s.index] == mine
+        and s.request.gpu_count
+        and (short := min(field.wanted(s.index), planned[s.index] - field.admitted[s.index])) > 0
+    }
+    lower = {node: [put for put in puts if rank[put[1]] > mine] for node, puts in granted.items()}
+    order = sorted((node for node in lower if lower[node]), key=lambda node: _ease(granted[node], rank, mine, node))
+    cleared = False
+    for s, short in lacking.items():
+        may = field.hosts(problem.shapes[s]) & ~field.gates.crowded(s)
+        need = short * problem.shapes[s].request.gpu_milli
+        for node in order:
+            if need <= 0:
+                break
+            if may[node] and lower[node]:
+                need -= sum(problem.shapes[put[1]].request.gpu_milli for put in lower[node])
+                outlooks.undo(list(lacking), lower[node])
+                granted[node] = [put for put in granted[node] if rank[put[1]] <= mine]
+                lower[node], cleared = [], True
+    return cleared
+
+
+def _ease(puts: list[Put], rank: Mapping[int, int], mine: int, node: int) -> tuple[bool, int, int]:
+    """Return the order in which nodes are cleared: those of lower bands alone first, the lowest before others."""
+    ranks = [rank[shape] for _, shape, _ in puts]
+    return min(ranks) <= mine, -max(ranks), node

@@ -1,0 +1,167 @@
+"""Re-planning all interchangeable empty nodes at once by column generation over node patterns.
+
+Patterns start from what the nodes hold now and grow by pricing: one node of a lot, filled with what the LP pays most
+for. Rules and totals are rows of that LP as far as a whole fleet's bound knows them. A dive makes whole nodes of the
+LP's mixture. What rules still keep out there is placed elsewhere by construction, if there is room.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from random import Random
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.generation.diving import Chosen, dive, dive_again, worth
+from dovetail.engine.generation.filling import filled
+from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
+from dovetail.engine.generation.patterns import Master, Mixture, Pattern, Wish, pattern_of
+from dovetail.engine.generation.pricing import Pricing
+from dovetail.model.state import Fill, State
+from dovetail.problem import Problem, Shape
+from dovetail.progress import Stop
+from dovetail.proof.fleet import FleetModel
+
+_ROUNDS = 60
+_ALMOST = 1e-6
+_GRAIN = 1e-6, 1e-3  # of what is asked for in all, and in the band that is worth least
+_MIXING = 0.5, 0.7  # of the time, and of the work, before the first dive
+_PATIENCE = 6  # dives that find nothing better
+_LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
+_BAND = 0.03  # worth of the next band, where that of a band is 1
+_LEAST = 1e-6
+_COST = 0.1  # of the least worth of a GPU's work, what it costs to use the dearest node, per GPU
+
+
+@dataclass(slots=True)
+class Generation:
+    """A run of column generation over the free nodes of a state.
+
+    Free are nodes that hold nothing of today's and no part of a workload that stands or falls together.
+
+    Parameters
+    ----------
+    fleet : the rows that bind all nodes together.
+    """
+
+    problem: Problem
+    state: State
+    fleet: FleetModel
+    stop: Stop
+    rows: FleetRows = field(init=False)
+    wish: Wish = field(init=False)
+
+    def __post_init__(self) -> None:
+        joint = {s.index for s in self.problem.shapes if s.workload.joint or s.workload.holds}
+        free = self._free(joint)
+        fixed: Counter[int] = Counter()
+        for node, fill in self.state.fills.items():
+            if node not in free:
+                fixed.update(fill.counts())
+        self.rows = fleet_rows(self.fleet, self.state, free)
+        shapes = [s for s in self.problem.shapes if s.index not in joint and s.demand > fixed[s.index]]
+        demand = {s.index: s.demand - fixed[s.index] for s in shapes}
+        worth = {s.index: self._worth(s) for s in self.problem.shapes}
+        self.wish = Wish(demand, worth, self._costs(), self._grain(demand, worth))
+
+    def _free(self, joint: set[int]) -> frozenset[int]:
+        empty = (node for group in self.problem.classes if group.empty for node in group.nodes)
+        return frozenset(n for n in empty if not any(slot.shape in joint for slot in self.state.fill(n).slots))
+
+    def _worth(self, shape: Shape) -> float:
+        """Return what the LP counts for a replica: earlier tiers weigh more, as far as arithmetic stays sound."""
+        rank = self.problem.spec.bands.index(self.problem.spec.band_of(shape.workload))
+        return shape.role.value * max(_BAND**rank, _LEAST) * (1.0 if shape.request.gpu_count else _LIGHT)
+
+    def _grain(self, demand: Mapping[int, int], worth: Mapping[int, float]) -> float:
+        """Return what is no matter: little beside everything, and beside every single band."""
+        bands: dict[int, float] = {}
+        for s, count in demand.items():
+            band = self.problem.spec.band_of(self.problem.shapes[s].workload)
+            bands[band] = bands.get(band, 0.0) + count * worth[s]
+        asked = [total for total in bands.values() if total > 0]
+        return min(_GRAIN[0] * sum(asked), _GRAIN[1] * min(asked)) if asked else 0.0
+
+    def _costs(self) -> list[float]:
+        """Return what it costs to use a node of each lot: little beside the worth of what it may hold."""
+        lots = self.rows.lots
+        prices = [lot.kind.node.price + lot.gpus * lot.kind.node.gpu_price for lot in lots]
+        dearest = max((price / lot.gpus for lot, price in zip(lots, prices, strict=True)), default=0.0)
+        if not self.fleet.priced or not dearest:
+            return [0.0] * len(lots)
+        least = min(
+            (self._worth(s) * 1000 / s.request.gpu_milli for s in self.problem.shapes if s.request.gpu_milli),
+            default=0.0,
+        )
+        return [_COST * least * price / dearest for price in prices]
+
+    def run(self, budget: Budget, known: Iterable[tuple[Sequence[int], Pattern]] = ()) -> Iterator[State]:
+        """Yield whole states: one as soon as pricing ends, in haste, then those of dives.
+
+        Parameters
+        ----------
+        known : patterns to begin with beside those of the state, each with nodes that may take it.
+        """
+        if not self.rows.lots or not self.wish.demand:
+            return
+        master = Master(self.rows, self.wish)
+        for position, lot in enumerate(self.rows.lots):
+            master.add(position, ())
+            for node in lot.nodes:
+                master.add(position, pattern_of(self.problem, self.state.fill(node)))
+        lot_of = {node: position for position, lot in enumerate(self.rows.lots) for node in lot.nodes}
+        for nodes, pattern in known:
+            for position in sorted({lot_of[node] for node in nodes if node in lot_of}):
+                master.add(position, pattern)
+        pricing = Pricing(self.problem, self.rows.lots, budget, self.stop)
+        pricing.pause_after(*_MIXING)
+        mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
+        began = time.monotonic()
+        yield self._quick(master, mixture, pricing)
+        budget.hold_back(time.monotonic() - began)  # the last state takes as long again
+        if pricing.hurried:
+            return
+        chosen = dive(master, mixture, pricing)
+        yield self.filled(chosen, mixture)
+        for better in self._improve(master, chosen, pricing, mixture.value):
+            yield self.filled(better, mixture)
+
+    def _quick(self, master: Master, mixture: Mixture, pricing: Pricing) -> State:
+        """Return a state from the patterns at hand, in case the search ends before it has better ones."""
+        chosen = dive(master, mixture, pricing, rounds=0)
+        master.reset()
+        master.refresh()
+        return self.filled(chosen, mixture)
+
+    def _improve(self, master: Master, chosen: Chosen, pricing: Pricing, bound: float) -> Iterator[Chosen]:
+        """Yield ever better choices from diving again for some nodes, until that fails several times in a row."""
+        source, idle = Random(1), 0
+        best = worth(master, chosen)
+        while idle < _PATIENCE and best < bound - self.wish.grain and not pricing.over:
+            found = dive_again(master, chosen, pricing, source, bound)
+            value = worth(master, found)
+            idle = 0 if value > best else idle + 1
+            if value > best:
+                best, chosen = value, found
+                yield chosen
+
+    def filled(self, chosen: Chosen, mixture: Mixture) -> State:
+        """Return a state whose free nodes hold what was chosen, filled up with what else fits.
+
+        Parameters
+        ----------
+        mixture : tells how much of each shape there may be.
+        """
+        planned = Counter({s: int(count + _ALMOST) for s, count in mixture.admitted.items()})
+        free = [list(lot.nodes) for lot in self.rows.lots]
+        fills = {node: Fill() for nodes in free for node in nodes}
+        wished: list[tuple[int, Pattern]] = []
+        for column, times in chosen:
+            nodes = free[column.lot]
+            taken, nodes[:times] = nodes[:times], []
+            wished += [(node, column.pattern) for node in taken]
+        base = self.state.with_fills(fills)
+        return filled(self.problem, base, wished, planned, self.stop)

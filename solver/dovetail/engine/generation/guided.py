@@ -1,0 +1,98 @@
+"""A start that follows the LP over kinds of nodes: whole contents of nodes at a time, then replica by replica.
+
+The LP says how many nodes of each kind are to take which side, and what runs on them in all.
+Nodes of one side of a kind are alike, so contents are made up once and used as often as what is asked for lasts
+(`packing`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+
+from dovetail.engine.construction.field import Field
+from dovetail.engine.fleet.fleet_lp import FleetLp, Target
+from dovetail.engine.generation.filling import follow, wishes_on
+from dovetail.engine.generation.packing import Packer
+from dovetail.engine.generation.patterns import Pattern
+from dovetail.model.state import State
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+
+Suggested = tuple[Sequence[int], Pattern]  # nodes, and what each is to hold
+
+_ALMOST = 1e-6
+
+
+def guided(lp: FleetLp, stop: Stop) -> State:
+    """Return a state that follows the LP's last solution as far as hard rules let it, filled up by construction."""
+    problem = lp.fleet.problem
+    field = Field(problem, State())
+    targets = list(lp.targets())
+    counts = _wanted(problem, targets)
+    planned = sum(counts, Counter[int]())
+    contents = _contents(lp, targets, counts, stop)
+    wishes = [wish for nodes, pattern in contents for n in nodes for wish in wishes_on(problem, n, pattern)]
+    follow(field, wishes, planned, stop)
+    return field.state()
+
+
+def contents(lp: FleetLp, stop: Stop) -> Iterator[Suggested]:
+    """Yield contents that the LP's last solution suggests, each with nodes that are to take it."""
+    targets = list(lp.targets())
+    return _contents(lp, targets, _wanted(lp.fleet.problem, targets), stop)
+
+
+def _wanted(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:
+    """Return what is to be on each target, replica by replica; nothing that stands or falls together."""
+    joint = {s.index for s in problem.shapes if s.workload.joint}
+    return [Counter({s: n for s, n in found.items() if s not in joint}) for found in _whole_counts(problem, targets)]
+
+
+def _contents(
+    lp: FleetLp, targets: Sequence[Target], counts: Sequence[Counter[int]], stop: Stop
+) -> Iterator[Suggested]:
+    """Yield what is to be where; what finds no room is offered to later nodes that may take it."""
+    free: dict[tuple[int, ...], list[int]] = {}
+    over: dict[Hashable, Counter[int]] = defaultdict(Counter)  # what found no room, by where else it may go
+    for target, number, wanted in zip(targets, _whole_nodes(targets), counts, strict=True):
+        if stop:
+            break
+        nodes = free.setdefault(target.members, list(target.members))
+        allowed = frozenset(lp.fleet.kinds[target.kind].sides[target.side])
+        for place in (target.kind, target.members):
+            wanted = wanted + Counter({s: over[place].pop(s) for s in sorted(allowed & over[place].keys())})
+        packer = Packer(lp.fleet.problem, lp.fleet.kinds[target.kind], target, wanted)
+        for pattern, times in packer.contents(number):
+            taken, nodes[:times] = nodes[:times], []
+            yield taken, pattern
+        for s, count in packer.left():
+            over[target.members if s in target.bound else target.kind][s] += count
+
+
+def _whole_nodes(targets: Sequence[Target]) -> list[int]:
+    """Round the nodes that sides have of each plot, no more in all than there are; the largest remainders go up."""
+    found = [int(target.nodes + _ALMOST) for target in targets]
+    left = {target.members: len(target.members) for target in targets}
+    for target, number in zip(targets, found, strict=True):
+        left[target.members] -= number
+    by_rest = sorted(range(len(targets)), key=lambda i: (found[i] - targets[i].nodes, i))
+    for i in by_rest:
+        if targets[i].nodes - found[i] > _ALMOST and left[targets[i].members] > 0:
+            found[i] += 1
+            left[targets[i].members] -= 1
+    return found
+
+
+def _whole_counts(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:
+    """Round the replicas of each shape over all targets to what they add up to; the largest remainders go up."""
+    found = [Counter({s: int(x + _ALMOST) for s, x in target.counts.items()}) for target in targets]
+    rests: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for i, target in enumerate(targets):
+        for s, x in target.counts.items():
+            rests[s].append((x - found[i][s], i))
+    for s, rest in rests.items():
+        more = int(sum(amount for amount, _ in rest) + _ALMOST)
+        for _, i in sorted(rest, key=lambda item: (-item[0], item[1]))[:more]:
+            found[i][s] += 1
+    return found

@@ -1,0 +1,338 @@
+"""Cheap pricing of one empty node: near-optimal contents of single GPUs, joined under CPU, memory and the rest.
+
+CPU and memory are priced by multipliers that make the Lagrangian bound of the node least; what a GPU may then earn is
+an exact one-dimensional knapsack. All contents of a GPU close to that are listed, and joined two by two, best first,
+until the node is full. What comes out is legal as far as amounts go, but not proved best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import gcd
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.engine.generation.gpu_contents import Contents, Floats, Ints, Shares, earnings, spread
+from dovetail.engine.generation.instance_contents import Instances
+from dovetail.engine.generation.patterns import Pattern, pattern_of
+from dovetail.model.state import NO_GPU, Fill, Slot
+from dovetail.placement.instances import share_memory
+from dovetail.problem import Problem
+from dovetail.proof.kinds import Kind, capacities, room_for
+from dovetail.rules.quota import requested_of
+from dovetail.spec.workload import MILLI
+
+Priced = list[tuple[float, Pattern]]  # what patterns earn at some prices, best first
+
+_PRICED = 2  # resources of a host that multipliers price: CPU and memory; the others are only kept to
+_FAR = (0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.8, 3.0)
+_NEAR = (0.0, 0.6, 0.85, 1.0, 1.15, 1.6)
+_NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
+_SLACK = 0.1  # how far from the best a content of one GPU may be, as a share of it
+_RETURNED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """How many contents a search goes on with: of the GPU of a node that has one, and of several, joined further.
+
+    `work` is what it costs, as a share of what a `WIDE` one does.
+    """
+
+    pool: int
+    joined: int
+    work: float
+
+
+WIDE: Final = Width(2000, 400, 1.0)
+NARROW: Final = Width(300, 60, 0.3)
+
+
+class Knapsack:
+    """One empty node of a kind, priced for changing prices of shapes.
+
+    Parameters
+    ----------
+    shapes : those of the kind's shapes that may share a node, at most.
+    """
+
+    def __init__(self, problem: Problem, kind: Kind, shapes: Sequence[int]) -> None:
+        self.problem = problem
+        self.gpus = len(kind.node.healthy_gpus())
+        forms = [problem.shapes[s] for s in shapes]
+        self.shapes = np.array(shapes, dtype=np.int64)
+        names = list(capacities(kind))
+        self.room = np.array(list(capacities(kind).values()), dtype=np.int64)
+        amounts = [[requested_of(form.request, name) for name in names] for form in forms]
+        self.host = np.array(amounts, dtype=np.int64).reshape(len(forms), len(names))
+        modes = [problem.modes(f.index, kind.node) if f.request.partial else () for f in forms]
+        shared = ["" in own for own in modes]
+        self.milli = np.array(
+            [problem.load(f.index, kind.node) if own else 0 for f, own in zip(forms, shared, strict=True)],
+            dtype=np.int64,
+        )
+        self.instances = Instances(kind.geometry, modes)
+        self.whole = np.array([f.request.gpus for f in forms], dtype=np.int64)
+        self.card = problem.spec.accelerators[kind.node.accelerator].memory if kind.node.accelerator else 0
+        self.vram = np.array([share_memory(form.request, self.card) for form in forms], dtype=np.int64)
+        self.limit = np.array([room_for(kind, form) for form in forms], dtype=np.int64)
+        self.step = reduce(gcd, (int(milli) for milli in self.milli if milli), MILLI)
+        sides = kind.gpu_sides or (frozenset(shapes),)
+        self.sides = [np.array([s in side for s in shapes], dtype=bool) for side in sides]
+        self.multipliers = np.zeros(_PRICED)
+
+    @property
+    def work(self) -> float:
+        """What one wide call of `price` costs, in units of work."""
+        return 0.003 + 0.002 * self.gpus
+
+    def price(
+        self, prices: Mapping[int, float], left: Mapping[int, int] | None = None, width: Width = WIDE
+    ) -> list[tuple[float, Pattern]]:
+        """Return contents that earn much at some prices, best first, each with what it earns.
+
+        Parameters
+        ----------
+        left : the most replicas per shape that a node may hold, where less than all that are asked for.
+        """
+        worth = np.array([prices.get(int(s), 0.0) for s in self.shapes])
+        limit = self.limit
+        if left is not None:
+            limit = np.minimum(limit, [left.get(int(s), 0) for s in self.shapes])
+        rows = np.flatnonzero((worth > 1e-9) & (limit > 0))
+        if not len(rows):
+            return []
+        search = _Search(self, rows, worth[rows], limit[rows], width)
+        self.multipliers = search.multipliers
+        return search.run()
+
+
+class _Search:
+    """One call of pricing: the items that pay, and what is known of GPUs so far."""
+
+    def __init__(self, node: Knapsack, rows: Ints, worth: Floats, limit: Ints, width: Width) -> None:
+        self.node, self.rows, self.worth, self.limit, self.width = node, rows, worth, limit, width
+        self.host, self.milli, self.whole = node.host[rows], node.milli[rows], node.whole[rows]
+        self.sizes = sorted({int(k) for k in self.whole if k})
+        self.cut = node.instances.at(rows)
+        self.alone = np.flatnonzero((self.milli == 0) & (self.whole == 0) & ~self.cut.any())
+        self.shares = self._shares(np.ones(len(rows), dtype=bool))
+        self.hash = (np.arange(1, len(rows) + 1, dtype=np.int64) * 2654435761) % 1000003
+        self.known: dict[int, Contents] = {}
+        self.multipliers = self._descend()
+        self.reduced = worth - earnings(self.host[:, :_PRICED], self.multipliers)
+
+    def _shares(self, wanted: NDArray[np.bool_]) -> list[Shares]:
+        """Return those shares among some items that may meet on a GPU, per side that rules keep apart."""
+        found = []
+        for side in self.node.sides if self.node.gpus else ():
+            items = np.flatnonzero(side[self.rows] & wanted & (self.milli > 0))
+            items = items[np.argsort(-self.milli[items], kind="stable")]
+            if len(items):
+                weight = self.milli[items] // self.node.step
+                found.append(Shares(items, weight, self.limit[items], MILLI // self.node.step))
+        return found
+
+    def run(self) -> Priced:
+        """Return the best contents of the node."""
+        nothing = np.zeros((1, len(self.rows)), dtype=np.int64)
+        self.known[0] = self._contents(nothing, np.zeros((1, 0), dtype=np.int64))
+        if self.node.gpus:
+            self.known[1] = self._pool()
+        return self._finish(self._several(self.node.gpus))
+
+    def _contents(self, counts: Ints, gpus: Ints) -> Contents:
+        return Contents(earnings(counts, self.reduced), counts @ self.host, counts, gpus)
+
+    def _bound(self, multipliers: Floats) -> Floats:
+        """Return the Lagrangian bound of the node, for rows of multipliers."""
+        reduced = np.repeat(self.worth[None, :], len(multipliers), axis=0)
+        total = np.zeros(len(multipliers))
+        for axis in range(_PRICED):
+            reduced -= multipliers[:, axis, None] * self.host[:, axis]
+            total += multipliers[:, axis] * self.node.room[axis]
+        if len(self.alone):
+            total += (np.maximum(reduced[:, self.alone], 0.0) * self.limit[self.alone]).sum(axis=1)
+        return np.asarray(total + self._most(reduced))
+
+    def _most(self, reduced: Floats) -> Floats:
+        """Return the most that the node's GPUs earn, ignoring limits."""
+        tables = [s.table(reduced)[-1] for s in self.shares]
+        best = {1: np.maximum.reduce([np.zeros(len(reduced)), self.cut.most(reduced), *tables])}
+        for size in self.sizes:
+            most = reduced[:, self.whole == size].max(axis=1)
+            best[size] = np.maximum(best[size], most) if size in best else most
+        found = [np.zeros(len(reduced))]
+        for count in range(1, self.node.gpus + 1):
+            options = [found[-1], *(found[count - size] + most for size, most in best.items() if size <= count)]
+            found.append(np.maximum.reduce(options))
+        return np.asarray(found[-1])
+
+    def _descend(self) -> Floats:
+        """Return multipliers of CPU and memory near the least bound, from where the last call ended."""
+        scale = self.worth.max() * max(1, self.node.gpus) / np.maximum(1, self.node.room[:_PRICED])
+        here = np.maximum(self.node.multipliers, 0.02 * scale)
+        for factors in (_NEAR, _NEARER) if self.node.multipliers.any() else (_FAR, _NEAR, _NEARER):
+            trial = here * np.array([(cpu, memory) for cpu in factors for memory in factors])
+            here = trial[int(np.argmin(self._bound(trial)))]
+        return np.asarray(here)
+
+    # Contents of GPUs.
+
+    def _pool(self) -> Contents:
+        """List what one GPU may hold: nothing, one whole-GPU item, or shares.
+
+        Half of them are of items of which there are enough for every GPU, since others may be dearer but can be on
+        few GPUs only.
+        """
+        limit = {1: self.width.pool, 2: 2 * self.width.joined}.get(self.node.gpus, self.width.joined)
+        every = np.ones(len(self.rows), dtype=bool)
+        found = [self._best(every, self.shares, limit)]
+        plenty = self.limit >= self.node.gpus
+        if not plenty.all():
+            found.append(self._best(plenty, self._shares(plenty), limit))
+        merged = np.concatenate([np.zeros((1, len(self.rows)), dtype=np.int64), *found])
+        _, first = np.unique(merged @ self.hash, return_index=True)
+        self.pool = merged[np.sort(first)]  # the first one is empty
+        return self._contents(self.pool, np.arange(len(self.pool))[:, None])
+
+    def _best(self, wanted: NDArray[np.bool_], shares: Sequence[Shares], limit: int) -> Ints:
+        """Return those contents of a GPU, of some items only, that fit the host and earn almost the most."""
+        ones = np.flatnonzero((self.whole == 1) & wanted)
+        whole = np.zeros((len(ones), len(self.rows)), dtype=np.int64)
+        whole[np.arange(len(ones)), ones] = 1
+        layers = [layer for each in shares for layer in self._shared(each)]
+        for side in self.node.sides if self.node.gpus else ():
+            layers.append(self.cut.contents(self.reduced, self.limit, side[self.rows] & wanted))
+        counts = np.concatenate([whole, *layers])
+        host = counts @ self.host
+        counts, host = counts[fits := (host <= self.node.room).all(axis=1)], host[fits]
+        value = earnings(counts, self.reduced)
+        keep = np.flatnonzero(value >= (1 - _SLACK) * max(0.0, value.max(initial=0.0)))
+        return counts[keep[spread(value[keep], self._load(host[keep]), limit)]]
+
+    def _shared(self, shares: Shares) -> Iterator[Ints]:
+        """Yield the contents of a shared GPU that earn almost the most, in layers by their number of replicas."""
+        items, weight = shares.items, shares.weight
+        gain, limit, vram = self.reduced[items], self.limit[items], self.node.vram[self.rows][items]
+        table = shares.table(self.reduced[None, :])[:, 0]
+        floor = table[-1] * (1 - _SLACK)
+        order = np.arange(len(items))
+        counts = np.zeros((1, len(items)), dtype=np.int64)
+        earned, room, card = np.zeros(1), np.array([shares.size]), np.array([MILLI * self.node.card])
+        last = np.zeros(1, dtype=np.int64)
+        while len(counts):
+            after = room[:, None] - weight
+            could = earned[:, None] + gain + table[np.maximum(after, 0)]
+            fits = (after >= 0) & (could >= floor) & (order >= last[:, None]) & (gain > 0)
+            fits &= (counts < limit) & (card[:, None] >= vram)
+            which, item = np.nonzero(fits)
+            if len(which) > self.width.pool:
+                keep = np.sort(np.argsort(-could[which, item], kind="stable")[: self.width.pool])
+                which, item = which[keep], item[keep]
+            earned, room, card, last = earned[which] + gain[item], after[which, item], card[which] - vram[item], item
+            counts = counts[which]
+            counts[np.arange(len(which)), item] += 1
+            good = counts[earned >= floor]
+            layer = np.zeros((len(good), len(self.rows)), dtype=np.int64)
+            layer[:, items] = good
+            yield layer
+
+    def _load(self, host: Ints) -> Floats:
+        """Return for rows of amounts how much of the host they take, by what is short the most."""
+        return np.asarray((host / np.maximum(1, self.node.room)).max(axis=1))
+
+    def _several(self, gpus: int) -> Contents:
+        """Return good contents of so many GPUs, best first."""
+        if gpus not in self.known:
+            half = gpus // 2
+            found = [self._join(self._several(gpus - half), self._several(half))]
+            for size in self.sizes:
+                if 2 * size > gpus >= size > 1:
+                    found.append(self._join(self._single(size), self._several(gpus - size)))
+            nothing = np.zeros((1, len(self.rows)), dtype=np.int64)  # what is best may leave the others no room
+            found.append(self._contents(nothing, np.zeros((1, gpus), dtype=np.int64)))
+            merged = Contents(*(np.concatenate([getattr(f, name) for f in found]) for name in Contents.__slots__))
+            _, first = np.unique(merged.counts @ self.hash, return_index=True)
+            limit = self.width.joined * (4 if gpus == self.node.gpus else 1)
+            self.known[gpus] = merged.take(first[spread(merged.value[first], self._load(merged.host[first]), limit)])
+        return self.known[gpus]
+
+    def _single(self, size: int) -> Contents:
+        """Return one item each over so many GPUs."""
+        items = np.flatnonzero(self.whole == size)
+        counts = np.zeros((len(items), len(self.rows)), dtype=np.int64)
+        counts[np.arange(len(items)), items] = 1
+        return self._contents(counts, np.full((len(items), size), -1, dtype=np.int64))
+
+    def _join(self, left: Contents, right: Contents) -> Contents:
+        """Return the best pairs that fit the host and what may be there of each item."""
+        value = left.value[:, None] + right.value
+        load = np.zeros(value.shape)
+        for axis, room in enumerate(self.node.room):
+            total = left.host[:, axis][:, None] + right.host[:, axis]
+            np.maximum(load, total / max(1, room), out=load)
+        bad = load > 1
+        most = left.counts.max(axis=0), right.counts.max(axis=0)
+        over = (most[0] + most[1] > self.limit) & (most[0] > 0) & (most[1] > 0)
+        for item in np.flatnonzero(over):
+            some, more = np.flatnonzero(left.counts[:, item]), np.flatnonzero(right.counts[:, item])
+            full = left.counts[some, item][:, None] + right.counts[more, item] > self.limit[item]
+            bad[np.ix_(some, more)] |= full
+        one, two = np.nonzero(~bad)
+        keep = spread(value[one, two], load[one, two], 4 * self.width.joined)
+        one, two = one[keep], two[keep]
+        flat = value[one, two]
+        return Contents(
+            flat,
+            left.host[one] + right.host[two],
+            left.counts[one] + right.counts[two],
+            np.concatenate([left.gpus[one], right.gpus[two]], axis=1),
+        )
+
+    # Whole nodes.
+
+    def _finish(self, found: Contents) -> Priced:
+        """Add what needs no GPU, and return the best contents of the node."""
+        spare = self.node.room - found.host
+        earned = found.value + earnings(found.host[:, :_PRICED], self.multipliers)
+        if len(self.alone):  # CPU that is left over earns about its price where work without GPU can take it
+            all_alone = float(earnings(self.limit[self.alone], self.worth[self.alone]))
+            earned = earned + np.minimum(spare[:, 0] * self.multipliers[0], all_alone)
+        order = sorted(self.alone.tolist(), key=lambda i: -self.worth[i] / max(1e-9, self._size(i)))
+        best: dict[Pattern, float] = {}
+        for row in np.argsort(-earned, kind="stable")[: 3 * _RETURNED].tolist():
+            if len(best) == _RETURNED:
+                break
+            counts, room = found.counts[row].copy(), spare[row].copy()
+            for item in order:
+                taken = self.host[item] > 0
+                most = int(min(self.limit[item], *(room[taken] // self.host[item][taken]).tolist(), 10**9))
+                counts[item] = most
+                room -= most * self.host[item]
+            best.setdefault(self._pattern(counts, found.gpus[row]), float(earnings(counts, self.worth)))
+        ranked = sorted(best.items(), key=lambda each: (-each[1], each[0]))
+        return [(value, pattern) for pattern, value in ranked]
+
+    def _size(self, item: int) -> float:
+        return float((self.host[item, :_PRICED] / np.maximum(1, self.node.room[:_PRICED])).max())
+
+    def _pattern(self, counts: Ints, gpus: Ints) -> Pattern:
+        """Return counts of a node as a pattern; shares go where the contents of single GPUs put them."""
+        fill = Fill()
+        shape = self.node.shapes[self.rows].tolist()
+        for item in np.flatnonzero((self.milli == 0) & ~self.cut.any() & (counts > 0)).tolist():
+            fill.slots[Slot(shape[item], NO_GPU)] = int(counts[item])
+        for gpu, content in enumerate(gpus.tolist()):
+            instances = self.cut.told(self.pool[content]) if content >= 0 else None
+            if instances is not None:
+                for (item, profile), count in instances.items():
+                    fill.slots[Slot(shape[item], gpu, profile)] = count
+            elif content >= 0:
+                for item in np.flatnonzero(self.pool[content] * (self.milli > 0)).tolist():
+                    fill.slots[Slot(shape[item], gpu)] = int(self.pool[content, item])
+        return pattern_of(self.node.problem, fill)

@@ -1,0 +1,206 @@
+"""Node patterns: what one node holds, and the LP that mixes them.
+
+max  sum_s v_s z_s - sum_lp c_l y_lp
+u_sg <= sum_lp a_ps y_lp   (price of a shape on the lots of g)
+sum_p y_lp <= N_l          (price of a node)         y_lp >= 0
+z_s <= sum_g u_sg, and whatever rules say of z and u       0 <= z_s <= d_s
+
+A pattern with more of a shape than is left to place takes part only up to that, so it is switched off as demand
+shrinks: what the LP mixes could then not be rounded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from dovetail.engine.generation.fleet_rows import FleetRows
+from dovetail.model.state import Fill, Slot
+from dovetail.problem import Problem
+
+Pattern = tuple[tuple[Slot, int], ...]
+
+_MOST = 6000  # patterns that stay where there are twice as many
+
+
+def pattern_of(problem: Problem, fill: Fill) -> Pattern:
+    """Return a node's contents with its shared GPUs numbered by load, so that equal contents are equal patterns."""
+    gpus: dict[int, list[tuple[int, str, int]]] = {}
+    for slot, count in fill.slots.items():
+        if slot.gpu >= 0:
+            gpus.setdefault(slot.gpu, []).append((slot.shape, slot.profile, count))
+
+    def load(contents: list[tuple[int, str, int]]) -> int:
+        return sum(count * problem.shapes[shape].request.gpu_milli for shape, _, count in contents)
+
+    shared = sorted((sorted(contents) for contents in gpus.values()), key=lambda c: (-load(c), c))
+    slots = [(slot, count) for slot, count in fill.slots.items() if slot.gpu < 0]
+    slots += [(Slot(shape, gpu, profile), n) for gpu, contents in enumerate(shared) for shape, profile, n in contents]
+    return tuple(sorted(slots))
+
+
+def counts_of(pattern: Pattern) -> Counter[int]:
+    """Return the replicas per shape of a pattern."""
+    total: Counter[int] = Counter()
+    for slot, count in pattern:
+        total[slot.shape] += count
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """An LP solution: its value, uses of each column's pattern, prices of shapes on each lot, and of a node of it.
+
+    `admitted` are the replicas per shape that it admits.
+
+    What is settled already counts in the value.
+    """
+
+    value: float
+    uses: Mapping[int, float]
+    prices: Sequence[Mapping[int, float]]
+    nodes: Sequence[float]
+    admitted: Mapping[int, float]
+
+    def gain(self, lot: int, pattern: Pattern) -> float:
+        """Return what a pattern earns on a lot beyond the price of a node."""
+        prices = self.prices[lot]
+        return sum(prices.get(slot.shape, 0.0) * count for slot, count in pattern) - self.nodes[lot]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A pattern on a lot, its replicas per shape as far as anybody asks for them, and what it counts in every row."""
+
+    lot: int
+    pattern: Pattern
+    counts: Mapping[int, int]
+    entries: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be placed: replicas asked for and worth of one, per shape, and what it costs to use a node, per lot.
+
+    All worth less than the `grain` is no matter.
+    """
+
+    demand: Mapping[int, int]
+    worth: Mapping[int, float]
+    cost: Sequence[float]
+    grain: float
+
+
+class Master:
+    """The LP over the patterns known so far, solved again and again from where it stood."""
+
+    def __init__(self, rows: FleetRows, wish: Wish) -> None:
+        self.rows, self.wish = rows, wish
+        self.columns: list[Column] = []
+        self._known: set[tuple[int, Pattern]] = set()
+        self._on: list[bool] = []
+        self._highs = highspy.Highs()
+        self._highs.setOptionValue("output_flag", False)
+        self._highs.setOptionValue("threads", 1)
+        self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self._size_row = len(rows.limits)  # that of the first lot
+        for limit in [*rows.limits, *(len(lot.nodes) for lot in rows.lots)]:
+            self._highs.addRow(-np.inf, float(limit), 0, np.array([], dtype=np.int32), np.array([]))
+        for counted in rows.counted:
+            self._add_column(wish.worth.get(counted.shape, 0.0), counted.low, counted.high, counted.entries)
+        self._first = len(rows.counted)  # the columns before those of patterns
+        self.reset()
+
+    def _add_column(self, gain: float, low: float, high: float, entries: Mapping[int, float]) -> None:
+        rows, values = np.array(list(entries), dtype=np.int32), np.array(list(entries.values()), dtype=float)
+        self._highs.addCol(gain, low, high, len(entries), rows, values)
+
+    def add(self, lot: int, pattern: Pattern) -> bool:
+        """Add a pattern on a lot; tell whether it is new."""
+        if (lot, pattern) in self._known or (lot, pattern) in self._banned:
+            return False
+        self._known.add((lot, pattern))
+        counts = {s: n for s, n in counts_of(pattern).items() if s in self.demand}
+        entries = {self._size_row + lot: 1.0}
+        for shape, count in counts.items():
+            row = self.rows.lots[lot].rows[shape]
+            entries[row] = entries.get(row, 0.0) - count
+        column = Column(lot, pattern, counts, entries)
+        self.columns.append(column)
+        self._on.append(self._usable(column))
+        self._add_column(-self._cost(column), 0.0, np.inf if self._on[-1] else 0.0, entries)
+        return True
+
+    def _cost(self, column: Column) -> float:
+        return self.wish.cost[column.lot] if column.counts else 0.0
+
+    def _usable(self, column: Column) -> bool:
+        allowed = (column.lot, column.pattern) not in self._banned
+        return allowed and self.sizes[column.lot] > 0 and self.times(column) > 0
+
+    def times(self, column: Column) -> int:
+        """Return how many nodes may take a pattern until nodes run out or it has more than is left to place."""
+        return min([self.sizes[column.lot], *(self.demand[s] // n for s, n in column.counts.items())])
+
+    def take(self, column: Column, times: int) -> None:
+        """Count nodes that take a pattern, and what they hold, as settled; `refresh` tells the LP."""
+        self.sizes[column.lot] -= times
+        self._paid += self._cost(column) * times
+        for shape, count in column.counts.items():
+            self.demand[shape] -= times * count
+        for row, amount in column.entries.items():
+            self._limits[row] -= times * amount
+
+    def ban(self, column: Column) -> None:
+        """Leave a pattern out until the next `reset`."""
+        self._banned.add((column.lot, column.pattern))
+
+    def reset(self) -> None:
+        """Start again with nothing settled, and all patterns known so far; `refresh` tells the LP."""
+        self._banned: set[tuple[int, Pattern]] = set()
+        self.sizes = [len(lot.nodes) for lot in self.rows.lots]
+        self.demand = dict(self.wish.demand)
+        self._paid = 0.0
+        self._limits = [*map(float, self.rows.limits), *map(float, self.sizes)]
+
+    def refresh(self) -> None:
+        """Tell the LP about nodes and demand that are left."""
+        for row, limit in enumerate(self._limits):
+            self._highs.changeRowBounds(row, -np.inf, limit)
+        for index, column in enumerate(self.columns):
+            usable = self._usable(column)
+            if usable != self._on[index]:
+                self._on[index] = usable
+                self._highs.changeColBounds(self._first + index, 0.0, np.inf if usable else 0.0)
+
+    def solve(self) -> Mixture:
+        """Solve the LP over the known patterns, nodes and demands as last told."""
+        self._highs.run()
+        solution = self._highs.getSolution()
+        first, primal = solution.col_value[: self._first], solution.col_value[self._first :]
+        dual = list(solution.row_dual)
+        uses = {index: times for index, times in enumerate(primal) if times > 1e-9}
+        prices = [{s: max(0.0, dual[row]) for s, row in lot.rows.items()} for lot in self.rows.lots]
+        value = self._highs.getInfo().objective_function_value - self._paid
+        admitted = {c.shape: count for c, count in zip(self.rows.counted, first, strict=True) if c.shape >= 0}
+        return Mixture(value, uses, prices, dual[self._size_row :], admitted)
+
+    def forget(self, mixture: Mixture) -> None:
+        """Drop the patterns that pay least at an LP's prices, where there are many."""
+        if len(self.columns) < 2 * _MOST:
+            return
+        spare = [i for i, column in enumerate(self.columns) if i not in mixture.uses and column.counts]
+        gone = sorted(sorted(spare, key=lambda i: self._pays(mixture, i))[: len(self.columns) - _MOST])
+        self._highs.deleteCols(len(gone), np.array([self._first + i for i in gone], dtype=np.int32))
+        dropped = set(gone)
+        self._known -= {(self.columns[i].lot, self.columns[i].pattern) for i in gone}
+        self.columns = [column for i, column in enumerate(self.columns) if i not in dropped]
+        self._on = [on for i, on in enumerate(self._on) if i not in dropped]
+
+    def _pays(self, mixture: Mixture, index: int) -> float:
+        column = self.columns[index]
+        return mixture.gain(column.lot, column.pattern) / self.rows.lots[column.lot].gpus

@@ -1,0 +1,183 @@
+"""New patterns that pay at given prices, lot by lot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.generation.fleet_rows import Lot
+from dovetail.engine.generation.knapsack import NARROW, WIDE, Knapsack, Width
+from dovetail.engine.generation.patterns import Master, Mixture
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+from dovetail.proof.kinds import Kind
+
+Prices = Sequence[Mapping[int, float]]
+
+_PATIENCE = 3  # rounds of a stage that gain nothing to speak of
+_RESTS = 2
+_SOLVE_WORK = 0.015
+_FEW = 4  # so many nodes left, and what a node holds is asked for its own worth as well
+_INERTIA = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """How patterns are asked for: how hard, and at prices that keep which share of those of the round before.
+
+    Prices of an LP over few patterns swing from round to round; prices between them find in fewer rounds what stays.
+    """
+
+    width: Width
+    inertia: float
+
+
+_STAGES: Final = (_Stage(NARROW, _INERTIA), _Stage(NARROW, 0.0), _Stage(WIDE, 0.0))
+# Where rules keep sides of nodes apart, a round asks for many times as many nodes. There only the narrow way pays:
+# 10,000 GPUs are mixed in a third of the time, to a value that differs by less than a millionth.
+_SIDED: Final = (_Stage(NARROW, 0.0),)
+
+
+class Pricing:
+    """Adds patterns to a master, with a budget.
+
+    Lots of equal nodes share what is found for any of them, and take turns at being asked.
+
+    Parameters
+    ----------
+    lots : the master's.
+    """
+
+    def __init__(self, problem: Problem, lots: Sequence[Lot], budget: Budget, stop: Stop) -> None:
+        self.budget = budget
+        self._stop = stop
+        self._until: float | None = None
+        self._least = 0.0  # work that is left for later
+        self._rest: Counter[int] = Counter()  # rounds that a lot is left out
+        self._turn = 0
+        groups: dict[Hashable, list[int]] = {}
+        for position, lot in enumerate(lots):
+            groups.setdefault(_alike(problem, lot.kind), []).append(position)
+        self._groups = [
+            (members, [Knapsack(problem, lots[members[0]].kind, side) for side in lots[members[0]].kind.sides])
+            for members in groups.values()
+        ]
+        self._stages = _STAGES if all(len(sides) == 1 for _, sides in self._groups) else _SIDED
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to search with, for the time being or at all."""
+        held_back = self.budget.work <= self._least or self.budget.late(self._until)
+        return held_back or bool(self._stop) or self.budget.spent()
+
+    @property
+    def hurried(self) -> bool:
+        """Whether the search must end at once."""
+        return bool(self._stop) or self.budget.out_of_time()
+
+    def pause_after(self, time_share: float, work_share: float) -> None:
+        """Ask for no patterns once a share of the time or work that is left now is gone; 1: until the end."""
+        self._least = max(0.0, self.budget.work * (1 - work_share))
+        self._until = self.budget.moment(time_share)
+
+    def solve(self, master: Master) -> Mixture:
+        """Solve the LP, at its cost."""
+        self.budget.work -= _SOLVE_WORK + 1e-5 * len(master.columns)
+        return master.solve()
+
+    def grow(self, master: Master, mixture: Mixture, prices: Prices, width: Width) -> bool:
+        """Add the best patterns of every kind of lot that has nodes left; tell whether any is new.
+
+        A lot of which no pattern would gain anything rests for some rounds.
+
+        Parameters
+        ----------
+        prices : of shapes, lot by lot, at which patterns are asked for; what they gain is told by the mixture's.
+        """
+        grown = False
+        self._turn += 1
+        for lots, sides in self._groups:
+            left = [lot for lot in lots if master.sizes[lot]]
+            for lot in left[self._turn % len(left) :] + left[: self._turn % len(left)] if left else ():
+                if self._rest[lot] > 0:
+                    self._rest[lot] -= 1
+                elif self._ask(master, mixture, lot, left, sides, prices[lot], width):
+                    grown = True
+                    break
+                if self.over:
+                    return grown
+        return grown
+
+    def _ask(
+        self,
+        master: Master,
+        mixture: Mixture,
+        asked: int,
+        lots: Sequence[int],
+        sides: Sequence[Knapsack],
+        prices: Mapping[int, float],
+        width: Width,
+    ) -> bool:
+        """Add the best patterns of a lot, to those too of the alike that gain by them; tell whether any is new."""
+        grown, most = False, 0.0
+        for node in sides:
+            self.budget.work -= node.work * width.work
+            for _, pattern in node.price(prices, master.demand, width):
+                gains = {lot: mixture.gain(lot, pattern) * master.sizes[lot] for lot in lots}
+                most = max(most, gains[asked])
+                for lot, gain in gains.items():
+                    if gain > (0.0 if lot == asked else master.wish.grain):
+                        grown |= master.add(lot, pattern)
+        if most <= master.wish.grain:
+            self._rest[asked] = _RESTS
+        return grown
+
+    def settle(self, master: Master, mixture: Mixture, rounds: int, aim: float) -> Mixture:
+        """Price and solve in turn until the LP reaches `aim`, gains no more, or rounds or budget run out.
+
+        Cheap pricing comes first; a stage that finds something to speak of begins again with the first.
+        """
+        stage = idle = 0
+        prices = mixture.prices
+        self._rest.clear()
+        for _ in range(rounds):
+            if self.over or mixture.value >= aim:
+                break
+            prices = _between(prices, mixture.prices, self._stages[stage].inertia)
+            grown = self.grow(master, mixture, prices, self._stages[stage].width)
+            if sum(master.sizes) <= _FEW:
+                own = [master.wish.worth] * len(master.sizes)
+                grown |= self.grow(master, mixture, own, self._stages[stage].width)
+            better = self.solve(master) if grown else mixture
+            gained = better.value > mixture.value + master.wish.grain
+            mixture = better
+            idle = 0 if gained else idle + 1
+            if gained:
+                stage = 0
+            elif not grown or idle > _PATIENCE:
+                stage, idle = stage + 1, 0
+                self._rest.clear()
+                if stage == len(self._stages):
+                    break
+        return mixture
+
+
+def _between(before: Prices, now: Prices, inertia: float) -> Prices:
+    """Return prices between those before and now, lot by lot."""
+    if not inertia:
+        return now
+    return [
+        {s: inertia * old.get(s, 0.0) + (1 - inertia) * price for s, price in new.items()}
+        for old, new in zip(before, now, strict=True)
+    ]
+
+
+def _alike(problem: Problem, kind: Kind) -> Hashable:
+    """Return what decides the patterns of a kind."""
+    node = kind.node
+    modes = tuple(problem.modes(s, node) for s in kind.shapes if problem.shapes[s].request.partial)
+    held = (node.accelerator, len(node.healthy_gpus()), node.cpu, node.memory, tuple(sorted(node.resources.items())))
+    return held, modes, kind.shapes, kind.sides, kind.gpu_sides, tuple(sorted(kind.most.items()))

@@ -1,0 +1,199 @@
+"""Rounds of improvement: several disjoint parts planned anew side by side, their answers applied in order.
+
+All parts of a round start from one state, so none knows what the others do. What waits is divided among them before,
+and a later answer is judged again, by the exact rows of its part, once an earlier one has changed the state. The
+result therefore does not depend on who solves the parts, nor on who is done first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dovetail.engine.parts.jobs import JobAnswer, Jobs, SolveJob
+from dovetail.engine.solvers.answer import Effort, Verdict
+from dovetail.engine.solvers.cpsat import CpSat
+from dovetail.linear import Linear, Model
+from dovetail.model.part import PartModel
+from dovetail.model.state import Fill, State
+from dovetail.objectives import Tier
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+
+_WIDEST = 1 << 48  # beyond this a combined objective loses exactness inside LP relaxations
+_JUDGING = Effort(1.0)  # with every count fixed, presolve alone does it
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What came of a round: the state, per part whether it was solved to proof, and the work."""
+
+    state: State
+    closed: tuple[bool, ...]
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a round is for.
+
+    Parameters
+    ----------
+    relaxed : hard policies that the state breaks: less of that comes before anything else.
+    """
+
+    problem: Problem
+    tiers: Sequence[Tier]
+    relaxed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The exact model of a part, and what to maximise in it one after the other."""
+
+    part: PartModel
+    objectives: Sequence[Linear]
+
+    def reached(self, state: State) -> list[int] | None:
+        """Return what a state achieves in every objective, None where it breaks a row."""
+        return _reached(self.part.model, self.objectives, self.part.variables.hint(state))
+
+
+def improve(
+    task: Task,
+    state: State,
+    parts: Sequence[Sequence[int]],
+    effort: Effort,
+    jobs: Jobs,
+    stop: Stop,
+    deadline: float | None = None,
+    turn: int = 0,
+) -> Round:
+    """Plan disjoint sets of nodes anew, each exactly and with what it holds now as the incumbent: never worse.
+
+    Parameters
+    ----------
+    effort : for each part; `deadline` limits its seconds too.
+    turn : which parts come first where what waits is divided; another number in every round is fair.
+    """
+    drafts: list[_Draft] = []
+
+    def made() -> Iterator[SolveJob]:
+        for nodes, share in zip(parts, divided(task.problem, state, len(parts), turn), strict=True):
+            part = PartModel(task.problem, nodes, state, task.relaxed)
+            _hold_back(part, state, share)
+            drafts.append(_Draft(part, windows(part, task.tiers)))
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            limited = replace(effort, seconds=left)
+            yield SolveJob(part.model, tuple(drafts[-1].objectives), part.variables.hint(state), limited)
+
+    answers = jobs.solve(made(), stop, deadline)
+    now, closed, work = state, [], 0.0
+    for draft, answer in zip(drafts, answers, strict=False):
+        if answer is not None:
+            now = _applied(task, state, now, draft, answer)
+            closed.append(answer.closed)
+            work += answer.work
+    return Round(now, tuple(closed), work)
+
+
+def divided(problem: Problem, state: State, parts: int, turn: int = 0) -> Sequence[Mapping[int, int]]:
+    """Return per part how many waiting replicas of each shape it may place.
+
+    Replicas that count together only, as those of a gang do, are not divided.
+    """
+    shares: list[dict[int, int]] = [{} for _ in range(parts)]
+    admitted = state.totals().admitted
+    for shape in problem.shapes:
+        waiting = shape.demand - admitted[shape.index]
+        if waiting > 0 and shape.workload.joint:
+            first = problem.shapes_of_workload[shape.workload.id][0]
+            shares[(first + turn) % parts][shape.index] = waiting
+        elif waiting > 0:
+            least, more = divmod(waiting, parts)
+            for position, share in enumerate(shares):
+                share[shape.index] = least + ((position + shape.index + turn) % parts < more)
+    return shares
+
+
+def _hold_back(part: PartModel, state: State, share: Mapping[int, int]) -> None:
+    """Keep a part from placing more of what waits than its share."""
+    model, admitted = part.model, state.totals().admitted
+    for shape, counts in part.variables.of_shape.items():
+        waiting = part.problem.shapes[shape].demand - admitted[shape]
+        if share.get(shape, 0) >= waiting:
+            continue
+        most = admitted[shape] - part.variables.taken[shape] + share.get(shape, 0)
+        for _, variable in counts:
+            model.upper[variable] = min(model.upper[variable], most)
+        model.require(Linear({variable: 1 for _, variable in counts}), upper=most)
+
+
+def windows(part: PartModel, tiers: Sequence[Tier]) -> list[Linear]:
+    """Return expressions to maximise one after the other, which together rank a part's solutions as the tiers do.
+
+    Each joins as many tiers as fit exact arithmetic, an earlier one weighed beyond all that follow.
+    """
+    found: list[Linear] = []
+    width = _WIDEST + 1
+    for expression in [part.debt.scaled(-1), *(_ascending(part, tier) for tier in tiers)]:
+        low, high = part.model.range_of(expression)
+        if low == high:
+            continue
+        if width * (high - low + 1) > _WIDEST:
+            found.append(expression)
+            width = high - low + 1
+        else:
+            found[-1] = found[-1].scaled(high - low + 1).add(expression)
+            width *= high - low + 1
+    return found or [Linear()]
+
+
+def _ascending(part: PartModel, tier: Tier) -> Linear:
+    expression = tier.encode(part)
+    return expression if tier.sense == "max" else expression.scaled(-1)
+
+
+def _applied(task: Task, start: State, now: State, draft: _Draft, answer: JobAnswer) -> State:
+    """Return the state with a part as the answer has it, or as it was where that does no good any more."""
+    part = draft.part
+    fills = None if answer.values is None else part.variables.fills(answer.values)
+    if fills is None or all(fill == now.fill(node) for node, fill in fills.items()):
+        return now
+    found = now.with_fills(fills)
+    if now is start and answer.closed and not task.relaxed:
+        return found  # what the part's own rows say is proved
+    if now is not start:
+        part = PartModel(task.problem, part.free, now, task.relaxed)
+        if not _can_hold(part, fills):
+            return now
+        draft = _Draft(part, windows(part, task.tiers))
+    wanted, held = draft.reached(found), draft.reached(now)
+    return found if wanted is not None and held is not None and wanted >= held else now
+
+
+def _can_hold(part: PartModel, fills: Mapping[int, Fill]) -> bool:
+    """Tell whether a part has variables for all that its nodes are to hold."""
+    slots, keeps = part.variables.slots, part.variables.keeps
+    return all(
+        fill.slots.keys() <= slots[n].keys() and fill.kept.keys() <= keeps[n].keys() for n, fill in fills.items()
+    )
+
+
+def _reached(model: Model, objectives: Sequence[Linear], counts: Mapping[int, int]) -> list[int] | None:
+    """Return what counts achieve in every objective, None where they break a row."""
+    if any(not model.lower[v] <= count <= model.upper[v] for v, count in counts.items()):
+        return None
+    lower, upper = list(model.lower), list(model.upper)
+    for variable, count in counts.items():
+        lower[variable] = upper[variable] = count
+    fixed = Model(lower, upper, [], list(model.rows), model.infeasible)
+    engine, found = CpSat(fixed), []
+    for objective in objectives:
+        answer = engine.solve(objective, "max", _JUDGING, None, Stop())
+        if answer.values is None or answer.verdict is not Verdict.OPTIMAL:
+            return None
+        found.append(objective.value(answer.values))
+        fixed.require(objective, lower=found[-1])
+    return found

@@ -1,0 +1,1 @@
+"""Proofs that need no solver to check: cuts and trees of branches with integer multipliers."""
