@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one ends the search with the best plan so far, the second one stops at once."""
+"""Ctrl-C, or SIGTERM: the first ends the search with the best plan so far, the second stops at once."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dovetail_cli import streams
 from dovetail_cli.exit_codes import ExitCode
 
 T = TypeVar("T")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TICK = 0.1
 
 
@@ -30,7 +31,7 @@ class _Outcome(Generic[T]):
 
 @contextmanager
 def guarded(stop: Stop) -> Iterator[None]:
-    """Let Ctrl-C flip `stop` for the length of the block; a second one leaves the process without further ado."""
+    """Let Ctrl-C or SIGTERM flip `stop` for the length of the block; a second one leaves the process at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -41,11 +42,12 @@ def guarded(stop: Stop) -> Iterator[None]:
         stop.set()
         streams.say("\ndovetail: interrupted, keeping the best plan so far; Ctrl-C again stops at once")
 
-    before = signal.signal(signal.SIGINT, handle)
+    before = {number: signal.signal(number, handle) for number in _SIGNALS}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _leave() -> None:
@@ -59,11 +61,11 @@ def _leave() -> None:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is done."""
+    """Let Ctrl-C and SIGTERM wait until the block is done."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
     finally:

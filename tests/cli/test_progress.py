@@ -112,11 +112,14 @@ def test_width_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert streams.width(io.StringIO()) is None
 
 
-def test_the_first_interrupt_stops_the_search_and_keeps_what_it_has(capsys: pytest.CaptureFixture[str]) -> None:
-    stop = Stop()
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_interrupt_stops_the_search_and_keeps_what_it_has(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stop, before = Stop(), signal.getsignal(number)
 
     def search() -> str:
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
         assert stop.event.wait(10)
         return "best so far"
 
@@ -124,7 +127,7 @@ def test_the_first_interrupt_stops_the_search_and_keeps_what_it_has(capsys: pyte
         assert interrupts.in_background(search, lambda: None) == "best so far"
     assert stop
     assert "keeping the best plan so far" in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(number) is before
 
 
 def test_the_second_interrupt_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
