@@ -53,7 +53,7 @@ def test_the_engine_finds_the_optimum_on_thousands(chunk: int, record_property: 
 
 
 def test_pyomo_and_highs_prove_the_same_optimum() -> None:
-    asked = shared()[:40]
+    asked = shared()[:24]
     for case in asked:
         infeasible = case.optimum is None
         opinion = second_opinion(context_of(case.spec), case.plan.tiers, infeasible=infeasible)
@@ -84,7 +84,7 @@ def test_improvement_by_parts_never_passes_the_optimum_nor_its_bounds_cross_it(
 ) -> None:
     monkeypatch.setattr(ladder, "EXACT_VARIABLES", 0)
     monkeypatch.setattr(ladder, "Neighbourhoods", lambda problem: _parts(problem, size))
-    for case in shared()[:70]:
+    for case in shared()[:42]:
         plan = solve(case.spec, Limits(work=0.1))
         verification = verify(case.spec, plan)
         assert verification.ok, f"seed {case.seed}: " + "; ".join(lines(verification))

@@ -566,7 +566,8 @@ class PartSearch(_Search):
         for name, gpus in self._hosts[step.workload.id, step.role.name]:
             stock = self.stock[name]
             assert isinstance(stock, PartStock)
-            choices = [(gpu,) for gpu in gpus] if name in self.held else self._open(name, gpus)
+            told_apart = name in self.held or stock.node.islands or stock.node.sockets
+            choices = [(gpu,) for gpu in gpus] if told_apart else self._open(name, gpus)
             for chosen in choices:
                 if asked.share and "fraction" in asked.share.modes and _listed(step.workload, stock.node):
                     yield Place(name, chosen)

@@ -15,7 +15,7 @@ from dovetail.plan import Plan
 from dovetail.spec import Spec
 from dovetail.verify import lines, verify
 
-SLICE = 456
+SLICE = 340
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 from tests.oracle.brute import TooLarge, ascending, brute
 from tests.oracle.sample import Case
+from tests.support.mixed_further import carried_on, further
 from tests.support.mixed_specs import mixed
 
 from dovetail.engine import ladder, solve
@@ -20,17 +21,20 @@ from dovetail.progress import Limits
 from dovetail.spec import Spec
 from dovetail.verify import lines, verify
 
-SLICE = 48
+SLICE = 36
+MORE = 12
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "20000"))
 CHUNK = 250
 
 
 @cache
-def cases(first: int, count: int) -> tuple[Case, ...]:
+def cases(first: int, count: int, made: Callable[[int], Spec | None] = mixed) -> tuple[Case, ...]:
     """Return cases of consecutive seeds; Specs too large for brute force are left out."""
     found = []
     for seed in range(first, first + count):
-        spec = mixed(seed)
+        spec = made(seed)
+        if spec is None:
+            continue
         try:
             found.append(Case(seed, spec, brute(spec, leaves=6_000, evaluations=1_000)))
         except TooLarge:
@@ -105,6 +109,13 @@ def test_the_engine_finds_the_optimum_of_every_tier_and_its_plans_verify() -> No
     assert [fault for case in cases(0, SLICE) for fault in faults_of(case)] == []
 
 
+@pytest.mark.parametrize("made", [further, carried_on])
+def test_it_does_with_more_in_them_and_where_they_go_on(made: Callable[[int], Spec | None]) -> None:
+    found = cases(0, MORE, made)
+    assert len(found) >= MORE // 2
+    assert [fault for case in found for fault in faults_of(case)] == []
+
+
 def test_the_slice_mixes_much(tell: Callable[[str], None]) -> None:
     found: Counter[str] = Counter()
     for case in cases(0, SLICE):
@@ -138,6 +149,20 @@ def test_searches_that_are_kept_short_claim_nothing_that_is_not_so(monkeypatch: 
     in_parts(monkeypatch)
     short += [(case, solve(case.spec, Limits(work=0.02))) for case in cases(0, SLICE)[1::5]]
     assert [fault for case, plan in short for fault in beyond(case, plan)] == []
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("made", [further, carried_on])
+@pytest.mark.parametrize("chunk", range(6))
+def test_hundreds_agree_with_more_in_them_and_where_they_go_on(
+    chunk: int, made: Callable[[int], Spec | None]
+) -> None:
+    first = CAMPAIGN_FIRST + chunk * CHUNK
+    print(f"seeds {first} to {first + CHUNK - 1}")
+    found = cases(first, CHUNK, made)
+    assert [fault for case in found for fault in faults_of(case)] == []
+    hinted = [(case, solve(case.spec, hint=case.optimum.places)) for case in found[::3] if case.optimum]
+    assert [fault for case, plan in hinted for fault in beyond(case, plan)] == []
 
 
 @pytest.mark.campaign

@@ -7,21 +7,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
+import pytest
 from tests.oracle.bestfit import best_fit
 from tests.oracle.brute import TooLarge, ascending, brute, keeps_hard
-from tests.oracle.sample import Case, shared
+from tests.oracle.sample import SLICE, Case, cases
 from tests.oracle.test_new_rules import RULES
+from tests.support.tiny_specs import tiny
 
 from dovetail.rules import TABLE, context_of
 from dovetail.spec import Policy, Request, Role, Share, Spec, Workload
 
+FEW = 120
+MANY = 456
 LEAST = 20
 
 
 @cache
-def planned() -> tuple[Case, ...]:
-    """Return the cases of the slice that have a plan."""
-    return tuple(case for case in shared() if case.optimum is not None)
+def drawn(count: int) -> tuple[Case, ...]:
+    """Return the first cases; the slice that others plan is among them, or holds them."""
+    return tuple(cases(0, count))
+
+
+def planned(count: int = FEW) -> tuple[Case, ...]:
+    """Return those of them that have a plan."""
+    return tuple(case for case in drawn(count) if case.optimum is not None)
 
 
 def test_half_of_the_specs_leave_work_unadmitted() -> None:
@@ -50,6 +59,16 @@ def _beats(case: Case) -> bool:
     return values < best
 
 
+def test_every_rule_is_drawn_hard_and_soft() -> None:
+    kinds = set(TABLE) - set(RULES)
+    for enforcement in ("hard", "soft"):
+        found = Counter(
+            p.rule.kind for n in range(SLICE) for p in tiny(n).policies if p.enforcement.kind == enforcement
+        )
+        assert {kind: found[kind] for kind in kinds if found[kind] < LEAST // 2} == {}, enforcement
+
+
+@pytest.mark.campaign
 def test_every_rule_binds_hard_and_soft() -> None:
     hard, soft = _binding("hard"), _binding("soft")
     kinds = set(TABLE) - set(RULES)  # those have Specs of their own, and binding is counted there
@@ -66,7 +85,7 @@ def _binding(enforcement: str) -> Counter[str]:
     Nobody counts beyond the least that there have to be.
     """
     found: Counter[str] = Counter()
-    for case in shared():
+    for case in drawn(MANY):
         asked = [p for p in case.spec.policies if p.enforcement.kind == enforcement and found[p.rule.kind] < LEAST]
         found.update({policy.rule.kind for policy in asked if _binds(case, policy)})
     return found
@@ -94,9 +113,10 @@ def _binds(case: Case, policy: Policy) -> bool:
     )
 
 
+@pytest.mark.campaign
 def test_every_kind_of_request_binds() -> None:
     found: Counter[str] = Counter()
-    for case in planned():
+    for case in planned(MANY):
         found.update(kind for kind in _EASES if found[kind] < LEAST and _kind_binds(case, kind))
     assert {kind: found[kind] for kind in _EASES if found[kind] < LEAST} == {}
 

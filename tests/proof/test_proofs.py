@@ -26,13 +26,13 @@ from dovetail.rules import context_of
 
 @cache
 def certified() -> tuple[tuple[Case, Plan], ...]:
-    return tuple((case, with_certificate(context_of(case.spec), case.plan)) for case in cases(0, 120))
+    return tuple((case, with_certificate(context_of(case.spec), case.plan)) for case in cases(0, 84))
 
 
 def test_nearly_every_bound_of_tiny_specs_has_a_proof() -> None:
     proofs = Counter(tier.proof for _, plan in certified() for tier in plan.tiers)
     assert proofs["certificate"] >= 0.95 * (proofs["certificate"] + proofs["solver"])
-    assert proofs["certificate"] >= 100
+    assert proofs["certificate"] >= 70
 
 
 def test_all_of_them_check_against_the_documents() -> None:
