@@ -14,6 +14,7 @@ from typing import Any
 from tests.support.mig_specs import card, mig_request
 from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, places, policy, replica, request, role, workload
+from tests.verify import recoveries
 
 from dovetail.mig import Instance
 from dovetail.placement import Place
@@ -464,6 +465,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("retained", evicted_for_nothing),
     Mutation("held", held_and_used),
     Mutation("recovery", restarted_where_there_is_no_room),
+    Mutation("recovery", recoveries.out_of_its_group, label="group"),
+    Mutation("recovery", recoveries.on_another_accelerator, label="mix"),
+    Mutation("recovery", recoveries.across_islands, label="islands"),
     move("hard-policies", {"x/svc#0": place("small", 4)}, label="forbid"),
     move("hard-policies", {"y/run#0": place("big", 4), "z/spot#0": place("small", 4)}, label="budget"),
     claim("policy-results", lambda plan: {"policies": {**plan.policies, "told": plan.policies["quota"]}}),

@@ -43,6 +43,11 @@ class Budget:
         """Return the seconds left, None without a ceiling."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
+    def seconds_within(self, most: float) -> float:
+        """Return the seconds that a last proof may take: those left, within reason."""
+        left = self.seconds()
+        return most if left is None else min(max(left, 1.0), most)
+
     def spent(self) -> bool:
         """Tell whether work or time has run out."""
         return self.work <= 0 or self.out_of_time()

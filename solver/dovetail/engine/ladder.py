@@ -12,7 +12,7 @@ from dovetail.engine.conflict import narrowed
 from dovetail.engine.construction import cutting
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.served import without_surplus
-from dovetail.engine.exact import TierAnswer, climb
+from dovetail.engine.exact import Climb, TierAnswer, climb
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
@@ -218,8 +218,17 @@ class _Search:
         if found.contradiction:
             self.reporter.warning(found.contradiction)
         if found.verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE):
-            self.state, self.answers = found.state, found.tiers
-            self.unpaid = self._owed(self._searching)  # whoever measures these has to find what the model only counts
+            return self._measured(found)
+        return found.verdict
+
+    def _measured(self, found: Climb) -> Verdict:
+        """Take what an exact search found and proved, the state only if it keeps what the model merely counts."""
+        before, self.state, self.answers = self.state, found.state, found.tiers
+        broken = self._owed(self._searching)
+        if not self.unpaid and (broken or not sound(self.problem, view_of(self.problem, found.state))):
+            self.state = before
+            return Verdict.FEASIBLE
+        self.unpaid = broken
         return found.verdict
 
     def _parts(self, budget: Budget) -> Verdict:
@@ -349,16 +358,14 @@ class _Search:
         from dovetail.engine.proving.certify import refutation
         from dovetail.engine.second_opinion import confirm_infeasible
 
-        context, fast = self.problem.context, self.limits.fast
-        proof = refutation(self.problem, seconds=self._confirmation_seconds(), stop=self.stop)
-        if proof is not None:
-            return attached(
-                finish(context, {}, (), Outcome("infeasible", fast=fast), conflict=self._conflict()), (), proof
-            )
-        if confirm_infeasible(self.problem, seconds=self._confirmation_seconds(), stop=self.stop):
-            outcome = Outcome("infeasible", fast=fast, proof="two-engines")
-            return finish(context, {}, (), outcome, conflict=self._conflict())
-        return finish(context, {}, (), Outcome("unknown", self._stopped_by(), fast))
+        context, fast, seconds = self.problem.context, self.limits.fast, self.budget.seconds_within(_CONFIRM_SECONDS)
+        proof = refutation(self.problem, seconds=seconds, stop=self.stop)
+        seconds = self.budget.seconds_within(_CONFIRM_SECONDS)
+        if proof is None and not confirm_infeasible(self.problem, seconds=seconds, stop=self.stop):
+            return finish(context, {}, (), Outcome("unknown", self._stopped_by(), fast))
+        outcome = Outcome("infeasible", fast=fast, proof=None if proof is not None else "two-engines")
+        plan = finish(context, {}, (), outcome, conflict=self._conflict())
+        return plan if proof is None else attached(plan, (), proof)
 
     def _conflict(self) -> tuple[str, ...]:
         """Return the hard policies that cannot hold together, where each of them is shown to be needed (S6.6)."""
@@ -369,11 +376,6 @@ class _Search:
             known = f" among {', '.join(found.policies)}" if found.policies else ""
             self.reporter.warning(f"the conflict{known} could not be narrowed down within the limits")
         return found.policies if found.irreducible else ()
-
-    def _confirmation_seconds(self) -> float:
-        """Return how long the second engine may take: what is left of the time limit, within reason."""
-        left = self.budget.seconds()
-        return _CONFIRM_SECONDS if left is None else min(max(left, 1.0), _CONFIRM_SECONDS)
 
     def _finished(self) -> Plan:
         problem = self.problem

@@ -97,9 +97,15 @@ class Ranks:
             yield from self._settle(chain[1:], here, by_domain.get(path, {}))
 
     def _take(self, blocks: Sequence[Block], places: Open) -> Iterator[tuple[ReplicaId, Place]]:
+        """Yield who of some blocks takes which place, those who run on one their own."""
         for role, found in places.items():
-            own = (ReplicaId(self.workload.id, role, i) for block in blocks for i in block.get(role, ()))
-            yield from zip((replica for replica in own if replica not in self.kept), found, strict=False)
+            every = (ReplicaId(self.workload.id, role, i) for block in blocks for i in block.get(role, ()))
+            own = [replica for replica in every if replica not in self.kept][: len(found)]
+            today = self.problem.context.today.places
+            back = {replica: today[replica] for replica in own if today.get(replica) in found}
+            yield from back.items()
+            rest = [place for place in found if place not in back.values()]
+            yield from zip((replica for replica in own if replica not in back), rest, strict=False)
 
     def _by_domain(self, level: str, places: Open) -> dict[str, dict[str, list[Place]]]:
         """Return places by domain, domains in the order of the tree."""

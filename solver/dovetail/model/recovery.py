@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dovetail.linear import Linear
+from dovetail.model.bonds import add_bonds, has_sides
 from dovetail.model.state import NO_GPU, Slot
 from dovetail.placement.instances import share_memory
 from dovetail.rules.quota import requested_of
 from dovetail.rules.recovery import Failure, Stakes
 from dovetail.spec import Node
+from dovetail.spec.inside import holds
 from dovetail.spec.workload import MILLI
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class _Restarts:
                 self._add_host_rows(index, counts)
                 self._add_gpu_rows(index, counts)
                 self._add_instance_rows(index, counts)
-        self._add_sides(lost, again)
+        add_bonds(self._part, self._stakes.matched, lost, again)
         return missing
 
     def _places(self, shape: int, again: Mapping[int, object]) -> Iterator[tuple[int, Slot]]:
@@ -98,11 +100,17 @@ class _Restarts:
             if share and not (node.mechanism == "fraction" and "fraction" in share.modes):
                 continue  # restarts on MIG instances, or that set GPUs anew, are not planned
             if node.name in open_to and shape in problem.hosted[problem.class_of[index]]:
-                if form.request.mig:
-                    yield from ((index, slot) for slot in self._instances(index, shape, form.request.mig))
-                    continue
-                gpus = node.healthy_gpus() if form.request.share else (NO_GPU,)
-                yield from ((index, Slot(shape, gpu)) for gpu in gpus)
+                slots = self._slots(index, shape)
+                yield from ((index, slot) for slot in slots if has_sides(form, node, slot))
+
+    def _slots(self, index: int, shape: int) -> Iterable[Slot]:
+        """Return where on a node a shape may restart."""
+        node, request = self._part.problem.nodes[index], self._part.problem.shapes[shape].request
+        if request.mig:
+            return self._instances(index, shape, request.mig)
+        if request.share:
+            return [Slot(shape, gpu) for gpu in node.healthy_gpus()]
+        return [Slot(shape, block=block) for block in self._part.problem.blocks(shape, node)]
 
     def _instances(self, index: int, shape: int, profile: str) -> Iterator[Slot]:
         """Yield the GPUs of a node that may have an idle instance of a profile, or one that is given up."""
@@ -136,32 +144,71 @@ class _Restarts:
             self._at_most(again.plus(0).add(shared, most), most)
         for slot, count in self._staying[index]:
             total.add(count, shapes[slot.shape].request.gpus)
+        parted = dict[int, Linear]()
         for gpu in node.healthy_gpus():
             here = {slot: v for slot, v in counts.items() if slot.gpu == gpu and not slot.profile}
             shares = [(slot, count) for slot, count in self._staying[index] if slot.gpu == gpu and not slot.profile]
             cut = [*self._on(index, gpu, gone=False), *self._on(index, gpu, gone=True)]
             flags = [self._used(index, gpu, "mig", cut)]
             flags.append(self._shared(node, gpu, here, shares) if here else self._used(index, gpu, "shared", shares))
-            used = Linear({flag: 1 for flag in flags if flag is not None})
+            used = parted[gpu] = Linear({flag: 1 for flag in flags if flag is not None})
             if len(used.terms) > 1:
                 self._part.model.require(used, upper=1)
             total.add(used)
         if any(total.terms.values()):
             self._at_most(total, most)
-            self._spare_layouts(index, again)
+            self._spare_layouts(index, again, parted)
+        self._add_block_rows(index, counts, parted)
 
-    def _spare_layouts(self, index: int, again: Linear) -> None:
-        """Let no more GPUs be taken whole than are not cut today, or hold anything else in the plan."""
-        layouts, shapes = self._part.problem.layouts[index], self._part.problem.shapes
-        cut = [gpu for gpu in self._part.problem.nodes[index].healthy_gpus() if gpu in layouts]
+    def _add_block_rows(self, index: int, counts: Mapping[Slot, int], parted: Mapping[int, Linear]) -> None:
+        """Let what keeps within an island or a socket fit there, as `Variables` does for the plan itself."""
+        node, shapes = self._part.problem.nodes[index], self._part.problem.shapes
+        for block in sorted({slot.block for slot in counts} - {0}):
+            inside = {slot: v for slot, v in counts.items() if slot.block and holds(block, slot.block)}
+            total = Linear({v: shapes[slot.shape].request.gpus for slot, v in inside.items()})
+            for slot, count in self._staying[index]:
+                if slot.block and holds(block, slot.block):
+                    total.add(count, shapes[slot.shape].request.gpus)
+            for gpu, used in parted.items():
+                total.add(used, block >> gpu & 1)
+            self._at_most(total, (block & node.healthy).bit_count())
+
+    def _spare_layouts(self, index: int, again: Linear, parted: Mapping[int, Linear]) -> None:
+        """Let no more GPUs be taken whole than are not cut today, or that the plan uses otherwise and gives up.
+
+        Whole GPUs of the plan itself are cut ones only where there are too few others (`whole_gpus`).
+        """
+        layouts, node = self._part.problem.layouts[index], self._part.problem.nodes[index]
+        cut = [gpu for gpu in node.healthy_gpus() if gpu in layouts]
         if not cut or not again.terms:
             return
-        freed = Linear()
+        model, uncut = self._part.model, [gpu for gpu in node.healthy_gpus() if gpu not in layouts]
+        row, whole = again.plus(0), Linear()
         for slot, count in self._contents[index]:
-            if self._goes(slot) and not slot.profile:
-                freed.add(count, shapes[slot.shape].request.gpus if slot.gpu == NO_GPU else 1)
-        uncut = len(self._part.problem.nodes[index].healthy_gpus()) - len(cut)
-        self._at_most(again.minus(freed), uncut)
+            amount = self._part.problem.shapes[slot.shape].request.gpus
+            whole.add(count, amount)
+            row.add(count, 0 if self._goes(slot) else amount)
+        for gpu in uncut:
+            row.add(parted[gpu])
+            whole.add_term(self._in_use(index, gpu, [slot for slot, _ in self._contents[index] if slot.gpu == gpu]))
+        for gpu in cut:
+            gone = [s for s, _ in self._contents[index] if s.gpu == gpu and not s.profile and self._goes(s)]
+            if gone:
+                free = self._in_use(index, gpu, gone)
+                model.require(parted[gpu].plus(0).add_term(free), upper=1)
+                row.add_term(free, -1)
+        most = model.range_of(whole)[1]
+        over, some = model.integer(0, max(0, most - len(uncut))), model.boolean()
+        model.require(Linear({over: 1, some: -most}), upper=0)
+        model.require(Linear({over: 1, some: most}).minus(whole), upper=most - len(uncut))
+        self._at_most(row.add_term(over, -1), len(uncut))
+
+    def _in_use(self, index: int, gpu: int, slots: Collection[Slot]) -> int:
+        """Return a flag that is 1 only where some of the plan is in a slot."""
+        flag = self._part.model.boolean()
+        on = Linear.total(count for slot, count in self._contents[index] if slot in slots)
+        self._part.model.require(Linear.of(flag).minus(on), upper=0)
+        return flag
 
     def _add_instance_rows(self, index: int, counts: Mapping[Slot, int]) -> None:
         """Let MIG requests restart on instances that are given up, or that today's layout has idle."""
@@ -215,9 +262,14 @@ class _Restarts:
         return self._part.problem.spec.cluster.unit == "instance"
 
     def _leave_alone(self, index: int) -> None:
-        """Take no whole GPUs of those that are left as they are today."""
-        shapes = self._part.problem.shapes
-        row = Linear({flag: 1 for (i, _, mode), flag in self._flags.items() if (i, mode) == (index, "alone")})
+        """Take no whole GPUs of those that are left as they are today, nor of those that hold anything else."""
+        shapes, row = self._part.problem.shapes, Linear()
+        for gpu in self._part.problem.nodes[index].healthy_gpus():
+            on = [(slot, count) for slot, count in self._contents[index] if slot.gpu == gpu]
+            alone, busy = self._flags.get((index, gpu, "alone")), self._used(index, gpu, "busy", on)
+            if alone is not None and busy is not None:
+                self._part.model.require(Linear({alone: 1, busy: -1}), upper=0)
+            row.add(Linear({flag: 1 for flag in (alone if busy is None else busy,) if flag is not None}))
         for slot, count in self._contents[index]:
             row.add(count, shapes[slot.shape].request.gpus)
         self._at_most(row, len(self._part.problem.nodes[index].healthy_gpus()))
@@ -264,22 +316,7 @@ class _Restarts:
         model = self._part.model
         again, use = Linear(dict.fromkeys(here.values(), 1)), Linear()
         for slot, count in self._contents[index]:
-            if not slot.profile and (slot.gpu == gpu or self._part.problem.shapes[slot.shape].request.gpus):
+            whole = self._part.problem.shapes[slot.shape].request.gpus > 0 and self._goes(slot)
+            if not slot.profile and (slot.gpu == gpu or whole):
                 use.add(count)
         model.require(again.minus(use.scaled(model.range_of(again)[1])), upper=0)
-
-    def _add_sides(self, lost: set[int], again: Mapping[int, Mapping[Slot, int]]) -> None:
-        """Keep what survives and what restarts of a workload on one side: an accelerator, a required domain."""
-        problem = self._part.problem
-        for workload in self._stakes.matched:
-            shapes = set(problem.shapes_of_workload.get(workload.id, ()))
-            sides: dict[tuple[str, str], Linear] = {}
-            for index, counts in again.items():
-                own = Linear.total(c for slot, c in self._contents[index] if slot.shape in shapes)
-                own.add(Linear({v: 1 for slot, v in counts.items() if slot.shape in shapes}))
-                if self._part.model.range_of(own)[1] > 0:
-                    side = self._stakes.side_of(workload, problem.nodes[index])
-                    sides.setdefault(side, Linear()).add(own)
-            if len(sides) > 1:
-                flags = [self._part.model.at_least_one(count) for _, count in sorted(sides.items())]
-                self._part.model.require(Linear({flag.variable: 1 for flag in flags}), upper=1)

@@ -1,8 +1,8 @@
-"""Failures of domains, and where lost replicas restart: found by a search, and replayed row by row (S4.7)."""
+"""Failures of domains, and what is left then: who is lost, where there is room, whether restarts hold (S4.7)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -11,11 +11,13 @@ from typing import Final, NamedTuple
 from dovetail.mig import parse_instance
 from dovetail.placement import Place, Places, Room, View, copies, obstacle
 from dovetail.placement.clients import WHOLE
+from dovetail.rules.bonds import Bond, bonds_of, side_of
 from dovetail.spec import Cluster, Node, ReplicaId, Request, Role, Workload
+from dovetail.spec.inside import mask_of
 from dovetail.spec.workload import MILLI
 
 MOST_CASES: Final = 10_000
-_STEPS: Final = 20_000
+_LARGE: Final = 1_000  # more than a node has GPUs
 
 
 class Failure(NamedTuple):
@@ -42,25 +44,16 @@ class Stakes:
     Parameters
     ----------
     hosts : per id of a matched workload, the nodes that hard policies leave open to it.
-    within : per id of a matched workload, the level of which one domain must hold all of it.
     """
 
     matched: tuple[Workload, ...]
     evictable: frozenset[str]
     hosts: Mapping[str, frozenset[str]]
-    within: Mapping[str, str]
 
     @cached_property
     def ids(self) -> frozenset[str]:
         """Ids of the workloads that have to survive."""
         return frozenset(workload.id for workload in self.matched)
-
-    def side_of(self, workload: Workload, node: Node) -> tuple[str, str]:
-        """Return what all places of a workload must have in common: its domain, and for gangs the accelerator."""
-        level = self.within.get(workload.id)
-        domain = "" if level is None else node.domain(level) or f"none of {node.name}"
-        alike = workload.atomic and workload.mix == "none" and node.gpus > 0
-        return domain, (node.accelerator or "") if alike else ""
 
 
 class Rescue:
@@ -81,6 +74,8 @@ class Rescue:
         self._block_cut_gpus()
         self._idle = {name: _untouched(room) for name, room in self._rooms.items()}
         self._hosting: dict[tuple[str, str], dict[str, Node]] = {}
+        self._bonds: dict[ReplicaId, tuple[Bond, ...]] = {}
+        self._standing: dict[tuple[Bond, str], frozenset[str | None]] = {}
 
     def _hold(self, replica: ReplicaId, place: Place) -> None:
         """Take what a replica holds that is never evicted; of its instance the GPU's other parts are free."""
@@ -103,16 +98,6 @@ class Rescue:
         found = [replica for node in failure.nodes for replica in self._on.get(node, ())]
         return sorted(found, key=lambda r: (_size(self._view.role(r).request), r))
 
-    def search(self, failure: Failure) -> Places:
-        """Return places for what is lost: all of it where quick steps or a bounded search find that."""
-        lost = self.lost(failure)
-        found = self._greedy(lost, failure)
-        if len(found) < len(lost):  # more of them may restart where the small ones go first
-            found = max(found, self._greedy(lost[::-1], failure), key=len)
-        if len(found) < len(lost):
-            found = max(found, _Exact(self, lost, failure).run(), key=len)
-        return dict(sorted(found.items()))
-
     def replay(self, failure: Failure, rows: Places) -> frozenset[ReplicaId]:
         """Return those of some rows that hold: lost replicas on places that there are, all of them together."""
         lost = set(self.lost(failure))
@@ -122,19 +107,38 @@ class Rescue:
             if known and self._take(replica, place):
                 held[replica] = place
         self._give(held)
-        return frozenset(replica for replica in held if self._together(replica, held, failure))
+        sides: dict[Bond, set[str | None]] = {}
+        for replica, place in held.items():
+            for bond in self.bonds(replica):
+                sides.setdefault(bond, set(self.standing(bond, failure))).add(self.side(bond, place))
+        return frozenset(r for r in held if all(agrees(sides[bond]) for bond in self.bonds(r)))
 
-    def _together(self, replica: ReplicaId, held: Places, failure: Failure) -> bool:
-        workload = self._view.spec.by_id[replica.workload]
-        return len(self.sides(workload, held, failure)) <= 1
+    def bonds(self, replica: ReplicaId) -> tuple[Bond, ...]:
+        """Return the bonds of a replica of a matched workload, the widest first."""
+        if replica not in self._bonds:
+            self._bonds[replica] = bonds_of(self._view.spec.by_id[replica.workload], replica)
+        return self._bonds[replica]
 
-    def sides(self, workload: Workload, held: Places, failure: Failure) -> set[tuple[str, str]]:
-        """Return the sides that a workload is on: where it survives, and where it restarts."""
-        by_name = self._view.spec.cluster.by_name
-        stay = (self._view.places[r] for r in self._view.admitted(workload))
-        again = (place for r, place in held.items() if r.workload == workload.id)
-        nodes = [*(p.node for p in stay if p.node not in failure.nodes), *(p.node for p in again)]
-        return {self._stakes.side_of(workload, by_name[name]) for name in nodes}
+    def side(self, bond: Bond, place: Place) -> str | None:
+        """Return the side of a bond that a place is on."""
+        return side_of(bond, self._view.spec.cluster, place)
+
+    @cached_property
+    def _bound(self) -> Mapping[Bond, Sequence[Place]]:
+        """The places of those who have to survive, by bond."""
+        found: dict[Bond, list[Place]] = {}
+        for replica, place in self._view.places.items():
+            for bond in self.bonds(replica) if replica.workload in self._stakes.ids else ():
+                found.setdefault(bond, []).append(place)
+        return found
+
+    def standing(self, bond: Bond, failure: Failure) -> frozenset[str | None]:
+        """Return the sides on which the survivors of a bond are."""
+        key = bond, failure.name
+        if key not in self._standing:
+            places = self._bound.get(bond, ())
+            self._standing[key] = frozenset(self.side(bond, p) for p in places if p.node not in failure.nodes)
+        return self._standing[key]
 
     def hosts(self, replica: ReplicaId) -> Mapping[str, Node]:
         """Return the nodes that a replica may restart on, by name, whatever room they have."""
@@ -194,70 +198,30 @@ class Rescue:
         for replica, place in places.items():
             self._change(replica, place, -1)
 
-    # The quick way: workload by workload, on the side that takes most of it, each replica where it fits best.
+    # For whoever looks for restarts.
 
-    def _greedy(self, lost: Sequence[ReplicaId], failure: Failure) -> dict[ReplicaId, Place]:
-        found: dict[ReplicaId, Place] = {}
-        for workload in dict.fromkeys(replica.workload for replica in lost):
-            own = [replica for replica in lost if replica.workload == workload]
-            found |= self._best_side(self._view.spec.by_id[workload], own, failure)
-        self._give(found)
-        return found
+    def survivors(self, failure: Failure) -> list[Node]:
+        """Return the nodes that a failure leaves."""
+        return [node for node in self._nodes if node.name not in failure.nodes]
 
-    def _best_side(self, workload: Workload, own: Sequence[ReplicaId], failure: Failure) -> dict[ReplicaId, Place]:
-        """Place a workload's lost replicas on the first side that takes all of them, or most."""
-        best: dict[ReplicaId, Place] = {}
-        for side in self.open_sides(workload, own, failure):
-            found = self._on_side(workload, own, failure, side)
-            self._give(found)
-            best = max(best, found, key=len)
-            if len(best) == len(own):
-                break
-        return self._again(best)
+    def idle(self, node: Node) -> int:
+        """Return how many GPUs of a node hold nothing, with what restarts on trial."""
+        return self._idle[node.name]
 
-    def _again(self, places: dict[ReplicaId, Place]) -> dict[ReplicaId, Place]:
-        for replica, place in places.items():
-            self._change(replica, place, 1)
-        return places
-
-    def open_sides(self, workload: Workload, own: Sequence[ReplicaId], failure: Failure) -> list[tuple[str, str]]:
-        """Return the sides that a workload may restart on: where it survives, else any."""
-        held = self.sides(workload, {}, failure)
-        if held:
-            return sorted(held)
-        nodes = dict.fromkeys(name for replica in own for name in self.hosts(replica))
-        by_name = self._view.spec.cluster.by_name
-        return sorted({self._stakes.side_of(workload, by_name[name]) for name in nodes if name not in failure.nodes})
-
-    def _on_side(
-        self, workload: Workload, own: Sequence[ReplicaId], failure: Failure, side: tuple[str, str]
-    ) -> dict[ReplicaId, Place]:
-        found: dict[ReplicaId, Place] = {}
-        for replica in own:
-            best = min(self.options(replica, failure, side), default=None)
-            if best is not None and self._take(replica, best[1]):
-                found[replica] = best[1]
-        return found
-
-    def options(
-        self, replica: ReplicaId, failure: Failure, side: tuple[str, str] | None = None
-    ) -> Iterator[tuple[int, Place]]:
-        """Yield where a replica fits now, with the GPU that stays free beside it; of like GPUs the first."""
-        workload, role = self._view.spec.by_id[replica.workload], self._view.role(replica)
-        for node in self.hosts(replica).values():
-            if self._idle[node.name] < role.request.gpus or node.name in failure.nodes:
-                continue
-            if side and self._stakes.side_of(workload, node) != side:
+    def options(self, replica: ReplicaId, nodes: Iterable[Node]) -> Iterator[tuple[int, Place]]:
+        """Yield where on some nodes a replica fits now, less first where less stays free; of like GPUs the first."""
+        role, hosts = self._view.role(replica), self.hosts(replica)
+        for node in nodes:
+            if node.name not in hosts or self._idle[node.name] < role.request.gpus:
                 continue
             room = self._rooms[node.name]
             if role.request.mig:
                 yield from self._instances_for(node, role)
-            elif role.request.share is None:
-                if copies(room, role.request) > 0:
-                    gpus = room.choose(role.request) or () if role.request.gpus else ()
-                    yield self._idle[node.name] - role.request.gpus, Place(node.name, gpus)
-            else:
+            elif role.request.share is not None:
                 yield from _gpus_for(room, role)
+            elif copies(room, role.request) > 0:
+                left = _LARGE * (self._idle[node.name] - role.request.gpus)
+                yield from ((left + spare, Place(node.name, gpus)) for spare, gpus in _sets_for(room, role.request))
 
     def _instances_for(self, node: Node, role: Role) -> Iterator[tuple[int, Place]]:
         """Yield the free instances of a node that take a request for a profile, the first of each GPU."""
@@ -278,43 +242,6 @@ class Rescue:
         self._give({replica: place})
 
 
-class _Exact:
-    """Every way to restart lost replicas, within a number of steps: one after the other, somewhere or nowhere."""
-
-    def __init__(self, rescue: Rescue, lost: Sequence[ReplicaId], failure: Failure) -> None:
-        self._rescue, self._lost, self._failure = rescue, lost, failure
-        self._left = _STEPS
-        self._now: dict[ReplicaId, Place] = {}
-        self.best: dict[ReplicaId, Place] = {}
-
-    def run(self) -> dict[ReplicaId, Place]:
-        """Return the most that restarts, as far as the steps go."""
-        self._decide(0)
-        return self.best
-
-    def _decide(self, index: int) -> bool:
-        """Try everything from a replica on; tell whether to stop."""
-        if len(self._now) > len(self.best):
-            self.best = dict(self._now)
-        self._left -= 1
-        if len(self.best) == len(self._lost) or self._left <= 0:
-            return True
-        if index == len(self._lost) or len(self._now) + len(self._lost) - index <= len(self.best):
-            return False
-        replica = self._lost[index]
-        for _, place in sorted(self._rescue.options(replica, self._failure)):
-            if not self._rescue.take(replica, place):
-                continue
-            self._now[replica] = place
-            workload = self._rescue._view.spec.by_id[replica.workload]
-            done = len(self._rescue.sides(workload, self._now, self._failure)) <= 1 and self._decide(index + 1)
-            del self._now[replica]
-            self._rescue.undo(replica, place)
-            if done:
-                return True
-        return self._decide(index + 1)
-
-
 def _size(request: Request) -> tuple[int, int, int]:
     return -request.gpu_milli, -request.cpu, -request.memory
 
@@ -327,6 +254,23 @@ def _without_gpus(request: Request) -> Request:
 def _untouched(room: Room) -> int:
     """Return how many GPUs hold nothing."""
     return sum(milli == MILLI and not held for milli, held in zip(room.compute, room.tenants, strict=True))
+
+
+def agrees(sides: Collection[str | None]) -> bool:
+    """Tell whether a bond has one side."""
+    return len(sides) == 1 and None not in sides
+
+
+def _sets_for(room: Room, request: Request) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield GPUs for a request for whole ones, and how many stay free beside them in the same island or socket."""
+    if not request.gpus:
+        yield 0, ()
+        return
+    free = [mask_of(block) for block in room.choices(request)]
+    near = [both for block in free for part in room.node.sets if (both := block & part).bit_count() >= request.gpus]
+    for mask in dict.fromkeys(near):
+        gpus = [index for index in range(room.node.gpus) if mask >> index & 1]
+        yield len(gpus) - request.gpus, tuple(gpus[: request.gpus])
 
 
 def _gpus_for(room: Room, role: Role) -> Iterator[tuple[int, Place]]:

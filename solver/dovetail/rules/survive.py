@@ -8,12 +8,14 @@ from math import comb
 from typing import ClassVar
 
 from dovetail.linear import Linear
+from dovetail.mig import maximal
 from dovetail.placement import Places, View
+from dovetail.placement.clients import promised
 from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Scope, Told, Violations, level_problem
 from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of
+from dovetail.rules.restarts import search
 from dovetail.rules.standby import StandbyGuard
-from dovetail.spec import Node, Policy, Spec, Workload, WorkloadSelector
-from dovetail.spec.workload import MILLI
+from dovetail.spec import Node, Spec, Workload, WorkloadSelector
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +55,26 @@ class Survive(RuleDefaults):
         return found
 
     def _add_sums(self, part: Part, scope: Scope, lost: Sequence[Domain], case: Failure, missing: Linear) -> None:
-        """Let no more restart than the surviving nodes have in all: plain where nodes tell it at length."""
+        """Let no more restart than the surviving nodes have in all: plain where nodes tell it at length.
+
+        Where a model does not tell what the lost domains hold, only those who have to survive are counted.
+        """
         stakes = self._stakes(scope)
-        standing, others = self._standing(scope)
+        others = self._standing(scope) if len(lost) == len(case.domains) else ()
         for name, capacity in _capacity(scope, case).items():
             largest = max((_most_of(w, name) for w in stakes.matched), default=0)
             if largest:
-                asked = part.requested(standing, name)
+                asked = part.requested(stakes.matched, name)
+                if others:
+                    asked.add(part.requested(others, name))
                 for domain in lost if others else ():
-                    asked = asked.minus(part.requested(others, name, domain))
+                    asked.add(part.requested(others, name, domain), -1)
                 part.model.require(asked.minus(missing.scaled(largest)), upper=capacity)
 
-    def _standing(self, scope: Scope) -> tuple[tuple[Workload, ...], tuple[Workload, ...]]:
-        """Return who is not evicted, and of these who is not matched."""
-        stakes = self._stakes(scope)
-        standing = tuple(w for w in scope.spec.everything if w.id not in stakes.evictable)
-        return scope.once("standing", lambda: (standing, tuple(w for w in standing if w.id not in stakes.ids)))
+    def _standing(self, scope: Scope) -> tuple[Workload, ...]:
+        """Return who is neither matched nor evicted."""
+        gone = self._stakes(scope).ids | self._stakes(scope).evictable
+        return scope.once("standing", lambda: tuple(w for w in scope.spec.everything if w.id not in gone))
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Replay the recovery that is told, or search for one, and count what does not restart."""
@@ -104,7 +110,7 @@ class Survive(RuleDefaults):
         known: dict[str, Mapping[str, Places]] = view.__dict__.setdefault("searched", {})
         if scope.policy not in known:
             rescue = Rescue(view, self._stakes(scope))
-            found = ((failure.name, rescue.search(failure)) for failure in self._failures(scope))
+            found = ((failure.name, search(rescue, failure)) for failure in self._failures(scope))
             known[scope.policy] = {name: rows for name, rows in found if rows}
         return known[scope.policy]
 
@@ -137,20 +143,6 @@ class Survive(RuleDefaults):
             return f"{cases:,} failure cases, and at most {MOST_CASES:,} are looked at where several domains are lost"
         return None
 
-    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
-        """Refuse workloads whose recovery has more demands than are kept."""
-        for workload in spec.matched(own):
-            topology = workload.topology
-            if any(node.islands or node.sockets for node in spec.cluster.nodes) and any(
-                role.request.inside for role in workload.roles
-            ):
-                return f"'{workload.id}' keeps within islands or sockets, of which a recovery knows nothing yet"
-            if topology is not None and topology.groups:
-                return f"'{workload.id}' has topology groups, of which a recovery knows nothing yet"
-            if workload.atomic and workload.mix == "perRole":
-                return f"'{workload.id}' has 'mix: perRole', of which a recovery knows nothing yet"
-        return None
-
     # What is at stake.
 
     def _failures(self, scope: Scope) -> tuple[Failure, ...]:
@@ -165,8 +157,7 @@ class Survive(RuleDefaults):
         spec = scope.spec
         others = (w for w in spec.workloads if w.id not in scope.ids)
         evictable = frozenset(w.id for w in others if self.may_evict is not None and self.may_evict.selects(w))
-        within = {w.id: w.topology.within for w in scope.workloads if w.topology and w.topology.within}
-        return Stakes(scope.workloads, evictable, {w.id: _open_nodes(w, scope) for w in scope.workloads}, within)
+        return Stakes(scope.workloads, evictable, {w.id: _open_nodes(w, scope) for w in scope.workloads})
 
 
 def _open_nodes(workload: Workload, scope: Scope) -> frozenset[str]:
@@ -188,5 +179,28 @@ def _most_of(workload: Workload, name: str) -> int:
 def _capacity(scope: Scope, failure: Failure) -> Mapping[str, int]:
     """Return what the nodes that survive a failure have in all."""
     nodes = [n for n in scope.spec.cluster.nodes if n.name not in failure.nodes and not n.down]
-    gpus = MILLI * sum(len(node.healthy_gpus()) for node in nodes)
+    gpus = sum(_most_on(scope, node) * len(node.healthy_gpus()) for node in nodes)
     return {"gpus": gpus, "cpu": sum(node.cpu for node in nodes), "memory": sum(node.memory for node in nodes)}
+
+
+def _most_on(scope: Scope, node: Node) -> int:
+    """Return the most milli-GPU of requests that one GPU of a node holds: instances may count for more than it."""
+    card = scope.spec.accelerators.get(node.accelerator or "")
+    if card is None or card.mig is None or not scope.spec.uses_mig:
+        return promised(node)
+    geometry, worth = card.mig, scope.once("worth", lambda: _worth_of(scope.spec))
+    amounts = {p.name: max(p.milli, worth.get(p.name, 0)) for p in geometry.profiles}
+    layouts = scope.once(
+        ("fullest", node.accelerator),
+        lambda: max(sum(count * amounts[name] for name, count in counts.items()) for counts in maximal(geometry)),
+    )
+    return max(promised(node), layouts)
+
+
+def _worth_of(spec: Spec) -> Mapping[str, int]:
+    """Return what requests for each MIG profile count for, in milli-GPU."""
+    found: dict[str, int] = {}
+    for request in (role.request for workload in spec.everything for role in workload.roles):
+        if request.mig:
+            found[request.mig] = max(found.get(request.mig, 0), request.mig_milli)
+    return found

@@ -1,0 +1,163 @@
+"""A search for where lost replicas restart: quick ways first, then every way within a number of steps (S4.7)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from dovetail.placement import Place, Places
+from dovetail.rules.bonds import Bond, sides_on
+from dovetail.rules.recovery import Failure, Rescue, agrees
+from dovetail.spec import Node, ReplicaId
+from dovetail.spec.inside import INNER_LEVELS
+
+_STEPS: Final = 20_000
+
+
+def search(rescue: Rescue, failure: Failure) -> Places:
+    """Return places for what is lost: all of it where quick steps or a bounded search find that."""
+    lost = rescue.lost(failure)
+    found = _Quick(rescue, failure).run(lost)
+    if len(found) < len(lost):  # more of them may restart where the small ones go first
+        found = max(found, _Quick(rescue, failure).run(lost[::-1]), key=len)
+    if len(found) < len(lost):
+        found = max(found, _Exact(rescue, failure).run(lost), key=len)
+    return dict(sorted(found.items()))
+
+
+class _Trial:
+    """Replicas that restart on trial, and on which sides their bonds are."""
+
+    def __init__(self, rescue: Rescue, failure: Failure) -> None:
+        self._rescue, self._failure = rescue, failure
+        self._nodes = rescue.survivors(failure)
+        self._now: dict[ReplicaId, Place] = {}
+        self._sides: defaultdict[Bond, Counter[str | None]] = defaultdict(Counter)
+
+    def _put(self, replica: ReplicaId, place: Place) -> bool:
+        """Restart a replica, and tell whether there is room."""
+        if not self._rescue.take(replica, place):
+            return False
+        self._now[replica] = place
+        for bond in self._rescue.bonds(replica):
+            self._sides[bond][self._rescue.side(bond, place)] += 1
+        return True
+
+    def _drop(self, places: Places) -> None:
+        for replica, place in places.items():
+            self._rescue.undo(replica, place)
+            del self._now[replica]
+            for bond in self._rescue.bonds(replica):
+                self._sides[bond][self._rescue.side(bond, place)] -= 1
+
+    def _on(self, bond: Bond) -> set[str | None]:
+        """Return the sides that a bond is on: where it survives, and where it restarts."""
+        again = {side for side, count in self._sides[bond].items() if count}
+        return again | self._rescue.standing(bond, self._failure)
+
+
+class _Quick(_Trial):
+    """Bond by bond, the widest first, on the side that takes most of it, and each replica where it fits best."""
+
+    def run(self, lost: Sequence[ReplicaId]) -> dict[ReplicaId, Place]:
+        """Return where replicas restart, workload by workload."""
+        for workload in dict.fromkeys(replica.workload for replica in lost):
+            self._settle([replica for replica in lost if replica.workload == workload], 0, {}, self._nodes)
+        found = dict(self._now)
+        self._drop(found)
+        return found
+
+    def _settle(
+        self, own: Sequence[ReplicaId], depth: int, chosen: Mapping[Bond, str], nodes: Sequence[Node]
+    ) -> dict[ReplicaId, Place]:
+        """Restart replicas on some nodes, on the sides chosen for their first bonds, and return where."""
+        parts: dict[Bond | None, list[ReplicaId]] = {}
+        for replica in own:
+            bonds = self._rescue.bonds(replica)
+            parts.setdefault(bonds[depth] if depth < len(bonds) else None, []).append(replica)
+        found: dict[ReplicaId, Place] = {}
+        for bond, members in parts.items():
+            if bond is None:
+                found |= self._one_by_one(members, chosen, nodes)
+            else:
+                found |= self._best_side(bond, members, depth, chosen, nodes)
+        return found
+
+    def _best_side(
+        self, bond: Bond, own: Sequence[ReplicaId], depth: int, chosen: Mapping[Bond, str], nodes: Sequence[Node]
+    ) -> dict[ReplicaId, Place]:
+        """Restart replicas on the first side that takes all of them, or most."""
+        best: dict[ReplicaId, Place] = {}
+        for side, there in self._open_sides(bond, own, nodes):
+            found = self._settle(own, depth + 1, {**chosen, bond: side}, there)
+            if len(found) == len(own):
+                return found
+            self._drop(found)
+            best = max(best, found, key=len)
+        for replica, place in best.items():
+            self._put(replica, place)
+        return best
+
+    def _open_sides(
+        self, bond: Bond, own: Sequence[ReplicaId], nodes: Sequence[Node]
+    ) -> Iterator[tuple[str, list[Node]]]:
+        """Yield the sides that a bond may restart on, with their nodes: where it is, else those with least idle."""
+        names = {name for replica in own for name in self._rescue.hosts(replica)}
+        there: dict[str, list[Node]] = {}
+        for node in nodes:
+            for side in sides_on(bond, node) if node.name in names else ():
+                there.setdefault(side, []).append(node)
+        if held := self._on(bond):
+            yield from ((side, there.get(side, [])) for side in held if side is not None and agrees(held))
+            return
+        idle = {side: sum(map(self._rescue.idle, found)) for side, found in there.items()}
+        yield from ((side, there[side]) for side in sorted(idle, key=lambda side: (idle[side], side)))
+
+    def _one_by_one(
+        self, own: Sequence[ReplicaId], chosen: Mapping[Bond, str], nodes: Sequence[Node]
+    ) -> dict[ReplicaId, Place]:
+        inner = {bond: side for bond, side in chosen.items() if bond.level in INNER_LEVELS}
+        found: dict[ReplicaId, Place] = {}
+        for replica in own:
+            options = self._rescue.options(replica, nodes)
+            near = (o for o in options if all(self._rescue.side(b, o[1]) == side for b, side in inner.items()))
+            best = min(near, default=None)
+            if best is not None and self._put(replica, best[1]):
+                found[replica] = best[1]
+        return found
+
+
+class _Exact(_Trial):
+    """Every way to restart lost replicas, within a number of steps: one after the other, somewhere or nowhere."""
+
+    def __init__(self, rescue: Rescue, failure: Failure) -> None:
+        super().__init__(rescue, failure)
+        self._left = _STEPS
+        self._lost: Sequence[ReplicaId] = ()
+        self._best: dict[ReplicaId, Place] = {}
+
+    def run(self, lost: Sequence[ReplicaId]) -> dict[ReplicaId, Place]:
+        """Return the most that restarts, as far as the steps go."""
+        self._lost = lost
+        self._decide(0)
+        return self._best
+
+    def _decide(self, index: int) -> bool:
+        """Try everything from a replica on; tell whether to stop."""
+        if len(self._now) > len(self._best):
+            self._best = dict(self._now)
+        self._left -= 1
+        if len(self._best) == len(self._lost) or self._left <= 0:
+            return True
+        if index == len(self._lost) or len(self._now) + len(self._lost) - index <= len(self._best):
+            return False
+        replica = self._lost[index]
+        for _, place in sorted(self._rescue.options(replica, self._nodes)):
+            if not self._put(replica, place):
+                continue
+            done = all(agrees(self._on(bond)) for bond in self._rescue.bonds(replica)) and self._decide(index + 1)
+            self._drop({replica: place})
+            if done:
+                return True
+        return self._decide(index + 1)

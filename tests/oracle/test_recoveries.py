@@ -1,0 +1,65 @@
+"""Recoveries of what belongs together: engine and brute force agree where groups, domains and islands fail (S4.7)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+import pytest
+from tests.oracle.sample import Case, cases, problems
+from tests.support.specs import policy
+from tests.support.tiny_gangs import tiny_gangs
+from tests.support.tiny_insides import tiny_insides
+
+from dovetail.rules.survive import Survive
+from dovetail.spec import Spec, WorkloadSelector
+
+CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
+
+
+def _failing(spec: Spec, rng: Random) -> Spec:
+    """Return a Spec of which some workloads survive the loss of a domain, if there are two to lose."""
+    levels = [level for level in spec.cluster.levels if len(spec.cluster.members(level)) > 1]
+    if not levels:
+        return spec
+    if rng.random() < 0.4:
+        work = tuple(replace(w, mix=rng.choice(("none", "perRole"))) for w in spec.workloads)
+        spec = replace(spec, workloads=work)
+    names = sorted(w.id for w in spec.workloads)
+    matched = WorkloadSelector(names=tuple(rng.sample(names, rng.randint(1, len(names)))))
+    rule = Survive(of=rng.choice(levels), may_evict=rng.choice((None, WorkloadSelector(), WorkloadSelector())))
+    own = policy("survive", rule, enforcement=rng.choice(("hard", "hard", 1, 3000)), workloads=matched)
+    return replace(spec, policies=tuple(sorted((*spec.policies, own), key=lambda each: each.name)))
+
+
+def grouped(seed: int) -> Spec:
+    """Return the Spec of a seed, of gangs on a tree."""
+    return _failing(tiny_gangs(seed), Random(f"grouped {seed}"))
+
+
+def inside(seed: int) -> Spec:
+    """Return the Spec of a seed, of replicas within islands and sockets."""
+    return _failing(tiny_insides(seed), Random(f"inside {seed}"))
+
+
+def _restarting(found: list[Case]) -> int:
+    return sum(any(rows for told in case.plan.recovery.values() for rows in told.values()) for case in found)
+
+
+@pytest.mark.parametrize(("made", "count", "least"), [(grouped, 20, 5), (inside, 20, 5)])
+def test_engine_and_brute_force_agree_on_what_restarts_together(
+    made: Callable[[int], Spec], count: int, least: int
+) -> None:
+    found = list(cases(20, count, made))
+    assert problems(found) == []
+    assert _restarting(found) >= least
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("made", [grouped, inside])
+def test_no_recovery_of_many_is_wrong(made: Callable[[int], Spec]) -> None:
+    """Who is who in a group that runs tells more than counts; a plan is not called optimal then, and never wrong."""
+    wrong = [told for told in problems(cases(CAMPAIGN_FIRST, 400, made)) if ": feasible, and" not in told]
+    assert wrong == []
