@@ -12,6 +12,7 @@ from dovetail.rules import TABLE, Rule
 from dovetail.rules.admission import Admission
 from dovetail.rules.colocate import Colocate
 from dovetail.rules.exclusive import Exclusive
+from dovetail.rules.modes import Modes
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
@@ -81,15 +82,23 @@ def test_every_rule_has_its_spec() -> None:
     assert set(SPECS) == set(TABLE)
 
 
-@pytest.mark.parametrize("kind", TABLE)
-def test_an_emptied_rule_is_caught(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = SPECS[kind]
+OTHERS: Mapping[type[Rule], Spec] = {
+    Modes: make_spec(
+        [node("a", 1), node("b", 1, price=5)], [workload("w", 1, gpus=1)], [policy("p", Modes(("mig", "mps")))]
+    ),
+}
+"""Rules that share their name with another one of the table."""
+
+
+@pytest.mark.parametrize("rule", [*TABLE.values(), *OTHERS], ids=lambda rule: rule.__name__)
+def test_an_emptied_rule_is_caught(rule: type[Rule], monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = OTHERS.get(rule) or SPECS[rule.kind]
     plan = solve(spec)
     assert plan.outcome.status == "optimal"
     assert verify(spec, plan).ok
-    monkeypatch.setattr(TABLE[kind], "encode", lambda self, part, scope: {})
-    monkeypatch.setattr(TABLE[kind], "guard", lambda self, scope: None)
-    monkeypatch.setattr(TABLE[kind], "searches", False)  # else the engine itself would see it, and give no plan
+    monkeypatch.setattr(rule, "encode", lambda self, part, scope: {})
+    monkeypatch.setattr(rule, "guard", lambda self, scope: None)
+    monkeypatch.setattr(rule, "searches", False)  # else the engine itself would see it, and give no plan
     broken = solve(spec)
     assert broken.placements
     monkeypatch.undo()

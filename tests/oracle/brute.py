@@ -284,11 +284,14 @@ class _Search:
 
         def kept(places: Places) -> None:
             again = restarted(self.context, places)
+            if again is None:
+                return
             assert again <= self.context.view(places).restarted, (again, places)
             if not again & self.context.today.fixed:
                 leaf(places)
 
-        if self.context.today.settings and not isinstance(self, PartSearch):
+        leaning = any(r.request.share and r.request.share.leans for w in self.context.spec.workloads for r in w.roles)
+        if (self.context.today.settings or leaning) and not isinstance(self, PartSearch):
             self.found = kept
         self._decide(0, None)
 
@@ -503,7 +506,10 @@ class PartSearch(_Search):
         def named(places: Places) -> None:
             told = self._named(places)
             stay = {r for r, place in told.items() if self.context.today.places.get(r) == place}
-            again = self._restarted(told, stay) | restarted(self.context, told)
+            anew = restarted(self.context, told)
+            if anew is None:
+                return
+            again = self._restarted(told, stay) | anew
             assert again == self.context.view(told).restarted & stay, (told, again)
             if not again & self.context.today.fixed:
                 leaf(told)

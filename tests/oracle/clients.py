@@ -28,7 +28,8 @@ def enough(share: Share, node: Node, card: int, way: Way) -> bool:
     mode, clients = way
     if node.sharing is None:
         return False
-    ratio = node.sharing.oversubscription if mode == "time-slice" else 1000
+    sharing = node.sharing
+    ratio = {"mps": sharing.mps_oversubscription, "time-slice": sharing.oversubscription}.get(mode, 1000)
     memory = share.compute * card / 1000 if share.memory is None else share.memory
     return mode not in share.barred and share.compute * clients <= ratio and memory * clients <= card
 
@@ -38,27 +39,48 @@ def groups(node: Node, gpus: Sequence[int]) -> list[list[int]]:
     return [list(gpus)] if node.mechanism == "devicePlugin" else [[gpu] for gpu in gpus]
 
 
+def price(share: Share, node: Node, way: Way) -> float:
+    """Return what policies ask for a share on GPUs that are set anew, infinity where a hard one is against it."""
+    about = [
+        lean for lean in share.leans if way[0] in lean.closed and (lean.everywhere or lean.policy in node.leaning)
+    ]
+    return sum(lean.weight or float("inf") for lean in about)
+
+
 def way_of(
-    node: Node, card: int, on: Mapping[int, Sequence[Role]], gpus: Sequence[int], today: Way | None = None
+    node: Node,
+    card: int,
+    on: Mapping[int, Sequence[Role]],
+    gpus: Sequence[int],
+    today: Way | None = None,
+    *,
+    policies: bool = True,
 ) -> Way | None:
     """Return what GPUs that are set together are set to, None where nothing suits; `on` is who has parts or all."""
     shares = [role.request.share for gpu in gpus for role in on.get(gpu, ()) if role.request.share]
     whole = any(role.request.gpus for gpu in gpus for role in on.get(gpu, ()))
     most = max((sum(bool(r.request.share) for r in on.get(gpu, ())) for gpu in gpus), default=0)
-    first = [today] if today in list(ways(node)) else []
-    for way in [*first, *ways(node)]:
-        if most <= way[1] and not (whole and way[1] > 1) and all(enough(s, node, card, way) for s in shares):
-            return way
-    return None
+    able = [
+        way
+        for way in ways(node)
+        if most <= way[1] and not (whole and way[1] > 1) and all(enough(s, node, card, way) for s in shares)
+    ]
+    if today in able:
+        return today
+    prices = [sum(price(s, node, way) for s in shares) if policies else 0 for way in able]
+    found = [pair for pair in zip(prices, range(len(able)), strict=True) if pair[0] < float("inf")]
+    return able[min(found)[1]] if found else None
 
 
 def suits(node: Node, card: int, on: Mapping[int, Sequence[Role]]) -> bool:
     """Tell whether anything that the GPUs of a node could be set to suits those who are on them."""
-    return all(way_of(node, card, on, gpus) is not None for gpus in groups(node, range(node.gpus)))
+    return all(way_of(node, card, on, gpus, policies=False) is not None for gpus in groups(node, range(node.gpus)))
 
 
-def settings(spec: Spec, places: Places, today: Mapping[tuple[str, int], Way]) -> dict[tuple[str, int], Way]:
-    """Return what every GPU of groups with clients is set to, by node and GPU."""
+def settings(
+    spec: Spec, places: Places, today: Mapping[tuple[str, int], Way], *, running: bool = False
+) -> dict[tuple[str, int], Way] | None:
+    """Return what every GPU of groups with clients is set to, by node and GPU; None where policies leave nothing."""
     on: dict[str, dict[int, list[Role]]] = defaultdict(lambda: defaultdict(list))
     for replica, place in places.items():
         if not place.instance:
@@ -72,8 +94,12 @@ def settings(spec: Spec, places: Places, today: Mapping[tuple[str, int], Way]) -
         for gpus in groups(node, range(node.gpus)):
             if any(role.request.share for gpu in gpus for role in held.get(gpu, ())):
                 before = next((today[name, gpu] for gpu in gpus if (name, gpu) in today), None)
-                way = way_of(node, spec.accelerators[node.accelerator or ""].memory, held, gpus, before)
-                assert way is not None, (name, gpus)
+                card = spec.accelerators[node.accelerator or ""].memory
+                way = way_of(node, card, held, gpus, before)
+                if way is None and running:
+                    way = way_of(node, card, held, gpus, before, policies=False)
+                if way is None:
+                    return None
                 found |= {(name, gpu): way for gpu in gpus}
     return found
 
@@ -90,13 +116,17 @@ def told(context: Context) -> dict[tuple[str, int], Way]:
         if by_name[name].mechanism == "devicePlugin":
             first = next(way for key, way in sorted(said.items()) if key[0] == name)
             said |= {(name, gpu): first for gpu in range(by_name[name].gpus)}
-    return {**settings(spec, context.today.places, said)}
+    found = settings(spec, context.today.places, said, running=True)
+    assert found is not None
+    return found
 
 
-def restarted(context: Context, places: Places) -> set[ReplicaId]:
-    """Return the clients that stay in place on GPUs that are set anew."""
+def restarted(context: Context, places: Places) -> set[ReplicaId] | None:
+    """Return the clients that stay in place on GPUs that are set anew, None where policies let nothing be set."""
     before = told(context)
     after = settings(context.spec, places, before)
+    if after is None:
+        return None
     return {
         replica
         for replica, place in context.today.places.items()

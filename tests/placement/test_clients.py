@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from tests.support.specs import node
 
@@ -46,12 +48,12 @@ def test_how_many_clients_a_share_suffers(share: Share, terms: Terms | None) -> 
 def test_what_a_pool_is_set_to(
     clients: tuple[Terms, ...], most: int, whole: bool, today: Setting | None, setting: Setting | None
 ) -> None:
-    assert setting_of(NODE, clients, most, whole=whole, today=today) == setting
+    assert setting_of(NODE, Counter(clients), most, whole=whole, today=today) == setting
 
 
 def test_a_fixed_number_of_parts() -> None:
     fixed: Node = node("n", 2, mechanism="devicePlugin", sharing=EqualParts(parts=3))
     assert terms_of(Request(share=Share(250)), fixed, CARD) == Terms(1, 3, 3)
     assert terms_of(Request(share=Share(400)), fixed, CARD) == Terms(1, 0, 0)
-    assert setting_of(fixed, [Terms(1, 3, 3)], 2, whole=False) == Setting("mps", 3)
-    assert setting_of(fixed, [Terms(1, 3, 3)], 2, whole=False, today=Setting("mps", 2)) == Setting("mps", 3)
+    assert setting_of(fixed, {Terms(1, 3, 3): 1}, 2, whole=False) == Setting("mps", 3)
+    assert setting_of(fixed, {Terms(1, 3, 3): 1}, 2, whole=False, today=Setting("mps", 2)) == Setting("mps", 3)

@@ -200,6 +200,10 @@ _CHANGES: dict[str, tuple[str, str]] = {
     "rule forbid": ("forbid: {}", "require: {}"),
     "rule.sharing": ("sharing: {maxClients: 5}", "admission: {}"),
     "rule sharing.maxClients": ("maxClients: 5", "maxClients: 6"),
+    "rule sharing.modes[]": ("modes: [whole, mig]", "modes: [whole, mps]"),
+    "rule sharing.oversubscribe.cpu": ("cpu: 1.11", "cpu: 1.14"),
+    "rule sharing.oversubscribe.memory": ("memory: 1.12", "memory: 1.14"),
+    "rule sharing.oversubscribe.compute": ("compute: 1.13", "compute: 1.14"),
     "rule.quota": (
         "quota: {per: label, label: quota-key, limit: {gpus: 12.5, cpu: 100, memory: 1Ti, resources: {rdma: 7}}}",
         "admission: {}",

@@ -14,13 +14,15 @@ from dovetail.build.deadlines import refuse_throughput
 from dovetail.build.parts import accepted_by, profiled
 from dovetail.build.requests import read_request
 from dovetail.build.selectors import Known, read_workload_selector
-from dovetail.quantities import parse_cpu, parse_date, parse_fraction, parse_gpus, parse_memory
+from dovetail.quantities import parse_cpu, parse_date, parse_fraction, parse_gpus, parse_memory, parse_milli
 from dovetail.rules import Rule
 from dovetail.rules.admission import Admission
 from dovetail.rules.cohorts import Amounts, requested_of
 from dovetail.rules.colocate import Colocate
 from dovetail.rules.exclusive import Exclusive
+from dovetail.rules.modes import MODES, Modes
 from dovetail.rules.move import DAYS, Move, Window
+from dovetail.rules.promises import Promises
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
 from dovetail.rules.reserve import Reserve
@@ -30,6 +32,8 @@ from dovetail.rules.spread import Spread
 from dovetail.rules.survive import Survive
 from dovetail.spec import Request
 from dovetail.spec.cluster import GPU_LEVEL
+from dovetail.spec.permits import Ratios
+from dovetail.spec.workload import MILLI
 
 _LIMITS: Final[Mapping[str, Callable[[object], int]]] = {
     "gpus": parse_gpus,
@@ -64,7 +68,16 @@ def _forbid(_: Cursor, __: Known) -> Rule:
 
 
 def _sharing(here: Cursor, _: Known) -> Rule:
+    if "modes" in here.value:
+        return Modes(tuple(mode for mode in MODES if mode in here.raw("modes")))
+    if "oversubscribe" in here.value:
+        given = here["oversubscribe"]
+        return Promises(Ratios(*(_ratio(given.get(name)) for name in Ratios._fields)))
     return Sharing(max_clients=here.raw("maxClients"))
+
+
+def _ratio(here: Cursor | None) -> int | None:
+    return None if here is None else here.quantity(parse_milli, MILLI)
 
 
 def _quota(here: Cursor, known: Known) -> Rule:

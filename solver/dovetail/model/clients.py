@@ -7,7 +7,8 @@ clients that some share there still puts up with. What a plan tells in the end i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dovetail.linear import Linear, Model
@@ -31,6 +32,10 @@ class Pool:
 
     options: dict[Setting, int] = field(default_factory=dict)
     stay: tuple[Setting, int] | None = None
+
+    def shut(self, closed: Collection[str]) -> Linear:
+        """Return 1 where it is set to one of some modes."""
+        return Linear({v: 1 for setting, v in self.choices() if setting.mode in closed})
 
     @property
     def clients(self) -> Linear:
@@ -69,6 +74,7 @@ class Pools:
         for number, gpus in by_pool.items():
             staying = {p: v for p, v in keeps.items() if p.gpus and p.gpus[0] in gpus and self._is_client(p)}
             pool = self._add_pool(index, node, number, gpus, staying)
+            self._keep_today(pool, node, gpus, whole if len(gpus) > 1 else Linear())
             shared = pool.shared()
             if shared.terms and len(gpus) > 1 and self.model.range_of(whole)[1] > 0:
                 most = len(node.healthy_gpus())
@@ -89,22 +95,81 @@ class Pools:
         if len(choices) > 1:
             self.model.require(Linear({v: 1 for _, v in choices}), upper=1)
         for here in gpus.values():
-            self._add_gpu(here, terms, choices)
+            self._add_gpu(here, terms, choices, today=pool.stay is not None)
         for keep in staying.values():
             most = self.model.upper[keep]
             row = Linear({keep: 1} if pool.stay is None else {keep: 1, pool.stay[1]: -most})
             self.model.require(row, upper=0)
         return pool
 
+    def _keep_today(self, pool: Pool, node: Node, gpus: Counts, whole: Linear) -> None:
+        """Let those whom policies would like in another mode be there in today's where that is enough for all.
+
+        GPUs are set anew only where it is not: a GPU has more clients, somebody gets too little, or has one whole.
+        """
+        if pool.stay is None:
+            return
+        today, stays = pool.stay
+        by_terms: dict[Terms, Linear] = {}
+        for slot, variable in (pair for here in gpus.values() for pair in here.items()):
+            by_terms.setdefault(self._terms(slot, node), Linear()).add_term(variable)
+        position = MODES.index(today.mode)
+        unwilling = [count for terms, count in by_terms.items() if terms.costs[position]]
+        if not unwilling:
+            return
+        fullest = [Linear(dict.fromkeys(here.values(), 1)) for here in gpus.values()]
+        reasons = [self._at_least(count, today.clients + 1) for count in fullest]
+        reasons += [self._at_least(count, 1) for terms, count in by_terms.items() if not terms.suffice(today)]
+        reasons += [self._at_least(whole, 1)] if today.clients > 1 else []
+        for count in unwilling:
+            most = self.model.range_of(count)[1]
+            self.model.require(count.minus(Linear.total([Linear.of(stays), *reasons]).scaled(most)), upper=0)
+
+    def _at_least(self, count: Linear, least: int) -> Linear:
+        """Return 1 only where a count is at least so much."""
+        if self.model.range_of(count)[1] < least:
+            return Linear()
+        flag = Linear.of(self.model.boolean())
+        self.model.require(count.minus(flag.scaled(least)), lower=0)
+        return flag
+
+    def in_modes(self, index: int, shape: int, slots: Mapping[Slot, int], closed: Collection[str]) -> Linear:
+        """Return a number that the replicas of a shape in some modes, on GPUs of a node, do not exceed."""
+        by_pool: dict[int, Linear] = {}
+        for slot, variable in slots.items():
+            if slot.shape == shape and slot.gpu >= 0 and not slot.profile:
+                pool = pool_of(self.problem.nodes[index], slot.gpu)
+                by_pool.setdefault(pool, Linear()).add_term(variable)
+        return Linear.total(
+            self._shut_in(count, self.of[index][pool].shut(closed)) for pool, count in by_pool.items()
+        )
+
+    def _shut_in(self, count: Linear, shut: Linear) -> Linear:
+        """Return a count where a flag is 1, else 0, at the least."""
+        most = self.model.range_of(count)[1]
+        if not shut.terms or not most:
+            return Linear()
+        return self.model.positive_part(count.plus(-most).add(shut, most))
+
     def _add_gpu(
-        self, here: Mapping[Slot, int], terms: Mapping[Slot, Terms], choices: list[tuple[Setting, int]]
+        self,
+        here: Mapping[Slot, int],
+        terms: Mapping[Slot, Terms],
+        choices: list[tuple[Setting, int]],
+        *,
+        today: bool,
     ) -> None:
         """Let no GPU have more clients than its pool is set to, and none that gets too little then."""
         self._at_most(Linear(dict.fromkeys(here.values(), 1)), choices)
         for each in sorted({terms[slot] for slot in here}):
-            suited = [(setting, v) for setting, v in choices if each.suffice(setting)]
+            suited = [(s, v) for i, (s, v) in enumerate(choices) if self._suits(each, s, stays=not i and today)]
             if len(suited) < len(choices):
                 self._at_most(Linear({v: 1 for slot, v in here.items() if terms[slot] == each}), suited)
+
+    @staticmethod
+    def _suits(terms: Terms, setting: Setting, *, stays: bool) -> bool:
+        """Tell whether a share may be where GPUs stay set so, or are set so anew."""
+        return terms.suffice(setting) if stays else terms.allow(setting)
 
     def _at_most(self, clients: Linear, choices: list[tuple[Setting, int]]) -> None:
         most = self.model.range_of(clients)[1]
@@ -136,7 +201,7 @@ def _settings(terms: set[Terms]) -> list[Setting]:
     return [
         Setting(mode, clients)
         for position, mode in enumerate(MODES)
-        for clients in sorted({each[position] for each in terms if each[position]})
+        for clients in sorted({each.among(position) for each in terms if each.among(position)})
     ]
 
 
@@ -144,7 +209,8 @@ def _variable(pool: Pool, setting: Setting, terms: tuple[Terms, ...]) -> int:
     """Return the variable of a setting: today's, or the widest of its mode that all who are there put up with."""
     if pool.stay is not None and pool.stay[0] == setting:
         return pool.stay[1]
-    return pool.options[setting._replace(clients=min(each[MODES.index(setting.mode)] for each in terms))]
+    position = MODES.index(setting.mode)
+    return pool.options[setting._replace(clients=min(each.among(position) for each in terms))]
 
 
 def settings_of(problem: Problem, index: int, fill: Fill) -> dict[int, tuple[Setting, tuple[Terms, ...]]]:
@@ -153,19 +219,38 @@ def settings_of(problem: Problem, index: int, fill: Fill) -> dict[int, tuple[Set
     if not node.gpus or not equal_parts(node):
         return {}
     on: dict[int, dict[int, int]] = {}
-    terms: dict[int, set[Terms]] = {}
+    terms: dict[int, Counter[Terms]] = {}
     for slot, count in fill.slots.items():
         if count and slot.gpu >= 0 and not slot.profile and (own := problem.terms(slot.shape, node)) is not None:
             pool = pool_of(node, slot.gpu)
-            terms.setdefault(pool, set()).add(own)
+            terms.setdefault(pool, Counter())[own] += count
             gpus = on.setdefault(pool, {})
             gpus[slot.gpu] = gpus.get(slot.gpu, 0) + count
     whole = any(count and shapes[slot.shape].request.gpus for slot, count in fill.slots.items())
     found = {}
     for pool, those in terms.items():
-        asked, today = tuple(sorted(those)), problem.settings[index].get(pool)
+        today = problem.settings[index].get(pool)
         taken = whole and node.mechanism == "devicePlugin"
-        setting = setting_of(node, asked, max(on[pool].values()), whole=taken, today=today)
+        setting = setting_of(node, those, max(on[pool].values()), whole=taken, today=today)
         if setting is not None:
-            found[pool] = setting, asked
+            found[pool] = setting, tuple(sorted(those))
     return found
+
+
+def fixed_mode(problem: Problem, node: Node, slot: Slot) -> str | None:
+    """Return the mode of the GPUs of a slot where nobody else decides on it, None for clients and without GPUs."""
+    request = problem.shapes[slot.shape].request
+    if slot.profile:
+        return "mig"
+    if request.share is not None:
+        return None if equal_parts(node) else "time-slice"
+    return "whole" if request.gpus else None
+
+
+def mode_of(problem: Problem, index: int, fill: Fill, slot: Slot) -> str | None:
+    """Return the mode of the GPUs of a slot of a node that holds a fill, None without GPUs."""
+    node = problem.nodes[index]
+    if (fixed := fixed_mode(problem, node, slot)) is not None or slot.gpu < 0:
+        return fixed
+    found = settings_of(problem, index, fill).get(pool_of(node, slot.gpu))
+    return WHOLE.mode if found is None else found[0].mode

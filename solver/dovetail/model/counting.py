@@ -89,6 +89,16 @@ class Counting(TierPart, ABC):
         nodes = self.spec.cluster.homeless(level) if level not in INNER_LEVELS else frozenset[str]()
         return self.misplaced(workload, nodes, role=role) if nodes else Linear()
 
+    def in_modes(self, workload: Workload, modes: Collection[str], nodes: frozenset[str] | None = None) -> Linear:
+        """Return how many replicas of a workload have whole GPUs where that mode is asked about, others forgotten."""
+        found = Linear()
+        for role in workload.roles if "whole" in modes else ():
+            if role.request.gpus and role.replicas:
+                everywhere = nodes is None
+                own = self.admitted_role(workload, role) if everywhere else None
+                found.add(own or self.misplaced(workload, nodes or frozenset(), role=role.name))
+        return found
+
     def reaching(self, workload: Workload, level: str) -> Mapping[str, Linear]:
         """Return how many replicas of a workload reach into each domain of a level; none inside a node."""
         return self.counts(workload, level)

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from dovetail.linear import Linear
-from dovetail.model.clients import settings_of
+from dovetail.model.clients import fixed_mode, mode_of, settings_of
 from dovetail.model.counting import Counting
 from dovetail.model.demands import add_demands, by_host
 from dovetail.model.idle import idle_of
@@ -20,7 +20,7 @@ from dovetail.model.recovery import not_restarted
 from dovetail.model.state import Slot, State
 from dovetail.model.variables import Variables
 from dovetail.objectives import Idle
-from dovetail.placement.clients import WHOLE
+from dovetail.placement.clients import WHOLE, equal_parts
 from dovetail.problem import Present, Problem
 from dovetail.rules import Domain
 from dovetail.rules.recovery import Failure, Stakes
@@ -301,6 +301,28 @@ class PartModel(Counting):
     def misplaced(self, workload: Workload, nodes: frozenset[str], *, role: str | None = None) -> Linear:
         """Return how many replicas of a workload are on `nodes`."""
         return Linear.total(count for node, count in self._placed(workload, role) if node.name in nodes)
+
+    def in_modes(self, workload: Workload, modes: Collection[str], nodes: frozenset[str] | None = None) -> Linear:
+        """Return how many replicas of a workload are on GPUs in some modes (S3.2), on `nodes` only where given."""
+        found = Linear()
+        for shape in sorted(self._made_up([workload])):
+            for index in sorted({index for index, _ in self.variables.of_shape.get(shape, ())}):
+                if nodes is None or self.problem.nodes[index].name in nodes:
+                    found.add(self._in_modes(index, shape, modes))
+            for index, slot, count in self.slots_outside(shape):
+                if nodes is None or self.problem.nodes[index].name in nodes:
+                    mode = mode_of(self.problem, index, self._state.fill(index), slot)
+                    found.constant += count if mode in modes else 0
+        return found
+
+    def _in_modes(self, index: int, shape: int, modes: Collection[str]) -> Linear:
+        """Return how many replicas of a shape are in some modes on a node of the part."""
+        node, slots = self.problem.nodes[index], self.variables.slots[index]
+        found = Linear()
+        for slot, variable in slots.items():
+            if slot.shape == shape and fixed_mode(self.problem, node, slot) in modes:
+                found.add_term(variable)
+        return found.add(self.variables.pools.in_modes(index, shape, slots, modes)) if equal_parts(node) else found
 
     def by_host(self, workload: Workload) -> Mapping[str, Linear]:
         """Return how many replicas of a workload are on each host."""

@@ -52,9 +52,9 @@ class Clients:
     def _settings(self, terms: Terms, pool: list[int]) -> Iterator[Setting]:
         """Yield what a pool could be set to with one more client, as far as that makes a difference."""
         for position, mode in enumerate(MODES):
-            most = {each[position] for gpu in pool for each in self.on[gpu]} | {terms[position]}
+            most = {each.among(position) for gpu in pool for each in self.on[gpu]} | {terms.among(position)}
             for clients in sorted(most):
-                if 0 < clients <= terms[position]:
+                if 0 < clients <= terms.among(position):
                     yield Setting(mode, clients)
 
     def _bind(self, flag: int, setting: Setting, pool: list[int]) -> None:
@@ -62,7 +62,7 @@ class Clients:
         for gpu in pool:
             self._at_most(Linear.total(self.on[gpu].values()), setting.clients, flag)
             for terms, count in self.on[gpu].items():
-                if not terms.suffice(setting):
+                if not terms.allow(setting):
                     self._at_most(count, 0, flag)
         if setting.clients > 1 and self.node.mechanism == "devicePlugin":
             self._at_most(self.whole, 0, flag)

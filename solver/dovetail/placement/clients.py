@@ -6,7 +6,8 @@ from who is there and from what it is set to today, so that nothing restarts tha
 
 - what it is set to today stays where that is enough for all who are there;
 - else nobody shares (`whole`) where each client has a GPU to itself;
-- else MPS where all clients may be in it, or time-slicing, with as few clients to a GPU as will do.
+- else MPS where all clients may be in it, or time-slicing, with as few clients to a GPU as will do;
+- of these, what a hard policy closes to a client is left out, and what costs soft ones least comes first.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from dovetail.placement.instances import share_memory
-from dovetail.spec import Node, Request, Setting, Spec
+from dovetail.spec import Node, Request, Setting, Share, Spec
 from dovetail.spec.cluster import SharedMode
-from dovetail.spec.workload import MILLI
+from dovetail.spec.workload import MILLI, Lean
 
 WHOLE: Final = Setting("whole", 1)
 MODES: Final[tuple[SharedMode, ...]] = ("whole", "mps", "time-slice")
 """All modes of a GPU that is not cut, the one that is taken first where several will do."""
+
+CLOSED: Final = -1
+"""What a mode costs that a hard policy closes."""
 
 NODE_POOL: Final = -1
 """The pool of all GPUs of a node; others are named by their only GPU."""
@@ -33,15 +37,36 @@ Settings = Mapping[tuple[str, int], Setting]
 
 
 class Terms(NamedTuple):
-    """Per mode, in the order of `MODES`, among how many clients of a GPU a share still gets what it asks for."""
+    """Per mode, in the order of `MODES`, among how many clients of a GPU a share still gets what it asks for.
+
+    `costs` are what policies ask for a share in each mode, `CLOSED` where a hard one does not have it there.
+    """
 
     whole: int
     mps: int
     time_slice: int
+    costs: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def most(self) -> int:
+        """Among how many clients it gets what it asks for in any mode."""
+        return max(self.whole, self.mps, self.time_slice)
+
+    def among(self, position: int) -> int:
+        """Return among how many clients it may be where GPUs are set anew, in the mode at a position of `MODES`."""
+        return 0 if self.costs[position] == CLOSED else (self.whole, self.mps, self.time_slice)[position]
 
     def suffice(self, setting: Setting) -> bool:
         """Tell whether a share gets what it asks for."""
-        return self[MODES.index(setting.mode)] >= setting.clients
+        return (self.whole, self.mps, self.time_slice)[MODES.index(setting.mode)] >= setting.clients
+
+    def allow(self, setting: Setting) -> bool:
+        """Tell whether GPUs may be set so anew: it gets what it asks for, and no hard policy is against it."""
+        return self.among(MODES.index(setting.mode)) >= setting.clients
+
+    def free(self) -> Terms:
+        """Return the terms without what policies say."""
+        return self._replace(costs=(0, 0, 0))
 
 
 def equal_parts(node: Node) -> bool:
@@ -51,7 +76,9 @@ def equal_parts(node: Node) -> bool:
 
 def promised(node: Node) -> int:
     """Return the thousandths of one GPU of a node that may be promised at the most, in whichever mode."""
-    return node.sharing.oversubscription if node.sharing is not None and equal_parts(node) else MILLI
+    if node.sharing is None or not equal_parts(node):
+        return MILLI
+    return max(node.sharing.oversubscription, node.sharing.mps_oversubscription)
 
 
 def pool_of(node: Node, gpu: int) -> int:
@@ -80,11 +107,27 @@ def terms_of(request: Request, node: Node, card: int) -> Terms | None:
     alone = min(1, by_memory, MILLI // share.compute)
     most = {
         "whole": alone,
-        "mps": min(sharing.mps, by_memory, MILLI // share.compute),
+        "mps": min(sharing.mps, by_memory, sharing.mps_oversubscription // share.compute),
         "time-slice": min(sharing.time_slicing, by_memory, sharing.oversubscription // share.compute),
     }
-    found = Terms(*(0 if mode in share.barred else _parted(mode, most[mode], sharing.parts) for mode in MODES))
-    return found if any(found) else None
+    ways = (0 if mode in share.barred else _parted(mode, most[mode], sharing.parts) for mode in MODES)
+    whole, mps, slices = ways
+    found = Terms(whole, mps, slices, _costs(share, node))
+    return found if found.most else None
+
+
+def _costs(share: Share, node: Node) -> tuple[int, int, int]:
+    """Return what policies ask for a share in each mode on a node."""
+    if not share.leans:
+        return 0, 0, 0
+    leans = [lean for lean in share.leans if lean.everywhere or lean.policy in node.leaning]
+    whole, mps, slices = (_cost(mode, leans) for mode in MODES)
+    return whole, mps, slices
+
+
+def _cost(mode: SharedMode, leans: Iterable[Lean]) -> int:
+    weights = [lean.weight for lean in leans if mode in lean.closed]
+    return CLOSED if 0 in weights else sum(weights)
 
 
 def _parted(mode: SharedMode, most: int, parts: int | None) -> int:
@@ -107,26 +150,33 @@ def parts_of(node: Node) -> int | None:
 
 
 def setting_of(
-    node: Node, terms: Iterable[Terms], most: int, *, whole: bool, today: Setting | None = None
+    node: Node, terms: Mapping[Terms, int], most: int, *, whole: bool, today: Setting | None = None
 ) -> Setting | None:
     """Return what a pool is set to, None where nothing suits all that is there.
 
     Parameters
     ----------
-    terms : those of all clients.
+    terms : those of all clients, with how many there are of them.
     most : the clients of the GPU that has most of them.
     whole : whether replicas have GPUs of the pool as a whole.
     today : what it is set to today, None where nobody shares it today.
     """
-    asked, parts = tuple(terms), parts_of(node)
-    options = [WHOLE, *(Setting(mode, max(2, most) if parts is None else parts) for mode in MODES[1:])]
-    if today is not None and possible(node, today):
-        options.insert(0, today)
-    for setting in options:
-        alone = setting.clients == 1 or not whole
-        if alone and most <= setting.clients and all(each.suffice(setting) for each in asked):
-            return setting
-    return None
+    parts = parts_of(node)
+
+    def holds(setting: Setting) -> bool:
+        return (setting.clients == 1 or not whole) and most <= setting.clients
+
+    if today is not None and possible(node, today) and holds(today) and all(t.suffice(today) for t in terms):
+        return today
+    fresh = [WHOLE, *(Setting(mode, max(2, most) if parts is None else parts) for mode in MODES[1:])]
+    open_to_all = [setting for setting in fresh if holds(setting) and all(t.allow(setting) for t in terms)]
+    return min(open_to_all, key=lambda setting: cost_of(terms, setting), default=None)
+
+
+def cost_of(terms: Mapping[Terms, int], setting: Setting) -> int:
+    """Return what soft policies ask for clients whose GPUs are set so."""
+    position = MODES.index(setting.mode)
+    return sum(count * max(0, each.costs[position]) for each, count in terms.items())
 
 
 def told_settings(spec: Spec) -> dict[str, dict[int, Setting]]:
@@ -157,18 +207,25 @@ def listed(node: Node, settings: Mapping[int, Setting], cut: Container[str]) -> 
             yield f"{node.name}/{gpu}", setting
 
 
+def _freed(terms: Mapping[Terms, int]) -> dict[Terms, int]:
+    """Return the terms of clients without what policies say."""
+    return {each.free(): 1 for each in terms}
+
+
 class Crowd:
     """Who is on the GPUs of a node that are shared by equal parts.
 
     Parameters
     ----------
     told : what pools are set to whoever comes, by pool; others are set to what suits.
+    lenient : whether clients are there already, whatever policies say of modes.
     """
 
-    __slots__ = ("_node", "_on", "_terms", "_told", "_wholes")
+    __slots__ = ("_lenient", "_node", "_on", "_terms", "_told", "_wholes")
 
-    def __init__(self, node: Node, told: Mapping[int, Setting] | None = None) -> None:
+    def __init__(self, node: Node, told: Mapping[int, Setting] | None = None, *, lenient: bool = False) -> None:
         self._node = node
+        self._lenient = lenient
         self._told = told or {}
         self._on: Counter[int] = Counter()
         self._terms: Counter[tuple[int, Terms]] = Counter()
@@ -189,8 +246,11 @@ class Crowd:
     def admits(self, terms: Terms, gpu: int) -> bool:
         """Tell whether a GPU could have one more client."""
         pool = pool_of(self._node, gpu)
+        told = self._told.get(pool)
+        if told is not None and not self._lenient and not terms.allow(told):
+            return False
         most = max(self._most(pool), self._on[gpu] + 1)
-        return self._suited(pool, (*self._asked(pool), terms), most, self._wholes[pool] > 0) is not None
+        return self._suited(pool, {**self._asked(pool), terms: 1}, most, self._wholes[pool] > 0) is not None
 
     def admits_whole(self, gpu: int) -> bool:
         """Tell whether a replica could have a GPU without clients as a whole."""
@@ -200,16 +260,14 @@ class Crowd:
     def settings(self, today: Mapping[int, Setting]) -> dict[int, Setting | None]:
         """Return what the pools with clients are set to, by pool; None for one that nothing suits."""
         used = sorted({pool for pool, _ in self._terms})
-        return {
-            pool: setting_of(
-                self._node,
-                self._asked(pool),
-                self._most(pool),
-                whole=self._wholes[pool] > 0,
-                today=today.get(pool),
-            )
-            for pool in used
-        }
+        return {pool: self._setting(pool, today.get(pool)) for pool in used}
+
+    def _setting(self, pool: int, today: Setting | None) -> Setting | None:
+        asked, most, whole = self._asked(pool), self._most(pool), self._wholes[pool] > 0
+        found = setting_of(self._node, asked, most, whole=whole, today=today)
+        if found is None and self._lenient:
+            return setting_of(self._node, _freed(asked), most, whole=whole)
+        return found
 
     def key(self) -> object:
         """Return all that decides who else may come, whichever GPU of a pool is which."""
@@ -227,12 +285,13 @@ class Crowd:
 
     def _free(self, pool: int, terms: Terms, gpus: Iterable[int]) -> Iterator[int]:
         """Yield how many more clients there could be in a pool, mode by mode."""
-        asked, held = (*self._asked(pool), terms), [self._on[gpu] for gpu in gpus]
+        asked, held = {**self._asked(pool), terms: 1}, [self._on[gpu] for gpu in gpus]
         for position, mode in enumerate(MODES):
-            most = min(each[position] for each in asked)
+            most = min(each.among(position) for each in asked)
             told = self._told.get(pool)
             if told is not None:
-                most = told.clients if told.mode == mode and told.clients <= most else 0
+                fits = told.mode == mode and all(each.suffice(told) for each in asked)
+                most = told.clients if fits else 0
             open_to = most > 0 and self._most(pool) <= most and not (most > 1 and self._wholes[pool])
             yield sum(most - count for count in held) if open_to else 0
 
@@ -240,15 +299,15 @@ class Crowd:
         """Return how many clients a GPU has."""
         return self._on[gpu]
 
-    def _asked(self, pool: int) -> tuple[Terms, ...]:
-        return tuple(terms for own, terms in self._terms if own == pool)
+    def _asked(self, pool: int) -> dict[Terms, int]:
+        return {terms: count for (own, terms), count in self._terms.items() if own == pool}
 
     def _most(self, pool: int) -> int:
         return max((count for gpu, count in self._on.items() if pool_of(self._node, gpu) == pool), default=0)
 
-    def _suited(self, pool: int, terms: Iterable[Terms], most: int, whole: bool) -> Setting | None:
+    def _suited(self, pool: int, terms: Mapping[Terms, int], most: int, whole: bool) -> Setting | None:
         told = self._told.get(pool)
         if told is None:
-            return setting_of(self._node, terms, most, whole=whole)
+            return setting_of(self._node, _freed(terms) if self._lenient else terms, most, whole=whole)
         fits = most <= told.clients and not (whole and told.clients > 1) and all(t.suffice(told) for t in terms)
         return told if fits else None

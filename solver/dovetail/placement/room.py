@@ -40,7 +40,8 @@ class Room:
         self, node: Node, accelerators: Mapping[str, Accelerator], told: Mapping[int, Setting] | None = None
     ) -> None:
         self.node = node
-        self.crowd = Crowd(node, told) if node.gpus and equal_parts(node) else None
+        running = told is not None
+        self.crowd = Crowd(node, told, lenient=running) if node.gpus and equal_parts(node) else None
         self.card = accelerators[node.accelerator].memory if node.accelerator else 0
         self.geometry = accelerators[node.accelerator].mig if node.accelerator else None
         self.instances: dict[int, list[Instance]] = {}

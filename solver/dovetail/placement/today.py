@@ -104,7 +104,7 @@ class _Rooms:
             return False
         room = self._rooms.get(node.name)
         if room is None:
-            room = self._rooms[node.name] = Room(node, self._spec.accelerators, self._told.get(node.name))
+            room = self._rooms[node.name] = Room(node, self._spec.accelerators, self._told.get(node.name, {}))
         request = role.request
         if not self._as_declared(place) or room.lacks(request, place.gpus, place.instance, running=True):
             return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
-from dovetail.placement.clients import Settings, listed, pool_of
+from dovetail.placement.clients import WHOLE, Settings, equal_parts, listed, pool_of
 from dovetail.placement.layouts import Layouts, planned_layouts, recut, restarted
 from dovetail.placement.place import Held, Place, Places, Recovery
 from dovetail.placement.room import Room
@@ -181,6 +181,18 @@ class View:
                 settings = room.crowd.settings(today.get(name, {}))
                 found |= {(name, pool): setting for pool, setting in settings.items() if setting is not None}
         return found
+
+    def mode_of(self, replica: ReplicaId) -> str | None:
+        """Return the mode of the GPUs that an admitted replica is on (S3.2), None without GPUs."""
+        place, request = self.places[replica], self.role(replica).request
+        if place.instance or request.mig:
+            return "mig"
+        if request.share is None:
+            return "whole" if request.gpus else None
+        node = self.spec.cluster.by_name[place.node]
+        if not equal_parts(node):
+            return "time-slice"
+        return self.settings.get((place.node, pool_of(node, place.gpus[0])), WHOLE).mode
 
     @cached_property
     def shared(self) -> Mapping[str, Setting]:

@@ -22,6 +22,9 @@ from dovetail.spec.cluster import GPU_LEVEL
 from dovetail.spec.inside import INNER_LEVELS, Mask, Parts, holds, mask_of
 from dovetail.spec.workload import MILLI
 
+_Kind = tuple[int, str | None, str, EqualParts | None, tuple[str, ...]]
+"""A shape, and all of a node that decides how its GPUs may be shared."""
+
 
 class Present(NamedTuple):
     """Running replicas of a shape that share one place: the same node, GPU indices and MIG instance."""
@@ -105,7 +108,8 @@ class Problem:
         found: list[list[int]] = [[] for _ in self.makes.members]
         for shape in self.shapes:
             for make in self.makes.hosting(shape.workload, shape.role):
-                found[make].append(shape.index)
+                if not shape.request.partial or self.modes(shape.index, self.makes.members[make][0]):
+                    found[make].append(shape.index)
         return tuple(tuple(shapes) for shapes in found)
 
     @cached_property
@@ -180,7 +184,7 @@ class Problem:
         return next((b for b in self.blocks(shape, self.nodes[index]) if not b or holds(b, mask)), None)
 
     @cached_property
-    def _modes(self) -> dict[tuple[int, str | None, str, EqualParts | None], tuple[str, ...]]:
+    def _modes(self) -> dict[_Kind, tuple[str, ...]]:
         return {}
 
     def modes(self, shape: int, node: Node) -> tuple[str, ...]:
@@ -188,18 +192,28 @@ class Problem:
 
         Of the profiles only those are told that no other one could always stand in for.
         """
-        key = shape, node.accelerator, node.mechanism, node.sharing
+        key = shape, node.accelerator, node.mechanism, node.sharing, node.leaning
         if key not in self._modes:
             request = self.shapes[shape].request
             card = self.spec.accelerators.get(node.accelerator or "")
+            closed = self._closed(self.shapes[shape], node)
             outside = card is not None and _uncut(request, node, card.memory)
-            profiles = tuple(profile.name for profile in least_profiles(request, card))
+            outside = outside and not ("time-slice" in closed and not equal_parts(node))
+            profiles = () if "mig" in closed else tuple(p.name for p in least_profiles(request, card))
             self._modes[key] = (*(("",) if outside else ()), *profiles)
         return self._modes[key]
 
+    def _closed(self, shape: Shape, node: Node) -> frozenset[str]:
+        """Return the modes on a node that hard policies keep all shares of a shape out of, whatever runs today."""
+        share, excused = shape.request.share, self.context.tolerated
+        leans = () if share is None else share.leans
+        here = (lean for lean in leans if not lean.weight and (lean.everywhere or lean.policy in node.leaning))
+        firm = (lean for lean in here if shape.workload.id not in excused.get(lean.policy, ()))
+        return frozenset(mode for lean in firm for mode in lean.closed)
+
     def terms(self, shape: int, node: Node) -> Terms | None:
         """Return on what terms a shape may be on GPUs of a node that are shared by equal parts (S3.5)."""
-        key = shape, node.accelerator, node.mechanism, node.sharing
+        key = shape, node.accelerator, node.mechanism, node.sharing, node.leaning
         if key not in self._terms:
             card = self.spec.accelerators.get(node.accelerator or "")
             request = self.shapes[shape].request
@@ -216,10 +230,10 @@ class Problem:
         if request.share is None or not equal_parts(node):
             return request.gpu_milli
         terms = self.terms(shape, node)
-        return MILLI if terms is None else MILLI // max(terms)
+        return MILLI if terms is None else MILLI // terms.most
 
     @cached_property
-    def _terms(self) -> dict[tuple[int, str | None, str, EqualParts | None], Terms | None]:
+    def _terms(self) -> dict[_Kind, Terms | None]:
         return {}
 
     @cached_property

@@ -194,7 +194,7 @@ class FleetModel(Counting):
 
     def _forgets(self, policy: Policy) -> bool:
         """Tell whether any part of a policy is not in the model."""
-        if policy.name in self.untold or policy.rule.needs_current:
+        if policy.name in self.untold or policy.rule.needs_current or policy.rule.closes():
             return True
         terms = policy.rule.node_terms(self.context.scopes[policy.name])
         if terms.apart and not self.sided:

@@ -225,7 +225,8 @@ def _most_on_a_gpu(kind: Kind, request: Request) -> int:
     """Return a number of replicas of a request for part of a GPU that one GPU never holds more than."""
     shares = MILLI // request.gpu_milli if request.share else 0
     if request.share and equal_parts(kind.node):
-        shares = max(terms_of(request, kind.node, kind.card) or (0,))
+        terms = terms_of(request, kind.node, kind.card)
+        shares = terms.most if terms is not None else 0
     geometry = kind.geometry if request.may_use_mig else None
     profiles = geometry.profiles if geometry else ()
     maxima = [profile.maximum for profile in profiles if request.mig in ("", profile.name)]

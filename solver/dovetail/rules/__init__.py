@@ -9,7 +9,9 @@ from dovetail.rules.claims import Apart, Cap, Claims, Crowd, Together
 from dovetail.rules.colocate import Colocate
 from dovetail.rules.context import Context, context_of
 from dovetail.rules.exclusive import Exclusive
+from dovetail.rules.modes import Modes
 from dovetail.rules.move import Move
+from dovetail.rules.promises import Promises
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
 from dovetail.rules.reserve import Reserve
@@ -46,8 +48,10 @@ __all__ = [
     "Crowd",
     "Domain",
     "Guard",
+    "Modes",
     "NodeTerms",
     "Part",
+    "Promises",
     "Rule",
     "Scope",
     "Together",

@@ -9,14 +9,17 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from dovetail.linear import Linear, Model
-from dovetail.placement import Makes, Place, Places, View
+from dovetail.placement import Makes, Places, View
 from dovetail.rules.claims import Claims
+from dovetail.rules.terms import NodeTerms as NodeTerms
+from dovetail.rules.terms import Told as Told
 from dovetail.spec import Node, Policy, ReplicaId, Role, Spec, Workload
+from dovetail.spec.permits import Ratios
 from dovetail.spec.workload import MILLI
 
 if TYPE_CHECKING:
@@ -182,47 +185,14 @@ class Part(Protocol):
     def moved(self, workload: Workload) -> Linear:
         """Return how many replicas whose place stands today are admitted on another one."""
 
+    def in_modes(self, workload: Workload, modes: Collection[str], nodes: frozenset[str] | None = None) -> Linear:
+        """Return how many replicas of a workload are on GPUs in some modes (S3.2), on `nodes` only where given."""
+
     def astray(self, workload: Workload, level: str, *, role: str | None = None) -> Linear:
         """Return how many replicas of a workload are in no domain of a level, or across several inside a node."""
 
     def misplaced(self, workload: Workload, nodes: frozenset[str], *, role: str | None = None) -> Linear:
         """Return how many replicas of a workload, or of one role of it, are on `nodes`."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeTerms:
-    """What a rule that binds demands of each single node, whatever the others hold.
-
-    Parameters
-    ----------
-    apart : per workload id, its side; workloads of different sides never share a node of `nodes`, or one GPU of it
-        where `by_gpu` is set. Workloads without a side join any.
-    most : per workload id, how many replicas of it one node of `nodes` may hold.
-    """
-
-    apart: Mapping[str, Hashable] = field(default_factory=dict)
-    by_gpu: bool = False
-    most: Mapping[str, int] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        """Tell whether anything is demanded."""
-        return bool(self.apart or self.most)
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a plan writes down for a policy beside placements (S4.7).
-
-    Parameters
-    ----------
-    held : places that are held free.
-    untouched : domains that are held free as a whole.
-    recovery : per failure case, where lost replicas restart.
-    """
-
-    held: tuple[Place, ...] = ()
-    untouched: tuple[str, ...] = ()
-    recovery: Mapping[str, Places] = field(default_factory=dict)
 
 
 class Guard(Protocol):
@@ -313,6 +283,12 @@ class Rule(Protocol):
     def placeholders(self, own: Policy) -> tuple[Workload, ...]:
         """Return what stands for the places that a policy of this rule holds free: workloads that `holds` it."""
 
+    def promises(self) -> Ratios | None:
+        """Return how much of nodes a hard policy lets be promised, None where it says nothing of that."""
+
+    def closes(self) -> tuple[str, ...]:
+        """Return the modes of GPUs (S3.2) that it keeps matched workloads out of."""
+
     def told(self, view: View, scope: Scope) -> Told:
         """Return what a plan writes down of a finished placement for this policy."""
 
@@ -363,6 +339,14 @@ class RuleDefaults:
 
     def placeholders(self, own: Policy) -> tuple[Workload, ...]:
         """Hold no places."""
+        return ()
+
+    def promises(self) -> Ratios | None:
+        """Say nothing of what nodes have to give."""
+        return None
+
+    def closes(self) -> tuple[str, ...]:
+        """Keep nobody out of any mode."""
         return ()
 
     def told(self, view: View, scope: Scope) -> Told:

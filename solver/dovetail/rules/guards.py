@@ -212,6 +212,24 @@ class ClientsGuard(Plain):
 
 
 @dataclass(slots=True)
+class ClosedGuard(Plain):
+    """Blocks matched nodes for who asks for whole GPUs, or for a profile, where that mode is closed."""
+
+    scope: Scope
+    closed: frozenset[str]
+
+    def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
+        """Block by what is asked for; what a share lands on is not known yet."""
+        asked = "whole" if role.request.gpus else "mig" if role.request.mig else ""
+        if asked not in self.closed or workload.id not in self.scope.ids:
+            return False
+        return self.scope.nodes is None or node.name in self.scope.nodes
+
+    def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
+        """Count nothing: who is where changes nothing."""
+
+
+@dataclass(slots=True)
 class TotalGuard(Plain):
     """Blocks what would take an amount above its limit, wherever it goes.
 

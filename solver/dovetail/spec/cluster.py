@@ -38,12 +38,22 @@ class EqualParts:
     mps, time_slicing : the most clients of one GPU in that mode, 0 where it is not offered.
     parts : how many clients there are wherever GPUs are shared, None for as many as are needed.
     oversubscription : thousandths of a GPU that may be promised of one that is shared by time-slicing.
+    mps_oversubscription : the same for MPS, of which only policies let more than 1000 be promised.
     """
 
     mps: int = 48
     time_slicing: int = 1000
     parts: int | None = None
     oversubscription: int = 1000
+    mps_oversubscription: int = 1000
+
+
+class Owned(NamedTuple):
+    """What a node has of what policies may let be promised more than once."""
+
+    cpu: int
+    memory: int
+    sharing: EqualParts | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +118,8 @@ class Node:
     mig_layout : today's instances of the GPUs that are cut, by index; what is known of today's state goes before it.
     islands, sockets : GPU indices of each, empty where all GPUs are in one (S1.1).
     speed : in thousandths of the nominal one (S1.3).
+    leaning : the policies on modes that name some nodes, this one among them; the Spec fills it in.
+    promised : what it has where policies let more be promised, which `cpu`, `memory` and `sharing` tell then.
     """
 
     name: str
@@ -131,6 +143,13 @@ class Node:
     islands: Parts = ()
     sockets: Parts = ()
     speed: int = 1000
+    leaning: tuple[str, ...] = ()
+    promised: Owned | None = None
+
+    @property
+    def owned(self) -> Owned:
+        """What the node has, however much more of it may be promised."""
+        return self.promised or Owned(self.cpu, self.memory, self.sharing)
 
     def healthy_gpus(self) -> tuple[int, ...]:
         """Return the indices of the GPUs that can hold work, ascending."""

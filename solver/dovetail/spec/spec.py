@@ -12,6 +12,7 @@ from dovetail.spec.current import Current
 from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.objective import Objective
 from dovetail.spec.options import Options
+from dovetail.spec.permits import with_leans, with_promises
 from dovetail.spec.policy import Policy, Waiver
 from dovetail.spec.workload import Workload
 
@@ -42,6 +43,12 @@ class Spec:
     as_of: dt.date | None = None
     phases: tuple[str, ...] = (ALWAYS,)
     options: Options = field(default_factory=Options)
+
+    def __post_init__(self) -> None:
+        """Write what policies permit onto nodes and shares, whatever was there."""
+        cluster, workloads = with_leans(self.cluster, self.workloads, self.policies, self.matched)
+        object.__setattr__(self, "cluster", with_promises(cluster, self.policies))
+        object.__setattr__(self, "workloads", workloads)
 
     @cached_property
     def by_id(self) -> Mapping[str, Workload]:

@@ -19,6 +19,21 @@ ShareMode = Literal["fraction", "mig"]
 MILLI = 1000
 
 
+class Lean(NamedTuple):
+    """What a binding policy on modes says of shares (S4.1): the modes to be kept out of, and where.
+
+    Parameters
+    ----------
+    weight : what a share in such a mode costs, 0 where the policy is hard.
+    everywhere : whether it is about all nodes, else about those whose `leaning` names the policy.
+    """
+
+    policy: str
+    closed: tuple[str, ...]
+    weight: int = 0
+    everywhere: bool = True
+
+
 class ReplicaId(NamedTuple):
     """A replica's identity: `[namespace/]workload[.role]#index` (documents' identity rule)."""
 
@@ -46,6 +61,7 @@ class Share:
     modes : what it may land on, sorted: a part of a GPU that is not cut (`fraction`), a MIG instance.
     barred : the modes of GPUs shared by equal parts that it may not be in, sorted.
     rated : the hosts that it runs on with the rate it sustains there (`Slo.rates`), None where any will do.
+    leans : what policies say of its modes; the Spec fills it in.
     """
 
     compute: int
@@ -54,6 +70,7 @@ class Share:
     modes: tuple[ShareMode, ...] = ("fraction",)
     rated: tuple[tuple[str, int], ...] | None = None
     barred: tuple[SharedMode, ...] = ()
+    leans: tuple[Lean, ...] = ()
 
     def rate(self, accelerator: str | None, profile: str = "") -> int | None:
         """Return the rate that it sustains on a host, 0 where rates mean nothing to it, None where it may not run."""

@@ -40,7 +40,8 @@ def _lacking(case: Case, row: Row, setting: Setting) -> str | None:
     if setting.mode in share.barred:
         return "may not be"
     sharing = row.node.sharing
-    promised = sharing.oversubscription if sharing and setting.mode == "time-slice" else MILLI
+    ratios = {"mps": sharing.mps_oversubscription, "time-slice": sharing.oversubscription} if sharing else {}
+    promised = ratios.get(setting.mode, MILLI)
     if share.compute * setting.clients > promised:
         return f"gets less than {share.compute} milli-GPU"
     asked = share.compute * card if share.memory is None else share.memory * MILLI
