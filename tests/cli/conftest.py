@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import GOLDEN, Engine, Here, Shell, write_project
+from tests.cli.shell import GOLDEN, Engine, Here, Shell, SolversHere, write_project
 
 from dovetail_cli import library
 
@@ -32,6 +32,12 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setattr(library, "solve", lambda *given, **named: stand_in.solve(*given, **named))
     monkeypatch.setattr(library, "solver_process", lambda *given: Here())
     return stand_in
+
+
+@pytest.fixture
+def solvers_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solvers work in the process of the tests, where they are loaded once."""
+    monkeypatch.setattr(library, "solver_process", lambda *given: SolversHere())
 
 
 @pytest.fixture

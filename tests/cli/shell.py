@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.engine import solve
+from dovetail.engine.proving.certify import with_certificate
+from dovetail.engine.second_opinion import SECONDS, with_second_opinion
 from dovetail.objectives import tiers_of
 from dovetail.placement import Place, Places, Room, obstacle
 from dovetail.plan import Outcome, Plan, TierResult, finish
@@ -119,6 +122,19 @@ class Here:
 
     def certified(self, spec: Spec, plan: Plan, seconds: float | None, reporter: Reporter, stop: Stop) -> Plan:
         return plan  # what the stand-in claims, nobody has shown
+
+
+class SolversHere(Here):
+    """Stands for it with the solvers themselves: what they find is the same, without the start of a process."""
+
+    def solve(self, spec: Spec, limits: Limits, *, hint: Places | None, reporter: Reporter, stop: Stop) -> Plan:
+        return solve(spec, limits, hint=hint, reporter=reporter, stop=stop)
+
+    def certified(self, spec: Spec, plan: Plan, seconds: float | None, reporter: Reporter, stop: Stop) -> Plan:
+        return with_certificate(context_of(spec), plan, seconds=seconds, stop=stop)
+
+    def second_opinion(self, spec: Spec, plan: Plan, seconds: float | None, reporter: Reporter, stop: Stop) -> Plan:
+        return with_second_opinion(context_of(spec), plan, seconds=seconds or SECONDS, stop=stop)
 
 
 def _greedy(context: Context) -> Places:

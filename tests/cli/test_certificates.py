@@ -14,6 +14,7 @@ from tests.cli.shell import Shell, workload, write_project
 from dovetail.plan import read
 from dovetail_cli.main import run
 
+pytestmark = pytest.mark.usefixtures("solvers_here")
 CLAIM = "proof: certificate"
 
 

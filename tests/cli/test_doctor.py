@@ -80,6 +80,7 @@ def test_the_model_of_a_shipped_scenario(
     assert yaml.safe_load(dovetail.out) == document
 
 
+@pytest.mark.usefixtures("solvers_here")
 def test_a_plan_as_base_is_what_runs(dovetail: Shell, project: Path) -> None:
     assert dovetail("plan", "--out", "plan.yaml") == 0
     assert dovetail("doctor", "--model", "--base", "plan.yaml", "-o", "json") == 0
@@ -88,6 +89,7 @@ def test_a_plan_as_base_is_what_runs(dovetail: Shell, project: Path) -> None:
     assert spec["nodeSplits"][-1] == {"attribute": "running today", "values": 3, "adds": 2, "alone": 2}
 
 
+@pytest.mark.usefixtures("solvers_here")
 def test_the_steps_are_the_phases_that_a_search_goes_through(dovetail: Shell, project: Path) -> None:
     assert dovetail("doctor", "--model", "-o", "json") == 0
     steps = json.loads(dovetail.out)["spec"]["model"]["steps"]

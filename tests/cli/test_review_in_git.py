@@ -9,6 +9,7 @@ import pytest
 from tests.cli.shell import Shell
 from tests.cli.test_plan import edit, rescale
 
+pytestmark = pytest.mark.usefixtures("solvers_here")
 WHO = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
 
 

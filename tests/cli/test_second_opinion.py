@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.shell import Shell
+from tests.cli.shell import Shell, SolversHere
 
-from dovetail.engine.guarded.guard import SolverProcess
 from dovetail.plan import Outcome, Plan, TierResult, confirmed, opinion_of
 from dovetail_cli.render import review
+
+pytestmark = pytest.mark.usefixtures("solvers_here")
 
 
 def text(project: Path) -> str:
@@ -25,7 +26,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, more: int | None) -> list[float | N
         optima = {} if more is None else {plan.tiers[0].name: plan.tiers[0].value + more}
         return confirmed(plan, opinion_of("HiGHS", plan.tiers, optima))
 
-    monkeypatch.setattr(SolverProcess, "second_opinion", stand_in)
+    monkeypatch.setattr(SolversHere, "second_opinion", stand_in)
     return asked
 
 

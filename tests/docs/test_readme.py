@@ -10,10 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.shell import SolversHere
 from tests.docs.pages import FENCE, between, keep
 
 from dovetail.rules import TABLE
+from dovetail_cli import library
 from dovetail_cli.commands import TABLE as COMMANDS
+from dovetail_cli.main import run
 
 PLANNED = "build/demo/plan.yaml"  # where `make demo` puts it
 
@@ -37,17 +40,20 @@ def test_the_plan_of_the_demo_is_shown_as_it_is_printed(root: Path, demo: tuple[
     between(root / "README.md", "demo", f"```\n$ dovetail plan scenarios/mixed-fleet\n{demo[1]}\n```")
 
 
-def test_every_command_of_the_readme_succeeds(root: Path, demo: tuple[Path, str]) -> None:
+def test_every_command_of_the_readme_succeeds(
+    root: Path, demo: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(library, "solver_process", lambda *given: SolversHere())
     text = (root / "README.md").read_text(encoding="utf-8")
     uses = [line for kind, body in FENCE.findall(text) if kind == "sh" for line in body.splitlines()]
     assert uses[0] == "dovetail plan scenarios/mixed-fleet --out plan.yaml", "the fixture has run this one"
     assert len(uses) == 4
     for use in uses[1:]:
-        done = dovetail(root, *(str(demo[0]) if word == PLANNED else word for word in shlex.split(use)[1:]))
-        assert done.returncode == 0, done.stderr
-        assert done.stdout
+        assert run([str(demo[0]) if word == PLANNED else word for word in shlex.split(use)[1:]]) == 0, use
+        assert capsys.readouterr().out
     assert "`dovetail verify plan.yaml scenarios/mixed-fleet`" in text
-    assert dovetail(root, "verify", str(demo[0]), "scenarios/mixed-fleet").returncode == 0
+    assert run(["verify", str(demo[0]), "scenarios/mixed-fleet"]) == 0
 
 
 def test_the_picture_is_that_of_the_plan(root: Path, demo: tuple[Path, str]) -> None:

@@ -21,12 +21,12 @@ from dovetail.progress import Limits, Reporter, Stop
 from dovetail.spec import Spec
 from dovetail.verify import verify
 
-WORK = Limits(work=0.2)
+WORK = Limits(work=0.05)
 
 
 @pytest.fixture(scope="module")
 def spec() -> Spec:
-    return spec_of("mixed-fleet")
+    return spec_of("seventy-b-endpoint")
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def only(spec: Spec, names: Collection[str]) -> Spec:
 
 def test_it_agrees_with_brute_force_and_nothing_in_it_can_be_left_out(tell: object) -> None:
     found: Counter[str] = Counter()
-    for seed in range(66):
+    for seed in range(46):
         spec = hard(tiny(seed), seed)
         try:
             feasible = brute(spec) is not None
@@ -55,9 +55,9 @@ def test_it_agrees_with_brute_force_and_nothing_in_it_can_be_left_out(tell: obje
         for name in told.policies:
             assert brute(only(spec, set(told.policies) - {name})) is not None, (seed, name)
         found[f"of {len(told.policies)}"] += 1
-    assert found["feasible"] >= 15
-    assert found["infeasible"] >= 15
-    assert found["of 2"] + found["of 3"] >= 8
+    assert found["feasible"] >= 10
+    assert found["infeasible"] >= 10
+    assert found["of 2"] + found["of 3"] >= 5
     assert callable(tell)
     tell(f"conflicts of tiny specs: {dict(found)}")
 

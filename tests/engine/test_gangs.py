@@ -26,7 +26,7 @@ from dovetail.rules.topology import Topology as Rule
 from dovetail.spec import Group, Node, Spec, Topology, Workload
 from dovetail.verify import lines, verify
 
-SLICE = 80
+SLICE = 56
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
 
 

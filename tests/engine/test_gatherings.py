@@ -108,7 +108,7 @@ def full(seed: int, sets: int = 0) -> Spec:
     return make_spec(nodes, work, policies, levels=LEVELS)
 
 
-@pytest.mark.parametrize(("seed", "sets"), [(0, 0), (2, 2)])
+@pytest.mark.parametrize(("seed", "sets"), [pytest.param(0, 0, marks=pytest.mark.campaign), (2, 2)])
 def test_nodes_full_of_gangs_are_proved(seed: int, sets: int) -> None:
     spec = full(seed, sets)
     plan = solve(spec, Limits(time=60))

@@ -29,7 +29,7 @@ def values_of(plan: Plan) -> dict[str, int]:
     return {tier.name: tier.value for tier in plan.tiers}
 
 
-@settings(max_examples=120)
+@settings(max_examples=70)
 @given(spec=specs())
 def test_any_plan_verifies(spec: Spec) -> None:
     verification = verify(spec, solve(spec))

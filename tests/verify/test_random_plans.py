@@ -17,7 +17,7 @@ from dovetail.verify import to_document as verification_document
 
 
 @pytest.mark.parametrize("planner", sorted(PLANNERS))
-@settings(max_examples=150)
+@settings(max_examples=90)
 @given(spec=specs())
 def test_any_plan_verifies(planner: str, spec: Spec) -> None:
     verification = verify(spec, PLANNERS[planner](spec))
