@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from dovetail.engine.fleet.cases import SPLITS, Cases
+from dovetail.engine.fleet.fleet_bounds import FleetBound
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.solvers.cpsat import CpSat
@@ -29,9 +31,9 @@ def cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
     for tier, optimum in zip(problem.tiers, optima, strict=False):
         if tier.name not in fleet.tiers:
             continue
-        lp.optimise(tier.name, given)
-        proof = lp.proof()
-        bound = proof.bound(proof.total(fleet), given)
+        cases = Cases(lp, tier.name, given)
+        cases.split(SPLITS, None, None, Stop())
+        bound = FleetBound(fleet, cases).value(given)
         if bound < optimum:
             yield f"multipliers: {tier.name} {bound} < {optimum}"
         if not _within_rows(fleet, fleet.tiers[tier.name], optimum):

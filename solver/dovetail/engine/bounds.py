@@ -122,7 +122,8 @@ class Bounds:
                 if not (closed or self._over() or (priced and tier.counts_nodes)) and self.fleet.knows(tier):
                     left = self._left()
                     half = left if left is None or not tier.counts_nodes else left / 2
-                    self.fleet.prove(tier, given, priced=priced, seconds=half)
+                    reached = result.value if tier.sense == "max" else None
+                    self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=half)
 
     def _left(self) -> float | None:
         return None if self.until is None else max(0.1, self.until - time.monotonic())

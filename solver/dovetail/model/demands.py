@@ -10,6 +10,7 @@ from dovetail.spec import Role, Workload
 from dovetail.spec.slo import host_of
 
 if TYPE_CHECKING:
+    from dovetail.model.counting import Counting
     from dovetail.model.part import PartModel
 
 
@@ -32,13 +33,16 @@ def _add_workload(part: PartModel, workload: Workload) -> None:
         if not workload.movable:
             part.model.require(part.moved_role(workload, role), upper=0)
     if workload.atomic or workload.elastic or workload.min_replicas > 1:
-        _add_threshold(part, workload)
+        add_threshold(part, workload)
     if workload.atomic and workload.mix != "any":
         _add_mix(part, workload)
 
 
-def _add_threshold(part: PartModel, workload: Workload) -> None:
-    """Admit nothing, or at least the least number of replicas, which is all of them for a gang."""
+def add_threshold(part: Counting, workload: Workload) -> int:
+    """Admit nothing, or at least the least number of replicas, which is all of them for a gang.
+
+    Returns the variable that tells which.
+    """
     flag = part.model.boolean(f"admit:{workload.id}")
     total = part.admitted(workload)
     part.model.require(total.minus(Linear.of(flag, workload.replicas)), upper=0)
@@ -46,9 +50,10 @@ def _add_threshold(part: PartModel, workload: Workload) -> None:
     for role in workload.roles:
         if role.least is not None and role.replicas:
             _add_width(part, workload, role, flag)
+    return flag
 
 
-def _add_width(part: PartModel, workload: Workload, role: Role, flag: int) -> None:
+def _add_width(part: Counting, workload: Workload, role: Role, flag: int) -> None:
     """Admit of an elastic role its least number and whole steps more, where anything is admitted (S2.6)."""
     least, admitted = role.least or 0, part.admitted_shape(part.problem.shapes_of_role[workload.id, role.name])
     steps = part.model.integer(0, (role.replicas - least) // role.step)

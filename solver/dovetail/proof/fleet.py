@@ -1,8 +1,8 @@
 """A whole fleet in counts per kind of node and shape: the relaxation that bounds tiers at any size.
 
-It keeps demands, everything that rules say of domains and of totals, and what one node can hold at the most (`node`).
-It forgets what runs today, that some replicas stand or fall together, and where rules reach into nodes in ways that
-`node_terms` does not tell. Every plan is a point of this model with values no worse, so its bounds bind plans.
+It keeps demands, who stands or falls together, everything that rules say of domains and of totals, and what one node
+can hold at the most (`node`). It forgets what runs today, and where rules reach into nodes in ways that `node_terms`
+does not tell. Every plan is a point of this model with values no worse, so its bounds bind plans.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cached_property
 
 from dovetail.linear import Linear, Model
 from dovetail.model.counting import Counting
+from dovetail.model.demands import add_threshold
 from dovetail.objectives import Tier
 from dovetail.objectives.occupied import GpusInUse
 from dovetail.placement import judge
@@ -41,7 +42,8 @@ class FleetModel(Counting):
 
     Parameters
     ----------
-    original : the Problem to bound; what runs today is set aside.
+    original : the Problem to bound; what runs today is set aside. `flags` are, by workload that stands or falls
+        together, the variables that tell whether it is there.
     priced : whether to tell nodes apart by price and count those in use, as tiers with `counts_nodes` need it.
     sided : whether rules that keep sides of single nodes apart are counted.
     """
@@ -66,6 +68,7 @@ class FleetModel(Counting):
             for kind in self.kinds
         ]
         self._admitted = [self._add_admitted(shape) for shape in self.problem.shapes]
+        self.flags = {w.id: add_threshold(self, w) for w in self.spec.workloads if self._falls_together(w)}
         self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies()
 
     def _count_in_use(self, each: int, kind: Kind, price: int) -> int | None:
@@ -160,6 +163,11 @@ class FleetModel(Counting):
         self.model.require(counts.minus(total), lower=0, upper=0)
         return total
 
+    def _falls_together(self, workload: Workload) -> bool:
+        """Tell whether fewer than some number of a workload's replicas, more than one, are worth nothing."""
+        several = workload.elastic or workload.min_replicas > 1
+        return several and workload.id in self.problem.shapes_of_workload
+
     def _add_policies(self) -> Mapping[str, Mapping[str, Linear]]:
         found: dict[str, Mapping[str, Linear]] = {}
         for policy in self.spec.policies:
@@ -181,7 +189,6 @@ class FleetModel(Counting):
         names = {p.name for p in spec.policies if p.enforcement.kind != "audit" and self._forgets(p)}
         built_in = {
             "cpu, memory and resources of single nodes": True,
-            "minReplicas": any(workload.min_replicas > 1 for workload in spec.workloads),
             "islands and sockets of single nodes": any(k.node.islands or k.node.sockets for k in self.kinds),
             "mix": any(workload.atomic and workload.mix != "any" for workload in spec.workloads),
             "current state": bool(self.original.context.today.places),

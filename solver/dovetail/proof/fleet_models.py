@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from dovetail.linear import Linear
 from dovetail.problem import Problem
@@ -65,14 +66,22 @@ class FleetProof:
     floors: Mapping[str, int]
     prices: Mapping[int, Mapping[int, int]]
 
-    def total(self, fleet: FleetModel) -> int:
-        """Return `denominator` times the bound (greater being better) were all earlier tiers assumed to reach 0."""
+    def total(self, fleet: FleetModel, assumed: Mapping[str, int] = MappingProxyType({})) -> int:
+        """Return `denominator` times the bound (greater being better) were all earlier tiers assumed to reach 0.
+
+        Parameters
+        ----------
+        assumed : of some workloads that stand or fall together, whether they are there (1) or not (0).
+        """
         model = fleet.model
+        lower, upper = list(model.lower), list(model.upper)
+        for workload, there in assumed.items():
+            lower[fleet.flags[workload]] = upper[fleet.flags[workload]] = there
         rows = [*fleet.rows, *fleet.floors(dict.fromkeys(self.floors, 0))]
         objective = fleet.tiers[self.tier]
         blocks = fleet.blocks(self.prices)
         multipliers = self._multipliers(fleet, self.floors)
-        return leaf_total(objective, rows, multipliers, self.denominator, model.lower, model.upper, blocks)
+        return leaf_total(objective, rows, multipliers, self.denominator, lower, upper, blocks)
 
     def bound(self, total: int, given: Mapping[str, int]) -> int:
         """Return the bound, given the `total` of this proof and what earlier tiers reach (greater being better)."""

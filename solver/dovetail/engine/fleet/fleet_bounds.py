@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dovetail.engine.fleet.cases import SPLITS, Cases, decided
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.objectives import Tier
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_PRICED, Proof
 from dovetail.proof.fleet import FleetModel
-from dovetail.proof.fleet_models import FleetProof, in_sense
+from dovetail.proof.fleet_models import in_sense
 
 _SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next one a solution
 _LARGE = 8_000  # columns
@@ -26,15 +27,14 @@ _LARGE = 8_000  # columns
 
 @dataclass(slots=True)
 class FleetBound:
-    """A proof, its total (see `FleetProof.total`), and the fleet it is about."""
+    """Cases that leave nothing out, and the fleet they are about."""
 
     fleet: FleetModel
-    proof: FleetProof
-    total: int
+    cases: Cases
 
     def value(self, given: Mapping[str, int]) -> int:
         """Return the bound given earlier tiers' values, both so that greater is better."""
-        return self.proof.bound(self.total, given)
+        return max(case.proof.bound(case.total, given) for case in self.cases.leaves.values())
 
 
 @dataclass
@@ -75,20 +75,29 @@ class FleetBounds:
         return not (tier.needs_current(self.problem.spec) or tier.asks_idle)
 
     def prove(
-        self, tier: Tier, given: Mapping[str, int], *, priced: bool = False, seconds: float | None = None
+        self,
+        tier: Tier,
+        given: Mapping[str, int],
+        *,
+        reached: int | None = None,
+        priced: bool = False,
+        seconds: float | None = None,
     ) -> None:
         """Look for the best multipliers for a tier, given what earlier tiers reach (in their own sense).
 
         Parameters
         ----------
+        reached : what a plan has of a tier that is maximised, for which it is worth while to tell apart who is there
+            and who is not; without it one LP has to do.
         priced : whether to tell nodes of different prices apart; often closer, as prices differ where places do.
         seconds : a ceiling.
         """
         lp = self.cost if tier.counts_nodes else self.priced if priced else self.plain
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
-        lp.optimise(tier.name, earlier, seconds=seconds)
-        proof = lp.proof()
-        self._found.setdefault(tier.name, []).append(FleetBound(lp.fleet, proof, proof.total(lp.fleet)))
+        until = None if seconds is None else time.monotonic() + seconds
+        cases = Cases(lp, tier.name, earlier)
+        cases.split(0 if reached is None else SPLITS, reached, until, self.stop)
+        self._found.setdefault(tier.name, []).append(FleetBound(lp.fleet, cases))
 
     def target(self, values: Mapping[str, int], seconds: float | None = None) -> FleetLp:
         """Return an LP solved for the tiers in order, whose last solution is a target for a plan.
@@ -103,12 +112,12 @@ class FleetBounds:
         full = all(values[t.name] == limits[t.name] for t in tiers if not t.counts_nodes)
         lp = self.priced if full else self.plain
         given: dict[str, int] = {}
+        there: dict[str, int] = {}
         for tier in tiers:
             if tier.name in lp.fleet.tiers:
                 signed = in_sense(lp.fleet, {tier.name: limits[tier.name]})[tier.name]
                 if values[tier.name] != limits[tier.name]:
-                    left = None if until is None else until - time.monotonic()
-                    reached = lp.optimise(tier.name, given, seconds=left)
+                    reached = decided(lp, tier.name, given, there, until, self.stop)
                     signed = math.floor(reached - _SLACK * abs(reached))
                 given[tier.name] = signed
         return lp
@@ -126,4 +135,4 @@ class FleetBounds:
 def proof_of(tier: str, value: int, given: Mapping[str, int], bound: FleetBound) -> Proof:
     """Return the part of a certificate that shows a bound on a tier."""
     kind = FLEET if not bound.fleet.priced else FLEET_PRICED if bound.fleet.sided else FLEET_COST
-    return Proof(tier, value, (bound.proof.leaf(bound.fleet, given),), kind, dict(given))
+    return Proof(tier, value, tuple(bound.cases.tree(given)), kind, dict(given))

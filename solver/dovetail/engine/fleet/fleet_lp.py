@@ -32,6 +32,7 @@ _CLOSE_ENOUGH = 1e-4  # where sides are set aside, more is lost already
 _MILLION = 10**6
 _NOTHING = 1e-7
 _LARGEST = 1e3  # objectives are scaled so that their largest coefficient is this
+_FIRM = 1e2 * _LARGEST  # per replica, that a workload is there or not as is assumed
 _PENALTY = 1e5  # per scaled unit that an earlier tier falls short, while patterns are too few to reach it
 
 
@@ -108,6 +109,7 @@ class FleetLp:
         self._dual: Sequence[float] = ()
         self._tier = ""
         self._given: tuple[str, ...] = ()
+        self._assumed: Mapping[str, int] = {}
 
     # Rows and columns.
 
@@ -239,6 +241,23 @@ class FleetLp:
 
     # Solving.
 
+    def assume(self, there: Mapping[str, int]) -> None:
+        """Say of some workloads that stand or fall together whether they are there (1) or not (0), of no others."""
+        self._assumed = dict(there)
+
+    def _push(self) -> float:
+        """Make what is assumed worth more than all else, as it need not be possible; return what that adds."""
+        there = {name for name, is_there in self._assumed.items() if is_there}
+        worth = {name: _FIRM * self.fleet.spec.by_id[name].replicas for name in there}
+        for name, flag in self.fleet.flags.items():
+            self._lp.limits(flag, 0.0, 0.0 if self._assumed.get(name) == 0 else 1.0)
+            self._lp.cost(flag, worth.get(name, 0.0))
+        return sum(worth.values())
+
+    def values(self) -> Sequence[float]:
+        """Return the last solution, the fleet's variables first."""
+        return self._lp.values()
+
     def optimise(self, tier: str, given: Mapping[str, int], *, seconds: float | None = None) -> float:
         """Maximise a tier, earlier ones held at given values; return the LP's value over all patterns that pay.
 
@@ -253,6 +272,7 @@ class FleetLp:
         expression = self.fleet.tiers[tier]
         self._tier, self._given = tier, tuple(name for name in self._floors if name in given)
         lp.objective({v: c * scale[tier] for v, c in expression.terms.items()})
+        pushed = self._push()
         for name, row in self._floors.items():
             low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf
             lp.bounds(row, low, np.inf)
@@ -262,7 +282,7 @@ class FleetLp:
         value = -np.inf
         for number in range(_ROUNDS):
             left = None if until is None else until - time.monotonic()
-            before, value = value, lp.solve(inner=inner, seconds=left)
+            before, value = value, lp.solve(inner=inner, seconds=left) - pushed
             if number and not lp.complete:  # the prices of the round before prove more than unfinished ones
                 break
             self._dual = lp.duals()

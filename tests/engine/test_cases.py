@@ -1,0 +1,62 @@
+"""Bounds on fleets count a workload that stands or falls together as a whole or not at all, with a proof of it."""
+
+from __future__ import annotations
+
+from tests.engine.test_gatherings import gangs, problem_of, ragged
+from tests.oracle.brute import TooLarge, ascending, brute
+from tests.support.fleet_cuts import cuts
+from tests.support.specs import make_spec
+from tests.support.tiny_gangs import tiny_gangs
+
+from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
+from dovetail.progress import Stop
+from dovetail.proof.fleet_models import FleetModels
+from dovetail.proof.tree import Question, check_tree, next_value
+from dovetail.spec import Spec
+
+
+def half_too_many() -> Spec:
+    """Return three nodes and two gangs of two."""
+    return make_spec(ragged([3]), gangs(2, 2))
+
+
+def test_half_a_gang_is_worth_nothing() -> None:
+    problem = problem_of(half_too_many())
+    tier, bounds = problem.tiers[0], FleetBounds(problem, Stop())
+    each = tier.limit(problem.context) // 2
+    bounds.prove(tier, {})
+    whole = bounds.best(tier, {})
+    assert whole is not None
+    assert whole[0] == each * 3 // 2
+    bounds.prove(tier, {}, reached=each)
+    split = bounds.best(tier, {})
+    assert split is not None
+    assert split[0] == each
+
+
+def test_the_cases_are_a_tree_that_the_verifier_follows() -> None:
+    problem = problem_of(half_too_many())
+    tier, bounds = problem.tiers[0], FleetBounds(problem, Stop())
+    bounds.prove(tier, {}, reached=0)
+    best = bounds.best(tier, {})
+    assert best is not None
+    told = FleetModels(problem).of_tier(0, {})
+    target = next_value(told.objective, best[0])
+    check_tree(
+        Question(told.objective, target, told.lower, told.upper, told.rows, told.blocks),
+        proof_of(tier.name, best[0], {}, best[1]).tree,
+    )
+
+
+def test_no_case_cuts_a_gang_that_brute_force_places() -> None:
+    compared = 0
+    for seed in range(16):
+        spec = tiny_gangs(seed)
+        try:
+            optimum = brute(spec)
+        except TooLarge:
+            continue
+        if optimum is not None:
+            compared += 1
+            assert not list(cuts(spec, ascending(optimum.tiers, optimum.values))), f"seed {seed}"
+    assert compared > 4
