@@ -6,17 +6,20 @@ moves that are allowed on some days only; and Specs that go on from a plan of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from random import Random
 
 from tests.oracle.test_new_rules import THURSDAY
-from tests.support.mixed_specs import mixed
+from tests.support.mixed_specs import mixed, refused
+from tests.support.specs import policy
 
 from dovetail.engine import solve
 from dovetail.plan import current_of
 from dovetail.plan.options import limited
-from dovetail.spec import Node, Options, Role, ServiceClass, Slo, Spec, Workload
+from dovetail.rules.modes import MODES, Modes
+from dovetail.rules.survive import Survive
+from dovetail.spec import Node, Options, Policy, Role, ServiceClass, Slo, Spec, Workload, WorkloadSelector
 from dovetail.spec.inside import Parts
 
 PARTS: Mapping[int, tuple[tuple[Parts, Parts], ...]] = {
@@ -32,9 +35,11 @@ def further(seed: int) -> Spec:
     spec = mixed(seed)
     nodes = tuple(_inside(rng, node) for node in spec.cluster.nodes)
     work = tuple(_promised(rng, spec, _worth(rng, each)) for each in spec.workloads)
+    more = (_survival, _modes, _none)[rng.randrange(3)](rng, spec)
+    policies = tuple(sorted((*spec.policies, *more), key=lambda each: each.name))
     as_of = THURSDAY if spec.as_of is None and rng.random() < 0.6 else spec.as_of
-    spec = replace(spec, cluster=replace(spec.cluster, nodes=nodes), workloads=work, as_of=as_of)
-    spec = replace(spec, policies=tuple(p for p in spec.policies if not p.rule.unsound(spec)))
+    spec = replace(spec, cluster=replace(spec.cluster, nodes=nodes), workloads=work, policies=policies, as_of=as_of)
+    spec = replace(spec, policies=tuple(p for p in spec.policies if not refused(p, spec)))
     return _bounded(rng, spec)
 
 
@@ -47,8 +52,29 @@ def carried_on(seed: int) -> Spec | None:
     if plan.outcome.status not in ("optimal", "feasible") or not plan.placements:
         return None
     after = _changed(rng, replace(before, current=current_of(plan)))
-    after = replace(after, policies=tuple(p for p in after.policies if not p.rule.unsound(after)))
+    after = replace(after, policies=tuple(p for p in after.policies if not refused(p, after)))
     return _bounded(rng, after)
+
+
+def _survival(rng: Random, spec: Spec) -> Iterable[Policy]:
+    """Yield a policy that what belongs together survives the loss of a node or a rack."""
+    gathering = tuple(w.id for w in spec.workloads if w.type == "gang")
+    chosen = WorkloadSelector(names=gathering) if gathering and rng.random() < 0.5 else WorkloadSelector()
+    rule = Survive(of=rng.choice(("node", "node", "rack")), may_evict=rng.choice((None, WorkloadSelector())))
+    yield policy("survival", rule, enforcement=rng.choice(("hard", 1, 3000, 3000)), workloads=chosen)
+
+
+def _modes(rng: Random, spec: Spec) -> Iterable[Policy]:
+    """Yield policies of what GPUs may be set to."""
+    for index in range(rng.choice((1, 1, 2))):
+        allowed = rng.sample(MODES, rng.choice((1, 2, 2, 3)))
+        rule = Modes(tuple(mode for mode in MODES if mode in allowed))
+        chosen = WorkloadSelector(tenants=rng.choice(((), ("red",), ("blue",))))
+        yield policy(f"modes{index}", rule, enforcement=rng.choice(("hard", "hard", 1, "audit")), workloads=chosen)
+
+
+def _none(rng: Random, spec: Spec) -> Iterable[Policy]:
+    return ()
 
 
 def _changed(rng: Random, spec: Spec) -> Spec:

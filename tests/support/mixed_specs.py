@@ -76,10 +76,10 @@ def mixed(seed: int) -> Spec:
     if rows:
         settings = {gpu: one for gpu, one in sharing_specs._told(rng, drawn).items() if gpu not in cut}
         drawn = replace(drawn, current=replace(drawn.current, settings=settings))
-    return replace(drawn, policies=tuple(each for each in drawn.policies if not _refused(each, drawn)))
+    return replace(drawn, policies=tuple(each for each in drawn.policies if not refused(each, drawn)))
 
 
-def _refused(policy: Policy, spec: Spec) -> bool:
+def refused(policy: Policy, spec: Spec) -> bool:
     """Tell whether no documents say this, as they would be refused."""
     return bool(policy.rule.unsound(spec) or policy.rule.unsound_beside(policy, spec))
 
