@@ -82,6 +82,7 @@ REACHES: dict[str, str] = {
     "taint.key": "Taint.key",
     "taint.value": "Taint.value",
     "taint.effect": "Taint.effect",
+    "nodeGroup.migStrategy": "Node.mig_strategy",
     "nodeGroup.sharing.mechanism": "Node.mechanism",
     "nodeGroup.sharing.replicas": "EqualParts.parts",
     "nodeGroup.sharing.mps.maxClients": "EqualParts.mps",

@@ -124,3 +124,12 @@ def test_other_starts_of_the_same_profiles_are_no_change() -> None:
 
 def test_equal_layouts_give_equal_bytes() -> None:
     assert exported({"h100-001/1": HALVES}) == exported({"h100-001/1": HALVES})
+
+
+def test_a_node_of_the_strategy_single_is_told() -> None:
+    spec = spec_of(
+        CLUSTER.replace("gpus: 1, cpu: 96, memory: 1Ti}", "gpus: 1, cpu: 96, memory: 1Ti, migStrategy: single}")
+    )
+    told = yaml.safe_load(export_mig_parted(spec, {}, {})[NODES_FILE])
+    assert told["strategy"] == "mixed"
+    assert {name for name, row in told["nodes"].items() if row.get("strategy") == "single"} == {"a30-000"}

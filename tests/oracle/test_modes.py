@@ -18,7 +18,7 @@ from dovetail.plan import Plan
 from dovetail.rules.modes import MODES, Modes
 from dovetail.spec import NodeSelector, Spec, WorkloadSelector
 
-SLICE = 40
+SLICE = 24
 CAMPAIGN = 600
 
 

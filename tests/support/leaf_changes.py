@@ -50,6 +50,7 @@ _CHANGES: dict[str, tuple[str, str]] = {
     "taint.effect": ("taint-value, effect: NoSchedule", "taint-value, effect: NoExecute"),
     "nodeGroup.islands[][]": ("islands: [[0], [1, 2, 3]]", "islands: [[0], [1], [2, 3]]"),
     "nodeGroup.sockets[][]": ("sockets: [[0], [1], [2, 3]]", "sockets: [[0], [1], [2], [3]]"),
+    "nodeGroup.migStrategy": ("migStrategy: single", "migStrategy: mixed"),
     "nodeGroup.sharing.mechanism": ("mechanism: dra", "mechanism: devicePlugin"),
     "nodeGroup.sharing.replicas": ("replicas: 7", "replicas: 6"),
     "nodeGroup.sharing.mps.maxClients": ("maxClients: 49", "maxClients: 47"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from dovetail.build.accelerators import Models, read_accelerators
 from dovetail.build.cluster import read_cluster
@@ -26,7 +27,8 @@ from dovetail.build.workloads import read_workloads
 from dovetail.documents import Document, DocumentSet
 from dovetail.documents.source import collector_paused
 from dovetail.faults import Fault
-from dovetail.rules import policy_of
+from dovetail.rules import policy_of, strategy_of
+from dovetail.rules.strategy import NAME as STRATEGY
 from dovetail.rules.topology import NAME as TOPOLOGY
 from dovetail.spec import Current, Spec
 
@@ -119,6 +121,9 @@ def _check_workloads(documents: DocumentSet, spec: Spec, tenants: tuple[str, ...
     warn_of_homeless_shares(written, spec.workloads, spec.cluster, log)
 
 
+_TAKEN: Final = {TOPOLOGY: "what workloads demand of topology", STRATEGY: "what 'migStrategy' demands of nodes"}
+
+
 def _with_policies(
     documents: DocumentSet,
     project: Cursor | None,
@@ -128,14 +133,15 @@ def _with_policies(
     log: Log,
 ) -> Spec:
     known = Known(bare.cluster, models, bare.by_id, tenants_of(project), tuple(read_classes(project)))
-    if TOPOLOGY in sources:
-        message = f"the name '{TOPOLOGY}' stands for what workloads demand of topology"
-        sources[TOPOLOGY].body.fault("DT1650", message, "give the policy another name")
+    for name, meaning in _TAKEN.items():
+        if name in sources:
+            message = f"the name '{name}' stands for {meaning}"
+            sources[name].body.fault("DT1650", message, "give the policy another name")
     policies = read_policies(sources.values(), bare, known)
     waivers = read_waivers(documents.of_kind("Waiver"), {policy.name: policy for policy in policies}, known, log)
     check_beside(sources, replace(bare, policies=policies, waivers=waivers))
-    demanded = policy_of(bare.workloads)
-    every = sorted((*policies, *([demanded] if demanded else [])), key=lambda policy: policy.name)
+    demanded = [each for each in (policy_of(bare.workloads), strategy_of(bare.cluster.nodes)) if each is not None]
+    every = sorted((*policies, *demanded), key=lambda policy: policy.name)
     return replace(bare, policies=tuple(every), waivers=waivers)
 
 

@@ -175,6 +175,7 @@ def _template(reader: _Reader, group: Cursor) -> Node:
         labels=frozen(group.raw("labels", {})),
         taints=tuple(Taint(t["key"], t.get("value", ""), t["effect"]) for t in group.raw("taints", ())),
         mechanism=mechanism or "devicePlugin",
+        mig_strategy=group.raw("migStrategy", "mixed"),
         sharing=read_sharing(group, accelerator) if gpus else None,
         price=group.amount("pricePerHour", parse_money),
         gpu_price=group.amount("pricePerGpuHour", parse_money),

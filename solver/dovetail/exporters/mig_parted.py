@@ -17,6 +17,7 @@ from typing import Final
 from dovetail.importers import emit
 from dovetail.mig import Geometry, Instance
 from dovetail.spec import Node, Spec
+from dovetail.spec.cluster import Strategy
 
 CONFIG_LABEL: Final = "nvidia.com/mig.config"
 CONFIG_FILE: Final = "config.yaml"
@@ -35,11 +36,13 @@ class NodeSteps:
     config : the name of its configuration.
     changes : indices of GPUs that are cut anew, or whose mode changes.
     drain : replicas of today, as text, on GPUs that mig-parted clears or resets for that.
+    strategy : what the device plugin of the node is set to.
     """
 
     config: str
     changes: tuple[int, ...]
     drain: tuple[str, ...]
+    strategy: Strategy = "mixed"
 
 
 def export_mig_parted(spec: Spec, planned: Layouts, today: Layouts) -> dict[str, str]:
@@ -88,7 +91,7 @@ def _steps(spec: Spec, node: Node, config: str, planned: Layouts, today: Layouts
     changes = tuple(index for index in before if before[index] != after[index])
     toggled = any((before[index] is None) != (after[index] is None) for index in changes)
     cleared = range(node.gpus) if toggled or (changes and spec.cluster.unit == "node") else changes
-    return NodeSteps(config, changes, tuple(_on(spec, node, cleared)))
+    return NodeSteps(config, changes, tuple(_on(spec, node, cleared)), node.mig_strategy)
 
 
 def _counts(layout: Sequence[Instance] | None) -> Mapping[str, int] | None:
@@ -104,7 +107,7 @@ def _on(spec: Spec, node: Node, gpus: Sequence[int]) -> Iterator[str]:
 
 def _config_file(configs: Mapping[str, Sequence[Mapping[str, emit.Value]]]) -> str:
     lines = emit.comment(
-        "Configurations of mig-parted. Its starts are its own choice; set the device plugin's strategy to mixed.",
+        "Configurations of mig-parted. Its starts are its own choice; nodes.yaml says the device plugin's strategy.",
     )
     lines += ["version: v1", "mig-configs:"]
     for name in sorted(configs):
@@ -121,6 +124,8 @@ def _nodes_file(steps: Mapping[str, NodeSteps]) -> str:
     for name in sorted(steps):
         step = steps[name]
         row: dict[str, emit.Value] = {"labels": {CONFIG_LABEL: step.config}}
+        if step.strategy != "mixed":
+            row["strategy"] = step.strategy
         if step.changes:
             row |= {"changes": list(step.changes), "drain": list(step.drain)}
         lines.append(f"  {emit.text(name)}: {emit.inline(row)}")

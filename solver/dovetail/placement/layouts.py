@@ -47,10 +47,11 @@ def planned_layouts(spec: Spec, today: Layouts, places: Iterable[Place]) -> dict
     """Return the layouts that places ask for, beside those of today that nobody disturbs, by `node/index`."""
     used: dict[str, list[Instance]] = {}
     uncut: set[str] = set()
+    strict = any(node.mig_strategy == "single" for node in spec.cluster.nodes)
     for place in places:
         if place.instance:
             used.setdefault(place.gpu_names[0], []).append(parse_instance(place.instance))
-        elif today:
+        elif today or strict:
             uncut.update(place.gpu_names)
     found = {gpu: layout for gpu, layout in today.items() if gpu not in uncut}
     for gpu, instances in used.items():
@@ -58,7 +59,35 @@ def planned_layouts(spec: Spec, today: Layouts, places: Iterable[Place]) -> dict
         if not set(instances) <= set(before):
             kept = before if spec.cluster.unit == "instance" else ()
             found[gpu] = _beside(_geometry(spec, gpu), instances, kept)
+    _keep_to_strategies(spec, today, found, used, uncut)
     return dict(sorted(found.items()))
+
+
+def _keep_to_strategies(
+    spec: Spec, today: Layouts, found: dict[str, Layout], used: Mapping[str, list[Instance]], uncut: set[str]
+) -> None:
+    """Cut all GPUs of nodes of the strategy `single` into the one profile that is in use, or none of them.
+
+    Where any is cut so already, those that nobody uses stay as they are: nobody asked for more.
+    """
+    single = (node for node in spec.cluster.nodes if node.mig_strategy == "single" and node.gpus)
+    for node in single:
+        names = {gpu: f"{node.name}/{gpu}" for gpu in node.healthy_gpus()}
+        profiles = {instance.profile for name in names.values() for instance in used.get(name, ())}
+        before = {instance.profile for name in names.values() for instance in today.get(name, ())}
+        if not profiles and uncut & set(names.values()):
+            for name in names.values():
+                found.pop(name, None)
+        for name in names.values() if len(profiles) == 1 else ():
+            anew = found[name] != today.get(name) if name in used else not before & profiles
+            if anew and name not in uncut:
+                found[name] = _full(_geometry(spec, name), used.get(name, []), *profiles)
+
+
+def _full(geometry: Geometry | None, used: list[Instance], profile: str) -> Layout:
+    """Return a layout of as many instances of one profile as a GPU holds beside those in use."""
+    starts = geometry.by_name[profile].starts if geometry else ()
+    return _beside(geometry, used, tuple(Instance(profile, start) for start in starts))
 
 
 def _beside(geometry: Geometry | None, instances: list[Instance], idle: Layout) -> Layout:

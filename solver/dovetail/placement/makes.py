@@ -13,7 +13,7 @@ def make_of(node: Node) -> Hashable:
     """Return what decides which roles a node could host; nodes of one make are alike while they are empty."""
     resources = tuple(sorted(node.resources.items()))
     gpus = (len(node.healthy_gpus()), _inside(node))
-    sharing = node.mechanism, node.sharing, node.leaning
+    sharing = node.mechanism, node.sharing, node.leaning, node.mig_strategy
     hardware = (node.cpu, node.memory, resources, gpus, node.accelerator, sharing)
     return hardware, node.taints, node.cordoned, node.down
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dovetail.mig import Geometry
 from dovetail.objectives import Tier, tiers_of
 from dovetail.objectives.disruption import Moves
-from dovetail.placement import Makes, least_profiles
+from dovetail.placement import Makes, least_profiles, profiles_for
 from dovetail.placement.clients import Terms, equal_parts, terms_of
 from dovetail.placement.instances import share_memory
 from dovetail.problem.classes import NodeClass, classes_of
@@ -192,14 +192,15 @@ class Problem:
 
         Of the profiles only those are told that no other one could always stand in for.
         """
-        key = shape, node.accelerator, node.mechanism, node.sharing, node.leaning
+        key = shape, node.accelerator, node.mechanism, node.sharing, (node.mig_strategy, *node.leaning)
         if key not in self._modes:
             request = self.shapes[shape].request
             card = self.spec.accelerators.get(node.accelerator or "")
             closed = self._closed(self.shapes[shape], node)
             outside = card is not None and _uncut(request, node, card.memory)
             outside = outside and not ("time-slice" in closed and not equal_parts(node))
-            profiles = () if "mig" in closed else tuple(p.name for p in least_profiles(request, card))
+            able = profiles_for if node.mig_strategy == "single" else least_profiles  # others may settle on any
+            profiles = () if "mig" in closed else tuple(profile.name for profile in able(request, card))
             self._modes[key] = (*(("",) if outside else ()), *profiles)
         return self._modes[key]
 
@@ -213,7 +214,7 @@ class Problem:
 
     def terms(self, shape: int, node: Node) -> Terms | None:
         """Return on what terms a shape may be on GPUs of a node that are shared by equal parts (S3.5)."""
-        key = shape, node.accelerator, node.mechanism, node.sharing, node.leaning
+        key = shape, node.accelerator, node.mechanism, node.sharing, (node.mig_strategy, *node.leaning)
         if key not in self._terms:
             card = self.spec.accelerators.get(node.accelerator or "")
             request = self.shapes[shape].request

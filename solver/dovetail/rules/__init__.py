@@ -19,6 +19,7 @@ from dovetail.rules.scopes import scope_of, scopes_of, tolerated
 from dovetail.rules.separate import Separate
 from dovetail.rules.sharing import Sharing
 from dovetail.rules.spread import Spread
+from dovetail.rules.strategy import strategy_of
 from dovetail.rules.survive import Survive
 from dovetail.rules.topology import policy_of
 
@@ -61,5 +62,6 @@ __all__ = [
     "policy_of",
     "scope_of",
     "scopes_of",
+    "strategy_of",
     "tolerated",
 ]

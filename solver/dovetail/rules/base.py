@@ -113,17 +113,19 @@ class Scope:
 class Domain(NamedTuple):
     """A domain as a model sees it: its subject name, its nodes, and the GPU index for the level `gpu`.
 
-    Where it is `uncut`, what is on MIG instances is left out.
+    Where it is `uncut`, what is on MIG instances is left out; with a `profile` all but what is on instances of it.
     """
 
     path: str
     nodes: tuple[str, ...]
     gpu: int | None = None
     uncut: bool = False
+    profile: str = ""
 
     def holds(self, gpu: int, profile: str) -> bool:
         """Tell whether what is on a GPU of the domain's nodes, on an instance of a profile or none, is in it."""
-        return self.gpu in (None, gpu) and not (self.uncut and profile)
+        cut_otherwise = (self.uncut and profile) or (self.profile and profile != self.profile)
+        return self.gpu in (None, gpu) and not cut_otherwise
 
 
 class Part(Protocol):

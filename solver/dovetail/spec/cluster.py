@@ -12,6 +12,7 @@ from dovetail.spec.inside import ISLAND_LEVEL, Mask, Parts, blocks_of, mask_of, 
 
 Mechanism = Literal["devicePlugin", "fraction", "dra"]
 Unit = Literal["node", "gpu", "instance"]
+Strategy = Literal["mixed", "single"]
 Positions = Literal["enforced", "toolChosen"]
 Layout = tuple[Instance, ...]
 """The MIG instances of one GPU, ascending by start; an empty one is a GPU in MIG mode without instances."""
@@ -118,6 +119,7 @@ class Node:
     mig_layout : today's instances of the GPUs that are cut, by index; what is known of today's state goes before it.
     islands, sockets : GPU indices of each, empty where all GPUs are in one (S1.1).
     speed : in thousandths of the nominal one (S1.3).
+    mig_strategy : how MIG instances are offered; of `single` all GPUs of the node are cut into one profile, or none.
     leaning : the policies on modes that name some nodes, this one among them; the Spec fills it in.
     promised : what it has where policies let more be promised, which `cpu`, `memory` and `sharing` tell then.
     """
@@ -143,6 +145,7 @@ class Node:
     islands: Parts = ()
     sockets: Parts = ()
     speed: int = 1000
+    mig_strategy: Strategy = "mixed"
     leaning: tuple[str, ...] = ()
     promised: Owned | None = None
 
