@@ -12,6 +12,7 @@ import pytest
 from tests.oracle.sample import Case, cases
 from tests.support.specs import make_spec, node, place, replica, request, role, workload
 from tests.support.tiny_gangs import LEVELS, tiny_gangs
+from tests.support.tiny_squads import tiny_squads
 
 from dovetail.engine import solve
 from dovetail.engine.construction.construct import construct
@@ -178,3 +179,66 @@ def test_the_verifier_catches_gangs_where_models_forget_them(monkeypatch: pytest
     monkeypatch.setattr(Rule, "encode", lambda self, part, scope: {})
     broken = verify(spec, solve(spec))
     assert {check.name for check in broken.checks if not check.ok} == {"hard-policies"}
+
+
+# Groups that may be there in part (decision 0048).
+
+
+def squads(count: int, *groups: Group, **more: Any) -> Workload:
+    """Return a gang of one role in groups, with the floors that these give it."""
+    nest = Topology(groups=groups).nests[0]
+    least = nest.floor("", count, True)
+    own = role("", count, request(4), least=least, step=nest.unit(""))
+    gang = workload("g", roles=[own], topology=Topology(groups=groups), **{**GANG, **more})
+    return replace(gang, min_replicas=least or 0)
+
+
+EIGHTS = (Group("rack", 8), Group("node", 2, minimum=3))
+
+
+def test_groups_fill_up_as_far_as_there_is_room_and_each_has_its_minimum() -> None:
+    _, plan = planned(racks(4, 3, 2), [squads(16, *EIGHTS)])
+    own = of(plan, *(str(each) for each in plan.placements))
+    assert (len(own), sum(name.startswith("r0") for name in own), sum(name.startswith("r1") for name in own)) == (
+        14,
+        8,
+        6,
+    )
+    assert [each.ordinal for each in plan.placements if plan.placements[each].node.startswith("r1")] == list(
+        range(8, 14)
+    )
+
+
+def test_a_gang_without_its_minimum_in_every_group_is_not_admitted_at_all() -> None:
+    _, plan = planned(racks(4, 2, 2), [squads(16, *EIGHTS)])
+    assert not plan.placements
+
+
+def test_a_group_that_loses_a_pair_goes_on_with_the_others() -> None:
+    running = {f"g#{i}": place(f"r0-{i // 2}", *range(4 * (i % 2), 4 * (i % 2) + 4)) for i in range(8)}
+    nodes = [replace(n, down=n.name == "r0-1") for n in racks(4, 2)]
+    _, plan = planned(nodes, [squads(8, *EIGHTS)], running)
+    assert [each.ordinal for each in plan.placements] == [0, 1, 4, 5, 6, 7]
+
+
+def test_three_levels_have_minima_of_their_own() -> None:
+    groups = (Group("block", 8), Group("rack", 4, minimum=1), Group("node", 2, minimum=1))
+    _, plan = planned(racks(1, 0, 2), [squads(16, *groups)])
+    assert sorted(of(plan, *(str(each) for each in plan.placements))) == ["r0-0"] * 2 + ["r2-0"] * 2 + ["r2-1"] * 2
+
+
+@cache
+def partly_there() -> list[Case]:
+    """Return the slice of groups that may be there in part."""
+    return list(cases(0, 12, tiny_squads))
+
+
+def test_groups_that_may_be_there_in_part_are_planned_as_brute_force_does() -> None:
+    assert [fault for case in partly_there() for fault in faults_of(case)] == []
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("chunk", range(4))
+def test_groups_that_may_be_there_in_part_agree_on_hundreds(chunk: int) -> None:
+    first = CAMPAIGN_FIRST + chunk * 100
+    assert [fault for case in cases(first, 100, tiny_squads) for fault in faults_of(case)] == []

@@ -25,6 +25,7 @@ from dovetail.mig import Geometry, Profile, layouts
 from dovetail.objectives import Tier, tiers_of
 from dovetail.objectives.admitted import Admitted, Retained
 from dovetail.placement import Place, Places, View
+from dovetail.placement.nested import all_in_order
 from dovetail.rules import Context, context_of
 from dovetail.spec import Layout, Node, ReplicaId, Role, Spec, Workload
 
@@ -141,7 +142,10 @@ def goes_on(context: Context, workload: Workload) -> bool:
             cards["" if workload.mix == "none" else replica.role].add(card)
     if len(running) < max(1, workload.min_replicas) or not _at_a_width(workload, [r for r, _ in running]):
         return False
-    if _grouped(workload) and not _whole_groups(workload, {r for r, _ in running}):
+    if workload.topology is not None and workload.topology.loose:
+        if not all_in_order(context.spec.cluster, dict(running), workload):
+            return False
+    elif _grouped(workload) and not _whole_groups(workload, {r for r, _ in running}):
         return False
     return not workload.atomic or workload.mix == "any" or all(len(kinds) == 1 for kinds in cards.values())
 

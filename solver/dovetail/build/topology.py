@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -102,7 +102,7 @@ def _check_division(here: Cursor, group: Group, roles: Sequence[Role]) -> None:
             message = f"{what}{uneven} replicas are no whole number of groups of {size}"
             place.fault("DT1523", message, f"make it a multiple of {size}")
             return
-        if (role.least or 0) > role.replicas:
+        if group.minimum is not None and group.minimum > role.replicas // size:
             message = f"at least {group.minimum} groups, and there are {role.replicas // size}"
             here["minimum"].fault("DT1525", message)
             return
@@ -135,8 +135,9 @@ def _check_nesting(here: Cursor, outer: Group, inner: Group, levels: Levels) -> 
         ratios.add(around // size)
     if len(ratios) > 1:
         place.fault("DT1524", "the roles of the inner group divide those of the outer one into unlike numbers")
-    if inner.minimum is not None:
-        here["minimum"].fault("DT1900", "'minimum' of a group inside another is not supported yet", of_key=True)
+    elif inner.minimum is not None and ratios and inner.minimum > min(ratios):
+        message = f"at least {inner.minimum} groups, and {min(ratios)} go into the group around them"
+        here["minimum"].fault("DT1525", message)
 
 
 def widths(here: Cursor) -> tuple[int, int | None, int]:
@@ -153,34 +154,24 @@ def widths(here: Cursor) -> tuple[int, int | None, int]:
     return most, least, step
 
 
-def with_floors(here: Cursor, roles: tuple[Role, ...], atomic: bool) -> tuple[Role, ...]:
+def with_floors(here: Cursor, roles: tuple[Role, ...], topology: Topology | None, atomic: bool) -> tuple[Role, ...]:
     """Return roles with the floors and steps that one another and groups give them.
 
     Where any role of an atomic workload is elastic, the others are all there or none.
     """
-    floors = _group_floors(here)
+    nests = {role: nest for nest in (topology.nests if topology else ()) for role in nest.group.sizes}
     found = []
     for role in roles:
-        size, minimum = floors.get(role.name, (0, None))
-        if minimum is not None and role.elastic:
+        nest = nests.get(role.name)
+        least = None if nest is None else nest.floor(role.name, role.replicas, atomic)
+        if nest is not None and role.elastic and (least is not None or nest.loose):
             message = "'minimum' of groups beside replicas {min, max}: the least is said twice"
             here["topology"].fault("DT1526", message, "leave one of them out")
-        elif minimum is not None:
-            role = replace(role, least=size * minimum, step=size)
-        elif role.elastic and role.step == 1 and size:
-            role = replace(role, step=size)
+        elif nest is not None and least is not None:
+            role = replace(role, least=least, step=nest.unit(role.name))
+        elif nest is not None and role.elastic and role.step == 1:
+            role = replace(role, step=nest.group.sizes[role.name])
         found.append(role)
     if atomic and any(role.elastic for role in found):
         found = [role if role.elastic else replace(role, least=role.replicas) for role in found]
     return tuple(found)
-
-
-def _group_floors(here: Cursor) -> Mapping[str, tuple[int, int | None]]:
-    """Return, per role in groups, the size of its outermost group and how many of these are the fewest."""
-    found: dict[str, tuple[int, int | None]] = {}
-    place = here.get("topology")
-    for each in place.items("groups") if place else ():
-        sizes = {"": each.value["of"]} if "of" in each.value else each.raw("roles", {})
-        for role, size in sizes.items():
-            found.setdefault(role, (size, each.raw("minimum")))
-    return found

@@ -53,10 +53,11 @@ def read_workload(document: Document, here: Cursor, models: Models, levels: Leve
     """Return the workload of a document; faults go to the log."""
     kind: WorkloadType = here.raw("type")
     atomic = here.raw("atomic", DEFAULTS[kind].atomic)
-    roles = with_floors(here, _roles(here, models), atomic)
+    roles = _roles(here, models)
+    topology = read_topology(here, roles, levels)
+    roles = with_floors(here, roles, topology, atomic)
     _check_gpu_fields(here, roles)
     _check_mix(here, atomic)
-    topology = read_topology(here, roles, levels)
     checkpoint = here.get("checkpointEvery")
     return Workload(
         id=document.identity,

@@ -76,6 +76,10 @@ class Counting(TierPart, ABC):
         """Return who stays on today's place: nothing is known of that here."""
         return {}
 
+    def owed(self, workload: Workload) -> Collection[ReplicaId]:
+        """Return the replicas of a workload that must stay admitted."""
+        return [replica for replica in self.context.today.protected if replica.workload == workload.id]
+
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
         return Linear.total(self.admitted_shape(shape) for shape in sorted(self._made_up([workload])))

@@ -10,13 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dovetail.model.squads import Block, Open, Squads, cut
 from dovetail.placement import Place, Places, Today
+from dovetail.placement.nested import path_of
 from dovetail.problem import Problem
-from dovetail.spec import Group, ReplicaId, Workload
-from dovetail.spec.inside import INNER_LEVELS, mask_of
-
-Block = Mapping[str, range]  # consecutive indices per role
-Open = Mapping[str, Sequence[Place]]  # places that are to be taken, per role, in the order of the tree
+from dovetail.spec import Group, Nest, ReplicaId, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +34,16 @@ class Ranks:
         """Return who takes which of the open places; as many replicas of each role as it has places."""
         left = {role: self._in_order(found) for role, found in places.items()}
         found: dict[ReplicaId, Place] = {}
-        for chain in _chains(self.workload.topology.groups if self.workload.topology else ()):
-            whole = {role.name: range(role.replicas) for role in self.workload.roles if role.name in chain[0].sizes}
-            for replica, place in self._settle(chain, [whole], {role: left.get(role, []) for role in whole}):
+        for nest in self.workload.topology.nests if self.workload.topology else ():
+            whole = {role: range(self.workload.by_role[role].replicas) for role in nest.group.sizes}
+            for replica, place in self._settle(nest, [whole], {role: left.get(role, []) for role in whole}):
                 found[replica] = place
                 left[replica.role].remove(place)
         for role, rest in left.items():
             free = [replica for replica in self._claimants(role) if replica not in found]
             found.update(zip(free, rest, strict=False))
-        self._call_back(found)
+        if self.workload.topology is None or not self.workload.topology.loose:
+            self._call_back(found)
         return found
 
     def _call_back(self, found: dict[ReplicaId, Place]) -> None:
@@ -82,19 +81,24 @@ class Ranks:
         every = (ReplicaId(self.workload.id, role, i) for i in range(self.workload.by_role[role].replicas))
         return sorted((r for r in every if r not in self.kept), key=claim(self.problem.context.today))
 
-    def _settle(
-        self, chain: Sequence[Group], blocks: Sequence[Block], places: Open
-    ) -> Iterator[tuple[ReplicaId, Place]]:
+    def _settle(self, nest: Nest, blocks: Sequence[Block], places: Open) -> Iterator[tuple[ReplicaId, Place]]:
         """Yield who of some blocks takes which place, group by group inside group by group."""
-        if not chain:
-            yield from self._take(blocks, places)
-            return
-        yield from self._take(blocks, {role: own for role, own in places.items() if role not in chain[0].sizes})
-        parts = [part for block in blocks for part in _cut(block, chain[0])]
-        own = {role: places[role] for role in chain[0].sizes if role in places}
-        by_domain = self._by_domain(chain[0].within, own)
-        for path, here in self._homes(chain[0], parts, by_domain).items():
-            yield from self._settle(chain[1:], here, by_domain.get(path, {}))
+        by_domain = self._by_domain(nest.group.within, places)
+        if nest.loose or (nest.number and nest.counted):
+            today = self.problem.context.today
+            squads = Squads(self.workload, nest, self.kept, today, self._standing, self._domain)
+            homes = squads.homes(blocks, places)
+        else:
+            homes = self._homes(nest.group, [part for block in blocks for part in cut(block, nest)], by_domain)
+        for path, here in homes.items():
+            yield from self._inside(nest, here, by_domain.get(path, {}))
+
+    def _inside(self, nest: Nest, blocks: Sequence[Block], places: Open) -> Iterator[tuple[ReplicaId, Place]]:
+        """Yield who of some groups takes which place of one domain."""
+        inner = {role for each in nest.inner for role in each.group.sizes}
+        yield from self._take(blocks, {role: own for role, own in places.items() if role not in inner})
+        for each in nest.inner:
+            yield from self._settle(each, blocks, {role: places[role] for role in each.group.sizes if role in places})
 
     def _take(self, blocks: Sequence[Block], places: Open) -> Iterator[tuple[ReplicaId, Place]]:
         """Yield who of some blocks takes which place, those who run on one their own."""
@@ -118,11 +122,7 @@ class Ranks:
         return found
 
     def _domain(self, level: str, place: Place) -> str | None:
-        node = self.problem.spec.cluster.by_name[place.node]
-        if level in INNER_LEVELS:
-            found = node.domains_inside(level, mask_of(place.gpus))
-            return found[0] if len(found) == 1 else None
-        return node.domain(level)
+        return path_of(self.problem.spec.cluster, level, place)
 
     def _homes(
         self, group: Group, parts: Sequence[Block], places: Mapping[str, Mapping[str, Sequence[Place]]]
@@ -181,22 +181,3 @@ def claim(today: Today) -> Callable[[ReplicaId], int]:
         return 2 if replica in today.places else 3
 
     return order
-
-
-def _chains(groups: Sequence[Group]) -> list[list[Group]]:
-    """Return lists of groups one inside the other, outermost first; those of one role are one list."""
-    found: list[list[Group]] = []
-    for group in groups:
-        inside = next((chain for chain in found if chain[0].sizes.keys() & group.sizes.keys()), None)
-        if inside is None:
-            found.append([group])
-        else:
-            inside.append(group)
-    return found
-
-
-def _cut(block: Block, group: Group) -> Iterator[Block]:
-    """Yield the groups of a block."""
-    number = min(len(block[role]) // count for role, count in group.sizes.items())
-    for index in range(number):
-        yield {role: block[role][index * count : (index + 1) * count] for role, count in group.sizes.items()}

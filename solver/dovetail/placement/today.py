@@ -11,6 +11,7 @@ from dovetail.placement.clients import Settings, told_settings
 from dovetail.placement.compat import mix_holds, obstacle
 from dovetail.placement.layouts import Layouts, declared_layouts, layout_of
 from dovetail.placement.makes import make_of
+from dovetail.placement.nested import all_in_order
 from dovetail.placement.place import Place, Places, by_workload
 from dovetail.placement.room import Room
 from dovetail.spec import Node, PresentReplica, ReplicaId, Role, Setting, Spec, Workload
@@ -151,13 +152,15 @@ def _sound(spec: Spec, workload: Workload, running: Places) -> bool:
     return (
         bool(running)
         and workload.allows(counts)
-        and _in_whole_groups(workload, running)
+        and _in_whole_groups(spec, workload, running)
         and mix_holds(spec, workload, running)
     )
 
 
-def _in_whole_groups(workload: Workload, running: Places) -> bool:
-    """Tell whether no group of consecutive replicas runs in part only."""
+def _in_whole_groups(spec: Spec, workload: Workload, running: Places) -> bool:
+    """Tell whether no group of consecutive replicas runs in part only, or with less than its minimum."""
+    if workload.topology is not None and workload.topology.loose:
+        return all_in_order(spec.cluster, running, workload)
     for group in workload.topology.groups if workload.topology else ():
         found: Counter[int] = Counter()
         for replica in running:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dovetail.plan.space import Space, Wanting
-from dovetail.spec import Group, Node, Workload
+from dovetail.spec import Nest, Node, Workload
 from dovetail.spec.inside import INNER_LEVELS, Mask
 
 Room = Mapping[str, Mapping[str, int]]  # per role, how many more replicas each node has room for, nothing else added
@@ -27,7 +27,7 @@ def too_few_together(space: Space, workload: Workload, missing: Sequence[Wanting
     nodes = {name: space.view.spec.cluster.by_name[name] for found in room.values() for name in found}
     areas = _by_domain(nodes.values(), topology.within) if topology.within else [list(nodes.values())]
     wanted = {wanting.role.name: wanting.replicas for wanting in missing}
-    return all(_most(area, room, topology.groups, wanted) < needed for area in areas)
+    return all(_most(area, room, topology.nests, wanted) < needed for area in areas)
 
 
 def _masks(missing: Sequence[Wanting], level: str) -> Iterator[tuple[Node, Mask]]:
@@ -42,30 +42,25 @@ def _short_inside(space: Space, node: Node, mask: Mask, missing: Sequence[Wantin
     return sum(min(fit, wanting.replicas) for fit, wanting in zip(fits, missing, strict=True)) < needed
 
 
-def _most(nodes: Sequence[Node], room: Room, groups: Sequence[Group], wanted: Mapping[str, int]) -> int:
+def _most(nodes: Sequence[Node], room: Room, nests: Sequence[Nest], wanted: Mapping[str, int]) -> int:
     """Return how many replicas fit on some nodes in whole groups, or more: each role is counted by itself."""
     total, grouped = 0, set[str]()
-    for position, group in enumerate(groups):
-        if not grouped & group.sizes.keys():
-            grouped |= group.sizes.keys()
-            number = _whole(nodes, room, group, groups[position + 1 :])
-            total += sum(min(number * size, wanted.get(role, 0)) for role, size in group.sizes.items())
+    for nest in nests:
+        grouped |= nest.group.sizes.keys()
+        number = _whole(nodes, room, nest)
+        total += sum(min(number * size, wanted.get(role, 0)) for role, size in nest.group.sizes.items())
     return total + sum(min(_sum(nodes, room[role]), wanted[role]) for role in room if role not in grouped)
 
 
-def _whole(nodes: Sequence[Node], room: Room, group: Group, inner: Sequence[Group]) -> int:
-    """Return how many whole groups fit, each within one domain of its level."""
-    return sum(_in_domain(area, room, group, inner) for area in _by_domain(nodes, group.within))
+def _whole(nodes: Sequence[Node], room: Room, nest: Nest) -> int:
+    """Return how many groups fit, each within one domain of its level and with what it has at the least."""
+    return sum(_in_domain(area, room, nest) for area in _by_domain(nodes, nest.group.within))
 
 
-def _in_domain(nodes: Sequence[Node], room: Room, group: Group, inner: Sequence[Group]) -> int:
-    numbers = []
-    inside = next((each for each in inner if each.sizes.keys() & group.sizes.keys()), None)
-    if inside is not None:
-        role = next(iter(inside.sizes))
-        ratio = group.sizes[role] // inside.sizes[role]
-        numbers.append(_whole(nodes, room, inside, inner[inner.index(inside) + 1 :]) // ratio)
-    numbers += [_sum(nodes, room[role]) // size for role, size in group.sizes.items() if role in room]
+def _in_domain(nodes: Sequence[Node], room: Room, nest: Nest) -> int:
+    numbers = [_whole(nodes, room, inner) // inner.least for inner in nest.inner if inner.least]
+    fewest = {role: nest.fewest(role) for role in nest.group.sizes if role in room}
+    numbers += [_sum(nodes, room[role]) // size for role, size in fewest.items() if size]
     return min(numbers, default=0)
 
 

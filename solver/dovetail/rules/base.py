@@ -172,6 +172,9 @@ class Part(Protocol):
     def stays(self, workload: Workload) -> Mapping[ReplicaId, Linear]:
         """Return for each replica whose place stands today 1 where it stays, else 0; none where nobody knows."""
 
+    def owed(self, workload: Workload) -> Collection[ReplicaId]:
+        """Return the replicas of a workload that must stay admitted (S5.3)."""
+
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
 

@@ -13,9 +13,11 @@ from typing import ClassVar, Final
 
 from dovetail.linear import Linear
 from dovetail.placement import View
+from dovetail.placement.nested import every_nest, out_of_order
 from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
 from dovetail.rules.claims import Claims, Together
-from dovetail.spec import Group, Policy, ReplicaId, Workload, WorkloadSelector
+from dovetail.rules.nested import Held, Loose
+from dovetail.spec import Group, Nest, Policy, ReplicaId, Workload, WorkloadSelector
 
 NAME: Final = "workload-topology"
 
@@ -26,7 +28,8 @@ class Topology(RuleDefaults):
 
     The violation of a workload adds up, over what it demands, replicas that are out of place: with `within`, those
     outside the domain that holds most of them; per entry of `groups`, those whose group, made of consecutive indices,
-    is not there as a whole in one domain.
+    is not there as a whole in one domain, or, where groups inside it have a minimum, who is not in order there
+    (`placement.nested`).
     """
 
     kind: ClassVar[str] = "topology"
@@ -74,9 +77,26 @@ def _demands(part: Part, workload: Workload) -> Iterator[Linear]:
     if topology.within is not None:
         yield _outside_one(part, workload, topology.within)
         yield _homeless(part, workload, topology.within, [role.name for role in workload.roles])
-    for group in topology.groups:
-        yield _outside_groups(part, workload, group)
-        yield _homeless(part, workload, group.within, group.sizes)
+    for nest in topology.nests:
+        outside = Linear()
+        _in_domains(part, workload, nest, outside)
+        yield outside
+        for each in every_nest((nest,)):
+            yield _homeless(part, workload, each.group.within, each.group.sizes)
+
+
+def _in_domains(part: Part, workload: Workload, nest: Nest, outside: Linear) -> Mapping[str, Held]:
+    """Return what domains have of groups in order; `outside` adds up who is not, of those inside too."""
+    if not nest.loose:
+        found = _outside_groups(part, workload, nest.group, outside)
+        for each in nest.inner:
+            _in_domains(part, workload, each, outside)
+        return found
+    inner = [(each, _in_domains(part, workload, each, outside)) for each in nest.inner]
+    loose = Loose(part, workload, nest, [held for each, held in inner if each.counted])
+    there = loose.encode()
+    outside.add(loose.beyond)
+    return there
 
 
 def _homeless(part: Part, workload: Workload, level: str, roles: Iterable[str]) -> Linear:
@@ -99,11 +119,11 @@ def _outside_one(part: Part, workload: Workload, level: str) -> Linear:
     return total
 
 
-def _outside_groups(part: Part, workload: Workload, group: Group) -> Linear:
-    """Return the replicas beyond whole groups, over the domains of the group's level."""
+def _outside_groups(part: Part, workload: Workload, group: Group, outside: Linear) -> Mapping[str, Held]:
+    """Add the replicas beyond whole groups, over the domains of the group's level; return who is in order where."""
     by_role = {role: part.counts(workload, group.within, role=role) for role in group.sizes}
     staying = _Staying.of(part, workload, group)
-    total = Linear()
+    found: dict[str, Held] = {}
     for path in dict.fromkeys(path for counts in by_role.values() for path in counts):
         counts = {role: found.get(path, Linear()) for role, found in by_role.items()}
         ranges = {role: part.model.range_of(count) for role, count in counts.items()}
@@ -113,13 +133,14 @@ def _outside_groups(part: Part, workload: Workload, group: Group) -> Linear:
         least = min(ranges[role][0] // size for role, size in group.sizes.items())
         settled = least == most and path not in staying.paths
         whole = Linear(constant=least) if settled else Linear.of(part.model.integer(0, most))
-        strays = staying.strays(part, path, whole)
+        here, strays = staying.strays(part, path, whole)
+        found[path] = Held(whole, {role: whole.scaled(size) for role, size in group.sizes.items()}, here)
         for role, count in counts.items():
             beyond = count.minus(whole.scaled(group.sizes[role]))
-            total.add(beyond)
+            outside.add(beyond)
             if not settled:
                 part.model.require(beyond.minus(strays.get(role, Linear())), lower=0)
-    return total
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +165,17 @@ class _Staying:
                 found.setdefault(path, {}).setdefault(number, []).append((replica.role, stay))
         return cls(found)
 
-    def strays(self, part: Part, path: str, whole: Linear) -> Mapping[str, Linear]:
-        """Return per role those who stay in a domain though their group is not whole there; bound who is whole."""
+    def strays(self, part: Part, path: str, whole: Linear) -> tuple[Mapping[int, Linear], Mapping[str, Linear]]:
+        """Return which groups that run are whole in a domain, and per role who stays though the group is not.
+
+        The number of whole groups there is bounded.
+        """
         found: dict[str, Linear] = {}
+        flags: dict[int, Linear] = {}
         groups = Linear()
         for number, members in self.paths.get(path, {}).items():
             here = part.model.boolean()
+            flags[number] = Linear.of(here)
             groups.add_term(here)
             for elsewhere in (p for p in self.paths if p != path):
                 for _, stay in self.paths[elsewhere].get(number, ()):
@@ -159,7 +185,7 @@ class _Staying:
                 found.setdefault(role, Linear()).add(stray)
         if groups.terms:
             part.model.require(whole.minus(groups), lower=0)
-        return found
+        return flags, found
 
 
 # On a finished placement: groups are those of consecutive indices.
@@ -174,7 +200,13 @@ def _out_of_place(view: View, workload: Workload) -> int:
         paths = [view.domain_of(topology.within, replica) for replica in view.admitted(workload)]
         counts = Counter(path for path in paths if path is not None)
         found = len(paths) - max(counts.values(), default=0)
-    return found + sum(_outside_whole(view, workload, group) for group in topology.groups)
+    return found + sum(_outside(view, workload, nest) for nest in every_nest(topology.nests))
+
+
+def _outside(view: View, workload: Workload, nest: Nest) -> int:
+    if nest.loose:
+        return out_of_order(view.spec.cluster, view.places, workload, nest)
+    return _outside_whole(view, workload, nest.group)
 
 
 def _outside_whole(view: View, workload: Workload, group: Group) -> int:

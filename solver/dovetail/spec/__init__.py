@@ -21,7 +21,7 @@ from dovetail.spec.options import Options
 from dovetail.spec.policy import Enforcement, NodeSelector, Policy, Requirement, Waiver, WorkloadSelector
 from dovetail.spec.slo import ServiceClass, Slo
 from dovetail.spec.spec import Spec
-from dovetail.spec.topology import Group, Topology
+from dovetail.spec.topology import Group, Nest, Topology
 from dovetail.spec.workload import Observed, ReplicaId, Request, Role, Share, Workload
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Expected",
     "Group",
     "Layout",
+    "Nest",
     "Node",
     "NodeGroup",
     "NodeSelector",

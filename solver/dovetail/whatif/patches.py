@@ -201,7 +201,11 @@ def _role_of(workload: Workload, role: Role, replicas: int) -> Role:
             raise Unfit(
                 "DT1816", f"{replicas} replicas are no whole number of groups of {size}", "replicas", hint=hint
             )
-    least = None if role.least is None else min(role.least, replicas)
+    nests = workload.topology.nests if workload.topology else ()
+    nest = next((each for each in nests if role.name in each.group.sizes), None)
+    floor = None if nest is None else nest.floor(role.name, replicas, workload.atomic)
+    floor = role.least if floor is None else floor
+    least = None if floor is None else min(floor, replicas)
     if least is not None and (replicas - least) % role.step:
         message = f"from {least} replicas on, steps of {role.step} do not reach {replicas}"
         raise Unfit("DT1816", message, "replicas")

@@ -15,8 +15,9 @@ import numpy as np
 
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.placement.nested import every_nest
 from dovetail.problem import Shape
-from dovetail.spec import Group, Workload
+from dovetail.spec import Group, Nest, Workload
 from dovetail.spec.cluster import NODE_LEVEL
 from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.workload import MILLI
@@ -67,12 +68,14 @@ class Crew:
     def place(self) -> list[Put]:
         """Add what is missing of the gang; where it would not be a legal number, nothing."""
         self.used = {node for node, _ in self._present()}
+        loose = self.workload.topology is not None and self.workload.topology.loose
         for nodes, depth in self._areas():
-            puts = self._fill(nodes, depth)
-            self._trim(puts)
-            if self._is_legal():
-                return puts
-            self.undo(puts)
+            for widths in ((False, True), (True,)) if loose else ((False,),):
+                puts = self._fill(nodes, depth, widths)
+                self._trim(puts)
+                if self._is_legal():
+                    return puts
+                self.undo(puts)
         return []
 
     def undo(self, puts: list[Put]) -> None:
@@ -153,41 +156,43 @@ class Crew:
 
     # Groups and single replicas, level by level.
 
-    def _fill(self, nodes: Ints, depth: int) -> list[Put]:
-        """Add what is missing on some nodes: what groups that are there lack, then whole groups, then the rest."""
+    def _fill(self, nodes: Ints, depth: int, widths: Sequence[bool]) -> list[Put]:
+        """Add what is missing on some nodes: what groups that are there lack, then groups, then the rest.
+
+        Groups come whole, or, where `widths` says so, with the minimum of each.
+        """
         puts: list[Put] = []
-        groups = self.workload.topology.groups if self.workload.topology else ()
-        for group in reversed(groups):
-            puts += self._complete(group, nodes)
+        nests = self.workload.topology.nests if self.workload.topology else ()
+        for nest in reversed(list(every_nest(nests))):
+            if not nest.loose:
+                puts += self._complete(nest.group, nodes)
         shapes = self._shapes()
         grouped: set[str] = set()
-        for position, group in enumerate(groups):
-            if not grouped & group.sizes.keys():
-                grouped |= group.sizes.keys()
-                puts += self._spread(*self._missing(groups[position:]), nodes, depth)[0]
+        for nest in nests:
+            grouped |= nest.group.sizes.keys()
+            for least in widths if nest.loose else (False,):
+                puts += self._spread(*self._missing(nest, least=least), nodes, depth)[0]
         for role, shape in shapes.items():
             if role not in grouped:
                 puts += self._spread(Unit(shape), self.outlooks.field.wanted(shape), nodes, depth)[0]
         return puts
 
-    def _missing(self, groups: Sequence[Group]) -> tuple[Unit, int]:
-        """Return the first of some groups as a unit, with those that lie inside it, and how many are missing."""
-        unit = self._unit(groups[0], groups[1:])
-        wanted = self.outlooks.field.wanted
-        return unit, min(max(0, wanted(shape)) // size for shape, size in unit.sizes().items())
+    def _missing(self, nest: Nest, *, least: bool) -> tuple[Unit, int]:
+        """Return a group as a unit, whole or with its minimum, and how many are missing."""
+        wanted, shapes = self.outlooks.field.wanted, self._shapes()
+        sizes = {shapes[role]: size for role, size in nest.group.sizes.items() if role in shapes}
+        number = min((max(0, wanted(shape)) // size for shape, size in sizes.items()), default=0)
+        return self._unit(nest, least=least), number
 
-    def _unit(self, group: Group, rest: Sequence[Group]) -> Unit:
-        shapes, depth = self._shapes(), self._depth(group.within)
-        position = next((i for i, g in enumerate(rest) if g.sizes.keys() & group.sizes.keys()), None)
+    def _unit(self, nest: Nest, *, least: bool) -> Unit:
+        shapes, depth = self._shapes(), self._depth(nest.group.within)
         parts: list[tuple[Unit, int]] = []
-        inside: frozenset[str] = frozenset()
-        if position is not None:
-            inner = rest[position]
-            inside = frozenset(inner.sizes)
-            role = min(inside)
-            parts.append((self._unit(inner, rest[position + 1 :]), group.sizes[role] // inner.sizes[role]))
-        parts += [(Unit(shapes[r]), n) for r, n in group.sizes.items() if r not in inside and r in shapes]
-        return Unit(depth=depth, parts=tuple(parts))
+        inside: set[str] = set()
+        for inner in nest.inner:
+            inside |= inner.group.sizes.keys()
+            parts.append((self._unit(inner, least=least), inner.least if least else inner.number))
+        parts += [(Unit(shapes[r]), n) for r, n in nest.group.sizes.items() if r not in inside and r in shapes]
+        return Unit(depth=depth, parts=tuple(part for part in parts if part[1]))
 
     def _complete(self, group: Group, nodes: Ints) -> list[Put]:
         """Add what groups lack of which some are there already."""

@@ -22,11 +22,12 @@ from dovetail.objectives import Tier
 from dovetail.objectives.admitted import Admitted, worth_at_width
 from dovetail.objectives.topology import Span
 from dovetail.objectives.violations import Policies
+from dovetail.placement.nested import every_nest
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.kinds import Kind, dimensions, kinds_of, room_for
 from dovetail.rules.topology import NAME as TOPOLOGY
-from dovetail.spec import Workload
+from dovetail.spec import Nest, Workload
 from dovetail.spec.cluster import NODE_LEVEL
 
 MOST_VARIABLES = 20_000
@@ -218,12 +219,22 @@ class Gatherings:
             return
         if topology.within is not None:
             self.model.require(self.spanned(workload, topology.within), upper=1)
-        for group in topology.groups:
-            sizes = group.sizes
+        for nest in every_nest(topology.nests):
             for s in self._shapes(workload):
-                size = sizes.get(self.problem.shapes[s].role.name, 1)
-                for count, most in self._groups(s, size, group.within) if size > 1 else ():
+                role = self.problem.shapes[s].role.name
+                size = nest.unit(role)
+                for count, most in self._groups(s, size, nest.group.within) if size > 1 else ():
                     self.model.require(count.minus(Linear.of(self.model.integer(0, most), size)), lower=0, upper=0)
+                if nest.loose and role in nest.group.sizes:
+                    self._add_loose(s, nest, role)
+
+    def _add_loose(self, shape: int, nest: Nest, role: str) -> None:
+        """Say how many replicas are where groups lie that may be there in part."""
+        size, fewest = nest.group.sizes[role], nest.fewest(role)
+        for count, _ in self._groups(shape, 1, nest.group.within):
+            number = self.model.integer(0, -(-self.model.range_of(count)[1] // size))
+            self.model.require(count.minus(Linear.of(number, size)), upper=0)
+            self.model.require(count.minus(Linear.of(number, fewest)), lower=0)
 
     def _groups(self, shape: int, size: int, level: str) -> Iterator[tuple[Linear, int]]:
         """Yield the counts of a shape that come in multiples of a size, each with the most groups there."""
@@ -323,10 +334,10 @@ class Gatherings:
         """Return, per shape of a workload, what its counts are multiples of: in a node, and (``""``) in a domain."""
         topology = self.problem.spec.by_id[workload].topology
         found: dict[str, dict[int, int]] = {"": {}, NODE_LEVEL: {}}
-        for group in topology.groups if topology else ():
-            at = {NODE_LEVEL: found[NODE_LEVEL], self.levels[-1]: found[""]}.get(group.within, {})
+        for nest in every_nest(topology.nests if topology else ()):
+            at = {NODE_LEVEL: found[NODE_LEVEL], self.levels[-1]: found[""]}.get(nest.group.within, {})
             for s in self.problem.shapes_of_workload.get(workload, ()):
-                at[s] = group.sizes.get(self.problem.shapes[s].role.name, 1)
+                at[s] = nest.unit(self.problem.shapes[s].role.name) or 1
         return found
 
 

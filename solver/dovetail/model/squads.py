@@ -1,0 +1,194 @@
+"""Which groups go where, where groups may be there in part (S2.5): as many to a domain as its places make up.
+
+The places of a domain tell between how many groups they may be divided, as each has at least the minimum of those
+inside it and at most all of them. Groups that stay, or must go on, come first, each where there is room for what it
+has to keep; others fill up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dovetail.placement import Place, Places, Today
+from dovetail.spec import Nest, ReplicaId, Workload
+
+Block = Mapping[str, range]  # consecutive indices per role
+Open = Mapping[str, Sequence[Place]]
+Span = tuple[int, int]  # fewest and most groups
+Key = tuple[int, int]  # of a group: its block, and which of that
+
+_STEPS = 20_000  # of the search for where groups go that must go on
+
+
+def cut(block: Block, nest: Nest) -> list[Block]:
+    """Return the groups of a block."""
+    sizes = nest.group.sizes.items()
+    number = min(len(block[role]) // count for role, count in sizes)
+    return [{role: block[role][i * count : (i + 1) * count] for role, count in sizes} for i in range(number)]
+
+
+@dataclass(slots=True)
+class Squads:
+    """Gives the groups of one kind their domains.
+
+    Parameters
+    ----------
+    kept : the workload's replicas that stay where they run.
+    order : what sorts groups of which something goes on, or was lost, before the others.
+    domain : the domain of a level that holds a place.
+    """
+
+    workload: Workload
+    nest: Nest
+    kept: Places
+    today: Today
+    order: Callable[[Block], list[int]]
+    domain: Callable[[str, Place], str | None]
+    _steps: int = field(default=0, init=False)
+
+    def homes(self, blocks: Sequence[Block], places: Open) -> dict[str, list[Block]]:
+        """Return which groups of some blocks go to which domain, to those with open places in their order."""
+        spots = [(role, place) for role, own in places.items() for place in own]
+        own = (replica for block in blocks for replica in self._members(block) if replica in self.kept)
+        spots += [(replica.role, self.kept[replica]) for replica in own]
+        spans = self._spans(self.nest, spots)
+        parts = {(b, i): part for b, block in enumerate(blocks) for i, part in enumerate(cut(block, self.nest))}
+        found: dict[str, list[Key]] = {path: [] for path in spans}
+        for key, part in parts.items():
+            home = self._home(part)
+            if home in found:
+                found[home].append(key)
+        inner = [self.inside(self.nest, each, spots) for each in self.nest.counted_inner]
+        rooms = _Rooms(self, spans, inner, parts)
+        placed = {key for keys in found.values() for key in keys}
+        owed = [key for key, part in parts.items() if key not in placed and self._owed(part)]
+        self._steps = _STEPS
+        self._place(sorted(owed, key=lambda key: (-rooms.weight(key), key)), found, rooms)
+        self._fill(blocks, parts, found, rooms)
+        return {path: [parts[key] for key in sorted(keys)] for path, keys in found.items() if keys}
+
+    def _spans(self, nest: Nest, spots: Sequence[tuple[str, Place]]) -> dict[str, Span]:
+        """Return between how many groups the places of each domain may be divided, in the order of the places."""
+        counts: dict[str, Counter[str]] = {}
+        for role, place in spots:
+            path = self.domain(nest.group.within, place) if role in nest.group.sizes else None
+            if path is not None:
+                counts.setdefault(path, Counter())[role] += 1
+        counted = {role for each in nest.counted_inner for role in each.group.sizes}
+        plain = {role: size for role, size in nest.group.sizes.items() if role not in counted}
+        most = min(self.workload.by_role[role].replicas // size for role, size in nest.group.sizes.items())
+        found = dict.fromkeys(counts, (0, most))
+        for path, own in counts.items() if plain else ():
+            exact = min(own[role] // size for role, size in plain.items())
+            found[path] = exact, exact
+        for each in nest.counted_inner:
+            for path, (fewest, greatest) in self.inside(nest, each, spots).items():
+                low, high = found[path]
+                high = min(high, greatest // each.least) if each.least else high
+                found[path] = max(low, -(-fewest // each.number)), high
+        return found
+
+    def inside(self, nest: Nest, inner: Nest, spots: Sequence[tuple[str, Place]]) -> dict[str, Span]:
+        """Return the spans of groups inside, added up by domain of those around."""
+        around = {self.domain(inner.group.within, p): self.domain(nest.group.within, p) for _, p in spots}
+        found: dict[str, Span] = {}
+        for path, (low, high) in self._spans(inner, spots).items():
+            outer = around[path]
+            if outer is not None:
+                before = found.get(outer, (0, 0))
+                found[outer] = before[0] + low, before[1] + high
+        return found
+
+    def _home(self, part: Block) -> str | None:
+        """Return the domain where most of a group stays, None where nobody does."""
+        own = (self.kept[replica] for replica in self._members(part) if replica in self.kept)
+        paths = Counter(self.domain(self.nest.group.within, place) for place in own)
+        return max(paths, key=lambda path: (paths[path], path or ""), default=None)
+
+    def _members(self, part: Block) -> Iterator[ReplicaId]:
+        return (ReplicaId(self.workload.id, role, i) for role, own in part.items() for i in own)
+
+    def _owed(self, part: Block) -> bool:
+        return any(replica in self.today.protected for replica in self._members(part))
+
+    def keeps(self, part: Block) -> bool:
+        """Tell whether anybody of a group stays, or must stay admitted."""
+        return self._owed(part) or any(replica in self.kept for replica in self._members(part))
+
+    def _place(self, owed: Sequence[Key], found: dict[str, list[Key]], rooms: _Rooms) -> bool:
+        """Find a domain for each group that must go on, by a search that gives up in the end."""
+        if not owed:
+            return True
+        for path, keys in found.items():
+            self._steps -= 1
+            if self._steps < 0:
+                return False
+            if rooms.fits(path, [*keys, owed[0]]):
+                keys.append(owed[0])
+                if self._place(owed[1:], found, rooms):
+                    return True
+                keys.pop()
+        return False
+
+    def _fill(
+        self,
+        blocks: Sequence[Block],
+        parts: Mapping[Key, Block],
+        found: dict[str, list[Key]],
+        rooms: _Rooms,
+    ) -> None:
+        """Add groups where places ask for more, and until each block has its least number of them."""
+        taken = Counter(block for keys in found.values() for block, _ in keys)
+        used = {key for keys in found.values() for key in keys}
+        left = sorted((key for key in parts if key not in used), key=lambda key: (self.order(parts[key]), key))
+        floor = self.nest.least if self.nest.number else (self.nest.group.minimum or 0)
+        for forced in (True, False):
+            for path, keys in found.items():
+                while left and rooms.fits(path, [*keys, left[0]]):
+                    short = [key for key in left if taken[key[0]] < floor]
+                    if not (rooms.lacks(path, keys) if forced else short):
+                        break
+                    key = (short or left)[0]
+                    left.remove(key)
+                    keys.append(key)
+                    taken[key[0]] += 1
+
+
+@dataclass(slots=True)
+class _Rooms:
+    """How many groups domains may have, and how many of those inside.
+
+    Parameters
+    ----------
+    spans : of the groups, by domain.
+    inner : of each kind of counted group inside, by the same domains.
+    """
+
+    squads: Squads
+    spans: Mapping[str, Span]
+    inner: Sequence[Mapping[str, Span]]
+    parts: Mapping[Key, Block]
+
+    def needs(self, key: Key, inner: Nest) -> int:
+        """Return how many groups inside one have to be there."""
+        kept = sum(self.squads.keeps(part) for part in cut(self.parts[key], inner))
+        return max(inner.least, kept)
+
+    def weight(self, key: Key) -> int:
+        """Return how much of a group has to be there."""
+        return sum(self.needs(key, inner) for inner in self.squads.nest.counted_inner)
+
+    def fits(self, path: str, keys: Sequence[Key]) -> bool:
+        """Tell whether a domain has places for some groups."""
+        if len(keys) > self.spans[path][1]:
+            return False
+        return all(
+            sum(self.needs(key, inner) for key in keys) <= spans.get(path, (0, 0))[1]
+            for inner, spans in zip(self.squads.nest.counted_inner, self.inner, strict=True)
+        )
+
+    def lacks(self, path: str, keys: Sequence[Key]) -> bool:
+        """Tell whether the places of a domain are more than some groups take."""
+        return len(keys) < self.spans[path][0]

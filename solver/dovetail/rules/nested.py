@@ -1,0 +1,205 @@
+"""Groups that may be there in part, as rows of a model (S2.5): their minimum is of groups inside them.
+
+In a domain of the outer level lie so many groups; of each kind of group inside these are at least the minimum of it
+per group, and at most as many as go in. Who is beyond them is out of place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dovetail.linear import Linear
+from dovetail.placement.nested import path_of
+from dovetail.rules.base import Part
+from dovetail.spec import Cluster, Nest, ReplicaId, Workload
+from dovetail.spec.inside import INNER_LEVELS
+
+
+@dataclass(slots=True)
+class Held:
+    """What of a group's kind a domain has in order.
+
+    Parameters
+    ----------
+    groups : how many groups.
+    replicas : how many of their replicas, per role.
+    here : of groups that run today 1 where they are in order here, by number.
+    """
+
+    groups: Linear
+    replicas: Mapping[str, Linear] = field(default_factory=dict)
+    here: Mapping[int, Linear] = field(default_factory=dict)
+
+
+ByPath = Mapping[str, Held]
+Running = Mapping[int, Mapping[str, Sequence[tuple[ReplicaId, Linear]]]]  # by number of the group, by path
+
+
+def around(cluster: Cluster, inner: str, outer: str) -> Mapping[str, str]:
+    """Return the domain of an outer level that each domain of an inner one lies in, by path."""
+    found: dict[str, str] = {}
+    for node in cluster.nodes:
+        masks = node.parts(inner) if inner in INNER_LEVELS else ((1 << node.gpus) - 1,)
+        for mask in masks:
+            paths = [
+                node.domains_inside(level, mask) if level in INNER_LEVELS else (node.domain(level),)
+                for level in (inner, outer)
+            ]
+            if all(len(own) == 1 and own[0] for own in paths):
+                found[str(paths[0][0])] = str(paths[1][0])
+    return found
+
+
+@dataclass(slots=True)
+class Loose:
+    """The rows of one kind of group that may be there in part.
+
+    Parameters
+    ----------
+    inner : what domains have of the counted groups inside, in the order of `nest.counted_inner`.
+    """
+
+    part: Part
+    workload: Workload
+    nest: Nest
+    inner: Sequence[ByPath]
+    beyond: Linear = field(default_factory=Linear)
+    _groups: Linear = field(default_factory=Linear)
+    _homes: dict[int, Linear] = field(default_factory=dict)
+    _owed: Mapping[int, Sequence[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find which groups must go on, and how many of each kind of counted group inside do."""
+        found: dict[int, list[int]] = {}
+        replicas = self.part.owed(self.workload)
+        for position, inner in enumerate(self.nest.counted_inner):
+            numbers = {r.ordinal // size for r in replicas if (size := inner.group.sizes.get(r.role))}
+            for number, count in Counter(k // inner.number for k in numbers).items():
+                found.setdefault(number, [0] * len(self.nest.counted_inner))[position] = count
+        self._owed = found
+
+    def encode(self) -> dict[str, Held]:
+        """Return what each domain has in order; `beyond` adds up who is out of place."""
+        level, roles = self.nest.group.within, self.nest.group.sizes
+        counts = {role: self.part.counts(self.workload, level, role=role) for role in roles}
+        inside = [around(self.part.spec.cluster, each.group.within, level) for each in self.nest.counted_inner]
+        running = self._running()
+        found: dict[str, Held] = {}
+        for path in dict.fromkeys(path for own in counts.values() for path in own):
+            here = {role: own.get(path, Linear()) for role, own in counts.items()}
+            if any(self.part.model.range_of(count)[1] for count in here.values()):
+                lists = [
+                    [held for inner, held in by_path.items() if outer.get(inner) == path]
+                    for by_path, outer in zip(self.inner, inside, strict=True)
+                ]
+                found[path] = self._domain(path, here, lists, running)
+        self._once_each(running)
+        return found
+
+    # What runs.
+
+    def _running(self) -> Running:
+        """Return who of the groups that run stays where, by number and path."""
+        found: dict[int, dict[str, list[tuple[ReplicaId, Linear]]]] = {}
+        cluster, level = self.part.spec.cluster, self.nest.group.within
+        for replica, stay in self.part.stays(self.workload).items():
+            size = self.nest.group.sizes.get(replica.role)
+            if size:
+                path = path_of(cluster, level, self.part.places[replica]) or ""
+                found.setdefault(replica.ordinal // size, {}).setdefault(path, []).append((replica, stay))
+        return found
+
+    def _once_each(self, running: Iterable[int]) -> None:
+        """Let no group be in two domains, nor be left out where it must go on, and no more be than there are."""
+        for number in running:
+            home = self._homes.get(number, Linear())
+            self.part.model.require(home, lower=1 if number in self._owed else None, upper=1)
+        role, size = next(iter(self.nest.group.sizes.items()))
+        self.part.model.require(self._groups, upper=self.workload.by_role[role].replicas // size)
+
+    # One domain.
+
+    def _domain(
+        self,
+        path: str,
+        counts: Mapping[str, Linear],
+        inner: Sequence[Sequence[Held]],
+        running: Running,
+    ) -> Held:
+        model = self.part.model
+        number = max(self.workload.by_role[role].replicas // size for role, size in self.nest.group.sizes.items())
+        rest = model.integer(0, number)
+        here = {group: Linear.of(model.boolean()) for group in running}
+        chosen = [
+            self._chosen(position, each, rest, here, own)
+            for position, (each, own) in enumerate(zip(self.nest.counted_inner, inner, strict=True))
+        ]
+        groups = Linear.total([Linear.of(rest), *here.values()])
+        replicas = {role: self._in_order(role, groups, inner, chosen) for role in counts}
+        strays = self._strays(path, here, running)
+        for role, count in counts.items():
+            beyond = count.minus(replicas[role])
+            self.beyond.add(beyond)
+            model.require(beyond.minus(strays.get(role, Linear())), lower=0)
+        self._groups.add(groups)
+        for group, flag in here.items():
+            self._homes.setdefault(group, Linear()).add(flag)
+        return Held(groups, replicas, here)
+
+    def _chosen(
+        self, position: int, inner: Nest, rest: int, here: Mapping[int, Linear], own: Sequence[Held]
+    ) -> Linear:
+        """Return how many counted groups are in order in those around them here, as many as may be in each."""
+        model, owed = self.part.model, self._owed
+        total = Linear.of(model.integer(0, inner.number * self._most(rest)))
+        model.require(total.minus(Linear.of(rest, inner.number)), upper=0)
+        model.require(total.minus(Linear.of(rest, inner.least)), lower=0)
+        for group, flag in here.items():
+            count = Linear.of(model.integer(0, inner.number))
+            least = max(inner.least, owed[group][position]) if group in owed else inner.least
+            model.require(count.minus(flag.scaled(inner.number)), upper=0)
+            model.require(count.minus(flag.scaled(least)), lower=0)
+            numbers = range(group * inner.number, (group + 1) * inner.number)
+            standing = Linear.total(held.here[k] for held in own for k in numbers if k in held.here)
+            room = Linear(constant=inner.number).minus(flag.scaled(inner.number))
+            model.require(count.minus(standing).add(room), lower=0)
+            total.add(count)
+        model.require(total.minus(Linear.total(held.groups for held in own)), upper=0)
+        return total
+
+    def _most(self, variable: int) -> int:
+        return self.part.model.range_of(Linear.of(variable))[1]
+
+    def _in_order(
+        self, role: str, groups: Linear, inner: Sequence[Sequence[Held]], chosen: Sequence[Linear]
+    ) -> Linear:
+        """Return how many replicas of a role are in order: those of the groups inside that were chosen, or of all."""
+        for position, each in enumerate(self.nest.counted_inner):
+            if role not in each.group.sizes:
+                continue
+            if not each.loose:
+                return chosen[position].scaled(each.group.sizes[role])
+            there = Linear.total(held.replicas.get(role, Linear()) for held in inner[position])
+            left_out = Linear.total(held.groups for held in inner[position]).minus(chosen[position])
+            return there.minus(left_out.scaled(each.fewest(role)))
+        return groups.scaled(self.nest.group.sizes[role])
+
+    def _strays(
+        self,
+        path: str,
+        here: Mapping[int, Linear],
+        running: Running,
+    ) -> Mapping[str, Linear]:
+        """Return per role who stays here though the group is not in order here; a group is where all of it stays."""
+        model, found = self.part.model, dict[str, Linear]()
+        for group, flag in here.items():
+            for where, members in running[group].items():
+                for replica, stay in members:
+                    if where != path:
+                        model.require(stay.plus(0).add(flag), upper=1)
+                    else:
+                        stray = model.positive_part(stay.minus(flag))
+                        found.setdefault(replica.role, Linear()).add(stray)
+        return found
