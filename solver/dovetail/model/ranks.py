@@ -86,7 +86,7 @@ class Ranks:
         by_domain = self._by_domain(nest.group.within, places)
         if nest.loose or (nest.number and nest.counted):
             today = self.problem.context.today
-            squads = Squads(self.workload, nest, self.kept, today, self._standing, self._domain)
+            squads = Squads(self.workload, nest, self.kept, today, self._turn, self._domain)
             homes = squads.homes(blocks, places)
         else:
             homes = self._homes(nest.group, [part for block in blocks for part in cut(block, nest)], by_domain)
@@ -165,6 +165,13 @@ class Ranks:
         """Return what sorts groups of which something goes on, or was lost, before the others."""
         order = claim(self.problem.context.today)
         return sorted(order(ReplicaId(self.workload.id, role, i)) for role, indices in part.items() for i in indices)
+
+    def _turn(self, part: Block) -> list[int]:
+        """Return what sorts groups, those last of which somebody runs elsewhere and may not move."""
+        today = self.problem.context.today.places
+        members = (ReplicaId(self.workload.id, role, i) for role, indices in part.items() for i in indices)
+        away = not self.workload.movable and any(each in today and each not in self.kept for each in members)
+        return [int(away), *self._standing(part)]
 
 
 def claim(today: Today) -> Callable[[ReplicaId], int]:

@@ -7,7 +7,7 @@ per group, and at most as many as go in. Who is beyond them is out of place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dovetail.linear import Linear
@@ -67,6 +67,7 @@ class Loose:
     inner: Sequence[ByPath]
     beyond: Linear = field(default_factory=Linear)
     _groups: Linear = field(default_factory=Linear)
+    _fresh: Linear = field(default_factory=Linear)
     _homes: dict[int, Linear] = field(default_factory=dict)
     _owed: Mapping[int, Sequence[int]] = field(init=False)
 
@@ -111,13 +112,14 @@ class Loose:
                 found.setdefault(replica.ordinal // size, {}).setdefault(path, []).append((replica, stay))
         return found
 
-    def _once_each(self, running: Iterable[int]) -> None:
+    def _once_each(self, running: Collection[int]) -> None:
         """Let no group be in two domains, nor be left out where it must go on, and no more be than there are."""
         for number in running:
             home = self._homes.get(number, Linear())
             self.part.model.require(home, lower=1 if number in self._owed else None, upper=1)
         role, size = next(iter(self.nest.group.sizes.items()))
         self.part.model.require(self._groups, upper=self.workload.by_role[role].replicas // size)
+        self.part.model.require(self._fresh, upper=self.workload.by_role[role].replicas // size - len(running))
 
     # One domain.
 
@@ -142,8 +144,10 @@ class Loose:
         for role, count in counts.items():
             beyond = count.minus(replicas[role])
             self.beyond.add(beyond)
-            model.require(beyond.minus(strays.get(role, Linear())), lower=0)
+            only = None if self.workload.movable else 0
+            model.require(beyond.minus(strays.get(role, Linear())), lower=0, upper=only)
         self._groups.add(groups)
+        self._fresh.add_term(rest)
         for group, flag in here.items():
             self._homes.setdefault(group, Linear()).add(flag)
         return Held(groups, replicas, here)
@@ -163,11 +167,28 @@ class Loose:
             model.require(count.minus(flag.scaled(least)), lower=0)
             numbers = range(group * inner.number, (group + 1) * inner.number)
             standing = Linear.total(held.here[k] for held in own for k in numbers if k in held.here)
+            if not self.workload.movable:
+                self._keep_off(group, inner, count, standing, own)
             room = Linear(constant=inner.number).minus(flag.scaled(inner.number))
             model.require(count.minus(standing).add(room), lower=0)
             total.add(count)
-        model.require(total.minus(Linear.total(held.groups for held in own)), upper=0)
+        if self.inner[position]:  # else the model does not tell domains of that level apart
+            model.require(total.minus(Linear.total(held.groups for held in own)), upper=0)
         return total
+
+    def _keep_off(self, group: int, inner: Nest, count: Linear, standing: Linear, own: Sequence[Held]) -> None:
+        """Let nobody who may not move be in order but where it runs: who runs elsewhere is not counted in."""
+        running: dict[int, list[tuple[str, Linear]]] = {}
+        for replica, stay in self.part.stays(self.workload).items():
+            size = inner.group.sizes.get(replica.role)
+            if size and replica.ordinal // size // inner.number == group:
+                running.setdefault(replica.ordinal // size, []).append((replica.role, stay))
+        fresh = inner.number - len(running)
+        self.part.model.require(count.minus(standing), upper=fresh)
+        for held in own if not inner.loose else ():
+            for number, flag in held.here.items():
+                for _, stay in running.get(number, ()):
+                    self.part.model.require(stay.minus(flag), lower=0)
 
     def _most(self, variable: int) -> int:
         return self.part.model.range_of(Linear.of(variable))[1]
@@ -181,10 +202,20 @@ class Loose:
                 continue
             if not each.loose:
                 return chosen[position].scaled(each.group.sizes[role])
+            if not self.inner[position]:
+                return self._untold(role, each, chosen[position])
             there = Linear.total(held.replicas.get(role, Linear()) for held in inner[position])
             left_out = Linear.total(held.groups for held in inner[position]).minus(chosen[position])
             return there.minus(left_out.scaled(each.fewest(role)))
         return groups.scaled(self.nest.group.sizes[role])
+
+    def _untold(self, role: str, inner: Nest, chosen: Linear) -> Linear:
+        """Return a number of replicas that so many groups inside may have."""
+        size = inner.group.sizes[role]
+        found = Linear.of(self.part.model.integer(0, size * self.part.model.range_of(chosen)[1]))
+        self.part.model.require(found.minus(chosen.scaled(size)), upper=0)
+        self.part.model.require(found.minus(chosen.scaled(inner.fewest(role))), lower=0)
+        return found
 
     def _strays(
         self,
