@@ -37,6 +37,7 @@ def _nodes(rng: Random) -> list[Node]:
 
 
 def _squads(rng: Random, name: str) -> Workload:
+    groups: tuple[Group, ...]
     if rng.random() < 0.25:
         roles = [role("lead", 2, request(0)), role("work", 4, request(1))]
         groups = (
