@@ -165,6 +165,20 @@ def test_a_recovery_on_an_instance_that_is_not_there_is_found() -> None:
         assert not found.ok, wrong
 
 
+def test_instances_that_count_for_more_than_a_gpu_do_not_fail_for_want_of_one() -> None:
+    work = []
+    for name in ("3g.40gb", "4g.40gb"):
+        one = mig_request("A100-80GB", name)
+        work.append(Workload(name, "", name, "job", (Role("", 1, one, one.gpu_milli),)))
+    assert sum(w.roles[0].request.gpu_milli for w in work) > 1000
+    nodes = tuple(Node(f"n{i}", "g", cpu=9, memory=9, gpus=1, accelerator="A100-80GB", price=5) for i in range(2))
+    own = policy("p", Survive(of="node"), enforcement=1)
+    spec = Spec("s", Cluster("c", ("node",), nodes), {"A100-80GB": card("A100-80GB")}, tuple(work), policies=(own,))
+    plan = solve(spec)
+    assert {tier.name: tier.value for tier in plan.tiers}["policies"] == 2  # where both are, and nothing elsewhere
+    assert plan.outcome.status == "optimal"
+
+
 def test_a_gpu_that_is_cut_is_paid_once_beside_a_share_that_is_held_free_nowhere() -> None:
     room = policy("room", Reserve(replicas=1, request=Request(share=Share(400))), enforcement=1)
     node = Node("n", "g", 10, 10, 1, "A30-24GB", mechanism="fraction", gpu_price=7)

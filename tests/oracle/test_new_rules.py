@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
 import pytest
 from tests.oracle.brute import TooLarge, brute
+from tests.oracle.sample import SLICE
 from tests.support.specs import policy, request
 from tests.support.tiny_specs import TENANTS, tiny
 
 from dovetail.engine import solve
-from dovetail.rules import context_of
+from dovetail.rules import TABLE, context_of
 from dovetail.rules.cohorts import Lends
 from dovetail.rules.colocate import Colocate
 from dovetail.rules.move import Move, Window
@@ -268,6 +270,12 @@ def test_the_engine_has_the_optimum_of_brute_force(kind: str, tell: Callable[[st
     assert faults == []
     assert looked >= SEEDS // 2
     assert bound >= SEEDS // 5
+
+
+def test_every_rule_is_looked_at_hard_and_soft() -> None:
+    drawn = [tiny(seed) for seed in range(SLICE)] + [spec for kind in RULES for _, spec in cases(kind)]
+    found = Counter((p.rule.kind, p.enforcement.kind) for spec in drawn for p in spec.policies)
+    assert {(rule, kind): n for rule in TABLE for kind in ("hard", "soft") if (n := found[rule, kind]) < 5} == {}
 
 
 def _binds(spec: Spec, kind: str) -> bool:
