@@ -11,23 +11,27 @@ from random import Random
 import pytest
 from tests.oracle.brute import TooLarge, brute
 from tests.support.mig_specs import card, mig_request, tiny_mig
-from tests.support.specs import policy
+from tests.support.specs import make_spec, node, policy, workload
 
 from dovetail.engine import solve
+from dovetail.mig import Instance
 from dovetail.model.part import PartModel
 from dovetail.model.state import State
 from dovetail.placement import Place
 from dovetail.plan import Plan
 from dovetail.problem import compile_problem
 from dovetail.rules import context_of
+from dovetail.rules.admission import Admission
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.sharing import Sharing
+from dovetail.rules.spread import Spread
 from dovetail.rules.survive import Survive
 from dovetail.spec import (
     Cluster,
     Enforcement,
     Node,
+    Policy,
     ReplicaId,
     Request,
     Role,
@@ -189,3 +193,22 @@ def test_a_gpu_that_is_cut_is_paid_once_beside_a_share_that_is_held_free_nowhere
     part = PartModel(compile_problem(context_of(spec)), range(1), State())
     assert part.model.range_of(part.gpus_used("n")) == (0, 1)
     assert {tier.name: tier.value for tier in solve(spec).tiers}["cost"] == 7
+
+
+def _apart(*more: Policy) -> Spec:
+    """Return two replicas that survive the loss of a node; a GPU of one node is cut today, and nothing is on it."""
+    nodes = [node("n0", 2, accelerator="L4"), node("n1", 2, accelerator="A100-80GB")]
+    work = [workload("w", 2, gpus=1)]
+    spec = make_spec(nodes, work, [policy("survives", Survive(of="node")), *more])
+    cards = {**spec.accelerators, "A100-80GB": card("A100-80GB")}
+    cluster = replace(spec.cluster, reconfiguration="gpu")
+    today = replace(spec.current, gpus={"n1/0": (Instance("1g.10gb", 3),)})
+    return replace(spec, accelerators=cards, cluster=cluster, current=today)
+
+
+def test_whole_gpus_are_cut_ones_where_others_are_needed_after_a_failure() -> None:
+    spec = _apart(policy("all", Admission()), policy("apart", Spread("node", max_per_domain=1)))
+    plan = solve(spec)
+    assert plan.outcome.status == "optimal"
+    assert plan.placements[ReplicaId("w", "", 1)] == Place("n1", (0,))
+    assert verify(spec, plan).ok

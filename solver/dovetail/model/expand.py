@@ -14,11 +14,12 @@ from dovetail.problem import Problem
 from dovetail.spec import ReplicaId
 
 
-def expand(problem: Problem, state: State) -> Places:
+def expand(problem: Problem, state: State, cut_first: bool = False) -> Places:
     """Give every admitted replica its node and GPUs.
 
     Replicas that stay keep their place; the other running ones of a shape take the next places, then those that
-    wait, each in canonical order.
+    wait, each in canonical order. Whole GPUs are those that are not cut today where there are enough of them, or the
+    other way round (`cut_first`), which leaves others for what restarts after a failure.
     """
     places: dict[ReplicaId, Place] = {}
     open_places: dict[int, list[Place]] = defaultdict(list)
@@ -29,7 +30,7 @@ def expand(problem: Problem, state: State) -> Places:
             place = Place(problem.nodes[index].name, present.gpus, present.instance)
             for _ in range(count):
                 places[stayed[index, present].pop(0)] = place
-        for shape, place in _new_places(problem, index, fill):
+        for shape, place in _new_places(problem, index, fill, cut_first):
             open_places[shape].append(place)
     places.update(_ranked(problem, open_places, places))
     for shape, waiting in open_places.items():
@@ -59,7 +60,7 @@ def _claimants(problem: Problem, shape: int, placed: Places) -> Iterator[Replica
     return iter(sorted(waiting, key=claim(problem.context.today)))
 
 
-def _new_places(problem: Problem, index: int, fill: Fill) -> Iterator[tuple[int, Place]]:
+def _new_places(problem: Problem, index: int, fill: Fill, cut_first: bool) -> Iterator[tuple[int, Place]]:
     """Yield shape and place of a node's replicas that do not stay where they run today.
 
     GPUs of a node that holds nothing today, and nothing that keeps within a part of it, are renumbered: whole-GPU
@@ -67,7 +68,7 @@ def _new_places(problem: Problem, index: int, fill: Fill) -> Iterator[tuple[int,
     """
     node, rest = problem.nodes[index], without_kept(problem, index, fill)
     parted = sorted({slot.gpu for slot in fill.slots if slot.gpu >= 0})
-    whole, free = whole_gpus(problem, index, fill)
+    whole, free = whole_gpus(problem, index, fill, cut_first)
     for slot, gpus in whole:
         yield slot.shape, Place(node.name, gpus)
     pinned = is_pinned(problem, index, fill)

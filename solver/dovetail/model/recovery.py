@@ -176,7 +176,7 @@ class _Restarts:
     def _spare_layouts(self, index: int, again: Linear, parted: Mapping[int, Linear]) -> None:
         """Let no more GPUs be taken whole than are not cut today, or that the plan uses otherwise and gives up.
 
-        Whole GPUs of the plan itself are cut ones only where there are too few others (`whole_gpus`).
+        Which GPUs whole ones of the plan are is no part of the model: cut ones, as far as nothing else is on them.
         """
         layouts, node = self._part.problem.layouts[index], self._part.problem.nodes[index]
         cut = [gpu for gpu in node.healthy_gpus() if gpu in layouts]
@@ -190,17 +190,15 @@ class _Restarts:
             row.add(count, 0 if self._goes(slot) else amount)
         for gpu in uncut:
             row.add(parted[gpu])
-            whole.add_term(self._in_use(index, gpu, [slot for slot, _ in self._contents[index] if slot.gpu == gpu]))
         for gpu in cut:
             gone = [s for s, _ in self._contents[index] if s.gpu == gpu and not s.profile and self._goes(s)]
             if gone:
                 free = self._in_use(index, gpu, gone)
                 model.require(parted[gpu].plus(0).add_term(free), upper=1)
                 row.add_term(free, -1)
-        most = model.range_of(whole)[1]
-        over, some = model.integer(0, max(0, most - len(uncut))), model.boolean()
-        model.require(Linear({over: 1, some: -most}), upper=0)
-        model.require(Linear({over: 1, some: most}).minus(whole), upper=most - len(uncut))
+        over = model.integer(0, max(0, min(len(cut), model.range_of(whole)[1])))
+        model.require(Linear.of(over).minus(whole), upper=0)
+        model.require(Linear.total(parted[gpu] for gpu in cut).add_term(over), upper=len(cut))
         self._at_most(row.add_term(over, -1), len(uncut))
 
     def _in_use(self, index: int, gpu: int, slots: Collection[Slot]) -> int:

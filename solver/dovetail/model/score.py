@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dovetail.model.expand import expand
 from dovetail.model.state import State
 from dovetail.placement import View
@@ -12,8 +14,25 @@ def view_of(problem: Problem, state: State) -> View:
     """Return the placement that a state expands to, worked out once per state."""
     known = state.known.get("view")
     if not isinstance(known, View):
-        known = state.known["view"] = problem.context.view_of_all(expand(problem, state))
+        known = problem.context.view_of_all(expand(problem, state))
+        if any(problem.layouts) and _falls_short(problem, known):
+            known = _better(problem, known, problem.context.view_of_all(expand(problem, state, cut_first=True)))
+        state.known["view"] = known
     return known
+
+
+def _falls_short(problem: Problem, view: View) -> bool:
+    """Tell whether a policy that searches a placement on its own, and binds, is violated."""
+    context = problem.context
+    binding = (p for p in problem.spec.policies if p.rule.searches and p.enforcement.kind != "audit")
+    return any(policy.rule.check(view, context.scopes[policy.name]) for policy in binding)
+
+
+def _better(problem: Problem, one: View, other: View) -> View:
+    """Return the better one of two placements of the same counts, the first where both are as good."""
+    if not sound(problem, other):
+        return one
+    return other if _worth(problem, other) > _worth(problem, one) else one
 
 
 def hard_policies(problem: Problem) -> frozenset[str]:
@@ -43,7 +62,13 @@ def debt(problem: Problem, view: View, relaxed: frozenset[str]) -> int:
 def score(problem: Problem, state: State, relaxed: frozenset[str] = frozenset()) -> tuple[int, ...]:
     """Return numbers that compare as plans do, greater is better: less debt first, then the tiers in order."""
     view = view_of(problem, state)
-    tiers = (
-        tier.measure(view, problem.context) * (1 if tier.sense == "max" else -1) for tier in problem.search_tiers
-    )
-    return (-debt(problem, view, relaxed), *tiers)
+    return (-debt(problem, view, relaxed), *_measured(problem, view))
+
+
+def _measured(problem: Problem, view: View) -> Iterator[int]:
+    for tier in problem.search_tiers:
+        yield tier.measure(view, problem.context) * (1 if tier.sense == "max" else -1)
+
+
+def _worth(problem: Problem, view: View) -> tuple[int, ...]:
+    return (-debt(problem, view, hard_policies(problem)), *_measured(problem, view))

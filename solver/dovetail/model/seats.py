@@ -27,18 +27,21 @@ def is_pinned(problem: Problem, index: int, fill: Fill) -> bool:
     return bool(problem.present.get(index) or problem.layouts[index] or has_blocks(fill))
 
 
-def whole_gpus(problem: Problem, index: int, fill: Fill) -> tuple[list[tuple[Slot, tuple[int, ...]]], list[int]]:
+def whole_gpus(
+    problem: Problem, index: int, fill: Fill, cut_first: bool = False
+) -> tuple[list[tuple[Slot, tuple[int, ...]]], list[int]]:
     """Return the GPUs of each replica of whole ones that does not stay, and the GPUs that are left.
 
     Those that keep within the smallest sets choose first, so that what is left of a set serves the wider ones around
-    it. GPUs that are not cut today go before others, and of what may be anywhere those whose island is used up most.
+    it. GPUs that are not cut today go before others, or after them (`cut_first`), and of what may be anywhere those
+    whose island is used up most.
     """
     node, layouts = problem.nodes[index], problem.layouts[index]
     taken = {gpu for place in fill.kept for gpu in place.gpus}
     if is_pinned(problem, index, fill):
         taken |= {slot.gpu for slot in fill.slots if slot.gpu >= 0}
     free = [gpu for gpu in node.healthy_gpus() if gpu not in taken]
-    free.sort(key=lambda gpu: (gpu in layouts, gpu))
+    free.sort(key=lambda gpu: ((gpu in layouts) != cut_first, gpu))
     found = []
     for slot in _in_turn(problem, index, fill):
         wanted = problem.shapes[slot.shape].request.gpus
