@@ -12,6 +12,7 @@ from tests.oracle.sample import Case, cases, problems
 from tests.support.specs import policy
 from tests.support.tiny_gangs import tiny_gangs
 from tests.support.tiny_insides import tiny_insides
+from tests.support.tiny_squads import tiny_squads
 
 from dovetail.rules.survive import Survive
 from dovetail.spec import Spec, WorkloadSelector
@@ -44,11 +45,16 @@ def inside(seed: int) -> Spec:
     return _failing(tiny_insides(seed), Random(f"inside {seed}"))
 
 
+def in_part(seed: int) -> Spec:
+    """Return the Spec of a seed, of gangs whose groups may be there in part."""
+    return _failing(tiny_squads(seed), Random(f"in part {seed}"))
+
+
 def _restarting(found: list[Case]) -> int:
     return sum(any(rows for told in case.plan.recovery.values() for rows in told.values()) for case in found)
 
 
-@pytest.mark.parametrize(("made", "count", "least"), [(grouped, 20, 5), (inside, 20, 5)])
+@pytest.mark.parametrize(("made", "count", "least"), [(grouped, 20, 5), (inside, 20, 5), (in_part, 6, 1)])
 def test_engine_and_brute_force_agree_on_what_restarts_together(
     made: Callable[[int], Spec], count: int, least: int
 ) -> None:
@@ -58,7 +64,7 @@ def test_engine_and_brute_force_agree_on_what_restarts_together(
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("made", [grouped, inside])
+@pytest.mark.parametrize("made", [grouped, inside, in_part])
 def test_no_recovery_of_many_is_wrong(made: Callable[[int], Spec]) -> None:
     """Who is who in a group that runs tells more than counts; a plan is not called optimal then, and never wrong."""
     wrong = [told for told in problems(cases(CAMPAIGN_FIRST, 400, made)) if ": feasible, and" not in told]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from dovetail.rules.bonds import ACCELERATOR, Bond, wide_bonds
 from dovetail.rules.topology import NAME
 from dovetail.spec import Group, Node, Workload
 from dovetail.spec.inside import INNER_LEVELS, mask_of
+from dovetail.spec.topology import Nest, nests_of
 
 if TYPE_CHECKING:
     from dovetail.model.part import PartModel
@@ -104,25 +105,26 @@ class _Counts:
 class _Groups:
     """A flow of groups: those lost as a whole restart in any domain, of others what is lost restarts where they are.
 
-    How many are lost as a whole is known up to who is who: at most as many as what a domain loses makes up.
+    How many are lost as a whole is known up to who is who: at most as many as what a domain loses makes up, of groups
+    that may be there in part with as few replicas as those have.
     """
 
     def __init__(self, part: PartModel, workload: Workload, lost: set[int], again: Again) -> None:
         self._part, self._workload, self._lost, self._again = part, workload, lost, again
         shapes = part.problem.shapes_of_role
         self._roles = {shapes.get((workload.id, role.name), -1): role.name for role in workload.roles}
-        topology = workload.topology
-        self._groups: Sequence[Group] = topology.groups if topology is not None else ()
 
     def add(self) -> None:
         """Add the rows of all groups, those around others first."""
-        found: list[tuple[Group, _Counts]] = []
-        for group in self._groups:
-            outer = next((pair for pair in reversed(found) if pair[0].sizes.keys() & group.sizes.keys()), None)
-            counts = self._counted(group, outer[0].within if outer else None)
-            self._add_domains(group, counts)
-            self._add_flow(group, counts, outer)
-            found.append((group, counts))
+        for nest in nests_of(self._workload.topology.groups if self._workload.topology is not None else ()):
+            self._add_nest(nest, None)
+
+    def _add_nest(self, nest: Nest, outer: tuple[Group, _Counts] | None) -> None:
+        counts = self._counted(nest.group, outer[0].within if outer else None)
+        self._add_domains(nest, counts)
+        self._add_flow(nest, counts, outer[1] if outer else None)
+        for inner in nest.inner:
+            self._add_nest(inner, (nest.group, counts))
 
     def _slots(self, group: Group) -> Iterator[tuple[bool, Node, Slot, str, Linear]]:
         """Yield what is lost, and what restarts, of the roles of a group: which of both, and where, and how many."""
@@ -148,25 +150,27 @@ class _Groups:
                 outer[path] = "" if around is None else path_of(around, node, slot) or ""
         return _Counts(lost, again, outer)
 
-    def _add_domains(self, group: Group, counts: _Counts) -> None:
+    def _add_domains(self, nest: Nest, counts: _Counts) -> None:
         """Count groups that are lost as a whole, and those that come, in each domain."""
-        model = self._part.model
+        model, sizes = self._part.model, nest.group.sizes
+        fewest = {role: nest.fewest(role) for role in sizes}
         total = 0
         for path, lost in counts.lost.items():
-            most = min(model.range_of(lost[r])[1] // n if r in lost else 0 for r, n in group.sizes.items())
+            ranges = {role: model.range_of(lost[role])[1] if role in lost else 0 for role in sizes}
+            most = min(ranges[role] // number for role, number in fewest.items() if number)
             total += most
             counts.whole[path] = model.integer(0, most)
             for role, count in lost.items():
-                model.require(count.plus(0).add_term(counts.whole[path], -group.sizes[role]), lower=0)
+                model.require(count.plus(0).add_term(counts.whole[path], -fewest[role]), lower=0)
         for path, again in counts.again.items():
             counts.moved[path] = model.integer(0, total)
             for role, count in again.items():
                 row = count.minus(counts.lost.get(path, {}).get(role, Linear()))
                 if path in counts.whole:
-                    row.add_term(counts.whole[path], group.sizes[role])
-                model.require(row.add_term(counts.moved[path], -group.sizes[role]), upper=0)
+                    row.add_term(counts.whole[path], fewest[role])
+                model.require(row.add_term(counts.moved[path], -sizes[role]), upper=0)
 
-    def _add_flow(self, group: Group, counts: _Counts, outer: tuple[Group, _Counts] | None) -> None:
+    def _add_flow(self, nest: Nest, counts: _Counts, outer: _Counts | None) -> None:
         """Let no more groups come than are lost as a whole, into each domain around them where one is demanded."""
         rows: defaultdict[str, Linear] = defaultdict(Linear)
         for path, variable in counts.moved.items():
@@ -174,9 +178,8 @@ class _Groups:
         for path, variable in counts.whole.items():
             rows[counts.around[path]].add_term(variable, -1)
         for path, row in rows.items():
-            if outer is not None:
-                ratio = min(outer[0].sizes[role] // size for role, size in group.sizes.items())
-                for variables, sign in ((outer[1].whole, ratio), (outer[1].moved, -ratio)):
-                    if path in variables:
-                        row.add_term(variables[path], sign)
+            if outer is not None and path in outer.whole:
+                row.add_term(outer.whole[path], nest.least)
+            if outer is not None and path in outer.moved:
+                row.add_term(outer.moved[path], -nest.number)
             self._part.model.require(row, upper=0)

@@ -15,7 +15,7 @@ from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Scope, Told, 
 from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of
 from dovetail.rules.restarts import search
 from dovetail.rules.standby import StandbyGuard
-from dovetail.spec import Node, Policy, Spec, Workload, WorkloadSelector
+from dovetail.spec import Node, Spec, Workload, WorkloadSelector
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +141,6 @@ class Survive(RuleDefaults):
         cases = comb(have, self.domains)
         if self.domains > 1 and cases > MOST_CASES:
             return f"{cases:,} failure cases, and at most {MOST_CASES:,} are looked at where several domains are lost"
-        return None
-
-    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
-        """Refuse groups that may be there in part: which of them a failure leaves in order is not told by counts."""
-        for workload in spec.matched(own):
-            if workload.topology is not None and workload.topology.loose:
-                return (
-                    f"'{workload.id}' has groups inside groups with a minimum, of which a recovery knows nothing yet"
-                )
         return None
 
     # What is at stake.
