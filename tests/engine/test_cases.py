@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.engine.test_gatherings import gangs, problem_of, ragged
 from tests.oracle.brute import TooLarge, ascending, brute
 from tests.support.fleet_cuts import cuts
-from tests.support.specs import make_spec
+from tests.support.specs import make_spec, workload
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
+from dovetail.engine.generation.crews import crews
 from dovetail.progress import Stop
 from dovetail.proof.fleet_models import FleetModels
 from dovetail.proof.tree import Question, check_tree, next_value
@@ -60,3 +63,14 @@ def test_no_case_cuts_a_gang_that_brute_force_places() -> None:
             compared += 1
             assert not list(cuts(spec, ascending(optimum.tiers, optimum.values))), f"seed {seed}"
     assert compared > 4
+
+
+def test_gangs_that_the_lp_has_are_placed_before_all_else() -> None:
+    low = [replace(each, priority=100) for each in gangs(2)]
+    single = [workload(f"s{i}", 1, gpus=3, type="job", priority=500) for i in range(2)]
+    spec = make_spec(ragged([3]), [*low, *single])
+    problem = problem_of(spec)
+    lp = FleetBounds(problem, Stop()).target(dict.fromkeys((tier.name for tier in problem.tiers), -1))
+    state = crews(lp, Stop())
+    assert [state.totals().admitted[s] for w in low for s in problem.shapes_of_workload[w.id]] == [2]
+    assert len(state.fills) == 2

@@ -238,7 +238,7 @@ def test_what_the_lp_over_kinds_suggests_fits_and_is_worth_half_its_value(seed: 
     bound = lp.optimise(next(iter(lp.fleet.tiers)), {})
     master = master_of(problem)
     lot_of = {index: position for position, lot in enumerate(master.rows.lots) for index in lot.nodes}
-    for nodes, pattern in contents(lp, Stop()):
+    for nodes, pattern in contents(lp, Stop(), State()):
         for index in nodes:
             assert_fits(problem, index, pattern)
             master.add(lot_of[index], pattern)

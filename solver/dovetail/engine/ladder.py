@@ -16,7 +16,7 @@ from dovetail.engine.exact import Climb, TierAnswer, climb
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.guided import Suggested, contents, guided
+from dovetail.engine.generation.guided import Suggested, lead
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.parts.lns import Neighbourhoods
@@ -40,7 +40,6 @@ _BOUND_SHARE = 0.3  # of the time, for the last bounds of a large fleet
 _PART_WORK = 1.0
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
-_MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 _GENERATE_SHARE = 0.8
 _GENERATE_TIME = 0.8
 _GATHER_TIME = 0.6
@@ -237,7 +236,7 @@ class _Search:
         self.reporter.phase("generate")
         self.jobs.warm_up()
         self._report()
-        self._generate(budget, self._follow_targets(budget))
+        self._generate(budget, *self._follow_targets(budget))
         self.reporter.phase("improve")
         verdict = self._improve(budget)
         self._offer(construct(self.problem, self.state, self.stop))
@@ -259,27 +258,27 @@ class _Search:
         self._report()
         return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
-    def _follow_targets(self, budget: Budget) -> list[Suggested]:
-        """Plan after the LP over kinds of nodes, where nothing runs; on many nodes only return its contents."""
+    def _follow_targets(self, budget: Budget) -> tuple[State, list[Suggested]]:
+        """Follow the LP over kinds of nodes, where nothing runs; return what to mix patterns around, and contents."""
         if self.problem.present or self.unpaid or all(tier.proved for tier in self.now):
-            return []
+            return self.state, []
         lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.now}, budget.seconds())
         if not lp.solved or budget.spent():
-            return []
-        if len(self.problem.nodes) <= _MANY_NODES:
-            self._offer(guided(lp, self.stop))
-            return []
-        return list(contents(lp, self.stop))
+            return self.state, []
+        led = lead(lp, self.state, self.stop)
+        for state in led.states:
+            self._offer(state)
+        return led.base, list(led.known)
 
-    def _generate(self, budget: Budget, known: Sequence[Suggested]) -> None:
-        """Mix node patterns, those known among them, with a part of the work and time."""
+    def _generate(self, budget: Budget, base: State, known: Sequence[Suggested]) -> None:
+        """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time."""
         # On few nodes with many sides and domains every pattern is used in part, and parts do better (measured).
         if self.bounds.fleet.large and len(self.problem.nodes) <= _NODES_PER_ROUND:
             return
         given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME)
         before = given.work
-        generation = Generation(self.problem, self.state, self.bounds.fleet.rows, self.stop)
-        for candidate in generation.run(given, known):
+        generation = Generation(self.problem, base, self.bounds.fleet.rows, self.stop)
+        for candidate in generation.run(given, [*known, *generation.seen(self.state)]):
             self._offer(candidate)
             if self._close_enough():
                 break

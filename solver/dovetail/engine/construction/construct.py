@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.fragmentation import Ints
 from dovetail.engine.construction.gangs import Crew
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.model.state import State
@@ -146,7 +147,7 @@ def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
     workload = field.problem.shapes[batch[0]].workload
     done: list[Put] = []
     if workload.ranked:
-        _place_gang(outlooks, workload)
+        place_gang(outlooks, workload)
         return
     for part, models in _parts(field, workload, batch):
         done += _place_part(outlooks, part, models, whole=workload.atomic and not workload.elastic)
@@ -154,13 +155,18 @@ def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
         outlooks.undo(batch, done)
 
 
-def _place_gang(outlooks: Outlooks, workload: Workload) -> None:
-    """Place a workload for which it matters who is where, on the first accelerator that will do for all."""
+def place_gang(outlooks: Outlooks, workload: Workload, liked: Ints | None = None) -> None:
+    """Place a workload for which it matters who is where, on the first accelerator that will do for all.
+
+    Parameters
+    ----------
+    liked : see `Crew`.
+    """
     field = outlooks.field
     shapes = field.problem.shapes_of_workload[workload.id]
     mixed = not workload.atomic or workload.mix == "any"
     for models in [None] if mixed else _choices(field, shapes):
-        if Crew(outlooks, workload, models).place():
+        if Crew(outlooks, workload, models, liked).place():
             return
 
 

@@ -57,12 +57,14 @@ class Crew:
     Parameters
     ----------
     models : accelerators that it may use, None for any.
+    liked : per node, how much of the gang is wished to be in its outermost domain; None: no wish.
     used : nodes that it is on.
     """
 
     outlooks: Outlooks
     workload: Workload
     models: frozenset[str] | None
+    liked: Ints | None = None
     used: set[int] = field(default_factory=set)
 
     def place(self) -> list[Put]:
@@ -133,7 +135,9 @@ class Crew:
         full = self._sums(self._credit(whole, everywhere), ids)
         gpus = self._sums(self.outlooks.field.untouched, ids)
         spare = np.where(full > 0, gpus, -gpus)
-        for domain in sorted(np.flatnonzero(room).tolist(), key=lambda d: (not full[d], spare[d], d))[:_AREAS]:
+        liked = self._liked(ids, everywhere, len(room))
+        order = sorted(np.flatnonzero(room).tolist(), key=lambda d: (not full[d], -liked[d], spare[d], d))
+        for domain in order[:_AREAS]:
             yield np.flatnonzero(ids == domain), depth + 1
 
     def _least(self, need: Mapping[int, int]) -> Unit:
@@ -235,9 +239,18 @@ class Crew:
     def _best(self, room: Ints, left: int, ids: Ints, nodes: Ints) -> int:
         """Return the domain that holds all that is left with least to spare, else the one that holds most."""
         used = {int(domain) for domain, node in zip(ids, nodes, strict=True) if int(node) in self.used}
+        liked = self._liked(ids, nodes, len(room))
         if (room >= left).any():
-            return min(np.flatnonzero(room >= left).tolist(), key=lambda d: (d not in used, room[d], d))
-        return min(np.flatnonzero(room).tolist(), key=lambda d: (-room[d], d not in used, d))
+            return min(np.flatnonzero(room >= left).tolist(), key=lambda d: (d not in used, -liked[d], room[d], d))
+        return min(np.flatnonzero(room).tolist(), key=lambda d: (-liked[d], -room[d], d not in used, d))
+
+    def _liked(self, ids: Ints, nodes: Ints, number: int) -> Ints:
+        """Return per domain how much of the gang is wished to be in the outermost domain around it."""
+        found = np.zeros(number, dtype=np.int64)
+        if self.liked is not None:
+            inside = ids >= 0
+            np.maximum.at(found, ids[inside], self.liked[nodes[inside]])
+        return found
 
     def _together(self, unit: Unit, number: int, nodes: Ints, depth: int) -> tuple[list[Put], int]:
         """Add units inside one domain of their level: all parts of each, or fewer units."""

@@ -44,6 +44,7 @@ class Generation:
 
     Parameters
     ----------
+    state : what stays where it is not free.
     fleet : the rows that bind all nodes together.
     """
 
@@ -70,6 +71,12 @@ class Generation:
     def _free(self, joint: set[int]) -> frozenset[int]:
         empty = (node for group in self.problem.classes if group.empty for node in group.nodes)
         return frozenset(n for n in empty if not any(slot.shape in joint for slot in self.state.fill(n).slots))
+
+    def seen(self, state: State) -> Iterator[tuple[Sequence[int], Pattern]]:
+        """Yield the patterns of another state, each with the node that has it, as far as they may be mixed."""
+        for node, fill in state.fills.items():
+            if not any(slot.shape not in self.wish.demand for slot in fill.slots):
+                yield (node,), pattern_of(self.problem, fill)
 
     def _worth(self, shape: Shape) -> float:
         """Return what the LP counts for a replica: earlier tiers weigh more, as far as arithmetic stays sound."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.fleet.fleet_lp import FleetLp, Target
+from dovetail.engine.generation.crews import crews
 from dovetail.engine.generation.filling import follow, wishes_on
 from dovetail.engine.generation.packing import Packer
 from dovetail.engine.generation.patterns import Pattern
@@ -22,25 +24,54 @@ from dovetail.progress import Stop
 Suggested = tuple[Sequence[int], Pattern]  # nodes, and what each is to hold
 
 _ALMOST = 1e-6
+_MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 
 
-def guided(lp: FleetLp, stop: Stop) -> State:
-    """Return a state that follows the LP's last solution as far as hard rules let it, filled up by construction."""
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What an LP leads to: states, what patterns are to be mixed around, and contents for that."""
+
+    states: Sequence[State]
+    base: State
+    known: Sequence[Suggested]
+
+
+def lead(lp: FleetLp, state: State, stop: Stop) -> Lead:
+    """Follow the LP's last solution, gangs first; on many nodes only as far as contents.
+
+    Parameters
+    ----------
+    state : the one at hand, around whose gangs patterns are mixed where the LP has none.
+    """
+    gangs = crews(lp, stop)
+    base = gangs if gangs.fills else state
+    if len(lp.fleet.problem.nodes) > _MANY_NODES:
+        return Lead((), base, tuple(contents(lp, stop, gangs)))
+    return Lead((guided(lp, stop, gangs),), base, ())
+
+
+def guided(lp: FleetLp, stop: Stop, crews: State) -> State:
+    """Return a state that follows the LP's last solution as far as hard rules let it, filled up by construction.
+
+    Parameters
+    ----------
+    crews : gangs that are placed already, on nodes of their own.
+    """
     problem = lp.fleet.problem
-    field = Field(problem, State())
+    field = Field(problem, crews)
     targets = list(lp.targets())
     counts = _wanted(problem, targets)
     planned = sum(counts, Counter[int]())
-    contents = _contents(lp, targets, counts, stop)
+    contents = _contents(lp, targets, counts, stop, crews)
     wishes = [wish for nodes, pattern in contents for n in nodes for wish in wishes_on(problem, n, pattern)]
     follow(field, wishes, planned, stop)
     return field.state()
 
 
-def contents(lp: FleetLp, stop: Stop) -> Iterator[Suggested]:
-    """Yield contents that the LP's last solution suggests, each with nodes that are to take it."""
+def contents(lp: FleetLp, stop: Stop, crews: State) -> Iterator[Suggested]:
+    """Yield contents that the LP's last solution suggests beside gangs, each with nodes that are to take it."""
     targets = list(lp.targets())
-    return _contents(lp, targets, _wanted(lp.fleet.problem, targets), stop)
+    return _contents(lp, targets, _wanted(lp.fleet.problem, targets), stop, crews)
 
 
 def _wanted(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:
@@ -50,15 +81,15 @@ def _wanted(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:
 
 
 def _contents(
-    lp: FleetLp, targets: Sequence[Target], counts: Sequence[Counter[int]], stop: Stop
+    lp: FleetLp, targets: Sequence[Target], counts: Sequence[Counter[int]], stop: Stop, crews: State
 ) -> Iterator[Suggested]:
     """Yield what is to be where; what finds no room is offered to later nodes that may take it."""
     free: dict[tuple[int, ...], list[int]] = {}
     over: dict[Hashable, Counter[int]] = defaultdict(Counter)  # what found no room, by where else it may go
-    for target, number, wanted in zip(targets, _whole_nodes(targets), counts, strict=True):
+    for target, number, wanted in zip(targets, _whole_nodes(lp, targets), counts, strict=True):
         if stop:
             break
-        nodes = free.setdefault(target.members, list(target.members))
+        nodes = free.setdefault(target.members, [n for n in target.members if not crews.fill(n).slots])
         allowed = frozenset(lp.fleet.kinds[target.kind].sides[target.side])
         for place in (target.kind, target.members):
             wanted = wanted + Counter({s: over[place].pop(s) for s in sorted(allowed & over[place].keys())})
@@ -70,8 +101,12 @@ def _contents(
             over[target.members if s in target.bound else target.kind][s] += count
 
 
-def _whole_nodes(targets: Sequence[Target]) -> list[int]:
-    """Round the nodes that sides have of each plot, no more in all than there are; the largest remainders go up."""
+def _whole_nodes(lp: FleetLp, targets: Sequence[Target]) -> list[int]:
+    """Round the nodes that sides have of each plot, no more in all than there are; the largest remainders go up.
+
+    Nodes that the LP has for gangs are left out.
+    """
+    targets = [replace(target, nodes=max(0.0, target.nodes - _of_gangs(lp, target))) for target in targets]
     found = [int(target.nodes + _ALMOST) for target in targets]
     left = {target.members: len(target.members) for target in targets}
     for target, number in zip(targets, found, strict=True):
@@ -82,6 +117,13 @@ def _whole_nodes(targets: Sequence[Target]) -> list[int]:
             found[i] += 1
             left[targets[i].members] -= 1
     return found
+
+
+def _of_gangs(lp: FleetLp, target: Target) -> float:
+    """Return how many nodes of a target gangs fill by their GPUs."""
+    problem, gpus = lp.fleet.problem, max(1, len(lp.fleet.kinds[target.kind].node.healthy_gpus()))
+    gangs = ((problem.shapes[s], x) for s, x in target.counts.items() if problem.shapes[s].workload.ranked)
+    return sum(x * shape.request.gpus for shape, x in gangs) / gpus
 
 
 def _whole_counts(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:

@@ -1,0 +1,60 @@
+"""Gangs before all else: those that the LP over kinds of nodes has, on nodes of their own, where the LP has them.
+
+A gang of a lower band needs whole nodes together, which are there as long as nothing else is. The LP has told who is
+to be there (`cases`) and in which of the outermost domains; the rest of the plan follows on the nodes that are left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from dovetail.engine.construction.construct import place_gang
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.fragmentation import Ints
+from dovetail.engine.construction.placing import Outlooks
+from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.model.state import State
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+from dovetail.proof.cells import Question
+from dovetail.spec import Workload
+
+_HALF = 0.5
+_PARTS = 1000  # of a replica, that wishes are counted in
+
+
+def crews(lp: FleetLp, stop: Stop) -> State:
+    """Return a state with the gangs that the LP's last solution has at least a half of, and nothing else."""
+    problem, values = lp.fleet.problem, lp.values()
+    outlooks = Outlooks(Field(problem, State()))
+    gangs = [w for w in problem.spec.workloads if w.ranked and w.id in lp.fleet.flags]
+    for workload in sorted(gangs, key=lambda w: _turn(problem, w)):
+        if stop:
+            break
+        total = lp.fleet.admitted(workload)
+        if sum(values[v] * c for v, c in total.terms.items()) >= _HALF * workload.min_replicas:
+            place_gang(outlooks, workload, _liked(lp, workload))
+    return outlooks.field.state()
+
+
+def _turn(problem: Problem, workload: Workload) -> tuple[int, int, str]:
+    """Return the order of gangs: bands in theirs, within a band the largest first."""
+    shapes = (problem.shapes[s] for s in problem.shapes_of_workload[workload.id])
+    size = sum(shape.request.gpu_milli * shape.demand for shape in shapes)
+    return problem.spec.bands.index(problem.spec.band_of(workload)), -size, workload.id
+
+
+def _liked(lp: FleetLp, workload: Workload) -> Ints | None:
+    """Return per node what the LP has in its outermost domain, as far as it tells; None where there are no levels."""
+    problem, values = lp.fleet.problem, lp.values()
+    if not problem.spec.told_levels:
+        return None
+    outer = Question(level=problem.spec.told_levels[0])
+    amounts: Counter[object] = Counter()
+    for cells in lp.fleet.cells_of:
+        for s in problem.shapes_of_workload[workload.id]:
+            for cell in cells.get(s, ()):
+                amounts[cell.answers.get(outer)] += round(values[cell.variable] * _PARTS)
+    return np.array([amounts[outer.of(node)] for node in problem.nodes], dtype=np.int64)
