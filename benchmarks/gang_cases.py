@@ -30,7 +30,7 @@ from benchmarks import page  # noqa: E402
 from benchmarks.gang import check  # noqa: E402
 from benchmarks.gang.agree import ASPECTS, agreement  # noqa: E402
 from benchmarks.gang.answer import Answer, answer  # noqa: E402
-from benchmarks.gang.case import Case, Unreadable, read_case  # noqa: E402
+from benchmarks.gang.case import Case, Unreadable, read_case, strange_fields  # noqa: E402
 
 SECONDS = 60.0
 
@@ -58,6 +58,14 @@ def plan_file(file: Path, seconds: float = SECONDS, only: Sequence[str] = ()) ->
     raw = json.loads(file.read_text(encoding="utf-8"))
     cases = raw["cases"] if isinstance(raw, Mapping) else raw
     return {str(each.get("id")): plan_case(each, seconds) for each in cases if not only or each.get("id") in only}
+
+
+def warnings(file: Path) -> list[str]:
+    """Return a line per case of a file with fields that the form does not have."""
+    raw = json.loads(file.read_text(encoding="utf-8"))
+    cases = raw["cases"] if isinstance(raw, Mapping) else raw
+    strange = ((each.get("id"), strange_fields(each)) for each in cases)
+    return [f"{name}: not of the form, and not heeded: {', '.join(fields)}" for name, fields in strange if fields]
 
 
 def table(found: Mapping[str, Mapping[str, Any]]) -> str:
@@ -104,6 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="*", default=(), help="ids of cases")
     parser.add_argument("--page", type=Path, help="directory of the page of measurements")
     given = parser.parse_args(arguments)
+    for line in warnings(given.file):
+        print(line, file=sys.stderr)
     load = os.getloadavg()[0]
     found = plan_file(given.file, given.time_limit, given.only)
     if given.page:

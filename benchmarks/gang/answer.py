@@ -206,7 +206,8 @@ def _moved(case: Case, plan: _Planned) -> tuple[Move, ...]:
 
 
 def _evicted(case: Case, plan: _Planned) -> tuple[str, ...]:
-    return tuple(each.name for each in case.running if each.evictable and not plan.pods.get(each.name))
+    asked = (each for each in case.running if each.name in plan.pods)  # others stay
+    return tuple(each.name for each in asked if each.evictable and not plan.pods[each.name])
 
 
 def _plan(case: Case, mode: Mode, seconds: float, *, must: bool = False) -> _Planned:
@@ -226,6 +227,10 @@ def _plan(case: Case, mode: Mode, seconds: float, *, must: bool = False) -> _Pla
     found = verify(spec, plan)
     if not found.ok:
         return _Planned("error", reason="; ".join(lines(found))[:500])
+    mend = next((tier for tier in plan.tiers if tier.name == "mend"), None)
+    if must and mode != "now" and mend is not None and mend.value:
+        # what is broken today is excused in a plan (S4.5), a quota that is overdrawn too; in a case it is not
+        return _Planned("infeasible" if mend.bound else "unknown", reason="what runs breaks a limit already")
     more = any(tier.name.startswith("admitted") and not tier.proved for tier in plan.tiers)
     pods = _pods(plan, declared, [each.name for each in case.running])
     return _Planned(plan.outcome.status, pods, more_may_fit=more)

@@ -201,6 +201,38 @@ def part_of(case: Case, gangs: Collection[str]) -> Case:
     )
 
 
+FORM: Mapping[str, frozenset[str]] = {
+    where: frozenset(names.split())
+    for where, names in {
+        "": "id name source levels nodes gangs co_locate limits reserve running jobs peer_policy expected truth "
+        "artefact artefact_why unhealthy_nodes",
+        "nodes": "name domain free used labels taints",
+        "gangs": "name pods per_pod topology slices eligible_nodes excluded_nodes pinned previous lost min_pods "
+        "max_per_node prefer_nodes spread priority node_selector tolerations labels policy subgroup subgroup_policy "
+        "group",
+        "topology": "required preferred",
+        "slices": "level size",
+        "spread": "level max",
+        "co_locate": "gangs required preferred distinct min_pods optional min_subgroups name",
+        "limits": "gangs resource max_new queues name",
+        "reserve": "level count tenant name",
+        "running": "name on per_pod movable evictable priority queue eligible_nodes job labels",
+        "jobs": "name gangs co_locate",
+    }.items()
+}
+
+
+def strange_fields(raw: Any, where: str = "") -> tuple[str, ...]:
+    """Return the fields of a case that the form does not have and that nothing here reads, by path, each once."""
+    if isinstance(raw, list):
+        return tuple(dict.fromkeys(path for each in raw for path in strange_fields(each, where)))
+    if not isinstance(raw, Mapping):
+        return ()
+    found = [key for key, value in raw.items() if key not in FORM[where] and value not in (None, [], {})]
+    inner = [key for key in raw if key in FORM and key != where and key in FORM[where]]
+    return (*found, *(f"{key}.{path}" for key in inner for path in strange_fields(raw[key], key)))
+
+
 def read_case(raw: Mapping[str, Any]) -> Case:
     """Return a case, or raise `Unreadable`."""
     try:

@@ -13,18 +13,27 @@ from benchmarks.gang import check
 from benchmarks.gang.answer import Answer
 from benchmarks.gang.case import read_case
 from tests.benchmarks.gang_mixed import mixed
+from tests.benchmarks.gang_peers import PEERS
 from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
 
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["id"])
+@pytest.mark.parametrize("sample", [*SAMPLES, *PEERS], ids=lambda sample: sample["id"])
 def test_a_sample_has_its_truth(sample: dict[str, Any]) -> None:
     told = gang_cases.plan_case(sample)
     assert told["status"] in ("optimal", "infeasible", "invalid"), told
     assert told["agrees"], told
     assert all(told["agrees"].values()), told
     assert "faults" not in told
+
+
+def test_fields_that_the_form_does_not_have_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = {**SAMPLES[0], "colour": "red", "gangs": [{**SAMPLES[0]["gangs"][0], "anti_affinity": ["h"]}]}
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps({"cases": [odd, *SAMPLES[1:3]]}), encoding="utf-8")
+    assert gang_cases.main([str(file)]) == 0
+    assert capsys.readouterr().err == "elastic: not of the form, and not heeded: colour, gangs.anti_affinity\n"
 
 
 def test_cases_without_sense_have_a_status_and_cost_no_other(
