@@ -1,8 +1,8 @@
 """Hand-made gang cases in the manner of other schedulers' own tests: fields together, with what is true of each.
 
-Each is about what one of them is known for: whole blocks and segments (Slurm), subgroups with levels of their own (Volcano,
-KAI), consolidation and reclaim (KAI), quotas of queues (YuniKorn, Kueue), groups of gangs (Koordinator), slices in slices
-(Kueue).
+Each is about what one of them is known for: whole blocks and segments (Slurm), subgroups with levels of their own
+(Volcano, KAI), consolidation and reclaim (KAI), quotas of queues (YuniKorn, Kueue), groups of gangs (Koordinator),
+slices in slices (Kueue).
 """
 
 from __future__ import annotations
