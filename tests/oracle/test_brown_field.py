@@ -91,9 +91,9 @@ def test_as_few_go_as_brute_force_over_starts_says() -> None:
 
 
 def test_positions_bind_in_some() -> None:
-    found = [(most_that_stay(*brown(seed)), len(brown(seed)[1])) for seed in range(SLICE)]
-    assert sum(best is not None and 0 < best < tenants for best, tenants in found) >= 4
-    assert sum(best == tenants for best, tenants in found) >= 4
+    found = [(most_that_stay(*brown(seed)), len(brown(seed)[1])) for seed in range(SLICE // 2)]
+    assert sum(best is not None and 0 < best < tenants for best, tenants in found) >= 2
+    assert sum(best == tenants for best, tenants in found) >= 2
 
 
 @pytest.mark.campaign

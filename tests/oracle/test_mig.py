@@ -43,7 +43,7 @@ from dovetail.spec import (
 from dovetail.spec.workload import ShareMode
 from dovetail.verify import verify
 
-SLICE = 30
+SLICE = 24
 CAMPAIGN = 400
 
 

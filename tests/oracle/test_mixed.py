@@ -52,15 +52,17 @@ def faults_of(case: Case) -> Iterator[str]:
 def best_without_proof(case: Case) -> bool:
     """Tell whether a plan is the best one and does not claim it.
 
-    Where groups run in part counts do not tell who, and beside instances that stay fragmentation is measured closer
-    than it is bounded.
+    Where groups run in part counts do not tell who, beside instances that stay fragmentation is measured closer than
+    it is bounded, and models may know more room to restart on GPUs that are cut than there is.
     """
     loose = {tier.name for tier in case.plan.tiers if tier.bound != tier.value}
     told = {tier.name: tier.value for tier in case.plan.tiers}
     running = {present.replica for present in case.spec.current.replicas}
     grouped = [w for w in case.spec.workloads if w.topology is not None and w.topology.groups]
     in_part = any({r in running for r in workload.replica_ids()} == {True, False} for workload in grouped)
-    allowed = in_part or (loose == {"fragmentation"} and bool(case.spec.current.gpus))
+    cut = bool(case.spec.current.gpus)
+    restarting = any(policy.rule.kind == "survive" for policy in case.spec.policies)
+    allowed = in_part or (cut and (restarting or loose == {"fragmentation"}))
     return allowed and case.optimum is not None and told == case.optimum.by_name
 
 
