@@ -161,6 +161,7 @@ REACHES: dict[str, str] = {
     "request.gpus": "Request.gpus",
     "request.share.compute": "Share.compute",
     "request.share.memory": "Share.memory",
+    "request.share.reference": "Share.compute",
     "request.mig": "Request.mig",
     "request.cpu": "Request.cpu",
     "request.memory": "Request.memory",

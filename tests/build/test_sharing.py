@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.build.text import cluster, spec_of, workload
+from tests.build.text import cluster, document, spec_of, workload
 
 from dovetail.spec import EqualParts, Share
 
@@ -54,3 +54,33 @@ def test_time_slicing_is_not_for_all(more: str, barred: tuple[str, ...]) -> None
     share = spec_of(text, work).workloads[0].roles[0].request.share
     assert isinstance(share, Share)
     assert share.barred == barred
+
+
+def service(table: str, more: str = "") -> Share:
+    work = workload(
+        "type: service\nreplicas: 2\nrequest: {share: {compute: 0.2}}\n"
+        f"slo: {{rate: 10, p99: 50ms, performance: [{table}]}}\n{more}",
+        "w",
+    )
+    text = cluster("{name: g, count: 1, accelerator: H100-80GB, gpus: 2, sharing: {}}")
+    share = spec_of(text, work).workloads[0].roles[0].request.share
+    assert isinstance(share, Share)
+    return share
+
+
+def test_a_service_takes_turns_where_its_table_says_what_it_sustains_then() -> None:
+    turns = service("{on: H100-80GB/time-slice, rate: 5}, {on: A100-80GB, rate: 3}")
+    assert not turns.bars("time-slice", "H100-80GB")
+    assert turns.bars("time-slice", "A100-80GB")
+    assert turns.rate("H100-80GB") == 5000
+
+
+@pytest.mark.parametrize(("reference", "milli"), [("H100-80GB", 200), ("slow", 50), ("fast", 300), ("odd", 67)])
+def test_a_share_of_a_reference_takes_as_much_as_that_is_of_its_own_gpus(reference: str, milli: int) -> None:
+    speeds = (("slow", 0.25), ("fast", 1.5), ("odd", 0.333))
+    cards = [document("Accelerator", name, f"memory: 40Gi\nthroughput: {speed}") for name, speed in speeds]
+    work = workload(f"type: job\nrequest: {{share: {{compute: 0.2, reference: {reference}}}}}", "w")
+    text = cluster("{name: g, count: 1, accelerator: H100-80GB, gpus: 2, sharing: {mechanism: fraction}}")
+    role = spec_of(text, *cards, work).workloads[0].roles[0]
+    assert role.request.share == Share(milli)
+    assert role.value == 200

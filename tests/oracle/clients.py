@@ -31,7 +31,8 @@ def enough(share: Share, node: Node, card: int, way: Way) -> bool:
     sharing = node.sharing
     ratio = {"mps": sharing.mps_oversubscription, "time-slice": sharing.oversubscription}.get(mode, 1000)
     memory = share.compute * card / 1000 if share.memory is None else share.memory
-    return mode not in share.barred and share.compute * clients <= ratio and memory * clients <= card
+    barred = mode in share.barred and not (mode == "time-slice" and node.accelerator in share.turns)
+    return not barred and share.compute * clients <= ratio and memory * clients <= card
 
 
 def groups(node: Node, gpus: Sequence[int]) -> list[list[int]]:

@@ -104,6 +104,7 @@ _CHANGES: dict[str, tuple[str, str]] = {
     "Workload.spec.request": ("share: {compute: 0.25, memory: 3Gi}", "gpus: 1"),
     "request.gpus": ("request: {gpus: 4}", "request: {gpus: 5}"),
     "request.share.compute": ("compute: 0.25", "compute: 0.26"),
+    "request.share.reference": ("reference: card-four", "reference: A100-80GB"),
     "request.share.memory": ("memory: 3Gi", "memory: 4Gi"),
     "request.mig": ("mig: 3g.40gb", "mig: 1g.10gb"),
     "request.cpu": ("cpu: 250m", "cpu: 251m"),

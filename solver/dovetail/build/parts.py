@@ -8,7 +8,7 @@ from dataclasses import replace
 from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor
 from dovetail.build.partitions import check_profile
-from dovetail.quantities import parse_milli
+from dovetail.quantities import format_milli, parse_milli
 from dovetail.spec import Accelerator, Cluster, Request, Role, Workload
 from dovetail.spec.cluster import SharedMode
 from dovetail.spec.workload import MILLI, ShareMode
@@ -22,7 +22,10 @@ def with_parts(workload: Workload, here: Cursor, cluster: Cluster, models: Model
         if role.request.mig:
             role = _with_profile(role, own, cluster, models, communicates=workload.communicates)
         elif role.request.share is not None:
+            accepted = accepted_by(role.accelerators, cluster, models)
+            role = replace(role, request=on_reference(role.request, own["request"], accepted, models))
             share = role.request.share
+            assert share is not None
             modes = _modes(workload, here, cluster)
             most = min(MILLI, -(-share.compute * peak // MILLI))
             peak_of = most if most > share.compute else 0
@@ -30,6 +33,31 @@ def with_parts(workload: Workload, here: Cursor, cluster: Cluster, models: Model
             role = replace(role, request=replace(role.request, share=share))
         roles.append(role)
     return replace(workload, roles=tuple(roles))
+
+
+def on_reference(request: Request, here: Cursor, accepted: Sequence[Accelerator], models: Models) -> Request:
+    """Return a request whose share is of the GPUs that it may be on, where it is told of a reference (S2.2).
+
+    Parameters
+    ----------
+    here : where the request stands.
+    accepted : the accelerators that it may be on, all of one speed: a replica takes as much of any.
+    """
+    share, place = request.share, here["share"].get("reference") if request.share else None
+    reference = models.resolve(place) if place is not None else None
+    if share is None or place is None or reference is None or not accepted:
+        return request
+    speed = models.by_id[reference].throughput
+    taken = {card.name: -(-share.compute * speed // card.throughput) for card in accepted}
+    least, most = min(taken.values()), max(taken.values())
+    if least != most:
+        told = ", ".join(f"{format_milli(milli)} of {name}" for name, milli in sorted(taken.items())[:3])
+        hint = "list accelerators of one speed, and give those of another a workload of their own"
+        place.fault("DT1546", f"accelerators of several speeds: {told}", hint)
+    elif most > MILLI:
+        message = f"{format_milli(share.compute)} of {reference} is {format_milli(most)} of {min(taken)}"
+        place.fault("DT1546", f"{message}, more than a GPU", "list faster accelerators, or ask for whole GPUs")
+    return replace(request, share=replace(share, compute=min(MILLI, most)))
 
 
 def _cursors(here: Cursor, workload: Workload) -> Sequence[Cursor]:

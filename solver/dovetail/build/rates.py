@@ -17,14 +17,20 @@ from dovetail.spec import Request, Role, Slo, Workload
 from dovetail.spec.slo import host_of
 
 _LARGEST: Final = 2**60
+TURNS: Final = "time-slice"
+"""What a table names after an accelerator where its rate holds while clients take turns."""
 
 
 class _Entry(NamedTuple):
-    """What a table says of one host; `profile` is empty for a GPU that is not cut."""
+    """What a table says of one host; `profile` is empty for a GPU that is not cut.
+
+    With `turns` the rate is what a replica sustains there even where clients take turns.
+    """
 
     model: str
     profile: str
     rate: int
+    turns: bool = False
 
 
 def with_rate(workload: Workload, own: Cursor, models: Models, slo: Slo) -> Workload:
@@ -52,7 +58,19 @@ def with_rate(workload: Workload, own: Cursor, models: Models, slo: Slo) -> Work
         return workload
     if not slo.rates:
         own["performance"].fault("DT1541", "nothing that its replicas may be on is listed here", of_key=True)
-    return _bound(replace(workload, slo=slo), own)
+    turns = tuple(sorted(entry.model for entry in entries if entry.turns))
+    return _bound(_taking_turns(replace(workload, slo=slo), turns, own), own)
+
+
+def _taking_turns(workload: Workload, turns: tuple[str, ...], own: Cursor) -> Workload:
+    """Return a service that may take turns on some accelerators, as its table says what it sustains then (S2.7)."""
+    role, share = workload.roles[0], workload.roles[0].request.share
+    if share is None or not turns:
+        return workload
+    if workload.isolation == "memory":
+        message = "a GPU whose clients take turns, and 'isolation: memory' rules that out"
+        own["performance"].fault("DT1542", message, "name the accelerator alone", of_key=True)
+    return replace(workload, roles=(replace(role, request=replace(role.request, share=replace(share, turns=turns))),))
 
 
 def _accepts(role: Role, entry: _Entry) -> bool:
@@ -65,6 +83,7 @@ def _entries(own: Cursor, request: Request, models: Models) -> Iterator[_Entry]:
     for each in own.items("performance"):
         on, before = each["on"], own.log.size
         name, _, profile = on.value.partition("/")
+        turns, profile = profile == TURNS, "" if profile == TURNS else profile
         model = models.resolve(replace(on, value=name))
         if model is None:
             continue
@@ -72,11 +91,16 @@ def _entries(own: Cursor, request: Request, models: Models) -> Iterator[_Entry]:
             check_profile(replace(on, value=profile), [models.by_id[model]], models.held_back)
         if own.log.size == before:
             _check_use(on, request, model, profile)
+            if turns and (request.share is None or "fraction" not in request.share.modes):
+                on.fault("DT1542", "a GPU whose clients take turns, and no replica shares one", f"name {model} alone")
         if (model, profile) in seen:
-            on.fault("DT1511", f"the accelerator '{host_of(model, profile)}' is listed twice")
+            hint = f"a rate that holds while clients take turns ({model}/{TURNS}) holds in every mode"
+            on.fault(
+                "DT1511", f"the accelerator '{host_of(model, profile)}' is listed twice", "" if profile else hint
+            )
         seen.add((model, profile))
         if own.log.size == before:
-            yield _Entry(model, profile, each["rate"].quantity(parse_milli, 0))
+            yield _Entry(model, profile, each["rate"].quantity(parse_milli, 0), turns)
 
 
 def _check_use(on: Cursor, request: Request, model: str, profile: str) -> None:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from dovetail.build.cursor import Cursor
 from dovetail.build.deadlines import refuse_throughput
-from dovetail.build.parts import accepted_by, profiled
+from dovetail.build.parts import accepted_by, on_reference, profiled
 from dovetail.build.requests import read_request
 from dovetail.build.selectors import Known, read_workload_selector
 from dovetail.quantities import parse_cpu, parse_date, parse_fraction, parse_gpus, parse_memory, parse_milli
@@ -132,9 +132,10 @@ def _of_shape(here: Cursor, known: Known) -> dict[str, int]:
 def _request(here: Cursor, known: Known, accelerators: Sequence[str] = ()) -> Request:
     """Return a request that a rule speaks of, with what its MIG profile counts for (S2.9)."""
     request = read_request(here)
+    accepted = accepted_by(accelerators, known.cluster, known.models)
     if not request.mig:
-        return request
-    return profiled(request, here["mig"], accepted_by(accelerators, known.cluster, known.models), known.models)
+        return on_reference(request, here, accepted, known.models)
+    return profiled(request, here["mig"], accepted, known.models)
 
 
 def _reserve(here: Cursor, known: Known) -> Rule:

@@ -164,6 +164,10 @@ WORKLOADS: Final[Mapping[str, CodeInfo]] = {
     "DT1545": CodeInfo(
         "worth of widths", "An elastic role tells what each width is worth, from `min` on, never falling."
     ),
+    "DT1546": CodeInfo(
+        "share of a reference accelerator",
+        "What a share takes follows from the speed of the GPUs it may be on: one speed, and at most a GPU.",
+    ),
 }
 
 POLICIES: Final[Mapping[str, CodeInfo]] = {

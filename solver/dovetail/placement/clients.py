@@ -110,7 +110,7 @@ def terms_of(request: Request, node: Node, card: int) -> Terms | None:
         "mps": min(sharing.mps, by_memory, sharing.mps_oversubscription // share.compute),
         "time-slice": min(sharing.time_slicing, by_memory, sharing.oversubscription // share.compute),
     }
-    ways = (0 if mode in share.barred else _parted(mode, most[mode], sharing.parts) for mode in MODES)
+    ways = (0 if share.bars(mode, node.accelerator) else _parted(mode, most[mode], sharing.parts) for mode in MODES)
     whole, mps, slices = ways
     found = Terms(whole, mps, slices, _costs(share, node))
     return found if found.most else None

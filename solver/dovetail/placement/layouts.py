@@ -70,6 +70,7 @@ def _keep_to_strategies(
 
     Where any is cut so already, those that nobody uses stay as they are: nobody asked for more.
     """
+    chosen = spec.cluster.positions == "toolChosen"
     single = (node for node in spec.cluster.nodes if node.mig_strategy == "single" and node.gpus)
     for node in single:
         names = {gpu: f"{node.name}/{gpu}" for gpu in node.healthy_gpus()}
@@ -79,7 +80,8 @@ def _keep_to_strategies(
             for name in names.values():
                 found.pop(name, None)
         for name in names.values() if len(profiles) == 1 else ():
-            anew = found[name] != today.get(name) if name in used else not before & profiles
+            changes = name in used and _key(found[name], chosen) != _key(today.get(name), chosen)
+            anew = changes if name in used else not before & profiles
             if anew and name not in uncut:
                 found[name] = _full(_geometry(spec, name), used.get(name, []), *profiles)
 

@@ -60,6 +60,7 @@ class Share:
     peak : the milli-GPU that a MIG instance must offer, 0 where that is `compute` (S2.7).
     modes : what it may land on, sorted: a part of a GPU that is not cut (`fraction`), a MIG instance.
     barred : the modes of GPUs shared by equal parts that it may not be in, sorted.
+    turns : the accelerators on which it may take turns all the same, as its service says what it sustains then.
     rated : the hosts that it runs on with the rate it sustains there (`Slo.rates`), None where any will do.
     leans : what policies say of its modes; the Spec fills it in.
     """
@@ -70,7 +71,12 @@ class Share:
     modes: tuple[ShareMode, ...] = ("fraction",)
     rated: tuple[tuple[str, int], ...] | None = None
     barred: tuple[SharedMode, ...] = ()
+    turns: tuple[str, ...] = ()
     leans: tuple[Lean, ...] = ()
+
+    def bars(self, mode: SharedMode, accelerator: str | None) -> bool:
+        """Tell whether it may not be on GPUs in a mode (S2.7)."""
+        return mode in self.barred and not (mode == "time-slice" and accelerator in self.turns)
 
     def rate(self, accelerator: str | None, profile: str = "") -> int | None:
         """Return the rate that it sustains on a host, 0 where rates mean nothing to it, None where it may not run."""
