@@ -6,7 +6,7 @@ moves that are allowed on some days only; and Specs that go on from a plan of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -21,6 +21,9 @@ from dovetail.rules.modes import MODES, Modes
 from dovetail.rules.survive import Survive
 from dovetail.spec import Node, Options, Policy, Role, ServiceClass, Slo, Spec, Workload, WorkloadSelector
 from dovetail.spec.inside import Parts
+from dovetail.whatif.base import Patch
+from dovetail.whatif.patches import Cordon, Drop, Fail, Scale
+from dovetail.whatif.spot import Unfit
 
 PARTS: Mapping[int, tuple[tuple[Parts, Parts], ...]] = {
     2: ((((0,), (1,)), ()), ((), ((0,), (1,)))),
@@ -78,22 +81,30 @@ def _none(rng: Random, spec: Spec) -> Iterable[Policy]:
 
 
 def _changed(rng: Random, spec: Spec) -> Spec:
-    """Return a Spec in which a node, a workload or a price has changed."""
-    nodes, work = list(spec.cluster.nodes), list(spec.workloads)
-    at, which = rng.randrange(len(nodes)), rng.randrange(len(work))
-    how = rng.choice(("down", "cordoned", "price", "priority", "gone", "cpu"))
-    if how in ("down", "cordoned"):
-        nodes[at] = replace(nodes[at], down=how == "down", cordoned=how == "cordoned")
-    elif how == "price":
-        nodes[at] = replace(nodes[at], price=nodes[at].price + 7_000_000)
-    elif how == "priority":
-        work[which] = replace(work[which], priority=work[which].priority + 100)
-    elif how == "gone" and len(work) > 1:
-        del work[which]
-    else:
-        roles = tuple(replace(r, request=replace(r.request, cpu=r.request.cpu + 700)) for r in work[which].roles)
-        work[which] = replace(work[which], roles=roles)
-    return replace(spec, cluster=replace(spec.cluster, nodes=tuple(nodes)), workloads=tuple(work))
+    """Return a Spec in which something has changed: by a patch of scenarios, or by who edits a workload."""
+    work = rng.choice(spec.workloads)
+    domain = rng.choice(sorted(spec.cluster.members(level := rng.choice(("rack", "node")))))
+    count = max(1, work.roles[0].replicas + rng.choice((-1, 1, 2)))
+    patches: Sequence[Patch] = (
+        Fail(level, domain),
+        Cordon(level, domain),
+        Scale(work.id, count, work.roles[0].name),
+        Drop(workload=work.id),
+    )
+    how = rng.randrange(len(patches) + 2)
+    if how >= len(patches):
+        return _edited(work, spec, how % 2 == 0)
+    try:
+        return patches[how].applied(spec)
+    except Unfit:
+        return _edited(work, spec, True)
+
+
+def _edited(work: Workload, spec: Spec, dearer: bool) -> Spec:
+    """Return a Spec of which a workload is more important, or asks for more CPU."""
+    roles = tuple(replace(role, request=replace(role.request, cpu=role.request.cpu + 700)) for role in work.roles)
+    new = replace(work, priority=work.priority + 100) if dearer else replace(work, roles=roles)
+    return replace(spec, workloads=tuple(new if each is work else each for each in spec.workloads))
 
 
 def _inside(rng: Random, node: Node) -> Node:
