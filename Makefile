@@ -49,6 +49,7 @@ limits: $(READY) ## Assert time and memory, on a quiet machine.
 bench: $(READY)  ## Measure against baselines, on a quiet machine; writes docs/benchmarks*.md. Needs DOVETAIL_DATA.
 	$(BIN)/python -m benchmarks.trace $(TRACE)
 	$(BIN)/python -m benchmarks.fleets $(FLEETS)
+	$(BIN)/python -m benchmarks.fleets --also gangs slices $(FLEETS)
 	$(BIN)/python -m benchmarks.hardness $(HARDNESS)
 	$(BIN)/python -m benchmarks.mig
 	$(BIN)/python -m benchmarks.lingjun --busy 0 0.4 --out build/lingjun --page docs

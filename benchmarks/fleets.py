@@ -4,6 +4,11 @@
 
 writes its part of docs/benchmarks.md, two plots beside it and the raw figures to build/bench/fleets.json. Each case
 takes about the seconds given for dovetail, once for each limit, and the least of them for each rival.
+
+    python -m benchmarks.fleets --also gangs slices [--gpus ...] [--loads ...] [--seconds ...]
+
+does so for fleets with gangs and MIG services (`benchmarks.fleet`), without rivals: none of them places gangs. What
+was measured with another list of `--also` stays on the page.
 """
 
 from __future__ import annotations
@@ -19,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import rivals
-from benchmarks.fleet import fleet, write
+from benchmarks.fleet import ALSO, fleet, write
 from benchmarks.measure import Run, dovetail
-from benchmarks.page import FLEETS_RAW, SCRATCH, store, write_page
+from benchmarks.page import FLEETS_RAW, JOINT_RAW, SCRATCH, raw, store, write_page
 
 from dovetail.plan import read
 
@@ -45,7 +50,7 @@ class Tier:
 class Planned:
     """One run of dovetail: `phases` in seconds as the run tells them, `history` pairs seconds with a widest gap.
 
-    `first` is when the first plan was there, in seconds from the start of solving.
+    `first` is when the first plan was there, in seconds from the start of solving; `gangs` are those admitted.
     """
 
     seconds: int
@@ -60,16 +65,19 @@ class Planned:
     history: list[tuple[float, float]] = field(default_factory=list)
     verify: float = 0.0
     verified: bool = False
+    gangs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """All that was measured on one fleet."""
+    """All that was measured on one fleet; `gangs` are those that ask."""
 
     gpus: int
     load: float
     seed: int
     validate: float
+    also: tuple[str, ...] = ()
+    gangs: int = 0
     plans: list[Planned] = field(default_factory=list)
     rivals: list[rivals.Result] = field(default_factory=list)
 
@@ -78,8 +86,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure every case, then write the page."""
     given = _options(arguments)
     load = os.getloadavg()[0]
-    found = [_tell(measure(gpus, share, given)) for gpus in given.gpus for share in given.loads]
-    store(FLEETS_RAW, {"load": load, "fleets": [asdict(each) for each in found]})
+    found = [asdict(_tell(measure(gpus, share, given))) for gpus in given.gpus for share in given.loads]
+    if given.also:
+        before = raw(JOINT_RAW) or {"fleets": []}
+        found = [each for each in before["fleets"] if each["also"] != sorted(given.also)] + found
+    store(JOINT_RAW if given.also else FLEETS_RAW, {"load": load, "fleets": found})
     write_page(given.out)
     return 0
 
@@ -91,21 +102,28 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=int, nargs="+", default=[60, 300], help="time limits of dovetail")
     parser.add_argument("--fast", action="store_true", help="let dovetail search in parallel")
-    parser.add_argument("--rivals", nargs="*", choices=rivals.RIVALS, default=list(rivals.RIVALS), metavar="RIVAL")
+    parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
+    parser.add_argument("--rivals", nargs="*", choices=rivals.RIVALS, metavar="RIVAL", help="all; with --also none")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where page and plots go")
-    return parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
+    if given.rivals is None:
+        given.rivals = [] if given.also else list(rivals.RIVALS)
+    return given
 
 
 def measure(gpus: int, load: float, given: Any) -> Fleet:
     """Write one fleet, plan it within each limit, and let the rivals try."""
-    scratch = SCRATCH / f"fleet-{gpus}-{load:g}-{given.seed}"
+    also = sorted(given.also)
+    scratch = SCRATCH / "-".join(["fleet", str(gpus), f"{load:g}", str(given.seed), *also])
     shutil.rmtree(scratch, ignore_errors=True)
     project = scratch / "project"
-    write(fleet(gpus, given.seed, load), project)
+    texts = fleet(gpus, given.seed, load, also=also)
+    write(texts, project)
+    gangs = sum(text.count("type: gang\n") for text in texts.values())
     validated = dovetail("validate", project)
     if validated.code:
         raise SystemExit(validated.err)
-    found = Fleet(gpus, load, given.seed, validated.seconds)
+    found = Fleet(gpus, load, given.seed, validated.seconds, tuple(also), gangs)
     for seconds in given.seconds:
         found.plans.append(plan(project, scratch / f"plan-{seconds}.yaml", seconds, given.fast, load))
     for name in given.rivals:
@@ -147,6 +165,7 @@ def plan(project: Path, file: Path, seconds: int, fast: bool, load: float) -> Pl
         history=[*worst(log["history"], load), *_end(tiers, load, run.seconds)],
         verify=verified.seconds,
         verified=verified.code == 0,
+        gangs=len({replica.workload for replica in done.placements if "/pretrain-" in replica.workload}),
     )
 
 

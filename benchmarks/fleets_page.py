@@ -23,6 +23,15 @@ and the plot shows the widest gap of those tiers. Seconds are of wall clock. **F
 solving; **total** that of the whole command, reading and verification included.
 """
 
+JOINT = """\
+## Fleets with gangs and MIG services
+
+`python -m benchmarks.fleet --also gangs slices` writes the same fleets with other work in a part of the load: gangs
+of 2 to 128 whole nodes, at most a sixteenth of the fleet, that demand or prefer a rack or a zone of ragged racks, ask
+for 15 % of the capacity, and services on MIG instances of 1g to 7g of two products for 6 %. Gangs, whole GPUs, parts
+of one and instances are in one plan. A gang is there as a whole or not at all, and bounds count it so too.
+"""
+
 RIVALS = """\
 What others reach on the same documents within the same seconds, each in a process of its own with 8 GiB at most.
 Values are sums over the admitted replicas, in thousands, band by band; an earlier band is never traded for a later
@@ -54,6 +63,20 @@ def section(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for each in fleets:
             yield "\n".join(_rivals(each))
         yield EXPLAINED
+
+
+def joint(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the part of the page on fleets with gangs and MIG services."""
+    yield JOINT
+    for also in dict.fromkeys(tuple(each["also"]) for each in fleets):
+        mine = [each for each in fleets if tuple(each["also"]) == also]
+        yield f"### With {' and '.join(also)}\n"
+        yield "\n".join(_gaps(mine))
+        for each in mine if "gangs" in also else ():
+            done = [plan for plan in each["plans"] if not plan["failed"]]
+            told = ", ".join(f"{plan['gangs']} in {plan['seconds']} s" for plan in done) or "none"
+            yield f"Of {each['gangs']} gangs at {each['gpus']:,} GPUs and load {each['load']:g} are there: {told}.\n"
+        yield from _relaxed(mine)
 
 
 def _gaps(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from benchmarks.trace_page import Measured, Row
 SCRATCH = Path(__file__).resolve().parent.parent / "build" / "bench"
 PAGE = "benchmarks.md"
 TRACE_RAW, FLEETS_RAW, HARDNESS_RAW = "trace.json", "fleets.json", "hardness.json"
+JOINT_RAW = "fleets_joint.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
 PACKAGES = ("dovetail", "ortools", "highspy", "numpy")
 BUSY = 0.3  # load at the start, in processors, above which times are not those of a quiet machine
@@ -35,8 +36,8 @@ def write_page(out: Path) -> None:
     page = out / PAGE
     before = _sections(page.read_text(encoding="utf-8")) if page.exists() else {}
     now = _sections("\n".join(_parts()))
-    head = now.pop("") if _raw(TRACE_RAW) or _raw(FLEETS_RAW) or not before else before[""]
-    texts[PAGE] = "".join({**before, **now, "": head}.values())
+    head = now.pop("") if raw(TRACE_RAW) or raw(FLEETS_RAW) or not before else before[""]
+    texts[PAGE] = "".join(({"": "", **before, **now} | {"": head}).values())
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (out / name).write_text(text.rstrip() + "\n", encoding="utf-8")
@@ -44,21 +45,24 @@ def write_page(out: Path) -> None:
 
 
 def _parts() -> Iterator[str]:
-    trace, fleets, hardness = _raw(TRACE_RAW), _raw(FLEETS_RAW), _raw(HARDNESS_RAW)
+    trace, fleets, hardness = raw(TRACE_RAW), raw(FLEETS_RAW), raw(HARDNESS_RAW)
     yield INTRODUCTION
-    yield _machine(max((raw["load"] for raw in (trace, fleets) if raw), default=0.0))
+    yield _machine(max((figures["load"] for figures in (trace, fleets) if figures), default=0.0))
     if trace:
         yield from trace_page.section(_lists(trace))
     if fleets:
         yield from fleets_page.section(fleets["fleets"])
     if hardness:
         yield fleets_page.hardness(hardness)
+    if joint := raw(JOINT_RAW):
+        first, *rest = fleets_page.joint(joint["fleets"])
+        yield from (first, _machine(joint["load"]), *rest)
     if trace:
         yield trace_page.baselines(_lists(trace))
-    for raw, section in ((_raw(LINGJUN_RAW), gangs_page.lingjun), (_raw(CASES_RAW), gangs_page.cases)):
-        if raw:
-            first, *rest = section(raw)
-            yield from (first, _machine(raw["load"]), *rest)
+    for figures, section in ((raw(LINGJUN_RAW), gangs_page.lingjun), (raw(CASES_RAW), gangs_page.cases)):
+        if figures:
+            first, *rest = section(figures)
+            yield from (first, _machine(figures["load"]), *rest)
 
 
 def _sections(text: str) -> dict[str, str]:
@@ -71,25 +75,26 @@ def _sections(text: str) -> dict[str, str]:
 
 
 def _plots() -> Iterator[tuple[str, str]]:
-    if trace := _raw(TRACE_RAW):
+    if trace := raw(TRACE_RAW):
         yield trace_page.GAP_PLOT, trace_page.plot(_lists(trace))
-    if fleets := _raw(FLEETS_RAW):
+    if fleets := raw(FLEETS_RAW):
         yield from fleets_page.plots(fleets["fleets"]).items()
 
 
-def _raw(name: str) -> Any:
+def raw(name: str) -> Any:
+    """Return raw figures, None where there are none."""
     file = SCRATCH / name
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
 
 
-def _lists(raw: Any) -> list[Measured]:
-    return [Measured(**{**each, "rows": [Row(**row) for row in each["rows"]]}) for each in raw["lists"]]
+def _lists(figures: Any) -> list[Measured]:
+    return [Measured(**{**each, "rows": [Row(**row) for row in each["rows"]]}) for each in figures["lists"]]
 
 
-def store(name: str, raw: Any) -> None:
+def store(name: str, figures: Any) -> None:
     """Keep raw figures for the page."""
     SCRATCH.mkdir(parents=True, exist_ok=True)
-    (SCRATCH / name).write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
+    (SCRATCH / name).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 def _machine(load: float) -> str:

@@ -136,7 +136,8 @@ class _Search:
         domains close by classes of these what the exact model rarely does, so that it only has a glance before.
         """
         counts = self.problem.counts
-        first: list[_Step] = [(self._cut, 0.1)] if cutting.suits(self.problem) else []
+        cut = cutting.suits(self.problem) and not self.bounds.fleet.large  # there the LP over kinds leads further
+        first: list[_Step] = [(self._cut, 0.1)] if cut else []
         gather: list[_Step] = [(self._gather, _GATHER_SHARE)] if Gatherings.suits(self.problem) else []
         if counts > EXACT_VARIABLES:
             return [*first, *gather, (self._parts, 1.0)]
