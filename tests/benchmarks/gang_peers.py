@@ -7,6 +7,9 @@ slices in slices (Kueue).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tests.benchmarks.gang_samples import TREE, Case, case, gang, node
 
 
@@ -21,7 +24,7 @@ def running(name: str, on: dict[str, int], gpu: int, **more: object) -> Case:
 
 
 SEGMENTS = [*block("x", 3), *block("y", 2), *block("z", 3)]
-WHOLE = {"per_pod": {"node": 1}}
+WHOLE: Mapping[str, Any] = {"per_pod": {"node": 1}}
 
 PEERS: list[Case] = [
     case(
