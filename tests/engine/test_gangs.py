@@ -245,3 +245,22 @@ def test_groups_that_may_be_there_in_part_are_planned_as_brute_force_does() -> N
 def test_groups_that_may_be_there_in_part_agree_on_hundreds(chunk: int) -> None:
     first = CAMPAIGN_FIRST + chunk * 100
     assert [fault for case in cases(first, 100, tiny_squads) for fault in faults_of(case)] == []
+
+
+def test_construction_seats_groups_within_islands_at_once() -> None:
+    halves = (tuple(range(4)), tuple(range(4, 8)))
+    nodes = [replace(each, islands=halves) for each in racks(2, 2)]
+    threes = workload("threes", 12, gpus=1, topology=Topology(groups=(Group("island", 3),)), **GANG)
+    tight = workload("tight", 2, gpus=2, topology=Topology("island"), **GANG)
+    work = [with_levels(threes), with_levels(tight)]
+    held = policy_of(work)
+    problem = compile_problem(context_of(make_spec(nodes, work, [held] if held else [], levels=LEVELS)))
+    view = view_of(problem, construct(problem, today_state(problem), Stop()))
+    assert len(view.places) == 14
+    assert not Rule().check(view, problem.context.scopes["workload-topology"])
+
+
+def with_levels(gang: Workload) -> Workload:
+    """Return a gang whose replicas keep within an island each, as documents make them."""
+    roles = tuple(replace(each, request=replace(each.request, within=("island",))) for each in gang.roles)
+    return replace(gang, roles=roles)

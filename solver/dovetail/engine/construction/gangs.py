@@ -15,6 +15,7 @@ import numpy as np
 
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.engine.construction.seating import gpus_of, seat, units_in
 from dovetail.placement.nested import every_nest
 from dovetail.problem import Shape
 from dovetail.spec import Group, Nest, Workload
@@ -32,12 +33,14 @@ class Unit:
     Parameters
     ----------
     shape : of a single replica, None for a group.
-    depth : position of the group's level in the cluster's.
+    depth : position of the group's level in the cluster's, of a level inside nodes that of the node.
+    inside : that level inside nodes, empty for none.
     """
 
     shape: int | None = None
     depth: int = -1
     parts: tuple[tuple[Unit, int], ...] = ()
+    inside: str = ""
 
     def sizes(self) -> Counter[int]:
         """Return the replicas of each shape."""
@@ -171,6 +174,9 @@ class Crew:
             if not nest.loose:
                 puts += self._complete(nest.group, nodes)
         shapes = self._shapes()
+        whole = self._inside_whole(widths[0])
+        if whole is not None:
+            return puts + self._spread(whole, 1, nodes, depth)[0]
         grouped: set[str] = set()
         for nest in nests:
             grouped |= nest.group.sizes.keys()
@@ -180,6 +186,28 @@ class Crew:
             if role not in grouped:
                 puts += self._spread(Unit(shape), self.outlooks.field.wanted(shape), nodes, depth)[0]
         return puts
+
+    def _inside_whole(self, least: bool) -> Unit | None:
+        """Return all that is missing as one unit, where it lies within one island or socket and nothing is there."""
+        within = _inside(self.workload.topology.within or "") if self.workload.topology else ""
+        if not within or self.used:
+            return None
+        shapes = self._shapes()
+        nests = self.workload.topology.nests if self.workload.topology else ()
+        grouped = {role for nest in nests for role in nest.group.sizes}
+        parts = [(self._unit(nest, least=least), self._missing(nest, least=least)[1]) for nest in nests]
+        parts += [(Unit(shape), self.outlooks.field.wanted(shape)) for r, shape in shapes.items() if r not in grouped]
+        unit = Unit(depth=self._depth(within), parts=tuple(part for part in parts if part[1] > 0), inside=within)
+        return unit if self._seats(unit) else None
+
+    def _seats(self, unit: Unit) -> bool:
+        """Tell whether a unit is given its GPUs one by one, within a part of a node."""
+        field = self.outlooks.field
+        return (
+            bool(unit.inside)
+            and any(map(field.blocks.matter, range(len(field.problem.nodes))))
+            and (gpus_of(field, unit) > 0)
+        )
 
     def _missing(self, nest: Nest, *, least: bool) -> tuple[Unit, int]:
         """Return a group as a unit, whole or with its minimum, and how many are missing."""
@@ -196,7 +224,7 @@ class Crew:
             inside |= inner.group.sizes.keys()
             parts.append((self._unit(inner, least=least), inner.least if least else inner.number))
         parts += [(Unit(shapes[r]), n) for r, n in nest.group.sizes.items() if r not in inside and r in shapes]
-        return Unit(depth=depth, parts=tuple(part for part in parts if part[1]))
+        return Unit(depth=depth, parts=tuple(part for part in parts if part[1]), inside=_inside(nest.group.within))
 
     def _complete(self, group: Group, nodes: Ints) -> list[Put]:
         """Add what groups lack of which some are there already."""
@@ -254,6 +282,8 @@ class Crew:
 
     def _together(self, unit: Unit, number: int, nodes: Ints, depth: int) -> tuple[list[Put], int]:
         """Add units inside one domain of their level: all parts of each, or fewer units."""
+        if self._seats(unit):
+            return self._in_parts(unit, number, nodes)
         while number > 0:
             puts: list[Put] = []
             fewest = number
@@ -266,6 +296,17 @@ class Crew:
             self.undo(puts)
             number = fewest
         return [], 0
+
+    def _in_parts(self, unit: Unit, number: int, nodes: Ints) -> tuple[list[Put], int]:
+        """Add up to so many units within parts of one node."""
+        puts: list[Put] = []
+        done = 0
+        for node in nodes.tolist():
+            while done < number and (found := seat(self.outlooks.field, unit, node)):
+                puts += found
+                self.used.add(node)
+                done += 1
+        return puts, done
 
     def _on_node(self, unit: Unit, number: int, nodes: Ints) -> tuple[list[Put], int]:
         if unit.shape is None:
@@ -292,6 +333,8 @@ class Crew:
         gpus = sum(shapes[shape].request.gpus * count for shape, count in sizes.items())
         if gpus and len(sizes) > 1:
             whole.append(self._sums(np.maximum(self.outlooks.field.untouched[nodes], 0), ids) // gpus)
+        if self._seats(unit):
+            whole.append(self._sums(units_in(self.outlooks.field, unit, nodes), ids))
         held = np.minimum.reduce(whole) if whole else np.zeros(0, dtype=np.int64)
         credit = np.zeros(len(nodes), dtype=np.int64)
         domains, first = np.unique(ids, return_index=True)
@@ -324,3 +367,8 @@ class Crew:
         """Return the sums by domain; nodes that lie in none do not count."""
         inside: Bools = ids >= 0
         return np.bincount(ids[inside], weights=credit[inside], minlength=1).astype(np.int64)
+
+
+def _inside(level: str) -> str:
+    """Return a level where it lies inside nodes, else nothing."""
+    return level if level in INNER_LEVELS else ""
