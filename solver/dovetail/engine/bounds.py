@@ -111,7 +111,8 @@ class Bounds:
     def sharpen(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for the best bounds that these very values allow, the quick LPs first.
 
-        Where that leaves a gap, nodes of different prices are told apart.
+        Where that leaves a gap, nodes of different prices are told apart, and for tiers that count nodes those
+        sides of them that rules keep apart.
         """
         names = [tier.name for tier in self.problem.tiers]
         for priced in (False, True):
@@ -119,9 +120,9 @@ class Bounds:
             for position, (tier, result) in enumerate(zip(self.problem.tiers, told, strict=True)):
                 given = dict(zip(names[:position], values, strict=False))
                 closed = (result.gap or 0.0) <= (_WIDE if priced else 0.0)
-                if not (closed or self._over() or (priced and tier.counts_nodes)) and self.fleet.knows(tier):
+                if not (closed or self._over()) and self.fleet.knows(tier):
                     left = self._left()
-                    half = left if left is None or not tier.counts_nodes else left / 2
+                    half = left if left is None or priced or not tier.counts_nodes else left / 2
                     reached = result.value if tier.sense == "max" else None
                     self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=half)
 

@@ -11,6 +11,7 @@ from dovetail.engine.budget import DEFAULT_WORK, Budget
 from dovetail.engine.conflict import narrowed
 from dovetail.engine.construction import cutting
 from dovetail.engine.construction.construct import construct
+from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.served import without_surplus
 from dovetail.engine.exact import Climb, TierAnswer, climb
 from dovetail.engine.gathering.gatherings import Gatherings
@@ -40,11 +41,10 @@ _BOUND_SHARE = 0.3  # of the time, for the last bounds of a large fleet
 _PART_WORK = 1.0
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
-_GENERATE_SHARE = 0.8
-_GENERATE_TIME = 0.8
-_GATHER_TIME = 0.6
-_GATHER_SHARE = 0.4
+_GENERATE_TIME, _GENERATE_SHARE = 0.8, 0.8
+_GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
+_TIDY_TIME = 0.5  # after that, to let replicas make way and empty nodes
 _CONFIRM_SECONDS = 120.0
 _CONFLICT_WORK = 20.0
 _FAST_WORKERS = 8
@@ -131,9 +131,8 @@ class _Search:
     def _steps(self) -> list[_Step]:
         """Return what to try in turn, each with its share of the work that is left.
 
-        A small model is given a first chance to close; what does not close is found better part by part, and the
-        exact model then starts from there. What is too large for it leaves all work to the parts. Gangs on alike
-        domains close by classes of these what the exact model rarely does, so that it only has a glance before.
+        A small model is given a first chance to close; what does not is found better part by part, where the exact
+        model then starts. Gangs on alike domains close by classes of these, so that it only has a glance before.
         """
         counts = self.problem.counts
         cut = cutting.suits(self.problem) and not self.bounds.fleet.large  # there the LP over kinds leads further
@@ -150,8 +149,7 @@ class _Search:
         if self.unpaid:
             return Verdict.UNKNOWN
         self.reporter.phase("cut")
-        cut = cutting.cut_all(self.problem, self.stop, budget.seconds())
-        self._offer(construct(self.problem, cut, self.stop))
+        self._offer(construct(self.problem, cutting.cut_all(self.problem, self.stop, budget.seconds()), self.stop))
         if self.problem.counts <= EXACT_VARIABLES:
             self._results(last=True)
         self._report()
@@ -238,6 +236,8 @@ class _Search:
         self.jobs.warm_up()
         self._report()
         self._generate(budget, *self._follow_targets(budget))
+        if self.problem.counts > EXACT_VARIABLES and not self.unpaid:  # parts do the same on smaller ones
+            self._offer(tidied(self.problem, self.state, self.stop, budget.part(0.0, _TIDY_TIME).out_of_time))
         self.reporter.phase("improve")
         verdict = self._improve(budget)
         self._offer(construct(self.problem, self.state, self.stop))

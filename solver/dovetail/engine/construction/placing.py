@@ -88,6 +88,11 @@ class Outlooks:
         self._closed.pop(shape, None)
         self._spent.discard(shape)
 
+    def forget(self) -> None:
+        """Forget all that was found blocked, as where nodes hold something else than before."""
+        self._closed.clear()
+        self._spent.clear()
+
     def _recall(self, shape: int) -> None:
         """Forget what was blocked where rules have opened places since."""
         opened = self.field.opened(shape)

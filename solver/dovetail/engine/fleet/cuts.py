@@ -12,8 +12,11 @@ from dovetail.spec.workload import MILLI
 
 
 @lru_cache(maxsize=100_000)
-def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """Return the greatest total price of shares that fit one GPU, and how many of each size it takes.
+def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Return cuts of one GPU, each as its total price and how many shares of each size it takes.
+
+    First is the one that earns most, and then, per size, the one that earns most of those with a share of it: an LP
+    that is given all of them needs a third of the rounds.
 
     Parameters
     ----------
@@ -21,7 +24,7 @@ def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[int, tupl
     """
     useful = [position for position, price in enumerate(prices) if price > 0]
     if not useful:
-        return 0, (0,) * len(millis)
+        return ((0, (0,) * len(millis)),)
     step = gcd(MILLI, *(millis[position] for position in useful))
     size = MILLI // step
     sizes = np.array([millis[position] // step for position in useful], dtype=np.int64)
@@ -36,12 +39,17 @@ def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[int, tupl
             most = int(np.argmax(earned))
             if earned[most] > best[room]:
                 best[room], choice[room] = earned[most], fits[most]
-    return int(best[size]), _taken(choice, sizes, useful, len(millis))
+    found = {_taken(choice, sizes, useful, len(millis), size): int(best[size])}
+    for one, position in enumerate(useful):
+        rest = size - int(sizes[one])
+        pattern = list(_taken(choice, sizes, useful, len(millis), rest))
+        pattern[position] += 1
+        found.setdefault(tuple(pattern), int(best[rest] + worth[one]))
+    return tuple((total, pattern) for pattern, total in found.items())
 
 
-def _taken(choice: np.ndarray, sizes: np.ndarray, useful: Sequence[int], count: int) -> tuple[int, ...]:
+def _taken(choice: np.ndarray, sizes: np.ndarray, useful: Sequence[int], count: int, room: int) -> tuple[int, ...]:
     pattern = [0] * count
-    room = len(choice) - 1
     while room > 0:
         if choice[room] < 0:
             room -= 1

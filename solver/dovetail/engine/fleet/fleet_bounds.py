@@ -89,10 +89,11 @@ class FleetBounds:
         ----------
         reached : what a plan has of a tier that is maximised, for which it is worth while to tell apart who is there
             and who is not; without it one LP has to do.
-        priced : whether to tell nodes of different prices apart; often closer, as prices differ where places do.
+        priced : whether to tell nodes of different prices apart, and sides as well; often closer, as prices differ
+            where places do.
         seconds : a ceiling.
         """
-        lp = self.cost if tier.counts_nodes else self.priced if priced else self.plain
+        lp = self.priced if priced else self.cost if tier.counts_nodes else self.plain
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
         until = None if seconds is None else time.monotonic() + seconds
         cases = Cases(lp, tier.name, earlier)

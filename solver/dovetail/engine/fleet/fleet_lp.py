@@ -28,7 +28,7 @@ from dovetail.spec.workload import MILLI
 _DENOMINATOR = 10**9
 _ROUNDS = 40
 _CLOSE = 1e-6
-_CLOSE_ENOUGH = 1e-4  # where sides are set aside, more is lost already
+_CLOSE_ENOUGH = 1e-5  # where sides are set aside, more is lost already
 _MILLION = 10**6
 _NOTHING = 1e-7
 _LARGEST = 1e3  # objectives are scaled so that their largest coefficient is this
@@ -101,6 +101,8 @@ class FleetLp:
             name: self._lp.row(-np.inf, np.inf, expression.terms.items()) for name, expression in fleet.tiers.items()
         }
         self._shortfalls = {n: self._lp.column(0.0, 0.0, {row: 1.0}) for n, row in self._floors.items()}
+        self._wanted = {variable for expression in fleet.tiers.values() for variable in expression.terms}
+        self._links: dict[int, int] = {}
         self._scale = {name: _scale(expression.terms.values()) for name, expression in fleet.tiers.items()}
         self.sides: list[Side] = []
         self._gpus_in_use: list[int | None] = []
@@ -121,26 +123,21 @@ class FleetLp:
         in_use = None if used is None else lp.row(-np.inf, 0.0, {used: -1.0})
         gpus_in_use = None if gpus_used is None else lp.row(-np.inf, 0.0, {gpus_used: -1.0})
         self._gpus_in_use.append(gpus_in_use)
-        links = {}
-        if len(kind.sides) > 1:
-            links = {s: lp.row(-np.inf, 0.0, {column: 1.0}) for s, column in fleet.counts_of[index].items()}
         for position, shapes in enumerate(kind.sides):
             side = Side(index, position)
             self.sides.append(side)
-            self._add_side(kind, side, [s for s in shapes if s in fleet.counts_of[index]], links, gpus_in_use)
+            self._add_side(kind, side, [s for s in shapes if s in fleet.counts_of[index]], gpus_in_use)
             for column in side.patterns.values():
                 lp.entry(size, column, 1.0)
                 if in_use is not None:
                     lp.entry(in_use, column, 1.0)
 
-    def _add_side(
-        self, kind: Kind, side: Side, shapes: Sequence[int], links: Mapping[int, int], gpus_in_use: int | None
-    ) -> None:
+    def _add_side(self, kind: Kind, side: Side, shapes: Sequence[int], gpus_in_use: int | None) -> None:
         fleet, lp = self.fleet, self._lp
         forms = {s: fleet.problem.shapes[s] for s in shapes}
         for s in shapes:
             own = fleet.counts_of[side.kind][s]
-            side.counts[s] = lp.column(0.0, np.inf, {links[s]: -1.0}) if links else own
+            side.counts[s] = self._twin(own) if len(kind.sides) > 1 else own
         sizes = sorted({f.request.gpus for f in forms.values() if f.request.gpus})
         shares = [s for s in shapes if forms[s].request.partial]
         blocks = blocks_for(kind, forms.values())
@@ -158,6 +155,15 @@ class FleetLp:
                 lp.entry(gpus_in_use, side.counts[s], float(forms[s].request.gpus))
         self._add_hosts(kind, side, shapes)
         self._add_shares(kind, side, shares, gpus_in_use)
+
+    def _twin(self, own: int) -> int:
+        """Return a column for the part of a count that is on one side; all sides together take the count's place."""
+        if own in self._wanted:
+            if own not in self._links:
+                self._links[own] = self._lp.row(-np.inf, 0.0, {own: 1.0})
+            return self._lp.column(0.0, np.inf, {self._links[own]: -1.0})
+        self._lp.limits(own, 0.0, 0.0)
+        return self._lp.column(0.0, np.inf, self._lp.entries(own))
 
     def _add_hosts(self, kind: Kind, side: Side, shapes: Sequence[int]) -> None:
         """Bind CPU, memory and resources of a side's nodes in all, and what rules allow of a shape per node."""
@@ -177,7 +183,7 @@ class FleetLp:
                     lp.entry(row, column, -float(room_for(kind, forms[s])))
 
     def _add_shares(self, kind: Kind, side: Side, shares: Sequence[int], gpus_in_use: int | None) -> None:
-        """Bind shares to patterns of single GPUs, one pattern per size of share to begin with."""
+        """Bind shares to patterns of single GPUs: per size one of it alone, and the fullest, to begin with."""
         left = list(shares)
         for group in kind.gpu_sides or (frozenset(shares),):
             mine = [s for s in left if s in group]
@@ -193,9 +199,10 @@ class FleetLp:
             rows = {m: self._lp.row(-np.inf, 0.0, {ways[s]: 1.0 for s in mine if loads[s] == m}) for m in millis}
             side.milli.append(rows)
             side.cuts.append({})
-            for position, m in enumerate(millis):
-                single = tuple(MILLI // m if i == position else 0 for i in range(len(millis)))
-                self._add_cut(side, len(side.milli) - 1, single, gpus_in_use)
+            singles = (tuple(MILLI // m if i == at else 0 for i in range(len(millis))) for at, m in enumerate(millis))
+            full = (pattern for _, pattern in dearest(tuple(millis), tuple(millis)))
+            for pattern in dict.fromkeys((*singles, *full)):
+                self._add_cut(side, len(side.milli) - 1, pattern, gpus_in_use)
 
     def _add_instances(
         self, kind: Kind, side: Side, mine: Sequence[int], gpus_in_use: int | None
@@ -294,7 +301,8 @@ class FleetLp:
     def _cut_better(self) -> bool:
         """Add to every side the cuts of a GPU that pay more than a GPU costs there; tell whether there are any.
 
-        The dearest cut of each side is found exactly; it is offered to all sides that cut GPUs into the same sizes.
+        The dearest cuts of each side are found exactly; they are offered to all sides that cut GPUs into the same
+        sizes.
         """
         offers: dict[tuple[int, ...], dict[tuple[int, ...], None]] = {}
         asking = [
@@ -304,9 +312,9 @@ class FleetLp:
         ]
         for side, group, prices, cost in asking:
             millis = tuple(side.milli[group])
-            worth, pattern = dearest(millis, prices)
-            if worth > cost:
-                offers.setdefault(millis, {})[pattern] = None
+            for worth, pattern in dearest(millis, prices):
+                if worth > cost:
+                    offers.setdefault(millis, {})[pattern] = None
         grown = False
         for side, group, prices, cost in asking:
             for pattern in offers.get(tuple(side.milli[group]), ()):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dovetail.engine.construction.construct import fill_band
 from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.moving import Mover, ranks
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.generation.patterns import Pattern
 from dovetail.model.state import State
@@ -14,6 +15,7 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 
 Wished = tuple[int, int, tuple[int, ...], int]  # node, shape, GPUs, count
+_TRIES = 300  # nodes that are cleared to see whether what they hold finds another place
 _WAYS = 4  # how often lower bands make way for a band
 
 
@@ -41,10 +43,13 @@ def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
     problem = field.problem
     granted = _grant(field, wishes, planned, stop)
     outlooks = Outlooks(field)
-    ranks = {band: rank for rank, band in enumerate(problem.spec.bands)}
-    rank_of = {s.index: ranks[problem.spec.band_of(s.workload)] for s in problem.shapes}
+    rank_of = ranks(problem)
+    mover = Mover(outlooks, rank_of, lambda tries: bool(stop) or tries > _TRIES)
     for mine, band in enumerate(problem.spec.bands):
         fill_band(outlooks, band, stop)
+        mover.make_way(_lacking(field, mine, rank_of, planned), mine, lossless=True)
+        for node in mover.cleared:
+            granted[node] = mover.contents(node) or []
         for _ in range(_WAYS):
             if stop or not _make_way(outlooks, mine, rank_of, planned, granted):
                 break
@@ -111,13 +116,9 @@ def _make_way(
     """
     field = outlooks.field
     problem = field.problem
-    lacking = {
-        s.index: short
-        for s in problem.shapes
-        if rank[s.index] == mine
-        and s.request.gpu_count
-        and (short := min(field.wanted(s.index), planned[s.index] - field.admitted[s.index])) > 0
-    }
+    lacking = _lacking(field, mine, rank, planned)
+    if not lacking:
+        return False
     lower = {node: [put for put in puts if rank[put[1]] > mine] for node, puts in granted.items()}
     order = sorted((node for node in lower if lower[node]), key=lambda node: _ease(granted[node], rank, mine, node))
     cleared = False
@@ -133,6 +134,17 @@ def _make_way(
                 granted[node] = [put for put in granted[node] if rank[put[1]] <= mine]
                 lower[node], cleared = [], True
     return cleared
+
+
+def _lacking(field: Field, mine: int, rank: Mapping[int, int], planned: Counter[int]) -> dict[int, int]:
+    """Return how many replicas of each shape of a band are planned and found no place."""
+    return {
+        s.index: short
+        for s in field.problem.shapes
+        if rank[s.index] == mine
+        and s.request.gpu_count
+        and (short := min(field.wanted(s.index), planned[s.index] - field.admitted[s.index])) > 0
+    }
 
 
 def _ease(puts: list[Put], rank: Mapping[int, int], mine: int, node: int) -> tuple[bool, int, int]:

@@ -49,6 +49,10 @@ class Lp:
         if value:
             self._entries[column][row] = value
 
+    def entries(self, column: int) -> Mapping[int, float]:
+        """Return the coefficients of a column by row."""
+        return dict(self._entries[column])
+
     def objective(self, costs: Mapping[int, float]) -> None:
         """Replace the objective."""
         for column in self._costs.keys() - costs.keys():
