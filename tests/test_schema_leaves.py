@@ -308,7 +308,7 @@ REACHES: dict[str, str] = {
     "rule admission.orNone": "Admission.or_none",
     "Policy.spec.enforcement": "Policy.enforcement",
     "enforcement": "Enforcement.kind",
-    "enforcement.soft.tier": "Enforcement.kind",
+    "enforcement.soft.tier": "Enforcement.tier",
     "enforcement.soft.weight": "Enforcement.weight",
     "PolicyPack.apiVersion": READING,
     "PolicyPack.kind": READING,

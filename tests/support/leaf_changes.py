@@ -276,6 +276,7 @@ _CHANGES: dict[str, tuple[str, str]] = {
     "rule admission.orNone": ("orNone: true", "orNone: false"),
     "Policy.spec.enforcement": ("maxSkew: 3}}, enforcement: hard", "maxSkew: 3}}, enforcement: audit"),
     "enforcement": ("maxPerDomain: 2}}, enforcement: audit", "maxPerDomain: 2}}, enforcement: hard"),
+    "enforcement.soft.tier": ("tier: policies", "tier: cost"),
     "enforcement.soft.weight": ("weight: 4", "weight: 5"),
     "PolicyPack.metadata": ("packs: [pack-one]", "packs: [pack-two]"),
     "PolicyPack.spec.policies[].name": ("name: pack-policy\n", "name: pack-other\n"),
@@ -334,7 +335,6 @@ NOTES: Mapping[str, tuple[str, str]] = MappingProxyType(
 REFUSED: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "Workload.spec.phases[]": ("phases: [always]", "phases: [night]", "DT1900"),
-        "enforcement.soft.tier": ("tier: policies", "tier: cost", "DT1900"),
         "acceleratorMetadata.namespace": ("{name: card-two}", "{name: card-two, namespace: team}", "DT1318"),
     }
 )

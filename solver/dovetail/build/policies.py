@@ -12,6 +12,7 @@ from dovetail.build.selectors import Known, read_node_selector, read_workload_se
 from dovetail.documents import Document, DocumentSet
 from dovetail.rules import Rule
 from dovetail.spec import Enforcement, NodeSelector, Policy, Spec
+from dovetail.spec.policy import POLICY_TIER
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def _policy(source: Source, spec: Spec, known: Known) -> Policy:
         rule=rule,
         workloads=workloads,
         nodes=_nodes(source, kind, reader, match, known),
-        enforcement=_enforcement(source.body),
+        enforcement=_enforcement(source.body, spec),
         origin=source.pack,
     )
 
@@ -171,8 +172,13 @@ def _nodes(source: Source, kind: str, reader: Reader, match: Cursor | None, know
     return selector
 
 
-def _enforcement(body: Cursor) -> Enforcement:
+def _enforcement(body: Cursor, spec: Spec) -> Enforcement:
     given = body.raw("enforcement")
     if isinstance(given, str):
         return Enforcement("audit" if given == "audit" else "hard")
-    return Enforcement("soft", given["soft"].get("weight", 1))
+    soft = body["enforcement"]["soft"]
+    tier = soft.raw("tier", POLICY_TIER)
+    if tier not in (POLICY_TIER, *spec.objective.tiers):
+        hint = f"tiers here are {', '.join(spec.objective.tiers)}"
+        soft["tier"].fault("DT1606", f"the objective has no tier '{tier}', so the policy would not be weighed", hint)
+    return Enforcement("soft", soft.raw("weight", 1), tier)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from dovetail.objectives.admitted import Admitted, Retained
@@ -19,6 +20,7 @@ from dovetail.objectives.violations import Mend, Policies
 from dovetail.rules import Context
 from dovetail.spec import Spec
 from dovetail.spec.objective import LAST_TIER
+from dovetail.spec.policy import POLICY_TIER
 
 MEASURES: Mapping[str, Callable[[], Tier]] = MappingProxyType(
     {"evicted": Evicted, "gpuTimeLost": GpuTimeLost, "moves": Moves}
@@ -38,9 +40,10 @@ def _admitted(context: Context) -> Iterator[Tier]:
                 yield tier
 
 
-def _policies(context: Context) -> Iterator[Tier]:
-    if any(policy.enforcement.kind == "soft" for policy in context.spec.policies):
-        yield Policies()
+def _weighed(after: str, context: Context) -> Iterator[Tier]:
+    tier = Policies(after)
+    if any(tier.weighs(policy) for policy in context.spec.policies):
+        yield tier
 
 
 def _disruption(context: Context) -> Iterator[Tier]:
@@ -59,7 +62,7 @@ FAMILIES: Mapping[str, Callable[[Context], Iterator[Tier]]] = MappingProxyType(
         "mend": _mend,
         "admitted": _admitted,
         "slo": _slo,
-        "policies": _policies,
+        POLICY_TIER: partial(_weighed, POLICY_TIER),
         "disruption": _disruption,
         "cost": _cost,
         "topology": _topology,
@@ -86,7 +89,14 @@ def tiers_of(context: Context) -> tuple[Tier, ...]:
 
     A tier that no plan could change (nothing runs today, nothing has a price) is left out.
     """
-    return tuple(tier for name in families_of(context.spec) for tier in FAMILIES[name](context))
+    return tuple(tier for name in families_of(context.spec) for tier in with_policies(name, FAMILIES[name], context))
 
 
-__all__ = ["FAMILIES", "Idle", "IdleGpu", "Sense", "Tier", "TierPart", "families_of", "tiers_of"]
+def with_policies(name: str, family: Callable[[Context], Iterable[Tier]], context: Context) -> Iterator[Tier]:
+    """Yield the tiers of a family, and after them the tier of the soft policies that name it (S4.1)."""
+    yield from family(context)
+    if name != POLICY_TIER:
+        yield from _weighed(name, context)
+
+
+__all__ = ["FAMILIES", "Idle", "IdleGpu", "Sense", "Tier", "TierPart", "families_of", "tiers_of", "with_policies"]

@@ -9,7 +9,8 @@ from dovetail.linear import Linear
 from dovetail.objectives.base import Sense, TierPart
 from dovetail.placement import View
 from dovetail.rules import Context
-from dovetail.spec import Spec
+from dovetail.spec import Policy, Spec
+from dovetail.spec.policy import POLICY_TIER
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,12 @@ class Mend:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The weighted violations of soft policies."""
+    """The weighted violations of soft policies, of those that are weighed after the tiers of one family.
+
+    Parameters
+    ----------
+    after : the name of that family; `policies` for all policies that name none.
+    """
 
     kind: ClassVar[str] = "policies"
     limit_needs_current: ClassVar[bool] = False
@@ -66,15 +72,24 @@ class Policies:
     asks_domains: ClassVar[bool] = False
     asks_idle: ClassVar[bool] = False
 
-    name: str = "policies"
+    after: str = POLICY_TIER
     sense: Sense = "min"
     unit: str = "weighted violation"
+
+    @property
+    def name(self) -> str:
+        """The name that plans tell."""
+        return self.kind if self.after == POLICY_TIER else f"{self.kind}[{self.after}]"
+
+    def weighs(self, policy: Policy) -> bool:
+        """Tell whether a policy counts here."""
+        return policy.enforcement.kind == "soft" and policy.enforcement.tier == self.after
 
     def encode(self, part: TierPart) -> Linear:
         """Return the sum of weight times violation over soft policies."""
         total = Linear()
         for policy in part.spec.policies:
-            if policy.enforcement.kind == "soft":
+            if self.weighs(policy):
                 for violation in part.violations[policy.name].values():
                     total.add(violation, policy.enforcement.weight)
         return total
@@ -84,7 +99,7 @@ class Policies:
         return sum(
             policy.enforcement.weight * sum(policy.rule.check(view, context.scopes[policy.name]).values())
             for policy in view.spec.policies
-            if policy.enforcement.kind == "soft"
+            if self.weighs(policy)
         )
 
     def limit(self, context: Context) -> int:
@@ -93,4 +108,4 @@ class Policies:
 
     def needs_current(self, spec: Spec) -> bool:
         """Count from what runs today where a soft policy does."""
-        return any(p.rule.needs_current for p in spec.policies if p.enforcement.kind == "soft")
+        return any(p.rule.needs_current for p in spec.policies if self.weighs(p))

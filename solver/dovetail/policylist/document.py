@@ -12,6 +12,8 @@ from dovetail.faults import Position
 from dovetail.plan import Plan
 from dovetail.policylist.listing import LiftedBy, Listed, PolicyList
 from dovetail.policylist.price import Price, Priced, Pricing
+from dovetail.spec import Enforcement
+from dovetail.spec.policy import POLICY_TIER
 
 
 def to_document(found: PolicyList, pricing: Pricing | None = None) -> dict[str, Any]:
@@ -34,13 +36,18 @@ def to_document(found: PolicyList, pricing: Pricing | None = None) -> dict[str, 
     }
 
 
+def _soft(enforcement: Enforcement) -> dict[str, Any]:
+    tier = {} if enforcement.tier == POLICY_TIER else {"tier": enforcement.tier}
+    return {"soft": {**tier, "weight": enforcement.weight}}
+
+
 def _policy(listed: Listed, priced: Priced | None) -> dict[str, Any]:
     policy, origin = listed.policy, listed.origin
     kind = policy.enforcement.kind
     row: dict[str, Any] = {
         "name": policy.name,
         "rule": plain(origin.rule) if origin is not None else {policy.rule.kind: {}},
-        "enforcement": {"soft": {"weight": policy.enforcement.weight}} if kind == "soft" else kind,
+        "enforcement": _soft(policy.enforcement) if kind == "soft" else kind,
         "from": _origin(origin) if origin is not None else {"kind": "built-in", "by": policy.origin},
     }
     if origin is not None and origin.description:

@@ -19,6 +19,9 @@ WaiverState = Literal["active", "expiring", "expired"]
 SOON: Final = dt.timedelta(days=14)
 """A waiver that ends within this time is told, so that somebody renews it or mends what it excuses."""
 
+POLICY_TIER: Final = "policies"
+"""The tier that soft policies are weighed in unless they say otherwise."""
+
 _INTEGER: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -123,10 +126,16 @@ class NodeSelector:
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
-    """How a rule binds: `hard` (never), `soft` (weight per unit of violation) or `audit` (reported only)."""
+    """How a rule binds: `hard` (never), `soft` (weight per unit of violation) or `audit` (reported only).
+
+    Parameters
+    ----------
+    tier : the tier of the objective that a soft one is weighed in (`policies`), or right after.
+    """
 
     kind: Literal["hard", "soft", "audit"] = "hard"
     weight: int = 0
+    tier: str = POLICY_TIER
 
 
 @dataclass(frozen=True, slots=True)

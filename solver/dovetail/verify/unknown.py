@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from dovetail.objectives import FAMILIES, MEASURES, Tier, families_of
+from dovetail.objectives import FAMILIES, MEASURES, Tier, families_of, with_policies
 from dovetail.objectives.admitted import Admitted, Retained
 from dovetail.objectives.violations import Mend
 from dovetail.plan import Plan
@@ -32,7 +32,8 @@ def told_tiers(context: Context, plan: Plan) -> tuple[Tier, ...]:
     optional = [tier for tier in optional_tiers(context.spec) if tier.name in told]
     if any(tier.kind == "disruption" for tier in optional):  # all measures of it, or none
         optional = [tier for tier in optional_tiers(context.spec) if tier.kind == "disruption" or tier in optional]
-    return tuple(tier for name in families_of(context.spec) for tier in _family(name, context, optional))
+    families = ((name, lambda c, n=name: _family(n, c, optional)) for name in families_of(context.spec))
+    return tuple(tier for name, family in families for tier in with_policies(name, family, context))
 
 
 def _family(name: str, context: Context, optional: list[Tier]) -> Sequence[Tier]:

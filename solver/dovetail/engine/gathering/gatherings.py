@@ -293,7 +293,7 @@ class Gatherings:
                     return None
                 total.add(found)
             return total
-        return weighed(self) if isinstance(tier, Policies) else None
+        return weighed(self, tier) if isinstance(tier, Policies) else None
 
     def _worth(self, shape: Shape) -> Linear:
         """Return what the replicas of a shape are worth."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dovetail.linear import Linear
+from dovetail.objectives.violations import Policies
 from dovetail.problem import Problem
 from dovetail.spec import Policy, Workload
 from dovetail.spec.cluster import NODE_LEVEL
@@ -90,11 +91,11 @@ def keep_together(model: Gatherings) -> None:
                 model.model.require(model.sets[tuple(w.id for w in who)].spanned(model, level), upper=1)
 
 
-def weighed(model: Gatherings) -> Linear | None:
-    """Return the weighted violations of soft policies, None where any says more than what is to be together."""
+def weighed(model: Gatherings, tier: Policies) -> Linear | None:
+    """Return the weighted violations of a tier's policies, None where any says more than what is to be together."""
     total = Linear()
     for policy in model.problem.spec.policies:
-        if policy.enforcement.kind == "soft":
+        if tier.weighs(policy):
             groups = _together(model, policy) if policy.rule.keeps_sets else []
             found = [spanned_less_one(model, who, level) for level, who in groups]
             for each in found:
