@@ -19,6 +19,7 @@ from dovetail.whynot import (
     Way,
     Without,
     binding,
+    cuts_of,
     modes_of,
     shortages,
     to_document,
@@ -194,7 +195,7 @@ def of_node(spec: Spec, plan: Plan, name: str) -> str:
         )
     ]
     blocks = [[printable(f"dovetail explain: node {name}   plan {facts.status(plan)}")], layout(rows)]
-    blocks.append(_modes(spec, plan, node))
+    blocks += [_modes(spec, plan, node), _cuts(spec, plan, node)]
     blocks.append(["  Holds", *_listed(held)] if held else ["  holds nothing"])
     blocks.append(
         ["  Waits, and could run here if there were room and no policy", *_listed(waiting)] if waiting else []
@@ -209,6 +210,15 @@ def _modes(spec: Spec, plan: Plan, node: Node) -> list[str]:
         told = f"{setting.mode}, {setting.clients} clients"
         rows.append((f"gpu {','.join(map(str, gpus))}", told, "; ".join(why)))
     return ["  Shares GPUs", *layout(rows, indent=4)] if rows else []
+
+
+def _cuts(spec: Spec, plan: Plan, node: Node) -> list[str]:
+    """Return who is on MIG instances of the node's GPUs, and why so."""
+    rows = [
+        (f"gpu {','.join(map(str, cut.gpus))}", f"{cut.replicas}x {cut.profile}", cut.workload, "; ".join(cut.why))
+        for cut in cuts_of(spec, plan, node)
+    ]
+    return ["  Cuts GPUs", *layout(rows[:_MOST], indent=4)] if rows else []
 
 
 def _on(place: Place) -> str:

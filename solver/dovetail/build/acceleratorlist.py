@@ -51,6 +51,9 @@ def named(name: str, found: Mapping[str, Listed]) -> tuple[Listed | None, str | 
     spelt = {key.lower(): key for key in by_name}
     if name.lower() in spelt:
         return by_name[spelt[name.lower()]], None
+    begun = [key for key in found if key.lower().startswith(name.lower())]
+    if begun and name:
+        return None, " or ".join(begun[:4])
     near = nearest(name.lower(), spelt)
     return None, None if near is None else spelt[near]
 

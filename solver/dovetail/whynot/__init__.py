@@ -1,5 +1,6 @@
 """Why a workload is where it is, or is not admitted, in numbers; what was planned to tell that."""
 
+from dovetail.whynot.cuts import Cut, cuts_of
 from dovetail.whynot.explanation import Explanation, to_document
 from dovetail.whynot.here import Change, Elsewhere, Tried, Without, tried, without
 from dovetail.whynot.modes import Shared, modes_of
@@ -8,6 +9,7 @@ from dovetail.whynot.ways import Way, ways
 
 __all__ = [
     "Change",
+    "Cut",
     "Elsewhere",
     "Explanation",
     "Shared",
@@ -16,6 +18,7 @@ __all__ = [
     "Way",
     "Without",
     "binding",
+    "cuts_of",
     "modes_of",
     "shortages",
     "to_document",

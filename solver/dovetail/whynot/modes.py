@@ -48,8 +48,19 @@ def _why(
     for mode in MODES[1:]:
         other = Setting(mode, setting.clients)
         barred = sorted({r.workload for r in clients if not _suffers(spec, node, r, other)})
+        closed = sorted({name for r in clients for name in _closing(spec, node, r, mode)})
+        if mode != setting.mode and closed:
+            yield f"{mode} is closed by {', '.join(closed)}"
         if mode != setting.mode and barred:
             yield f"{mode} does not do for {', '.join(barred[:3])}{' and others' if len(barred) > 3 else ''}"
+
+
+def _closing(spec: Spec, node: Node, replica: ReplicaId, mode: str) -> Iterator[str]:
+    """Yield the hard policies that close a mode to a client."""
+    share = spec.by_id[replica.workload].by_role[replica.role].request.share
+    for lean in share.leans if share is not None else ():
+        if mode in lean.closed and not lean.weight and (lean.everywhere or lean.policy in node.leaning):
+            yield lean.policy
 
 
 def _suffers(spec: Spec, node: Node, replica: ReplicaId, setting: Setting) -> bool:

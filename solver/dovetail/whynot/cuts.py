@@ -1,0 +1,73 @@
+"""Why replicas of a plan are on MIG instances, and on those profiles (S2.7, S3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dovetail.mig import Profile
+from dovetail.placement import profiles_for
+from dovetail.placement.clients import equal_parts
+from dovetail.plan import Plan
+from dovetail.quantities import format_memory, format_milli
+from dovetail.spec import Node, Request, Share, Spec, Workload
+from dovetail.spec.workload import MILLI
+
+
+class Cut(NamedTuple):
+    """Replicas of a workload on instances of one profile of a node, and why they are, in words."""
+
+    workload: str
+    profile: str
+    gpus: tuple[int, ...]
+    replicas: int
+    why: tuple[str, ...]
+
+
+def cuts_of(spec: Spec, plan: Plan, node: Node) -> Iterator[Cut]:
+    """Yield who is on instances of a node's GPUs, by workload, role and profile."""
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for replica, place in sorted(plan.placements.items()):
+        if place.node == node.name and place.instance:
+            key = replica.workload, replica.role, place.instance.partition("@")[0]
+            found.setdefault(key, []).append(place.gpus[0])
+    for (name, role, profile), gpus in sorted(found.items()):
+        workload = spec.by_id[name]
+        why = tuple(_why(spec, node, workload, workload.by_role[role].request, profile))
+        yield Cut(name, profile, tuple(sorted(set(gpus))), len(gpus), why)
+
+
+def _why(spec: Spec, node: Node, workload: Workload, request: Request, profile: str) -> Iterator[str]:
+    share = request.share
+    if share is None:
+        yield "asks for this profile"
+        return
+    yield _why_mig(node, workload, share)
+    card = spec.accelerators[node.accelerator or ""]
+    able = profiles_for(request, card)
+    own = next((each for each in able if each.name == profile), None)
+    if own is not None:
+        yield _why_profile(node, share, own, able)
+
+
+def _why_mig(node: Node, workload: Workload, share: Share) -> str:
+    if share.modes == ("mig",):
+        return "only MIG isolates faults" if workload.isolation == "fault" else "its service lists instances alone"
+    if not equal_parts(node) and node.mechanism != "fraction":
+        return f"GPUs of group {node.group} are shared as instances alone"
+    closing = sorted({lean.policy for lean in share.leans if "mig" not in lean.closed})
+    return f"policy {', '.join(closing)} is for it" if closing else "the tiers gain by it, a shared GPU would do"
+
+
+def _why_profile(node: Node, share: Share, own: Profile, able: tuple[Profile, ...]) -> str:
+    peak = max(share.peak, share.compute)
+    memory = "" if share.memory is None else f" and {format_memory(share.memory)}"
+    need = f"{'its peak of ' if share.peak else ''}{format_milli(peak)} GPU{memory}"
+    smaller = [p for p in able if (p.compute, p.size) < (own.compute, own.size)]
+    if share.rated and (rate := share.rate(node.accelerator, own.name)):
+        return f"a replica sustains {format_milli(rate)}/s on it"
+    if not smaller:
+        return f"no smaller instance has {need}"
+    if node.mig_strategy == "single":
+        return f"the node is cut into one profile; {need} would fit {smaller[-1].name}"
+    return f"larger than {need} needs ({own.milli / MILLI:g} GPU)"
