@@ -51,6 +51,15 @@ def test_the_list_names_source_and_whom_it_binds(dovetail: Shell, quota: Path) -
     assert "pilot for research/batch, ENDS SOON, on 2026-06-10; team-research: a pilot" in dovetail.out
 
 
+def test_a_soft_policy_says_after_which_tier_it_is_weighed(dovetail: Shell, quota: Path) -> None:
+    (quota / "quota.yaml").write_text(QUOTA.replace("hard", "{soft: {tier: cost, weight: 3}}"), encoding="utf-8")
+    assert dovetail("policies", *DAY) == ExitCode.DONE
+    assert "soft, weight 3 after cost" in dovetail.out
+    assert dovetail("policies", "-o", "json", *DAY) == ExitCode.DONE
+    strict = {row["name"]: row["enforcement"] for row in json.loads(dovetail.out)["spec"]["policies"]}
+    assert strict["few-gpus"] == {"soft": {"tier": "cost", "weight": 3}}
+
+
 def test_a_workload_and_a_path_are_told_apart(dovetail: Shell, quota: Path) -> None:
     assert dovetail("policies", "search/web", *DAY) == ExitCode.DONE
     assert "few-gpus" not in dovetail.out

@@ -8,6 +8,7 @@ from typing import Any
 from dovetail.faults import Position
 from dovetail.policylist import GPUS, LiftedBy, Listed, PolicyList, Price, Priced, Pricing, to_document
 from dovetail.spec import Policy
+from dovetail.spec.policy import POLICY_TIER
 from dovetail_cli.render import machine, markdown
 from dovetail_cli.render.columns import PLAIN, Screen, layout
 from dovetail_cli.render.markdown import Section
@@ -75,9 +76,10 @@ def place(position: Position) -> str:
 
 
 def strictness(policy: Policy) -> str:
-    """Return how strict a policy is."""
-    kind = policy.enforcement.kind
-    return f"soft, weight {policy.enforcement.weight}" if kind == "soft" else kind
+    """Return how strict a policy is, and where it is weighed unless that is the tier of all policies."""
+    kind, tier = policy.enforcement.kind, policy.enforcement.tier
+    after = "" if tier == POLICY_TIER else f" after {tier}"
+    return f"soft, weight {policy.enforcement.weight}{after}" if kind == "soft" else kind
 
 
 def rule(listed: Listed) -> str:
