@@ -40,12 +40,13 @@ def groups(node: Node, gpus: Sequence[int]) -> list[list[int]]:
     return [list(gpus)] if node.mechanism == "devicePlugin" else [[gpu] for gpu in gpus]
 
 
-def price(share: Share, node: Node, way: Way) -> float:
-    """Return what policies ask for a share on GPUs that are set anew, infinity where a hard one is against it."""
-    about = [
-        lean for lean in share.leans if way[0] in lean.closed and (lean.everywhere or lean.policy in node.leaning)
-    ]
-    return sum(lean.weight or float("inf") for lean in about)
+def price(shares: Sequence[Share], node: Node, way: Way) -> tuple[float, ...]:
+    """Return what policies ask for shares on GPUs set anew, tier by tier; first comes what hard ones object to."""
+    found = [0.0] * 40
+    for lean in (lean for share in shares for lean in share.leans if way[0] in lean.closed):
+        if lean.everywhere or lean.policy in node.leaning:
+            found[lean.rank + 1 if lean.weight else 0] += lean.weight or 1
+    return tuple(found)
 
 
 def way_of(
@@ -68,8 +69,8 @@ def way_of(
     ]
     if today in able:
         return today
-    prices = [sum(price(s, node, way) for s in shares) if policies else 0 for way in able]
-    found = [pair for pair in zip(prices, range(len(able)), strict=True) if pair[0] < float("inf")]
+    prices = [price(shares if policies else (), node, way) for way in able]
+    found = [pair for pair in zip(prices, range(len(able)), strict=True) if not pair[0][0]]
     return able[min(found)[1]] if found else None
 
 

@@ -40,6 +40,21 @@ def moded(seed: int, drawn: Callable[[int], Spec] = tiny_sharing) -> Spec:
     return replace(spec, policies=tuple(sorted((*spec.policies, *policies), key=lambda each: each.name)))
 
 
+def weighed_anywhere(seed: int) -> Spec:
+    """Return a Spec whose soft policies on modes are weighed after one tier or another."""
+    spec, rng = moded(seed), Random(f"tiers {seed}")
+    tiers = [name for name in spec.objective.tiers if name not in ("mend", "admitted")]
+    return replace(
+        spec,
+        policies=tuple(
+            replace(p, enforcement=replace(p.enforcement, tier=rng.choice(tiers)))
+            if p.enforcement.kind == "soft"
+            else p
+            for p in spec.policies
+        ),
+    )
+
+
 def cut_and_moded(seed: int) -> Spec:
     return moded(seed, cut_and_shared)
 
@@ -48,7 +63,8 @@ def cut_and_moded(seed: int) -> Spec:
 def cases() -> tuple[tuple[Spec, Plan, str | None], ...]:
     drawn = ((seed, moded) for seed in range(SLICE))
     cut = ((seed, cut_and_moded) for seed in range(SLICE // 4))
-    return tuple(found for seed, draw in (*drawn, *cut) if (found := difference(seed, draw)) is not None)
+    weighed = ((seed, weighed_anywhere) for seed in range(200, 200 + SLICE // 2))
+    return tuple(found for seed, draw in (*drawn, *cut, *weighed) if (found := difference(seed, draw)) is not None)
 
 
 def test_engine_and_brute_force_agree() -> None:
@@ -65,7 +81,7 @@ def test_the_policies_bind() -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("draw", [moded, cut_and_moded])
+@pytest.mark.parametrize("draw", [moded, cut_and_moded, weighed_anywhere])
 @pytest.mark.parametrize("first", range(1_000, 1_000 + CAMPAIGN, 100))
 def test_engine_and_brute_force_agree_on_many(first: int, draw: Callable[[int], Spec]) -> None:
     found = [difference(seed, draw) for seed in range(first, first + 100)]

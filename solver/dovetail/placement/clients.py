@@ -25,8 +25,13 @@ WHOLE: Final = Setting("whole", 1)
 MODES: Final[tuple[SharedMode, ...]] = ("whole", "mps", "time-slice")
 """All modes of a GPU that is not cut, the one that is taken first where several will do."""
 
-CLOSED: Final = -1
+Cost = tuple[tuple[int, int], ...]
+"""What soft policies ask for something: weights by the rank of the tier that they are weighed in, ascending."""
+
+CLOSED: Final[Cost] = ((-1, -1),)
 """What a mode costs that a hard policy closes."""
+
+FREE: Final[tuple[Cost, Cost, Cost]] = ((), (), ())
 
 NODE_POOL: Final = -1
 """The pool of all GPUs of a node; others are named by their only GPU."""
@@ -45,7 +50,7 @@ class Terms(NamedTuple):
     whole: int
     mps: int
     time_slice: int
-    costs: tuple[int, int, int] = (0, 0, 0)
+    costs: tuple[Cost, Cost, Cost] = FREE
 
     @property
     def most(self) -> int:
@@ -66,7 +71,7 @@ class Terms(NamedTuple):
 
     def free(self) -> Terms:
         """Return the terms without what policies say."""
-        return self._replace(costs=(0, 0, 0))
+        return self._replace(costs=FREE)
 
 
 def equal_parts(node: Node) -> bool:
@@ -116,18 +121,21 @@ def terms_of(request: Request, node: Node, card: int) -> Terms | None:
     return found if found.most else None
 
 
-def _costs(share: Share, node: Node) -> tuple[int, int, int]:
+def _costs(share: Share, node: Node) -> tuple[Cost, Cost, Cost]:
     """Return what policies ask for a share in each mode on a node."""
     if not share.leans:
-        return 0, 0, 0
+        return FREE
     leans = [lean for lean in share.leans if lean.everywhere or lean.policy in node.leaning]
     whole, mps, slices = (_cost(mode, leans) for mode in MODES)
     return whole, mps, slices
 
 
-def _cost(mode: SharedMode, leans: Iterable[Lean]) -> int:
-    weights = [lean.weight for lean in leans if mode in lean.closed]
-    return CLOSED if 0 in weights else sum(weights)
+def _cost(mode: SharedMode, leans: Iterable[Lean]) -> Cost:
+    against = [lean for lean in leans if mode in lean.closed]
+    if any(not lean.weight for lean in against):
+        return CLOSED
+    ranks = sorted({lean.rank for lean in against})
+    return tuple((rank, sum(lean.weight for lean in against if lean.rank == rank)) for rank in ranks)
 
 
 def _parted(mode: SharedMode, most: int, parts: int | None) -> int:
@@ -173,10 +181,14 @@ def setting_of(
     return min(open_to_all, key=lambda setting: cost_of(terms, setting), default=None)
 
 
-def cost_of(terms: Mapping[Terms, int], setting: Setting) -> int:
-    """Return what soft policies ask for clients whose GPUs are set so."""
+def cost_of(terms: Mapping[Terms, int], setting: Setting) -> tuple[int, ...]:
+    """Return what soft policies ask for clients whose GPUs are set so, the earlier tiers of the objective first."""
     position = MODES.index(setting.mode)
-    return sum(count * max(0, each.costs[position]) for each, count in terms.items())
+    ranks = {rank: 0 for each in terms for cost in each.costs for rank, _ in cost}
+    for each, count in terms.items():
+        for rank, weight in each.costs[position]:
+            ranks[rank] += count * weight
+    return tuple(ranks[rank] for rank in sorted(ranks))
 
 
 def told_settings(spec: Spec) -> dict[str, dict[int, Setting]]:

@@ -26,13 +26,19 @@ _Matched = Callable[[Policy], tuple[Workload, ...]]
 
 
 def with_leans(
-    cluster: Cluster, workloads: tuple[Workload, ...], policies: Iterable[Policy], matched: _Matched
+    cluster: Cluster,
+    workloads: tuple[Workload, ...],
+    policies: Iterable[Policy],
+    matched: _Matched,
+    tiers: tuple[str, ...],
 ) -> tuple[Cluster, tuple[Workload, ...]]:
     """Return nodes and workloads that know what binding policies say of the modes of shares (S4.1)."""
     about = [p for p in policies if p.rule.closes() and p.enforcement.kind != "audit"]
     leans: dict[str, list[Lean]] = {}
     for policy in about:
-        lean = Lean(policy.name, policy.rule.closes(), policy.enforcement.weight, policy.nodes is None)
+        own = policy.enforcement
+        rank = tiers.index(own.tier) if own.tier in tiers else len(tiers)
+        lean = Lean(policy.name, policy.rule.closes(), own.weight, policy.nodes is None, rank)
         for workload in matched(policy):
             leans.setdefault(workload.id, []).append(lean)
     local = [policy for policy in about if policy.nodes is not None]

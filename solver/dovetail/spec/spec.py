@@ -46,7 +46,9 @@ class Spec:
 
     def __post_init__(self) -> None:
         """Write what policies permit onto nodes and shares, whatever was there."""
-        cluster, workloads = with_leans(self.cluster, self.workloads, self.policies, self.matched)
+        cluster, workloads = with_leans(
+            self.cluster, self.workloads, self.policies, self.matched, self.objective.tiers
+        )
         object.__setattr__(self, "cluster", with_promises(cluster, self.policies))
         object.__setattr__(self, "workloads", workloads)
 

@@ -25,6 +25,7 @@ class Lean(NamedTuple):
     Parameters
     ----------
     weight : what a share in such a mode costs, 0 where the policy is hard.
+    rank : where in the objective that is weighed, the lower the earlier.
     everywhere : whether it is about all nodes, else about those whose `leaning` names the policy.
     """
 
@@ -32,6 +33,7 @@ class Lean(NamedTuple):
     closed: tuple[str, ...]
     weight: int = 0
     everywhere: bool = True
+    rank: int = 0
 
 
 class ReplicaId(NamedTuple):
