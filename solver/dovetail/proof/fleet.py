@@ -30,7 +30,6 @@ from dovetail.rules.quota import requested_of
 from dovetail.spec import Current, Enforcement, Node, Policy, Spec, Workload
 from dovetail.spec.workload import MILLI
 
-_NEVER = object()
 _MOST_CELLS = 50_000  # a policy that asks for shapes by more cells than this is left out
 
 
@@ -145,16 +144,17 @@ class FleetModel(Counting):
         if len(sizes) == 1:
             return
         for name, capacity in {"gpus": MILLI * len(kind.node.healthy_gpus()), **capacities(kind)}.items():
-            for answer, size in sizes.items():
-                total = Linear()
-                for shape, found in cells.items():
-                    request = self.problem.shapes[shape].request
-                    # What instances count for may add up to more than a GPU, as a layout of 4g and 3g does.
-                    amount = 0 if name == "gpus" and request.may_use_mig else requested_of(request, name)
-                    here = [cell for cell in found if amount and cell.answers.get(question, _NEVER) == answer]
-                    total.add(Linear({cell.variable: amount for cell in here}))
-                if self.model.range_of(total)[1] > size * capacity:
-                    self.model.require(total, upper=size * capacity)
+            totals = {answer: Linear() for answer in sizes}
+            for shape, found in cells.items():
+                request = self.problem.shapes[shape].request
+                # What instances count for may add up to more than a GPU, as a layout of 4g and 3g does.
+                amount = 0 if name == "gpus" and request.may_use_mig else requested_of(request, name)
+                for cell in found if amount else ():
+                    if question in cell.answers:
+                        totals[cell.answers[question]].add_term(cell.variable, amount)
+            for answer, total in totals.items():
+                if self.model.range_of(total)[1] > sizes[answer] * capacity:
+                    self.model.require(total, upper=sizes[answer] * capacity)
 
     def _add_admitted(self, shape: Shape) -> Linear:
         """Add up a shape's counts in one variable, so that rows on what is admitted stay short."""
@@ -249,11 +249,11 @@ class FleetModel(Counting):
     ) -> Mapping[str, Linear]:
         """Return how many replicas of a workload are in each domain of a level; none within nodes."""
         shapes = self._shapes_of(workload, role)
-        found = {}
-        for domain in self.domains(level):
-            answers: tuple[str | bool, ...] = (domain.path, True)
-            wanted = dict(zip(questions_of(domain, nodes), answers, strict=False))
-            found[domain.path] = Linear.total(self._in_cells(shape, wanted) for shape in shapes)
+        found = {domain.path: Linear() for domain in self.domains(level)}
+        for cell in (c for s in shapes for by_shape in self.cells_of for c in by_shape.get(s, ())) if found else ():
+            path = cell.answers[Question(level=level)]
+            if isinstance(path, str) and (nodes is None or cell.answers[Question(nodes=nodes)]):
+                found[path].add_term(cell.variable)
         return found
 
     def misplaced(self, workload: Workload, nodes: frozenset[str], *, role: str | None = None) -> Linear:
