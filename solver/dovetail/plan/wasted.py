@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from dovetail.mig import Instance, Profile, parse_instance
 from dovetail.mig.waste import Need, Waste, wasted
@@ -22,8 +23,10 @@ def wasted_by_gpu(spec: Spec, plan: Plan) -> Iterator[tuple[str, tuple[Waste, ..
     for gpu, layout in sorted(plan.gpus.items()):
         node = spec.cluster.by_name.get(gpu.rpartition("/")[0])
         card = spec.accelerators.get(node.accelerator or "") if node else None
-        if gpu in needs and card is not None and card.mig is not None:
+        if node is not None and gpu in needs and card is not None and card.mig is not None:
             found = wasted(card.mig, layout, needs[gpu])
+            if node.mig_strategy == "single":  # another profile would have to be that of the whole node
+                found = tuple(replace(each, swaps=()) for each in found if each.kind != "larger")
             if found:
                 yield gpu, found
 
