@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from dovetail.engine.fleet.cuts import dearest
 from dovetail.engine.fleet.multisets import packed
 from dovetail.engine.fleet.plots import allotted, dealt
+from dovetail.engine.fleet.sides import Side, Target
 from dovetail.engine.solvers.highs import Lp
 from dovetail.progress import Stop
 from dovetail.proof.cutting import layouts_of
@@ -34,51 +34,6 @@ _NOTHING = 1e-7
 _LARGEST = 1e3  # objectives are scaled so that their largest coefficient is this
 _FIRM = 1e2 * _LARGEST  # per replica, that a workload is there or not as is assumed
 _PENALTY = 1e5  # per scaled unit that an earlier tier falls short, while patterns are too few to reach it
-
-
-@dataclass(slots=True)
-class Side:
-    """The rows and columns of one side of a kind.
-
-    Parameters
-    ----------
-    counts : column of each shape's count on this side.
-    patterns : column per multiset of GPU sizes, as (size, count) pairs.
-    milli : per set of shares that may meet on a GPU, the row of each size; `cuts` the columns per pattern.
-    prices : the row of each dimension of the nodes.
-    gpus : the row of GPUs taken one at a time, shared ones among them; None where there are none.
-    """
-
-    kind: int
-    position: int
-    counts: dict[int, int] = field(default_factory=dict)
-    patterns: dict[tuple[tuple[int, int], ...], int] = field(default_factory=dict)
-    milli: list[dict[int, int]] = field(default_factory=list)
-    cuts: list[dict[tuple[int, ...], int]] = field(default_factory=list)
-    prices: dict[int, int] = field(default_factory=dict)
-    sizes: dict[int, int] = field(default_factory=dict)
-    gpus: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What an LP solution would have on one side of a kind, on one plot of its nodes.
-
-    Parameters
-    ----------
-    members : the nodes of the plot, which other sides may use too.
-    bound : the shapes that rules ask for by cell, which may not go to other plots instead.
-    nodes, counts : how many nodes, and replicas per shape on them in all.
-    prices : what a replica of each shape pays for its part of a node.
-    """
-
-    kind: int
-    side: int
-    members: tuple[int, ...]
-    bound: frozenset[int]
-    nodes: float
-    counts: Mapping[int, float]
-    prices: Mapping[int, float]
 
 
 class FleetLp:
@@ -286,35 +241,47 @@ class FleetLp:
             lp.cost(self._shortfalls[name], -_PENALTY * scale[name])
             lp.limits(self._shortfalls[name], 0.0, np.inf if name in given else 0.0)
         close = _CLOSE if self.fleet.sided else _CLOSE_ENOUGH
-        value = -np.inf
+        value, least = -np.inf, np.inf
         for number in range(_ROUNDS):
             left = None if until is None else until - time.monotonic()
             before, value = value, lp.solve(inner=inner, seconds=left) - pushed
-            if number and not lp.complete:  # the prices of the round before prove more than unfinished ones
+            if number and not lp.complete:  # the prices of a round before prove more than unfinished ones
                 break
-            self._dual = lp.duals()
+            dual = lp.duals()
+            grown, loss = self._cut_better(dual)
+            if value + loss < least:  # what that round's prices prove, which may be less than later ones do
+                self._dual, least = dual, value + loss
             over = self._stop or (left is not None and left <= 0)
-            if over or value <= before + close * abs(value) or not self._cut_better():
+            still = value <= before + close * abs(value)
+            if over or not grown or (still and (not self.fleet.priced or loss <= close * abs(value))):
                 break
         return value / scale[tier] + expression.constant
 
-    def _cut_better(self) -> bool:
-        """Add to every side the cuts of a GPU that pay more than a GPU costs there; tell whether there are any.
+    def _cut_better(self, dual: Sequence[float]) -> tuple[bool, float]:
+        """Add to every side the cuts of a GPU that pay more than a GPU costs there.
 
         The dearest cuts of each side are found exactly; they are offered to all sides that cut GPUs into the same
         sizes.
+
+        Returns
+        -------
+        tuple[bool, float]
+            Whether there are any, and how far, at the most, a proof from these prices is above the LP's value.
         """
         offers: dict[tuple[int, ...], dict[tuple[int, ...], None]] = {}
+        losses: dict[int, float] = {}
         asking = [
-            (side, group, self._prices(side, group), self._price_of_gpu(side))
+            (side, group, _millionths(dual, side.milli[group].values()), self._price_of_gpu(side, dual))
             for side in self.sides
             for group in range(len(side.milli))
         ]
         for side, group, prices, cost in asking:
-            millis = tuple(side.milli[group])
+            millis, kind = tuple(side.milli[group]), self.fleet.kinds[side.kind]
             for worth, pattern in dearest(millis, prices):
                 if worth > cost:
                     offers.setdefault(millis, {})[pattern] = None
+                    lost = (worth - cost) / _MILLION * kind.size * len(kind.node.healthy_gpus())
+                    losses[side.kind] = max(lost, losses.get(side.kind, 0.0))
         grown = False
         for side, group, prices, cost in asking:
             for pattern in offers.get(tuple(side.milli[group]), ()):
@@ -322,16 +289,12 @@ class FleetLp:
                 if worth > cost and pattern not in side.cuts[group]:
                     self._add_cut(side, group, pattern, self._gpus_in_use[side.kind])
                     grown = True
-        return grown
+        return grown, sum(losses.values())
 
-    def _prices(self, side: Side, group: int) -> tuple[int, ...]:
-        """Return what a share of each size is worth on a side, in millionths."""
-        return tuple(max(0, round(self._dual[row] * _MILLION)) for row in side.milli[group].values())
-
-    def _price_of_gpu(self, side: Side) -> int:
+    def _price_of_gpu(self, side: Side, dual: Sequence[float]) -> int:
         """Return what a shared GPU costs on a side, in millionths, with a little that need not be gained."""
         rows = (side.gpus, self._gpus_in_use[side.kind])
-        price = sum(self._dual[row] for row in rows if row is not None)
+        price = sum(dual[row] for row in rows if row is not None)
         return round(price * _MILLION * (1 + _CLOSE)) + 1
 
     def proof(self) -> FleetProof:
@@ -400,6 +363,11 @@ class FleetLp:
                 own = {s: x for s, x in own.items() if x > _NOTHING}
                 if own:
                     yield Target(kind, side.position, plot.members, bound, mine[z], own, prices)
+
+
+def _millionths(dual: Sequence[float], rows: Iterable[int]) -> tuple[int, ...]:
+    """Return the prices of rows, in millionths."""
+    return tuple(max(0, round(dual[row] * _MILLION)) for row in rows)
 
 
 def _scale(coefficients: Iterable[int]) -> float:

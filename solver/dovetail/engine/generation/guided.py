@@ -12,7 +12,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.engine.construction.field import Field
-from dovetail.engine.fleet.fleet_lp import FleetLp, Target
+from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.engine.fleet.sides import Target
 from dovetail.engine.generation.crews import crews
 from dovetail.engine.generation.filling import follow, wishes_on
 from dovetail.engine.generation.packing import Packer

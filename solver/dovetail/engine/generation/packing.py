@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from dovetail.engine.fleet.fleet_lp import Target
+from dovetail.engine.fleet.sides import Target
 from dovetail.engine.generation.knapsack import Knapsack
 from dovetail.engine.generation.patterns import Pattern, counts_of
 from dovetail.problem import Problem
