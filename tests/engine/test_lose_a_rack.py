@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tests.support.specs import make_spec, node, policy, workload
 
 from dovetail.engine import solve
+from dovetail.rules import policy_of
 from dovetail.rules.admission import Admission
 from dovetail.rules.survive import Survive
-from dovetail.spec import Spec
+from dovetail.spec import Group, Spec, Topology
 from dovetail.verify import verify
 
 GANGS: Mapping[str, int] = {"llm": 3, "vision": 2, "speech": 2}
@@ -45,3 +47,22 @@ def test_whichever_rack_is_lost_all_of_it_restarts() -> None:
 
 def test_with_one_node_less_there_is_no_plan_and_that_is_proved() -> None:
     assert solve(spec_of(15)).outcome.status == "infeasible"
+
+
+def test_groups_restart_in_one_rack() -> None:
+    plain = spec_of(16)
+    pairs = Topology(groups=(Group("rack", of=2),))
+    work = tuple(replace(w, topology=pairs) if w.name in ("vision", "speech") else w for w in plain.workloads)
+    held = policy_of(work)
+    assert held is not None
+    spec = replace(plain, workloads=work, policies=tuple(sorted((*plain.policies, held), key=lambda p: p.name)))
+    plan = solve(spec)
+    assert plan.outcome.status == "optimal"
+    lost = 0
+    for rows in plan.recovery["survive-a-rack"].values():
+        for name in ("train/vision", "train/speech"):
+            racks = {place.node[:2] for replica, place in rows.items() if replica.workload == name}
+            assert len(racks) <= 1
+            lost += len(racks)
+    assert lost == 2
+    assert verify(spec, plan).ok
