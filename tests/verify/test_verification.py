@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.plans import plan_for
-from tests.support.specs import make_spec, node, place, places, policy, workload
+from tests.support.specs import make_spec, node, place, places, policy, replica, request, workload
 from tests.verify.mutators import base
 
+from dovetail.engine import solve
 from dovetail.plan import Outcome, Plan, SecondOpinion, Status, finish
 from dovetail.rules import context_of
 from dovetail.rules.admission import Admission
 from dovetail.rules.quota import Quota
+from dovetail.rules.reserve import Reserve
 from dovetail.verify import Finding, Verification, lines, to_document, verify
 from dovetail.verify.model import CheckResult
 
@@ -146,6 +148,20 @@ def test_preemptible_work_may_go_where_a_higher_priority_gains_or_a_policy_is_me
     assert verify(mends, plan_for(mends, {})).ok
     idle = make_spec(nodes, work, running=running)
     assert failed(verify(idle, plan_for(idle, {}))) == {"retained"}
+
+
+def test_preemptible_work_makes_room_that_hard_policies_hold_together() -> None:
+    """Each of them would have its place beside what runs, so today excuses neither."""
+    held = [policy(name, Reserve(replicas=1, request=request(1))) for name in ("one", "other")]
+    work = [workload("w", gpus=1, preemptible=True), workload("x", gpus=1, preemptible=True)]
+    running = {"w#0": place("a", 1), "x#0": place("b", 0)}
+    spec = make_spec([node("a", 2), node("b", 1)], work, held, running=running)
+    plan = solve(spec)
+    assert (plan.outcome.status, list(plan.placements)) == ("optimal", [replica("w#0")])
+    assert verify(spec, plan).ok
+    view = context_of(spec).view({}, {name: told.held for name, told in plan.held.items()})
+    without = finish(context_of(spec), {}, plan.tiers, plan.outcome, held=view.held)
+    assert "w#0: is evicted though no higher priority gains" in "; ".join(lines(verify(spec, without)))
 
 
 def test_a_hard_admission_may_cost_preemptible_work_its_place() -> None:

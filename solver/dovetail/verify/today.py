@@ -33,14 +33,14 @@ def retained(case: Case) -> Iterator[Finding]:
     """Preemptible work is evicted only where a strictly higher band gains by it, or a hard policy is mended.
 
     What is compared with is today going on as it is, without workloads that run with too few replicas. Nothing is
-    asked where that may not be: a hard policy that excuses nothing (`admission`) is broken. Nor where the objective
-    does not put admission first.
+    asked where that may not be: a hard policy that excuses nothing (`admission`) is broken, or hard policies that
+    each have room for the places they hold have none together. Nor where the objective does not put admission first.
     """
     if not case.has_plan or not _admission_first(case) or _must_change(case):
         return
     for workload in case.spec.workloads:
         evicted = [r for r in case.view.evicted(workload) if r in case.context.today.preemptible]
-        if evicted and not _somebody_gains(case, workload):
+        if evicted and not _somebody_gains(case, workload) and not _makes_room_to_hold(case, workload):
             yield Finding(str(evicted[0]), "is evicted though no higher priority gains")
 
 
@@ -55,6 +55,26 @@ def _must_change(case: Case) -> bool:
         for policy in case.spec.policies
         if policy.enforcement.kind == "hard" and not policy.rule.grandfathered
     )
+
+
+def _makes_room_to_hold(case: Case, workload: Workload) -> bool:
+    """Tell whether places that several hard policies hold in the plan lack room beside a workload of today.
+
+    What today excuses is counted for each policy alone (S4.5), so together they may ask for more than is excused.
+    """
+    hard = {policy.name for policy in case.spec.policies if policy.enforcement.kind == "hard"}
+    held = [(r, place) for r, place in case.view.placeholders if case.spec.by_id[r.workload].holds in hard]
+    if len({replica.workload for replica, _ in held}) < 2:
+        return False
+    own = {place.node for r, place in case.context.today.places.items() if r.workload == workload.id}
+    rooms = case.unchanged.fresh_rooms()
+    for replica, place in held:
+        if place.node in own and place.node in rooms:
+            request, room = case.view.role(replica).request, rooms[place.node]
+            if room.lacks(request, place.gpus, place.instance) is not None:
+                return True
+            room.take(request, place.gpus, place.instance)
+    return False
 
 
 def _somebody_gains(case: Case, workload: Workload) -> bool:
