@@ -74,7 +74,7 @@ class Generation:
 
     def seen(self, state: State) -> Iterator[tuple[Sequence[int], Pattern]]:
         """Yield the patterns of another state, each with the node that has it, as far as they may be mixed."""
-        for node, fill in state.fills.items():
+        for node, fill in state.fills.items() if state is not self.state else ():
             if not any(slot.shape not in self.wish.demand for slot in fill.slots):
                 yield (node,), pattern_of(self.problem, fill)
 
