@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from tests.cli.shell import Engine, Shell
 from tests.support.plans import plan_for
-from tests.support.specs import make_spec, node, place, places, request, role, workload
+from tests.support.specs import make_spec, node, place, places, policy, request, role, workload
 
 from dovetail.plan import Outcome
+from dovetail.rules.promises import Promises
 from dovetail.spec import EqualParts, Share
+from dovetail.spec.permits import Ratios
 from dovetail_cli.render.whynot import of_node
 
 
@@ -99,3 +101,11 @@ def test_a_node_tells_how_its_gpus_are_shared_and_why() -> None:
     plan = plan_for(spec, places({"safe#0": place("n", 0), "note#0": place("n", 0), "note#1": place("n", 1)}))
     told = of_node(spec, plan, "n")
     assert "gpu 0,1  mps, 2 clients  gpu 0 has 2 clients; time-slice does not do for safe" in told
+
+
+def test_a_node_that_promises_more_than_it_has_tells_both() -> None:
+    rule = Promises(Ratios(cpu=1500))
+    spec = make_spec([node("n", 1, cpu=8000)], [workload("w", 1, gpus=1)], [policy("twice", rule)])
+    told = of_node(spec, plan_for(spec, {}), "n")
+    assert "12 of 12 left, which promises more than its 8" in told
+    assert "MiB left\n" in told

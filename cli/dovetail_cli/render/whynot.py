@@ -181,8 +181,8 @@ def of_node(spec: Spec, plan: Plan, name: str) -> str:
     rows = [
         ("in", ", ".join(f"{level} {path}" for level, path in node.domains.items()) or "no domain"),
         ("GPUs", f"{node.gpus} {node.accelerator or ''}, {len(idle)} idle".replace("  ", " ")),
-        ("cpu", f"{amount(Decimal(cpu) / 1000)} of {amount(Decimal(node.cpu) / 1000)} left"),
-        ("memory", f"{memory:,} of {node.memory:,} MiB left"),
+        ("cpu", f"{amount(Decimal(cpu) / 1000)} of {amount(Decimal(node.cpu) / 1000)} left{_own_cpu(node)}"),
+        ("memory", f"{memory:,} of {node.memory:,} MiB left{_own_memory(node)}"),
         *((("state", ", ".join(marks)),) if marks else ()),
     ]
     held = [(str(replica), _on(place)) for replica, place in sorted(plan.placements.items()) if place.node == name]
@@ -201,6 +201,17 @@ def of_node(spec: Spec, plan: Plan, name: str) -> str:
         ["  Waits, and could run here if there were room and no policy", *_listed(waiting)] if waiting else []
     )
     return _joined(blocks)
+
+
+def _own_cpu(node: Node) -> str:
+    """Return what a node has of its own where policies let more be promised."""
+    own = node.owned.cpu
+    return "" if own == node.cpu else f", which promises more than its {amount(Decimal(own) / 1000)}"
+
+
+def _own_memory(node: Node) -> str:
+    own = node.owned.memory
+    return "" if own == node.memory else f", which promises more than its {own:,} MiB"
 
 
 def _modes(spec: Spec, plan: Plan, node: Node) -> list[str]:
