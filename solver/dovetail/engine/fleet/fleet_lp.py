@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof
 from dovetail.proof.kinds import Kind, blocks_for, room_for
 from dovetail.spec.workload import MILLI
+
+Way = TypeVar("Way", str, int)
 
 _DENOMINATOR = 10**9
 _ROUNDS = 40
@@ -139,14 +142,9 @@ class FleetLp:
 
     def _add_shares(self, kind: Kind, side: Side, shares: Sequence[int], gpus_in_use: int | None) -> None:
         """Bind shares to patterns of single GPUs: per size one of it alone, and the fullest, to begin with."""
-        left = list(shares)
-        for group in kind.gpu_sides or (frozenset(shares),):
-            mine = [s for s in left if s in group]
-            left = [s for s in left if s not in group]
-            if not mine:
-                continue
-            ways = self._add_instances(kind, side, mine, gpus_in_use)
-            mine = [s for s in mine if s in ways]
+        for counts in self._by_group(kind, side, shares):
+            ways = self._add_instances(kind, side, counts, gpus_in_use)
+            mine = [s for s in counts if s in ways]
             if not mine:
                 continue
             loads = {s: self.fleet.problem.load(s, kind.node) for s in mine}
@@ -159,21 +157,33 @@ class FleetLp:
             for pattern in dict.fromkeys((*singles, *full)):
                 self._add_cut(side, len(side.milli) - 1, pattern, gpus_in_use)
 
+    def _by_group(self, kind: Kind, side: Side, shares: Sequence[int]) -> Iterator[Mapping[int, int]]:
+        """Yield the shares that may meet on a GPU, each set with a column per shape for its part of the count there.
+
+        What a rule leaves alone may meet either of those that it keeps apart.
+        """
+        groups = dict.fromkeys(frozenset(shares) & group for group in kind.gpu_sides or (frozenset(shares),))
+        widest = [group for group in groups if group and not any(group < other for other in groups)]
+        among = {s: [g for g, group in enumerate(widest) if s in group] for s in shares}
+        columns = {s: self._split(side.counts[s], found) for s, found in among.items() if len(found) > 1}
+        for g, group in enumerate(widest):
+            yield {s: columns[s][g] if s in columns else side.counts[s] for s in shares if s in group}
+
     def _add_instances(
-        self, kind: Kind, side: Side, mine: Sequence[int], gpus_in_use: int | None
+        self, kind: Kind, side: Side, counts: Mapping[int, int], gpus_in_use: int | None
     ) -> Mapping[int, int]:
         """Bind what may be on MIG instances to layouts; return the column of each shape's count outside MIG.
 
         A shape that may be there in several ways has a column for each.
         """
-        ways = {s: self.fleet.problem.modes(s, kind.node) for s in mine}
+        ways = {s: self.fleet.problem.modes(s, kind.node) for s in counts}
         names = frozenset(mode for modes in ways.values() for mode in modes if mode)
         if kind.geometry is None or not names:
-            return {s: side.counts[s] for s in mine}
+            return counts
         rows = {name: self._lp.row(-np.inf, 0.0) for name in sorted(names)}
         outside: dict[int, int] = {}
         for s, modes in ways.items():
-            columns = {modes[0]: side.counts[s]} if len(modes) == 1 else self._split(side.counts[s], modes)
+            columns = {modes[0]: counts[s]} if len(modes) == 1 else self._split(counts[s], modes)
             for mode, column in columns.items():
                 if mode:
                     self._lp.entry(rows[mode], column, 1.0)
@@ -188,10 +198,10 @@ class FleetLp:
             self._lp.column(0.0, np.inf, entries)
         return outside
 
-    def _split(self, count: int, modes: Sequence[str]) -> dict[str, int]:
-        """Return a column per mode of a count, which all of them add up to."""
+    def _split(self, count: int, ways: Sequence[Way]) -> dict[Way, int]:
+        """Return a column per way of a count, which all of them add up to."""
         row = self._lp.row(-np.inf, 0.0, {count: 1.0})
-        return {mode: self._lp.column(0.0, np.inf, {row: -1.0}) for mode in modes}
+        return {way: self._lp.column(0.0, np.inf, {row: -1.0}) for way in ways}
 
     def _add_cut(self, side: Side, group: int, pattern: tuple[int, ...], gpus_in_use: int | None) -> None:
         entries = {row: -float(n) for row, n in zip(side.milli[group].values(), pattern, strict=True) if n}
@@ -252,8 +262,7 @@ class FleetLp:
             if value + loss < least:  # what that round's prices prove, which may be less than later ones do
                 self._dual, least = dual, value + loss
             over = self._stop or (left is not None and left <= 0)
-            still = value <= before + close * abs(value)
-            if over or not grown or (still and (not self.fleet.priced or loss <= close * abs(value))):
+            if over or not grown or value <= before + close * abs(value):
                 break
         return value / scale[tier] + expression.constant
 
