@@ -103,7 +103,8 @@ class _Quick(_Trial):
         self, bond: Bond, own: Sequence[ReplicaId], nodes: Sequence[Node]
     ) -> Iterator[tuple[str, list[Node]]]:
         """Yield the sides that a bond may restart on, with their nodes: where it is, else those with least idle."""
-        names = {name for replica in own for name in self._rescue.hosts(replica)}
+        roles = {replica.role: replica for replica in own}
+        names = {name for replica in roles.values() for name in self._rescue.hosts(replica)}
         there: dict[str, list[Node]] = {}
         for node in nodes:
             for side in sides_on(bond, node) if node.name in names else ():
