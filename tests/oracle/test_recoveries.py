@@ -67,5 +67,7 @@ def test_engine_and_brute_force_agree_on_what_restarts_together(
 @pytest.mark.parametrize("made", [grouped, inside, in_part])
 def test_no_recovery_of_many_is_wrong(made: Callable[[int], Spec]) -> None:
     """Who is who in a group that runs tells more than counts; a plan is not called optimal then, and never wrong."""
-    wrong = [told for told in problems(cases(CAMPAIGN_FIRST, 400, made)) if ": feasible, and" not in told]
-    assert wrong == []
+    open_ = (": feasible, and", ": unknown, and")
+    told = problems(cases(CAMPAIGN_FIRST, 400, made))
+    assert [each for each in told if not any(words in each for words in open_)] == []
+    assert len(told) <= 20
