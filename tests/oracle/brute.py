@@ -79,7 +79,7 @@ def brute(spec: Spec, *, leaves: int = LEAVES, evaluations: int = EVALUATIONS) -
         worth = tuple(map(sum, zip(*(worth_of[replica] for replica in places), strict=True)))
         groups[worth or (0,) * cheap].append(dict(places))
 
-    (PartSearch if spec.uses_mig else _Search)(context, collect).run()
+    (PartSearch if spec.uses_mig or spec.current.gpus else _Search)(context, collect).run()
     budget = evaluations
     for worth in sorted(groups, reverse=True):
         found = _best_of(context, tiers, groups[worth], budget)
