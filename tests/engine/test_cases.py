@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.engine.test_gatherings import gangs, problem_of, ragged
 from tests.oracle.brute import TooLarge, ascending, brute
 from tests.support.fleet_cuts import cuts
 from tests.support.specs import make_spec, workload
 from tests.support.tiny_gangs import tiny_gangs
 
+from dovetail.engine.bounds import Bounds
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.engine.generation.crews import crews
 from dovetail.progress import Stop
+from dovetail.proof import fleet
 from dovetail.proof.fleet_models import FleetModels
 from dovetail.proof.tree import Question, check_tree, next_value
 from dovetail.spec import Spec
@@ -74,3 +77,13 @@ def test_gangs_that_the_lp_has_are_placed_before_all_else() -> None:
     state = crews(lp, Stop())
     assert [state.totals().admitted[s] for w in low for s in problem.shapes_of_workload[w.id]] == [2]
     assert len(state.fills) == 2
+
+
+def test_a_tier_of_too_many_domains_has_no_bound_of_the_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "_MOST_CELLS", 3)
+    problem = problem_of(make_spec(ragged([2, 2, 2, 2]), gangs(2, 3)))
+    bounds = Bounds(problem, Stop())
+    assert [tier.name for tier in problem.tiers if not bounds.fleet.knows(tier)] == ["topology[rack]"]
+    values = [0 for _ in problem.tiers]
+    bounds.sharpen(values, ())
+    assert len(bounds.results(values, ()).tiers) == len(values)

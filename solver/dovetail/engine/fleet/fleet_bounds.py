@@ -71,8 +71,12 @@ class FleetBounds:
         return self.plain.columns > _LARGE
 
     def knows(self, tier: Tier) -> bool:
-        """Tell whether a tier can be bounded at all: it counts from nothing that runs today, nor single nodes."""
-        return not (tier.needs_current(self.problem.spec) or tier.asks_idle)
+        """Tell whether a tier can be bounded at all: it counts from nothing that runs today, nor single nodes.
+
+        What asks for too many domains is left out too.
+        """
+        untold = tier.asks_domains and tier.name in self.plain.fleet.untold_tiers
+        return not (tier.needs_current(self.problem.spec) or tier.asks_idle or untold)
 
     def prove(
         self,
