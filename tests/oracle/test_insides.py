@@ -9,10 +9,12 @@ from random import Random
 import pytest
 from tests.oracle.sample import cases, problems
 from tests.support.specs import policy, request
-from tests.support.tiny_insides import tiny_insides
+from tests.support.tiny_insides import tiny_inside_rules, tiny_insides
 
+from dovetail.rules.colocate import Colocate
 from dovetail.rules.reserve import Reserve
-from dovetail.spec import Spec
+from dovetail.rules.spread import Spread
+from dovetail.spec import NodeSelector, Spec
 
 SLICE = 60
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
@@ -22,6 +24,10 @@ def test_engine_and_brute_force_agree_on_islands_and_sockets() -> None:
     found = list(cases(0, SLICE, tiny_insides))
     assert len(found) > SLICE // 2
     assert problems(found) == []
+
+
+def test_rules_inside_nodes_are_kept_as_brute_force_keeps_them() -> None:
+    assert problems(cases(0, 40, tiny_inside_rules)) == []
 
 
 def holding(seed: int) -> Spec:
@@ -34,6 +40,13 @@ def holding(seed: int) -> Spec:
 
 def test_held_places_keep_within_islands() -> None:
     assert problems(cases(200, 15, holding)) == []
+
+
+def test_inside_nodes_neither_evenness_nor_a_choice_of_nodes_makes_sense() -> None:
+    spec = tiny_insides(0)
+    assert "maxPerDomain" in (Spread("island", max_skew=1).unsound(spec) or "")
+    own = policy("p", Colocate("tenant", "socket"), nodes=NodeSelector(names=(spec.cluster.nodes[0].name,)))
+    assert "match.nodes" in (own.rule.unsound_beside(own, spec) or "")
 
 
 @pytest.mark.campaign

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from tests.support.specs import make_spec, node, request, role, workload
+from tests.support.specs import make_spec, node, policy, request, role, workload
 
 from dovetail.placement import Place
 from dovetail.rules import policy_of
-from dovetail.spec import Group, Node, Request, Role, Spec, Topology, Workload
+from dovetail.rules.colocate import Colocate
+from dovetail.rules.exclusive import Exclusive
+from dovetail.rules.separate import Separate
+from dovetail.rules.spread import Spread
+from dovetail.spec import Group, Node, Request, Role, Spec, Topology, Workload, WorkloadSelector
 from dovetail.spec.inside import INNER_LEVELS, Parts
 
 SHAPES: tuple[tuple[int, Parts, Parts], ...] = (
@@ -97,3 +101,14 @@ def _running(rng: Random, nodes: list[Node], workloads: list[Workload]) -> dict[
                 rows[str(replica)] = Place(name, tuple(gpus))
                 free[name] = [gpu for gpu in free[name] if gpu not in gpus]
     return rows
+
+
+def tiny_inside_rules(seed: int) -> Spec:
+    """Return the Spec of a seed with rules that tell where replicas are inside nodes."""
+    rng = Random(f"inside rules {seed}")
+    spec = tiny_insides(seed)
+    level = rng.choice(INNER_LEVELS)
+    rules = Colocate("tenant", level), Spread(level, max_per_domain=1), Separate("workload", level), Exclusive(level)
+    only = WorkloadSelector(names=(spec.workloads[0].id,)) if rng.random() < 0.5 else WorkloadSelector()
+    more = policy("inside", rng.choice(rules), workloads=only, enforcement=rng.choice(("hard", "hard", 2)))
+    return replace(spec, policies=(*spec.policies, more))

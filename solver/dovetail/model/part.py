@@ -256,6 +256,8 @@ class PartModel(Counting):
             return self.counts(workload, level)
         found: dict[str, Linear] = {}
         for node, slot, count in self._slots_of(workload, None):
+            if not self.problem.shapes[slot.shape].request.gpu_count:
+                continue
             for path in node.domains_inside(level, _gpus_of(node, slot)):
                 found.setdefault(path, Linear()).add(count)
         return found

@@ -24,7 +24,9 @@ def has_blocks(fill: Fill) -> bool:
 
 def is_pinned(problem: Problem, index: int, fill: Fill) -> bool:
     """Tell whether it matters which GPUs of a node parts are taken of."""
-    return bool(problem.present.get(index) or problem.layouts[index] or has_blocks(fill))
+    node = problem.nodes[index]
+    told = bool(problem.spec.asked_inside) and bool(node.islands or node.sockets)
+    return told or bool(problem.present.get(index) or problem.layouts[index] or has_blocks(fill))
 
 
 def whole_gpus(

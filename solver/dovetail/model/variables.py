@@ -256,6 +256,9 @@ class Variables:
         """Return the GPUs of a node that parts may be taken of, where they may swap what they hold, else none."""
         if self.present(index) or self.problem.layouts[index] or any(slot.block for slot in self.slots[index]):
             return []
+        node = self.problem.nodes[index]
+        if self.problem.spec.asked_inside and (node.islands or node.sockets):
+            return []
         return sorted({*self.shared.get(index, ()), *self.partitions.flags.get(index, ())})
 
     def _by_load(self, state: State) -> dict[int, Fill]:

@@ -172,11 +172,22 @@ class Problem:
         if not request.gpus:
             return (0,)
         found = set(node.blocks(request.inside))
-        if topology is not None and topology.prefer in INNER_LEVELS:
+        wishes = topology is not None and topology.prefer in INNER_LEVELS
+        if wishes or shape.workload.id in self._ruled_inside:
             found |= {each for each in node.sets if any(holds(block, each) for block in found)}
         wide = [block for block in found if block.bit_count() >= request.gpus]
         whole = mask_of(range(node.gpus))
         return tuple(0 if b == whole else b for b in sorted(wide, key=lambda block: (block.bit_count(), block)))
+
+    @cached_property
+    def _ruled_inside(self) -> frozenset[str]:
+        """The workloads of which rules ask where they are inside nodes."""
+        scopes, policies = self.context.scopes, self.spec.policies
+        inside = [(p.rule, scopes[p.name]) for p in policies if p.rule.inner_level]
+        others = {
+            w.id for rule, scope in inside for w in self.spec.everything if rule.other_key(w, scope) is not None
+        }
+        return frozenset(name for _, scope in inside for name in scope.ids) | others
 
     def block_of(self, index: int, shape: int, gpus: tuple[int, ...]) -> Mask | None:
         """Return the smallest set of GPUs of a node that holds a replica's, None where it may not have them."""

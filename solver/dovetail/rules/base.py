@@ -19,6 +19,7 @@ from dovetail.rules.claims import Claims
 from dovetail.rules.terms import NodeTerms as NodeTerms
 from dovetail.rules.terms import Told as Told
 from dovetail.spec import Node, Policy, ReplicaId, Role, Spec, Workload
+from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.permits import Ratios
 from dovetail.spec.workload import MILLI
 
@@ -169,6 +170,9 @@ class Part(Protocol):
         a workload that the rule's `workload_key` tells from all others.
         """
 
+    def reaching(self, workload: Workload, level: str) -> Mapping[str, Linear]:
+        """Return how many replicas of a workload reach into each domain of a level; some may into several."""
+
     def stays(self, workload: Workload) -> Mapping[ReplicaId, Linear]:
         """Return for each replica whose place stands today 1 where it stays, else 0; none where nobody knows."""
 
@@ -258,6 +262,10 @@ class Rule(Protocol):
     searches: ClassVar[bool]
     keeps_sets: ClassVar[bool]
 
+    @property
+    def inner_level(self) -> str:
+        """The level inside nodes at which the rule tells where replicas are, empty for none."""
+
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return per subject an expression that is at least its violation and can equal it."""
 
@@ -318,6 +326,11 @@ class RuleDefaults:
     keeps_sets: ClassVar[bool] = False
     searches: ClassVar[bool] = False
 
+    @property
+    def inner_level(self) -> str:
+        """Tell nothing inside nodes."""
+        return ""
+
     def guard(self, scope: Scope) -> Guard | None:
         """Return none: adding a replica breaks the rule on closed nodes only, or never."""
         return None
@@ -375,7 +388,30 @@ class RuleDefaults:
         return None
 
 
-def level_problem(spec: Spec, level: str, *, gpu: bool) -> str | None:
-    """Return why a level named by a rule is unknown, None if it is fine; `gpu` allows the level `gpu`."""
-    allowed = [*spec.cluster.levels, *(["gpu"] if gpu else [])]
+def level_problem(spec: Spec, level: str, *, gpu: bool, inside: bool = False) -> str | None:
+    """Return why a level named by a rule is unknown, None if it is fine.
+
+    `gpu` allows the level `gpu`, `inside` those inside nodes.
+    """
+    allowed = [*spec.cluster.levels, *(["gpu"] if gpu else []), *(INNER_LEVELS if inside else ())]
     return None if level in allowed else f"unknown level '{level}'; levels here are {', '.join(allowed)}"
+
+
+def nodes_problem(own: Policy, inner: str) -> str | None:
+    """Return why a policy may not choose nodes, None if it may: levels inside nodes are told of all of them."""
+    return f"'match.nodes' beside the level '{inner}', which is told of all nodes" if inner and own.nodes else None
+
+
+def counts_at(part: Part, workload: Workload, level: str, nodes: frozenset[str] | None) -> Mapping[str, Linear]:
+    """Return how many replicas of a workload are in each domain of a level, inside nodes how many reach into it."""
+    return part.reaching(workload, level) if level in INNER_LEVELS else part.counts(workload, level, nodes)
+
+
+def reached(part: Part, groups: Sequence[Iterable[Workload]], level: str) -> Mapping[str, Sequence[Linear]]:
+    """Return per domain of a level inside nodes how many replicas of each group of workloads reach into it."""
+    found: dict[str, list[Linear]] = {}
+    for position, members in enumerate(groups):
+        for workload in members:
+            for path, count in part.reaching(workload, level).items():
+                found.setdefault(path, [Linear() for _ in groups])[position].add(count)
+    return found

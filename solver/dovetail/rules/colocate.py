@@ -8,11 +8,21 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations, level_problem
+from dovetail.rules.base import (
+    Guard,
+    Part,
+    RuleDefaults,
+    Scope,
+    Violations,
+    counts_at,
+    level_problem,
+    nodes_problem,
+)
 from dovetail.rules.claims import Claims, Together
 from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import TogetherGuard
-from dovetail.spec import Node, Spec, Workload
+from dovetail.spec import Node, Policy, Spec, Workload
+from dovetail.spec.inside import INNER_LEVELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,11 @@ class Colocate(RuleDefaults):
     at: str
     label: str | None = None
 
+    @property
+    def inner_level(self) -> str:
+        """The level, where it lies inside nodes."""
+        return self.at if self.at in INNER_LEVELS else ""
+
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the number of domains of each value, less one."""
         return {
@@ -46,7 +61,7 @@ class Colocate(RuleDefaults):
     def _extra(self, part: Part, members: Sequence[Workload], scope: Scope) -> Linear:
         held: dict[str, Linear] = {}
         for workload in members:
-            for path, count in part.counts(workload, self.at, scope.nodes).items():
+            for path, count in counts_at(part, workload, self.at, scope.nodes).items():
                 held.setdefault(path, Linear()).add(count)
         domains = Linear(constant=-1)
         for count in held.values():
@@ -69,7 +84,7 @@ class Colocate(RuleDefaults):
     def guard(self, scope: Scope) -> Guard | None:
         """Keep replicas out of other domains than the one where their value is."""
         value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
-        return TogetherGuard(scope, self.at, value)
+        return TogetherGuard(scope, "node" if self.inner_level else self.at, value)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload that has a value: models count each by itself."""
@@ -77,16 +92,21 @@ class Colocate(RuleDefaults):
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish nodes by the domain, where it is wider than a node."""
-        domain = None if self.at == "node" else node.domain(self.at)
+        domain = None if self.at == "node" or self.inner_level else node.domain(self.at)
         return domain, scope.nodes is None or node.name in scope.nodes
 
     def claims(self, scope: Scope) -> Claims:
         """Keep the workloads of each value together, unless some nodes do not count."""
         groups = grouped(scope.workloads, self.by, self.label).values()
-        return Claims(together=(Together(self.at, tuple(map(tuple, groups))),)) if scope.nodes is None else Claims()
+        level = "node" if self.inner_level else self.at
+        return Claims(together=(Together(level, tuple(map(tuple, groups))),)) if scope.nodes is None else Claims()
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels and `by: label` without a label."""
         if (self.by == "label") != (self.label is not None):
             return "'label' names the label key where 'by' is 'label', and only there"
-        return level_problem(spec, self.at, gpu=False)
+        return level_problem(spec, self.at, gpu=False, inside=True)
+
+    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
+        """Refuse a choice of nodes at levels inside them."""
+        return nodes_problem(own, self.inner_level)

@@ -8,10 +8,21 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations, level_problem
+from dovetail.rules.base import (
+    Guard,
+    NodeTerms,
+    Part,
+    RuleDefaults,
+    Scope,
+    Violations,
+    level_problem,
+    nodes_problem,
+    reached,
+)
 from dovetail.rules.claims import Apart, Claims
 from dovetail.rules.guards import ApartGuard
-from dovetail.spec import Node, Spec, Workload
+from dovetail.spec import Node, Policy, Spec, Workload
+from dovetail.spec.inside import INNER_LEVELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +41,20 @@ class Exclusive(RuleDefaults):
 
     at: str
 
+    @property
+    def inner_level(self) -> str:
+        """The level, where it lies inside nodes."""
+        return self.at if self.at in INNER_LEVELS else ""
+
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return, per domain, a variable that is at least the foreign replicas where a matched one is present."""
         others = _others(scope)
         found = {}
+        if self.inner_level:
+            for path, (own, foreign) in reached(part, [scope.workloads, others], self.at).items():
+                if part.model.range_of(own)[1] > 0 and part.model.range_of(foreign)[1] > 0:
+                    found[path] = part.model.positive_part_if(foreign, own)
+            return found
         for domain in part.domains(self.at):
             own = part.count(scope.workloads, domain, scope.nodes)
             foreign = part.count(others, domain, scope.nodes)
@@ -50,15 +71,21 @@ class Exclusive(RuleDefaults):
     def guard(self, scope: Scope) -> Guard | None:
         """Keep matched and unmatched replicas apart."""
         matched = scope.ids
+        if self.inner_level:  # apart by nodes to begin with
+            return ApartGuard(scope, "node", lambda w: w.id in matched, exact=False)
         return ApartGuard(scope, self.at, lambda w: w.id in matched)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
-        """Distinguish matched workloads from others, which the engine does for every rule."""
-        return None
+        """Distinguish matched workloads from others, which the engine does for every rule, inside nodes each."""
+        return workload.id if self.inner_level else None
+
+    def other_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish each workload where the rule tells where replicas are inside nodes."""
+        return workload.id if self.inner_level else None
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish nodes by the domain, where it is wider than a node."""
-        domain = None if self.at in ("gpu", "node") else node.domain(self.at)
+        domain = None if self.at in ("gpu", "node", *INNER_LEVELS) else node.domain(self.at)
         return domain, scope.nodes is None or node.name in scope.nodes
 
     def node_terms(self, scope: Scope) -> NodeTerms:
@@ -68,11 +95,19 @@ class Exclusive(RuleDefaults):
 
     def claims(self, scope: Scope) -> Claims:
         """Keep matched and unmatched replicas apart."""
-        return Claims(apart=Apart(self.at, {w.id: w.id in scope.ids for w in scope.spec.workloads}))
+        return (
+            Claims()
+            if self.inner_level
+            else Claims(apart=Apart(self.at, {w.id: w.id in scope.ids for w in scope.spec.workloads}))
+        )
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels."""
-        return level_problem(spec, self.at, gpu=True)
+        return level_problem(spec, self.at, gpu=True, inside=True)
+
+    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
+        """Refuse a choice of nodes at levels inside them."""
+        return nodes_problem(own, self.inner_level)
 
 
 def _others(scope: Scope) -> tuple[Workload, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,12 +16,15 @@ from dovetail.rules.base import (
     Scope,
     Violations,
     level_problem,
+    nodes_problem,
+    reached,
 )
 from dovetail.rules.claims import Apart, Claims
 from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import ApartGuard
-from dovetail.spec import Node, Role, Spec, Workload
+from dovetail.spec import Node, Policy, Role, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
+from dovetail.spec.inside import INNER_LEVELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +48,23 @@ class Separate(RuleDefaults):
     label: str | None = None
     unless: str | None = None
 
+    @property
+    def inner_level(self) -> str:
+        """The level, where it lies inside nodes."""
+        return self.at if self.at in INNER_LEVELS else ""
+
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the number of values present in each domain, less one."""
         groups = list(grouped(scope.workloads, self.by, self.label).values())
         if len(groups) < 2:
             return {}
+        if self.inner_level:
+            return {path: _extra(part, counts) for path, counts in reached(part, groups, self.at).items()}
         found = {}
         for domain in part.domains(self.at):
             seen = domain._replace(uncut=self.unless == "mig")
             counts = [part.count(members, seen, scope.nodes) for members in groups]
-            present = Linear(constant=-1)
-            for count in counts:
-                if part.model.range_of(count)[1] > 0:
-                    present.add_term(part.model.at_least_one(count).variable)
-            found[domain.path] = part.model.positive_part(present)
+            found[domain.path] = _extra(part, counts)
         return found
 
     def check(self, view: View, scope: Scope) -> Violations:
@@ -72,15 +78,18 @@ class Separate(RuleDefaults):
         """Keep other values out of a domain that has one, on instances too where a share may be on either."""
         instances_only = {w.id for w in scope.workloads if self.unless and all(map(_on_instances, w.roles))}
         value = {w: value for w, value in self._values(scope).items() if w not in instances_only}
+        if self.inner_level:  # apart by nodes to begin with
+            return ApartGuard(scope, "node", lambda w: value.get(w.id), exact=False)
         return ApartGuard(scope, self.at, lambda w: value.get(w.id), exact=self.unless is None)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
-        """Distinguish workloads by the value kept apart."""
-        return group_of(workload, self.by, self.label)
+        """Distinguish workloads by the value kept apart, each by itself where that is told inside nodes."""
+        value = group_of(workload, self.by, self.label)
+        return workload.id if self.inner_level and value is not None else value
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish nodes by the domain, where it is wider than a node."""
-        domain = None if self.at in ("gpu", "node") else node.domain(self.at)
+        domain = None if self.at in ("gpu", "node", *INNER_LEVELS) else node.domain(self.at)
         return domain, scope.nodes is None or node.name in scope.nodes
 
     def node_terms(self, scope: Scope) -> NodeTerms:
@@ -92,7 +101,7 @@ class Separate(RuleDefaults):
 
     def claims(self, scope: Scope) -> Claims:
         """Keep the values apart."""
-        return Claims() if self.unless else Claims(apart=Apart(self.at, self._values(scope)))
+        return Claims() if self.unless or self.inner_level else Claims(apart=Apart(self.at, self._values(scope)))
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels and `by: label` without a label."""
@@ -100,12 +109,25 @@ class Separate(RuleDefaults):
             return "'label' names the label key where 'by' is 'label', and only there"
         if self.unless and self.at != GPU_LEVEL:
             return "'unless: mig' needs 'at: gpu': instances keep apart what shares a GPU, not what shares a node"
-        return level_problem(spec, self.at, gpu=True)
+        return level_problem(spec, self.at, gpu=True, inside=True)
+
+    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
+        """Refuse a choice of nodes at levels inside them."""
+        return nodes_problem(own, self.inner_level)
 
     def _values(self, scope: Scope) -> dict[str, str]:
         """Return the value of each matched workload that has one."""
         values = ((workload.id, group_of(workload, self.by, self.label)) for workload in scope.workloads)
         return {workload: value for workload, value in values if value is not None}
+
+
+def _extra(part: Part, counts: Iterable[Linear]) -> Linear:
+    """Return how many values beyond one are present in a domain."""
+    present = Linear(constant=-1)
+    for count in counts:
+        if part.model.range_of(count)[1] > 0:
+            present.add_term(part.model.at_least_one(count).variable)
+    return part.model.positive_part(present)
 
 
 def _on_instances(role: Role) -> bool:

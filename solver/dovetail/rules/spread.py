@@ -8,10 +8,21 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations, level_problem
+from dovetail.rules.base import (
+    Guard,
+    NodeTerms,
+    Part,
+    RuleDefaults,
+    Scope,
+    Violations,
+    counts_at,
+    level_problem,
+    nodes_problem,
+)
 from dovetail.rules.claims import Claims, Crowd
 from dovetail.rules.guards import CrowdGuard, SkewGuard
-from dovetail.spec import Node, Spec, Workload
+from dovetail.spec import Node, Policy, Spec, Workload
+from dovetail.spec.inside import INNER_LEVELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,11 @@ class Spread(RuleDefaults):
     max_per_domain: int | None = None
     max_skew: int | None = None
 
+    @property
+    def inner_level(self) -> str:
+        """The level, where it lies inside nodes."""
+        return self.over if self.over in INNER_LEVELS else ""
+
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the excess of each matched workload, as far as the part's domains tell it."""
         encode = self._encode_skew if self.max_skew is not None else self._encode_excess
@@ -40,7 +56,7 @@ class Spread(RuleDefaults):
 
     def _encode_excess(self, part: Part, workload: Workload, scope: Scope) -> Linear:
         limit = self.max_per_domain or 0
-        counts = part.counts(workload, self.over, scope.nodes)
+        counts = counts_at(part, workload, self.over, scope.nodes)
         return Linear.total(part.model.positive_part(count.plus(-limit)) for count in counts.values())
 
     def _encode_skew(self, part: Part, workload: Workload, scope: Scope) -> Linear:
@@ -79,10 +95,10 @@ class Spread(RuleDefaults):
         return max(0, max(reached, default=0) - min(reached, default=0) - (self.max_skew or 0))
 
     def guard(self, scope: Scope) -> Guard | None:
-        """Keep each workload within its limit per domain, or its domains even."""
+        """Keep each workload within its limit per domain, or its domains even; per node to begin with."""
         if self.max_per_domain is None:
             return self._skew_guard(scope)
-        return CrowdGuard(scope, self.over, self.max_per_domain)
+        return CrowdGuard(scope, "node" if self.inner_level else self.over, self.max_per_domain)
 
     def _skew_guard(self, scope: Scope) -> Guard:
         eligible = {workload.id: scope.reach(workload, self.over) for workload in scope.workloads}
@@ -94,7 +110,7 @@ class Spread(RuleDefaults):
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish nodes by the domain, where it is wider than a node."""
-        domain = None if self.over == "node" else node.domain(self.over)
+        domain = None if self.over == "node" or self.inner_level else node.domain(self.over)
         return domain, scope.nodes is None or node.name in scope.nodes
 
     def node_terms(self, scope: Scope) -> NodeTerms:
@@ -106,10 +122,16 @@ class Spread(RuleDefaults):
     def claims(self, scope: Scope) -> Claims:
         """Bound the replicas of each matched workload per domain."""
         most = self.max_per_domain
-        return Claims() if most is None else Claims(crowd=Crowd(self.over, most))
+        return Claims() if most is None or self.inner_level else Claims(crowd=Crowd(self.over, most))
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels, and both or none of the two limits."""
         if (self.max_per_domain is None) == (self.max_skew is None):
             return "give exactly one of 'maxPerDomain' and 'maxSkew'"
-        return level_problem(spec, self.over, gpu=False)
+        if self.inner_level and self.max_skew is not None:
+            return f"'maxSkew' evens out domains of nodes, and a {self.over} lies inside one: give 'maxPerDomain'"
+        return level_problem(spec, self.over, gpu=False, inside=True)
+
+    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
+        """Refuse a choice of nodes at levels inside them."""
+        return nodes_problem(own, self.inner_level)

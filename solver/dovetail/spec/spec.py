@@ -96,7 +96,8 @@ class Spec:
     def asked_inside(self) -> frozenset[str]:
         """Levels inside nodes that any replica must, or should, keep within."""
         demanded = {level for w in self.everything for role in w.roles for level in role.request.inside}
-        return frozenset(demanded | set(self.preferred_inside))
+        ruled = {policy.rule.inner_level for policy in self.policies} - {""}
+        return frozenset(demanded | ruled | set(self.preferred_inside))
 
     @cached_property
     def preferred_inside(self) -> tuple[str, ...]:
