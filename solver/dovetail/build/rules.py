@@ -32,6 +32,7 @@ from dovetail.rules.spread import Spread
 from dovetail.rules.survive import Survive
 from dovetail.spec import Request
 from dovetail.spec.cluster import GPU_LEVEL
+from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.permits import Ratios
 from dovetail.spec.workload import MILLI
 
@@ -204,10 +205,10 @@ class Reader:
 
 READERS: Final[Mapping[str, Reader]] = MappingProxyType(
     {
-        "separate": Reader(_separate, "honoured", "at", (GPU_LEVEL,)),
-        "colocate": Reader(_colocate, "honoured", "at"),
-        "spread": Reader(_spread, "honoured", "over"),
-        "exclusive": Reader(_exclusive, "honoured", "at", (GPU_LEVEL,)),
+        "separate": Reader(_separate, "honoured", "at", (GPU_LEVEL, *INNER_LEVELS)),
+        "colocate": Reader(_colocate, "honoured", "at", INNER_LEVELS),
+        "spread": Reader(_spread, "honoured", "over", INNER_LEVELS),
+        "exclusive": Reader(_exclusive, "honoured", "at", (GPU_LEVEL, *INNER_LEVELS)),
         "require": Reader(_require, "required"),
         "forbid": Reader(_forbid, "required"),
         "sharing": Reader(_sharing, "honoured"),
