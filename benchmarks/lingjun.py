@@ -223,7 +223,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--gangs", type=int, nargs="+", default=list(GANGS), help="GPUs of each gang")
     parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--out", type=Path, default=Path("lingjun"), help="directory of the project")
+    parser.add_argument("--out", type=Path, default=Path("build/lingjun"), help="directory of the project")
     parser.add_argument("--page", type=Path, help="directory of the page of measurements")
     return parser.parse_args(arguments)
 

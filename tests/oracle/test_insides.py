@@ -49,6 +49,10 @@ def test_inside_nodes_neither_evenness_nor_a_choice_of_nodes_makes_sense() -> No
     assert "match.nodes" in (own.rule.unsound_beside(own, spec) or "")
 
 
+def test_what_today_is_across_islands_and_may_not_counts_in_the_socket_around_it() -> None:
+    assert [text for seed in (10240, 10101, 10426, 10937) for text in problems(cases(seed, 1, tiny_insides))] == []
+
+
 @pytest.mark.campaign
 def test_engine_and_brute_force_agree_on_many_more() -> None:
     assert problems(cases(CAMPAIGN_FIRST, 3000, tiny_insides)) == []

@@ -119,7 +119,7 @@ def slot_of(problem: Problem, index: int, place: Present) -> Slot:
     """Return the slot that a running replica on a node is counted in."""
     if problem.shapes[place.shape].request.partial:
         return Slot(place.shape, place.gpus[0], place.instance.partition("@")[0])
-    return Slot(place.shape, NO_GPU, "", problem.block_of(index, place.shape, place.gpus) or 0)
+    return Slot(place.shape, NO_GPU, "", problem.set_of(index, place.shape, place.gpus))
 
 
 def today_state(problem: Problem) -> State:

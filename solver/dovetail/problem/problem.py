@@ -194,6 +194,14 @@ class Problem:
         mask = mask_of(gpus)
         return next((b for b in self.blocks(shape, self.nodes[index]) if not b or holds(b, mask)), None)
 
+    def set_of(self, index: int, shape: int, gpus: tuple[int, ...]) -> Mask:
+        """Return the set that a replica's GPUs count in: that which may have them, else the smallest around them."""
+        if (block := self.block_of(index, shape, gpus)) is not None:
+            return block
+        node = self.nodes[index]
+        around = next(each for each in node.sets if holds(each, mask_of(gpus)))
+        return 0 if around == mask_of(range(node.gpus)) else around
+
     @cached_property
     def _modes(self) -> dict[_Kind, tuple[str, ...]]:
         return {}

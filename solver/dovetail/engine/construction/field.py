@@ -188,7 +188,7 @@ class Field:
             fill.slots[slot] += count
             return
         for start in range(0, len(gpus), each):
-            block = self.problem.block_of(index, slot.shape, gpus[start : start + each]) or 0
+            block = self.problem.set_of(index, slot.shape, gpus[start : start + each])
             fill.slots[slot._replace(block=block)] += 1 if count > 0 else -1
 
     def _put_part(self, index: int, shape: int, gpu: int, count: int) -> str:
