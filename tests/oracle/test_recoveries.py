@@ -16,6 +16,7 @@ from tests.support.tiny_squads import tiny_squads
 
 from dovetail.rules.survive import Survive
 from dovetail.spec import Spec, WorkloadSelector
+from dovetail.verify import verify
 
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
 
@@ -61,6 +62,12 @@ def test_engine_and_brute_force_agree_on_what_restarts_together(
     found = list(cases(20, count, made))
     assert problems(found) == []
     assert _restarting(found) >= least
+
+
+def test_where_a_search_ends_without_a_plan_but_nothing_needs_to_change_that_is_the_plan() -> None:
+    (case,) = cases(774007, 1, in_part)
+    assert case.plan.outcome.status == "feasible"
+    assert verify(case.spec, case.plan).ok
 
 
 @pytest.mark.campaign

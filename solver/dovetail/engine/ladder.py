@@ -23,10 +23,11 @@ from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.parts.lns import Neighbourhoods
 from dovetail.engine.parts.rounds import Task, improve
 from dovetail.engine.solvers.answer import Effort, Verdict
+from dovetail.engine.start import start, untouched
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
-from dovetail.model.score import debt, hard_policies, score, sound, view_of
-from dovetail.model.state import State, today_state
+from dovetail.model.score import better, debt, hard_policies, owed, score, sound, view_of
+from dovetail.model.state import State
 from dovetail.placement import Places
 from dovetail.plan import finish
 from dovetail.plan.model import Outcome, Plan, TierResult
@@ -117,7 +118,7 @@ class _Search:
         """Climb the ladder as far as the limits allow."""
         self.reporter.phase("construct")
         began = time.monotonic()
-        self._start(hint)
+        self.state, self.unpaid = start(self.problem, hint, self.stop)
         self._reserve(time.monotonic() - began)
         self._keep()
         for step, share in self._steps():
@@ -174,24 +175,6 @@ class _Search:
             if self.problem.counts > EXACT_VARIABLES and self.bounds.fleet.large:
                 self.budget.deadline -= _BOUND_SHARE * self.limits.time
 
-    def _start(self, hint: Places | None) -> None:
-        """Find a legal state: today's, filled up; hard policies that it breaks remain unpaid."""
-        problem = self.problem
-        first = construct(problem, today_state(problem), self.stop, hint)
-        self.state = legalise(problem, first)
-        if self.state is not first:  # what cannot stand alone has gone and left room
-            again = construct(problem, self.state, self.stop, hint)
-            self.state = again if sound(problem, view_of(problem, again)) else self.state
-        self.unpaid = self._owed(hard_policies(problem))
-        spared = without_surplus(problem, self.state)
-        if spared is not self.state and self._better(spared):
-            self.state = spared
-
-    def _owed(self, policies: frozenset[str]) -> frozenset[str]:
-        """Return those of some hard policies that the state at hand breaks."""
-        view = view_of(self.problem, self.state)
-        return frozenset(name for name in policies if debt(self.problem, view, frozenset([name])))
-
     @property
     def _searching(self) -> frozenset[str]:
         policies = {policy.name for policy in self.problem.spec.policies if policy.rule.searches}
@@ -222,7 +205,7 @@ class _Search:
     def _measured(self, found: Climb) -> Verdict:
         """Take what an exact search found and proved, the state only if it keeps what the model merely counts."""
         before, self.state, self.answers = self.state, found.state, found.tiers
-        broken = self._owed(self._searching)
+        broken = owed(self.problem, self.state, self._searching)
         if not self.unpaid and (broken or not sound(self.problem, view_of(self.problem, found.state))):
             self.state = before
             return Verdict.FEASIBLE
@@ -290,17 +273,9 @@ class _Search:
         candidate = legalise(self.problem, candidate)
         spared = without_surplus(self.problem, candidate)
         for state in (spared,) if spared is candidate else (spared, candidate):
-            if self._better(state):
+            if better(self.problem, state, self.state, self.unpaid):
                 self.state = state
                 self._report()
-
-    def _better(self, candidate: State) -> bool:
-        """Tell whether a state is better than the one at hand and breaks no hard rule that it keeps."""
-        view = view_of(self.problem, candidate)
-        kept = hard_policies(self.problem) - self.unpaid
-        if not sound(self.problem, view) or debt(self.problem, view, kept):
-            return False
-        return score(self.problem, candidate, self.unpaid) > score(self.problem, self.state, self.unpaid)
 
     def _improve(self, budget: Budget) -> Verdict:
         """Re-plan parts, round after round, until work or time runs out, or the gap asked for is reached."""
@@ -317,7 +292,8 @@ class _Search:
             budget.work -= max(done.work, 0.01)
             if done.state is not self.state and self._holds(done.state):
                 self.state = done.state
-                self.unpaid = self._owed(self.unpaid) if self.unpaid else self.unpaid
+                if self.unpaid:
+                    self.unpaid = owed(self.problem, self.state, self.unpaid)
                 self._keep()
                 if turn % (1 + len(self.problem.nodes) // _NODES_PER_ROUND) == 0:
                     self._report()
@@ -379,9 +355,11 @@ class _Search:
 
     def _finished(self) -> Plan:
         problem = self.problem
+        if owed(problem, self.state, self.unpaid):
+            if (bare := untouched(problem)) is None:
+                return finish(problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))
+            self.state, self.unpaid, self.answers = bare, frozenset(), ()
         view = view_of(problem, self.state)
-        if self.unpaid and debt(problem, view, self.unpaid):
-            return finish(problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))
         self._keep()
         self.reporter.phase("bound")
         results = self._results(last=True)

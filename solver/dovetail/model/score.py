@@ -59,6 +59,20 @@ def debt(problem: Problem, view: View, relaxed: frozenset[str]) -> int:
     return total
 
 
+def owed(problem: Problem, state: State, policies: frozenset[str]) -> frozenset[str]:
+    """Return those of some hard policies that a state breaks."""
+    view = view_of(problem, state)
+    return frozenset(name for name in policies if debt(problem, view, frozenset([name])))
+
+
+def better(problem: Problem, candidate: State, state: State, unpaid: frozenset[str]) -> bool:
+    """Tell whether a candidate is better than a state that owes some policies, and breaks none that it keeps."""
+    view = view_of(problem, candidate)
+    if not sound(problem, view) or debt(problem, view, hard_policies(problem) - unpaid):
+        return False
+    return score(problem, candidate, unpaid) > score(problem, state, unpaid)
+
+
 def score(problem: Problem, state: State, relaxed: frozenset[str] = frozenset()) -> tuple[int, ...]:
     """Return numbers that compare as plans do, greater is better: less debt first, then the tiers in order."""
     view = view_of(problem, state)

@@ -1,0 +1,37 @@
+"""Where a search starts: with today's state, filled up."""
+
+from __future__ import annotations
+
+from dovetail.engine.construction.construct import construct
+from dovetail.engine.construction.served import without_surplus
+from dovetail.model.legal import legalise
+from dovetail.model.score import better, hard_policies, owed, sound, view_of
+from dovetail.model.state import State, today_state
+from dovetail.placement import Places
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+
+
+def start(problem: Problem, hint: Places | None, stop: Stop) -> tuple[State, frozenset[str]]:
+    """Return a state to search from, and the hard policies that it breaks: those remain unpaid."""
+    state = _filled(problem, hint, stop)
+    unpaid = owed(problem, state, hard_policies(problem))
+    spared = without_surplus(problem, state)
+    return (spared if spared is not state and better(problem, spared, state, unpaid) else state), unpaid
+
+
+def untouched(problem: Problem) -> State | None:
+    """Return today's state with nothing added, None where that is no plan."""
+    state = legalise(problem, today_state(problem))
+    if not sound(problem, view_of(problem, state)) or owed(problem, state, hard_policies(problem)):
+        return None
+    return state
+
+
+def _filled(problem: Problem, hint: Places | None, stop: Stop) -> State:
+    first = construct(problem, today_state(problem), stop, hint)
+    state = legalise(problem, first)
+    if state is first:
+        return state
+    again = construct(problem, state, stop, hint)  # what cannot stand alone has gone and left room
+    return again if sound(problem, view_of(problem, again)) else state
