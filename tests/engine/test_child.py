@@ -140,7 +140,7 @@ def test_a_process_is_started_anew_after_its_end(spec: Spec, expected: Plan) -> 
 
 
 def test_an_overrun_is_ended(spec: Spec) -> None:
-    heard = Heard("improve", end(signal.SIGSTOP))
+    heard = Heard("exact", end(signal.SIGSTOP))
     limits = Limits(time=60.0, work=0.5)
     with SolverProcess(grace=Grace(time=-55.0)) as solver:
         plan = solver.solve(spec, limits, reporter=heard)
