@@ -37,7 +37,7 @@ demo: $(READY)   ## Plan the mixed-fleet scenario, prove it, verify it.
 	$(BIN)/dovetail verify $(PLAN) $(DEMO)
 
 test: $(READY)   ## The tests that run on every change, under 5 minutes.
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not campaign and not limits and not bench" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not campaign and not limits and not bench" --durations=15 $(ARGS)
 
 # pytest ends with 5 where ARGS leave no test: that is no failure.
 campaign: $(READY) ## The large random runs, and the traces at length.

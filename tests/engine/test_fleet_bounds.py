@@ -9,7 +9,7 @@ from tests.oracle.brute import TooLarge, ascending, brute
 from tests.support.fleet_cuts import cuts
 from tests.support.tiny_specs import tiny
 
-SLICE = 48
+SLICE = 32
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "20000"))
 CAMPAIGN_CHUNKS = 5
 CHUNK = 300

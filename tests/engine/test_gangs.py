@@ -27,7 +27,7 @@ from dovetail.rules.topology import Topology as Rule
 from dovetail.spec import Group, Node, Spec, Topology, Workload
 from dovetail.verify import lines, verify
 
-SLICE = 56
+SLICE = 40
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
 
 

@@ -15,7 +15,7 @@ from dovetail.spec import Cluster, Current, Node, PresentReplica, ReplicaId, Rol
 from dovetail.verify import verify
 
 PRODUCTS = ("A100-80GB", "A30-24GB")
-SLICE = 32
+SLICE = 24
 CAMPAIGN = 200
 
 

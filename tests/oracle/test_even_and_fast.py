@@ -14,7 +14,7 @@ from tests.support.tiny_gangs import tiny_gangs
 from dovetail.spec import Spec
 from dovetail.spec.objective import DEFAULT_TIERS
 
-SLICE = 30
+SLICE = 20
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
 ORDERS = (
     (*DEFAULT_TIERS, "balance", "slowest"),

@@ -16,7 +16,7 @@ from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
 from dovetail.spec import NodeSelector, Spec
 
-SLICE = 60
+SLICE = 40
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
 
 

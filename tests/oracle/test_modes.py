@@ -18,7 +18,7 @@ from dovetail.plan import Plan
 from dovetail.rules.modes import MODES, Modes
 from dovetail.spec import NodeSelector, Spec, WorkloadSelector
 
-SLICE = 24
+SLICE = 16
 CAMPAIGN = 600
 
 

@@ -26,7 +26,7 @@ from dovetail.rules.survive import Survive
 from dovetail.spec import Enforcement, NodeSelector, Policy, Slo, Spec, WorkloadSelector
 from dovetail.verify import lines, verify
 
-SEEDS = 40
+SEEDS = 32
 THURSDAY = dt.date(2026, 6, 4)
 MOVING = (
     3018,

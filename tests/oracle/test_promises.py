@@ -20,7 +20,7 @@ from dovetail.rules.promises import Promises
 from dovetail.spec import Node, NodeSelector, Spec
 from dovetail.spec.permits import Ratios
 
-SLICE = 24
+SLICE = 16
 CAMPAIGN = 600
 
 
