@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 from dovetail.linear import Linear, Model
 from dovetail.placement import Makes, Places, View
 from dovetail.rules.claims import Claims
+from dovetail.rules.levels import nodes_problem
 from dovetail.rules.terms import NodeTerms as NodeTerms
 from dovetail.rules.terms import Told as Told
 from dovetail.spec import Node, Policy, ReplicaId, Role, Spec, Workload
-from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.permits import Ratios
 from dovetail.spec.workload import MILLI
 
@@ -384,34 +384,5 @@ class RuleDefaults:
         return None
 
     def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
-        """Accept all other policies."""
-        return None
-
-
-def level_problem(spec: Spec, level: str, *, gpu: bool, inside: bool = False) -> str | None:
-    """Return why a level named by a rule is unknown, None if it is fine.
-
-    `gpu` allows the level `gpu`, `inside` those inside nodes.
-    """
-    allowed = [*spec.cluster.levels, *(["gpu"] if gpu else []), *(INNER_LEVELS if inside else ())]
-    return None if level in allowed else f"unknown level '{level}'; levels here are {', '.join(allowed)}"
-
-
-def nodes_problem(own: Policy, inner: str) -> str | None:
-    """Return why a policy may not choose nodes, None if it may: levels inside nodes are told of all of them."""
-    return f"'match.nodes' beside the level '{inner}', which is told of all nodes" if inner and own.nodes else None
-
-
-def counts_at(part: Part, workload: Workload, level: str, nodes: frozenset[str] | None) -> Mapping[str, Linear]:
-    """Return how many replicas of a workload are in each domain of a level, inside nodes how many reach into it."""
-    return part.reaching(workload, level) if level in INNER_LEVELS else part.counts(workload, level, nodes)
-
-
-def reached(part: Part, groups: Sequence[Iterable[Workload]], level: str) -> Mapping[str, Sequence[Linear]]:
-    """Return per domain of a level inside nodes how many replicas of each group of workloads reach into it."""
-    found: dict[str, list[Linear]] = {}
-    for position, members in enumerate(groups):
-        for workload in members:
-            for path, count in part.reaching(workload, level).items():
-                found.setdefault(path, [Linear() for _ in groups])[position].add(count)
-    return found
+        """Refuse a choice of nodes at levels inside them, and accept all other policies."""
+        return nodes_problem(own, self.inner_level)

@@ -8,21 +8,12 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import (
-    Guard,
-    Part,
-    RuleDefaults,
-    Scope,
-    Violations,
-    counts_at,
-    level_problem,
-    nodes_problem,
-)
+from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations
 from dovetail.rules.claims import Claims, Together
 from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import TogetherGuard
-from dovetail.spec import Node, Policy, Spec, Workload
-from dovetail.spec.inside import INNER_LEVELS
+from dovetail.rules.levels import counts_at, inner, level_problem
+from dovetail.spec import Node, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +39,7 @@ class Colocate(RuleDefaults):
     @property
     def inner_level(self) -> str:
         """The level, where it lies inside nodes."""
-        return self.at if self.at in INNER_LEVELS else ""
+        return inner(self.at)
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the number of domains of each value, less one."""
@@ -106,7 +97,3 @@ class Colocate(RuleDefaults):
         if (self.by == "label") != (self.label is not None):
             return "'label' names the label key where 'by' is 'label', and only there"
         return level_problem(spec, self.at, gpu=False, inside=True)
-
-    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
-        """Refuse a choice of nodes at levels inside them."""
-        return nodes_problem(own, self.inner_level)

@@ -8,20 +8,11 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import (
-    Guard,
-    NodeTerms,
-    Part,
-    RuleDefaults,
-    Scope,
-    Violations,
-    level_problem,
-    nodes_problem,
-    reached,
-)
+from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations
 from dovetail.rules.claims import Apart, Claims
 from dovetail.rules.guards import ApartGuard
-from dovetail.spec import Node, Policy, Spec, Workload
+from dovetail.rules.levels import inner, level_problem, reached
+from dovetail.spec import Node, Spec, Workload
 from dovetail.spec.inside import INNER_LEVELS
 
 
@@ -44,7 +35,7 @@ class Exclusive(RuleDefaults):
     @property
     def inner_level(self) -> str:
         """The level, where it lies inside nodes."""
-        return self.at if self.at in INNER_LEVELS else ""
+        return inner(self.at)
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return, per domain, a variable that is at least the foreign replicas where a matched one is present."""
@@ -104,10 +95,6 @@ class Exclusive(RuleDefaults):
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels."""
         return level_problem(spec, self.at, gpu=True, inside=True)
-
-    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
-        """Refuse a choice of nodes at levels inside them."""
-        return nodes_problem(own, self.inner_level)
 
 
 def _others(scope: Scope) -> tuple[Workload, ...]:

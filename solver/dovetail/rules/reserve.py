@@ -9,9 +9,10 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import Place, Room, View, copies
-from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Told, Violations, level_problem
+from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Told, Violations
 from dovetail.rules.claims import Claims, Short
 from dovetail.rules.guards import Plain, domain_of
+from dovetail.rules.levels import level_problem
 from dovetail.spec import Node, Policy, Request, Role, Spec, Toleration, Workload
 
 

@@ -8,21 +8,12 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import (
-    Guard,
-    NodeTerms,
-    Part,
-    RuleDefaults,
-    Scope,
-    Violations,
-    level_problem,
-    nodes_problem,
-    reached,
-)
+from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations
 from dovetail.rules.claims import Apart, Claims
 from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import ApartGuard
-from dovetail.spec import Node, Policy, Role, Spec, Workload
+from dovetail.rules.levels import inner, level_problem, reached
+from dovetail.spec import Node, Role, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
 from dovetail.spec.inside import INNER_LEVELS
 
@@ -51,7 +42,7 @@ class Separate(RuleDefaults):
     @property
     def inner_level(self) -> str:
         """The level, where it lies inside nodes."""
-        return self.at if self.at in INNER_LEVELS else ""
+        return inner(self.at)
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the number of values present in each domain, less one."""
@@ -110,10 +101,6 @@ class Separate(RuleDefaults):
         if self.unless and self.at != GPU_LEVEL:
             return "'unless: mig' needs 'at: gpu': instances keep apart what shares a GPU, not what shares a node"
         return level_problem(spec, self.at, gpu=True, inside=True)
-
-    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
-        """Refuse a choice of nodes at levels inside them."""
-        return nodes_problem(own, self.inner_level)
 
     def _values(self, scope: Scope) -> dict[str, str]:
         """Return the value of each matched workload that has one."""

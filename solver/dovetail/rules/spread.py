@@ -8,21 +8,11 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import (
-    Guard,
-    NodeTerms,
-    Part,
-    RuleDefaults,
-    Scope,
-    Violations,
-    counts_at,
-    level_problem,
-    nodes_problem,
-)
+from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations
 from dovetail.rules.claims import Claims, Crowd
 from dovetail.rules.guards import CrowdGuard, SkewGuard
-from dovetail.spec import Node, Policy, Spec, Workload
-from dovetail.spec.inside import INNER_LEVELS
+from dovetail.rules.levels import counts_at, inner, level_problem
+from dovetail.spec import Node, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +37,7 @@ class Spread(RuleDefaults):
     @property
     def inner_level(self) -> str:
         """The level, where it lies inside nodes."""
-        return self.over if self.over in INNER_LEVELS else ""
+        return inner(self.over)
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the excess of each matched workload, as far as the part's domains tell it."""
@@ -131,7 +121,3 @@ class Spread(RuleDefaults):
         if self.inner_level and self.max_skew is not None:
             return f"'maxSkew' evens out domains of nodes, and a {self.over} lies inside one: give 'maxPerDomain'"
         return level_problem(spec, self.over, gpu=False, inside=True)
-
-    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
-        """Refuse a choice of nodes at levels inside them."""
-        return nodes_problem(own, self.inner_level)
