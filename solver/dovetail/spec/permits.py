@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from operator import is_
+from typing import NamedTuple
 
 from dovetail.spec.cluster import Cluster, Node
 from dovetail.spec.policy import Policy
@@ -60,26 +61,13 @@ def _with(node: Node, leaning: tuple[str, ...]) -> Node:
     return node if node.leaning == leaning else replace(node, leaning=leaning)
 
 
-_NONE: Final[tuple[Lean, ...]] = ()
-
-
 def _leant(workloads: tuple[Workload, ...], leans: Mapping[str, list[Lean]]) -> tuple[Workload, ...]:
-    def wanted(workload: Workload) -> tuple[Lean, ...]:
-        return tuple(leans[workload.id]) if workload.id in leans else _NONE
-
-    if all(_keeps(role, wanted(workload)) for workload in workloads for role in workload.roles):
-        return workloads
-    return tuple(_with_roles(workload, wanted(workload)) for workload in workloads)
-
-
-def _keeps(role: Role, leans: tuple[Lean, ...]) -> bool:
-    return role.request.share is None or role.request.share.leans == leans
+    return tuple(_with_roles(workload, tuple(leans.get(workload.id, ()))) for workload in workloads)
 
 
 def _with_roles(workload: Workload, leans: tuple[Lean, ...]) -> Workload:
-    if all(_keeps(role, leans) for role in workload.roles):
-        return workload
-    return replace(workload, roles=tuple(_leaning(role, leans) for role in workload.roles))
+    roles = tuple(_leaning(role, leans) for role in workload.roles)
+    return workload if all(map(is_, roles, workload.roles)) else replace(workload, roles=roles)
 
 
 def _leaning(role: Role, leans: tuple[Lean, ...]) -> Role:
