@@ -330,16 +330,6 @@ class Gatherings:
         """Return the workloads of the sets that a workload is in."""
         return tuple(name for ids in self.sets if workload in ids for name in ids)
 
-    def sizes(self, workload: str) -> Mapping[str, Mapping[int, int]]:
-        """Return, per shape of a workload, what its counts are multiples of: in a node, and (``""``) in a domain."""
-        topology = self.problem.spec.by_id[workload].topology
-        found: dict[str, dict[int, int]] = {"": {}, NODE_LEVEL: {}}
-        for nest in every_nest(topology.nests if topology else ()):
-            at = {NODE_LEVEL: found[NODE_LEVEL], self.levels[-1]: found[""]}.get(nest.group.within, {})
-            for s in self.problem.shapes_of_workload.get(workload, ()):
-                at[s] = nest.unit(self.problem.shapes[s].role.name) or 1
-        return found
-
 
 def _gathers(workload: Workload) -> bool:
     return workload.gathers or bool(workload.topology and workload.topology.binds)

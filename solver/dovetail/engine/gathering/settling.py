@@ -18,6 +18,7 @@ from dovetail.engine.gathering.alike import Class
 from dovetail.engine.gathering.gatherings import Gatherings, Reached, Solved, climb
 from dovetail.model.state import State
 from dovetail.placement.instances import share_memory
+from dovetail.placement.nested import every_nest
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.spec.cluster import NODE_LEVEL
@@ -92,8 +93,20 @@ def _laid_out(gatherings: Gatherings, values: list[int], stop: Stop) -> State:
         used: dict[str, set[int]] = {}  # domains of the class, by workload
         for name in order:
             near = {index for mate in gatherings.mates(name) for index in used.get(mate, ())}
-            used[name] = _into_domains(field, each, wanted[name], gatherings.sizes(name), near)
+            used[name] = _into_domains(field, each, wanted[name], _sizes(gatherings, name), near)
     return construct(gatherings.problem, field.state(), stop)
+
+
+def _sizes(gatherings: Gatherings, workload: str) -> Mapping[str, Mapping[int, int]]:
+    """Return, per shape of a workload, what its counts are multiples of: in a node, and (``""``) in a domain."""
+    problem = gatherings.problem
+    topology = problem.spec.by_id[workload].topology
+    found: dict[str, dict[int, int]] = {"": {}, NODE_LEVEL: {}}
+    for nest in every_nest(topology.nests if topology else ()):
+        at = {NODE_LEVEL: found[NODE_LEVEL], gatherings.levels[-1]: found[""]}.get(nest.group.within, {})
+        for s in problem.shapes_of_workload.get(workload, ()):
+            at[s] = nest.unit(problem.shapes[s].role.name) or 1
+    return found
 
 
 def _into_domains(
