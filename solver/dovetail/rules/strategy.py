@@ -55,8 +55,7 @@ class OneProfile(RuleDefaults):
     def check(self, view: View, scope: Scope) -> Violations:
         """Count the kinds in use on each node."""
         kinds: dict[str, set[str]] = {}
-        held = (pair for pair in view.placeholders)
-        for _, place in (*view.places.items(), *held):
+        for _, place in (*view.places.items(), *view.placeholders):
             if place.gpus and scope.spec.cluster.by_name[place.node].mig_strategy == "single":
                 kinds.setdefault(place.node, set()).add(place.instance.partition("@")[0])
         return {node: len(found) - 1 for node, found in kinds.items() if len(found) > 1}
@@ -88,9 +87,8 @@ class _OneKind(Plain):
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Block where another kind is in use."""
-        held = self.held.get(node.name)
         kind = self._kind(role, node)
-        return bool(held) and kind is not None and held is not None and set(held) != {kind}
+        return kind is not None and bool(set(self.held.get(node.name, ())) - {kind})
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas by kind."""
