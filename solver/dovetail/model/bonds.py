@@ -13,7 +13,7 @@ from dovetail.problem import Shape
 from dovetail.rules.bonds import ACCELERATOR, Bond, wide_bonds
 from dovetail.rules.topology import NAME
 from dovetail.spec import Group, Node, Workload
-from dovetail.spec.inside import INNER_LEVELS, mask_of
+from dovetail.spec.inside import mask_of
 from dovetail.spec.topology import Nest, nests_of
 
 if TYPE_CHECKING:
@@ -25,11 +25,8 @@ Again = Mapping[int, Mapping[Slot, int]]
 
 def path_of(level: str, node: Node, slot: Slot) -> str | None:
     """Return the domain of a level that a slot of a node lies in, None where no single one holds it."""
-    if level not in INNER_LEVELS:
-        return node.domain(level)
     gpus = 1 << slot.gpu if slot.gpu >= 0 else slot.block or mask_of(range(node.gpus))
-    found = node.domains_inside(level, gpus)
-    return found[0] if len(found) == 1 else None
+    return node.around(level, gpus)
 
 
 def has_sides(shape: Shape, node: Node, slot: Slot) -> bool:

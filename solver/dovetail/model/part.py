@@ -245,9 +245,8 @@ class PartModel(Counting):
         """Return how many replicas of a workload are in each island, or at each socket."""
         found: dict[str, Linear] = {}
         for node, slot, count in self._slots_of(workload, role):
-            paths = node.domains_inside(level, _gpus_of(node, slot))
-            if len(paths) == 1:
-                found.setdefault(paths[0], Linear()).add(count)
+            if (path := node.around(level, _gpus_of(node, slot))) is not None:
+                found.setdefault(path, Linear()).add(count)
         return found
 
     def reaching(self, workload: Workload, level: str) -> Mapping[str, Linear]:

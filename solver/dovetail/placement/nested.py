@@ -6,16 +6,12 @@ from collections.abc import Iterator
 
 from dovetail.placement.place import Place, Places
 from dovetail.spec import Cluster, Nest, ReplicaId, Workload
-from dovetail.spec.inside import INNER_LEVELS, mask_of
+from dovetail.spec.inside import mask_of
 
 
 def path_of(cluster: Cluster, level: str, place: Place) -> str | None:
     """Return the one domain of a level that holds a place, None where none or several do."""
-    node = cluster.by_name[place.node]
-    if level not in INNER_LEVELS:
-        return node.domain(level)
-    found = node.domains_inside(level, mask_of(place.gpus))
-    return found[0] if len(found) == 1 else None
+    return cluster.by_name[place.node].around(level, mask_of(place.gpus))
 
 
 def in_order(cluster: Cluster, places: Places, workload: Workload, nest: Nest, number: int) -> frozenset[ReplicaId]:

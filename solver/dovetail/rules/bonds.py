@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from dovetail.placement import Place
 from dovetail.spec import Cluster, Node, ReplicaId, Role, Workload
-from dovetail.spec.inside import INNER_LEVELS, mask_of
+from dovetail.spec.inside import mask_of
 
 ACCELERATOR: Final = ""
 
@@ -47,17 +47,11 @@ def side_of(bond: Bond, cluster: Cluster, place: Place) -> str | None:
     node = cluster.by_name[place.node]
     if bond.level == ACCELERATOR:
         return node.accelerator
-    if bond.level in INNER_LEVELS:
-        found = node.domains_inside(bond.level, mask_of(place.gpus))
-        return found[0] if len(found) == 1 else None
-    return node.domain(bond.level)
+    return node.around(bond.level, mask_of(place.gpus))
 
 
 def sides_on(bond: Bond, node: Node) -> tuple[str, ...]:
     """Return the sides that places on a node may have."""
     if bond.level == ACCELERATOR:
         return (node.accelerator,) if node.accelerator else ()
-    if bond.level in INNER_LEVELS:
-        return node.domains_inside(bond.level, node.healthy)
-    path = node.domain(bond.level)
-    return () if path is None else (path,)
+    return node.spanned(bond.level, node.healthy)

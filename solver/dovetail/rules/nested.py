@@ -43,12 +43,9 @@ def around(cluster: Cluster, inner: str, outer: str) -> Mapping[str, str]:
     for node in cluster.nodes:
         masks = node.parts(inner) if inner in INNER_LEVELS else ((1 << node.gpus) - 1,)
         for mask in masks:
-            paths = [
-                node.domains_inside(level, mask) if level in INNER_LEVELS else (node.domain(level),)
-                for level in (inner, outer)
-            ]
-            if all(len(own) == 1 and own[0] for own in paths):
-                found[str(paths[0][0])] = str(paths[1][0])
+            here, outside = node.around(inner, mask), node.around(outer, mask)
+            if here and outside:
+                found[here] = outside
     return found
 
 

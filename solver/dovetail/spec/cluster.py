@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
 from dovetail.mig import Geometry, Instance
-from dovetail.spec.inside import ISLAND_LEVEL, Mask, Parts, blocks_of, mask_of, masks_of, sets_of
+from dovetail.spec.inside import INNER_LEVELS, ISLAND_LEVEL, Mask, Parts, blocks_of, mask_of, masks_of, sets_of
 
 Mechanism = Literal["devicePlugin", "fraction", "dra"]
 Unit = Literal["node", "gpu", "instance"]
@@ -197,6 +197,18 @@ class Node:
         around = next(each for each in self.sets if not gpus & ~each)
         here = [position for position, mask in enumerate(masks) if mask & around]
         return tuple(f"{self.name}/{level}-{position}" for position in here)
+
+    def spanned(self, level: str, gpus: Mask) -> tuple[str, ...]:
+        """Return the paths of the domains of any level that a replica on some GPUs of the node spans."""
+        if level in INNER_LEVELS:
+            return self.domains_inside(level, gpus)
+        path = self.domain(level)
+        return () if path is None else (path,)
+
+    def around(self, level: str, gpus: Mask) -> str | None:
+        """Return the one domain of a level that a replica on some GPUs is in, None for none or several."""
+        paths = self.spanned(level, gpus)
+        return paths[0] if len(paths) == 1 else None
 
 
 @cache
