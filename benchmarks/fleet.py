@@ -9,7 +9,9 @@ is healthy.
 
     python -m benchmarks.fleet --gpus 1000 --also gangs slices --out DIR
 
-lets gangs of 2 to 128 nodes on ragged racks, and services on MIG instances, take a part of that load.
+lets gangs of 2 to 128 nodes on ragged racks, and services on MIG instances, take a part of that load. `single` makes
+some A100 and H100 nodes offer MIG with `migStrategy: single`; `modes` has some L40S nodes shared by equal parts, by a
+device plugin, and policies that say who may be on GPUs in which mode and how many.
 
     python -m benchmarks.fleet --replan DIR [--plan PLAN] --seed 1 --out LATER
 
@@ -36,7 +38,7 @@ from benchmarks.synthetic.work import replicas, shapes  # noqa: E402
 LEAST = 100
 
 
-ALSO = ("gangs", "slices")
+ALSO = ("gangs", "slices", "single", "modes")
 
 
 def fleet(
@@ -51,7 +53,7 @@ def fleet(
     Parameters
     ----------
     kinds : the kinds of rules that it has.
-    also : out of `ALSO`, work that takes a part of the load.
+    also : out of `ALSO`, work that takes a part of the load, and ways to cut and share GPUs.
     """
     nodes = hardware(gpus, seed)
     found = shapes(nodes, seed)
@@ -67,6 +69,7 @@ def fleet(
         kinds,
         (*gangs.documents(jobs), *slices.documents(services)),
         seed if "gangs" in also else None,
+        also,
     )
 
 
@@ -116,7 +119,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--load", type=float, default=1.0, help="what is asked for over what is healthy, such as 0.85"
     )
-    parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
+    parser.add_argument(
+        "--also", nargs="*", choices=ALSO, default=(), help="what else there is: work, ways to cut and share"
+    )
     parser.add_argument("--replan", type=Path, help="instead: a project of this command, as it is some days later")
     parser.add_argument("--plan", type=Path, help="the plan that runs there; first fit decreasing without")
     parser.add_argument("--out", type=Path, required=True, help="directory of the project")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
 
+from benchmarks.synthetic import modes
 from benchmarks.synthetic.gangs import ragged
 from benchmarks.synthetic.hardware import MILLI, Group, Hardware
+from benchmarks.synthetic.modes import Rule
 from benchmarks.synthetic.work import BANDS, FAMILIES, TENANTS, Shape
 
 HEAD = "apiVersion: dovetail/v1alpha1\nkind: {}\nmetadata: {}\nspec:\n"
@@ -41,11 +43,11 @@ def objective(tiers: str) -> str:
     return head("Objective", "fleet") + f"  bands: [{bands}]\n  tiers: [{tiers}]\n"
 
 
-def cluster(hardware: Hardware, seed: int | None) -> str:
+def cluster(hardware: Hardware, seed: int | None, also: Collection[str] = ()) -> str:
     """Return the Cluster: a group per kind and zone, failed GPUs node by node; a seed makes racks ragged."""
     lines = ["  levels: [{name: zone}, {name: rack}, {name: node}]", "  nodeGroups:"]
     for group in hardware.groups:
-        lines += _group(group, _racks(group, seed))
+        lines += _group(group, _racks(group, seed), also)
     failed = [
         f"    {group.name}-{number:03d}: {{failedGpus: [{group.gpus - 1}]}}"
         for group in hardware.groups
@@ -60,7 +62,7 @@ def _racks(group: Group, seed: int | None) -> str:
     return f"sizes: {ragged(group.count, group.rack, Random(f'racks {seed} {group.name}'))}"
 
 
-def _group(group: Group, racks: str) -> Iterator[str]:
+def _group(group: Group, racks: str, also: Collection[str]) -> Iterator[str]:
     kind = group.kind
     yield f"  - name: {group.name}"
     yield f"    count: {group.count}"
@@ -71,8 +73,7 @@ def _group(group: Group, racks: str) -> Iterator[str]:
     yield f"    domains: {{zone: {{name: {group.zone}}}, rack: {{{racks}}}}}"
     if group.certified:
         yield '    labels: {certified: "yes"}'
-    if kind.fraction:
-        yield "    sharing: {mechanism: fraction}"
+    yield from modes.offered(kind, also)
     yield f"    pricePerHour: {group.price / 1_000_000:.6f}"
 
 
@@ -116,13 +117,11 @@ def _request(shape: Shape) -> str:
     return f"gpus: {shape.milli // MILLI}, {host}"
 
 
-def policies(hardware: Hardware, found: Sequence[Shape], kinds: Kinds = ALL) -> str:
-    """Return the Policies of some kinds of rules."""
+def policies(hardware: Hardware, found: Sequence[Shape], kinds: Kinds = ALL, also: Collection[str] = ()) -> str:
+    """Return the Policies of some kinds of rules, and those on modes where these are asked for."""
     rules = [*_quotas(hardware.milli), *_apart(), *_spreads(found), *_nodes()]
-    return "---\n".join(_policy(*rule) for rule in rules if rule[0] in kinds)
-
-
-Rule = tuple[str, str, str, str, str]  # kind, name, matched workloads, matched nodes, parameters
+    chosen = [*(rule for rule in rules if rule[0] in kinds), *modes.rules(also)]
+    return "---\n".join(_policy(*rule) for rule in chosen)
 
 
 def _policy(kind: str, name: str, who: str, nodes: str, parameters: str) -> str:
@@ -169,6 +168,7 @@ def files(
     kinds: Kinds,
     extra: Iterable[Extra] = (),
     racks: int | None = None,
+    also: Collection[str] = (),
 ) -> Mapping[str, str]:
     """Return the text of every file of a project.
 
@@ -176,12 +176,13 @@ def files(
     ----------
     extra : further workloads, written as they are.
     racks : a seed that makes racks ragged, and the objective ask for few of them; None for racks of equal size.
+    also : what else GPUs may be cut and shared by (`modes`).
     """
     tiers = "mend, admitted, policies, disruption, cost" + (", topology" if racks is not None else "")
     texts = {
         "dovetail.yaml": project("fleet"),
-        "cluster.yaml": cluster(hardware, racks),
-        "policies.yaml": policies(hardware, found, kinds),
+        "cluster.yaml": cluster(hardware, racks, also),
+        "policies.yaml": policies(hardware, found, kinds, also),
         "objective.yaml": objective(tiers),
     }
     more = list(extra)

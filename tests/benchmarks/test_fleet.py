@@ -103,6 +103,15 @@ def test_every_kind_of_rule_is_there_and_can_be_left_out(tmp_path: Path) -> None
     assert {policy.rule.kind for policy in spec_of(tmp_path).policies} == ALL - {"quota", "spread"}
 
 
+def test_some_nodes_are_cut_alike_and_some_shared_by_equal_parts_where_that_is_asked_for(tmp_path: Path) -> None:
+    write(fleet(1000, 1, 1.0, also=("slices", "single", "modes")), tmp_path)
+    spec = spec_of(tmp_path)
+    cut = {node.accelerator for node in spec.cluster.nodes if node.mig_strategy == "single"}
+    parts = {node.accelerator for node in spec.cluster.nodes if node.sharing}
+    assert (cut, parts) == ({"A100-80GB", "H100-80GB"}, {"L40S-48GB"})
+    assert {policy.rule.kind for policy in spec.policies} >= ALL | {"sharing"}
+
+
 def test_the_command_writes_a_project_and_refuses_nonsense(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,14 @@ import os
 import pytest
 from tests.oracle.brute import TooLarge, ascending, brute
 from tests.support.fleet_cuts import cuts
+from tests.support.specs import make_spec, node, policy, workload
 from tests.support.tiny_specs import tiny
+
+from dovetail.engine.fleet.fleet_bounds import FleetBounds
+from dovetail.problem import compile_problem
+from dovetail.progress import Stop
+from dovetail.rules import context_of
+from dovetail.rules.spread import Spread
 
 SLICE = 32
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "20000"))
@@ -30,6 +37,18 @@ def faults(first: int, count: int) -> list[str]:
 
 def test_no_bound_cuts_what_brute_force_finds() -> None:
     assert faults(0, SLICE) == []
+
+
+def test_what_is_spread_evenly_is_whole_in_every_domain() -> None:
+    nodes = [node("a", 8, domains={"zone": "a"}), node("b", 3, domains={"zone": "b"})]
+    even = policy("even", Spread(over="zone", max_skew=1))
+    work = [workload(name, 4, gpus=1) for name in ("v", "w")]
+    problem = compile_problem(context_of(make_spec(nodes=nodes, workloads=work, policies=(even,))))
+    bounds, tier = FleetBounds(problem, Stop()), problem.tiers[0]
+    bounds.prove(tier, {})
+    best = bounds.best(tier, {})
+    assert best is not None
+    assert best[0] == 7000  # of 8000: two and two of each, or one where the other has two
 
 
 @pytest.mark.campaign

@@ -180,6 +180,7 @@ class FleetModel(Counting):
             found[policy.name] = violations
             if policy.enforcement.kind == "hard":
                 self._forbid(policy, violations)
+                policy.rule.tighten(self, self.context.scopes[policy.name], self.context.tolerated[policy.name])
         return found
 
     @cached_property

@@ -299,6 +299,15 @@ class Rule(Protocol):
     def promises(self) -> Ratios | None:
         """Return how much of nodes a hard policy lets be promised, None where it says nothing of that."""
 
+    def tighten(self, part: Part, scope: Scope, excused: Mapping[str, int]) -> None:
+        """Write rows that whole numbers keep once a hard policy of the rule holds, and an LP over `encode`'s may not.
+
+        Parameters
+        ----------
+        part : the whole cluster.
+        excused : per subject, the violation that today excuses.
+        """
+
     def closes(self) -> tuple[str, ...]:
         """Return the modes of GPUs (S3.2) that it keeps matched workloads out of."""
 
@@ -362,6 +371,9 @@ class RuleDefaults:
     def promises(self) -> Ratios | None:
         """Say nothing of what nodes have to give."""
         return None
+
+    def tighten(self, part: Part, scope: Scope, excused: Mapping[str, int]) -> None:
+        """Write nothing more."""
 
     def closes(self) -> tuple[str, ...]:
         """Keep nobody out of any mode."""

@@ -71,6 +71,28 @@ class Spread(RuleDefaults):
             part.model.require(count.minus(Linear.of(high)), upper=0)
         return part.model.positive_part(Linear({high: 1, low: -1}, -(self.max_skew or 0)))
 
+    def tighten(self, part: Part, scope: Scope, excused: Mapping[str, int]) -> None:
+        """Bound each workload by what every single domain has of it, where `max_skew` says how much others may have.
+
+        With n in one of D domains there are Dn + (D - 1)s replicas at the most, and never more than N. As n is whole,
+        the step of n that reaches N adds what is left up to there and no more (mixed-integer rounding; Nemhauser and
+        Wolsey 1990).
+        """
+        for workload in scope.workloads if self.max_skew is not None else ():
+            reach = scope.reach(workload, self.over)
+            others = len(reach) - 1
+            spare = others * ((self.max_skew or 0) + excused.get(workload.id, 0))
+            if others < 1 or workload.replicas <= spare:
+                continue
+            full = -(-(workload.replicas - spare) // (others + 1))  # in a domain, for all to be there
+            most = (others + 1) * (full - 1) + spare  # with one less
+            rest = workload.replicas - most
+            found = part.counts(workload, self.over, scope.nodes)
+            counts = [found.get(path, Linear()) for path in reach]
+            total = Linear.total(counts)
+            for count in counts:
+                part.model.require(total.minus(count.scaled(rest)), upper=most - rest * (full - 1))
+
     def check(self, view: View, scope: Scope) -> Violations:
         """Recount each matched workload's domains."""
         counts = {workload.id: self._violation(view, workload, scope) for workload in scope.workloads}
