@@ -108,6 +108,21 @@ def test_json_faults_have_their_places(text: str, fault: tuple[str, int, int]) -
     assert read(text, "x.json")[1] == [fault]
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a:\n  b: [\n", 2),
+        ("a:\n- [1, 2\n- 3\nb: {x: 1\nc: 2\n", 2),
+        ("a: [1, {b: 2}\nc: 2\n", 1),
+        ("a: {b: \nc: [1]\n", 1),
+    ],
+)
+def test_a_bracket_that_is_not_closed_is_named_by_its_line(text: str, line: int) -> None:
+    log, source = FaultLog(), Source("x.yaml", text)
+    yaml_reader.read_yaml(source, SourceLog(source, log))
+    assert [fault.hint for fault in log.errors] == [f"look at the bracket opened in line {line}"]
+
+
 def test_aliases_are_copies() -> None:
     documents, _ = read("a: &x {b: [1]}\nc: *x\n")
     value: Any = documents[0].value

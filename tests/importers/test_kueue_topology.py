@@ -48,6 +48,7 @@ def test_labels_of_a_topology_become_levels(tmp_path: Path) -> None:
     found = cluster_of(kueue(tmp_path, nodes), tmp_path / "out")
     assert found.levels == ("block", "rack", "node")
     assert [node.name for node in found.nodes] == ["n1", "n2"]
+    assert "the label of a level: 1 of 3 nodes" in (tmp_path / "out" / "dovetail.yaml").read_text("utf-8")
     one = found.by_name["n1"]
     assert (one.domains["rack"], one.gpus, one.accelerator, one.cpu) == ("b/r1", 8, "H100-80GB", 95_500)
     assert one.memory == 1_055_761_840 // 1024
@@ -71,3 +72,10 @@ def test_a_fault_of_kueue_is_told(topology: str, nodes: list[dict[str, object]],
     with pytest.raises(Refused) as refused:
         kueue(tmp_path, nodes, topology)
     assert any(words in fault.message for fault in refused.value.faults), refused.value.faults
+    assert all(fault.position and fault.hint for fault in refused.value.faults), refused.value.faults
+
+
+def test_a_label_that_no_node_has_is_named_with_what_was_meant(tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        kueue(tmp_path, [kube_node("n", "r")], TOPOLOGY.replace("-rack", "-rak"))
+    assert [fault.hint for fault in refused.value.faults] == ["did you mean cloud.provider.com/topology-rack?"]

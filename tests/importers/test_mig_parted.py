@@ -95,7 +95,7 @@ def test_a_state_that_cannot_be_told_is_refused(
         imported(tmp_path, **labels)
     assert {fault.code for fault in refused.value.faults} == {code}
     assert all(message.partition("GPU")[0] in fault.message for fault in refused.value.faults)
-    assert all(fault.position is not None for fault in refused.value.faults)
+    assert all(fault.position is not None and fault.hint for fault in refused.value.faults)
 
 
 MALFORMED = [
@@ -130,6 +130,7 @@ def test_a_file_against_the_specification_is_refused(tmp_path: Path, text: str, 
     assert read_parted(tmp_path / "configs.yaml", log) is None
     assert [fault.code for fault in log.errors] == ["DT1957"]
     assert message in log.errors[0].message
+    assert log.errors[0].hint
 
 
 def test_the_last_entry_that_matches_counts(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ BAD_SLURM = [
     (CONF + "SwitchName=s2 Switches=s0\n", NODES, "topology.conf", 6, "hangs on 'top' already"),
     (CONF.replace("gpu4,gpu5", "gpu3,gpu4,gpu5"), NODES, "topology.conf", 3, "'gpu3' is in 's0' already"),
     ("SwitchName=a Switches=b Nodes=gpu[1-5],login\nSwitchName=b Switches=a\n", NODES, "topology.conf", 1, "itself"),
-    (CONF.replace("gpu[1-3]", "gpu[1-"), NODES, "topology.conf", 2, "nodes "),
+    (CONF.replace("gpu[1-3]", "gpu[1-"), NODES, "topology.conf", 2, "a list of nodes: "),
     (CONF + "what is this\n", NODES, "topology.conf", 6, "no list of Key=Value"),
     (CONF + "Nodes=x\n", NODES, "topology.conf", 6, "none of SwitchName"),
     (CONF + "BlockName=b Nodes=x\n", NODES, "topology.conf", 1, "both switches and blocks"),
@@ -112,6 +112,7 @@ BAD_SLURM = [
         3,
         "several models",
     ),
+    (CONF, NODES + "NodeName=spare\n", "slurm.conf", 6, "'spare' of slurm.conf is connected to nothing"),
     (CONF, NODES + "NodeName=gpu1\n", "slurm.conf", 6, "the node 'gpu1' is there twice"),
 ]
 
@@ -130,7 +131,7 @@ def test_a_fault_of_slurm_has_its_place(
     [
         (YAML.replace("switch: s1", "swich: s1"), 10, "an entry has 'switch'"),
         (YAML.replace("switches:\n", "swiches:\n"), 6, "a topology has 'tree.switches'"),
-        (YAML.replace("gpu4,gpu5", "gpu[4"), 10, "nodes "),
+        (YAML.replace("gpu4,gpu5", "gpu[4"), 10, "a list of nodes: "),
         ("- a: [\n", 1, ""),
         ("---\n# of switches\ntopologies: 3\n", 3, "must be a list"),
     ],
@@ -144,7 +145,7 @@ def test_a_fault_of_yaml_has_its_place(text: str, line: int, words: str, tmp_pat
 
 def assert_told(faults: tuple[Fault, ...], file: str, line: int, words: str) -> None:
     """Assert that one of some faults is at a line and says some words, in a known code."""
-    assert all(fault.code in CODES for fault in faults)
+    assert all(fault.code in CODES and fault.hint for fault in faults), faults
     told = [f for f in faults if f.position and Path(f.position.file).name == file and f.position.line == line]
     assert any(words in fault.message for fault in told), faults
 

@@ -93,6 +93,10 @@ def test_an_idle_gpu_that_some_class_fits_is_not_stranded() -> None:
     assert stranded_milli([node("n", 4)], [workload("w", 3, gpus=2)], w_0=("n", (0, 1)), w_1=("n", (2, 3))) == 0
 
 
+def test_nothing_is_stranded_where_nothing_asks_for_a_gpu() -> None:
+    assert stranded_milli([node("n", 4)], [workload("w", 1, cpu=2)]) == 0
+
+
 def test_idle_gpus_too_few_together_are_stranded() -> None:
     work = [workload("w", 3, gpus=2), workload("one", 1, gpus=3)]
     assert stranded_milli([node("n", 4)], work, one_0=("n", (0, 1, 2))) == 1000

@@ -146,7 +146,7 @@ def costs(review: Review) -> Iterator[tuple[str, str]]:
         known = f"{amount(lost)} GPU-h lost" if lost is not None else "work lost: needs the documents"
         yield "moves", f"{amount(cost.moves)} ({known})"
         if cost.restarts != cost.moves:
-            yield "restarts", amount(cost.restarts)
+            yield "starting anew", amount(cost.restarts)
         yield "evicted", plural(cost.evicted_workloads, "workload")
     if review.plan.options:
         yield "limits", _limits(review.plan.options)

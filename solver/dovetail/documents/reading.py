@@ -163,12 +163,14 @@ def _kind_fault(document: Document) -> Fault | None:
 
 
 def _not_yet(document: Document, use: Use) -> Fault:
+    hint = "leave it out; docs/reference/documents.md lists what is not supported yet"
     if not use.path:
-        return document.fault("DT1900", f"kind {document.kind} is not supported yet ({use.reason})", "kind")
+        message = f"kind {document.kind} is not supported yet ({use.reason})"
+        return document.fault("DT1900", message, "kind", hint=hint)
     what = shown(use.value) if use.value is not None else use.path[-1]
     what = f"this entry of {use.path[-2]}" if isinstance(what, int) else what
     message = f"{what} is not supported yet ({use.reason})"
-    return document.fault("DT1900", message, *use.path, of_key=use.value is None)
+    return document.fault("DT1900", message, *use.path, hint=hint, of_key=use.value is None)
 
 
 def _is_within(path: tuple[str | int, ...], covered: list[tuple[str | int, ...]]) -> bool:

@@ -119,9 +119,17 @@ def _syntax_hint(error: yaml.MarkedYAMLError, mark: Any, text: str) -> str | Non
         return "put quotes around a text that holds ': ', or look at the indentation"
     if "cannot start any token" in problem:
         return "put quotes around a text that starts with a special character"
-    if "flow" in context and error.context_mark is not None:
-        return f"look at the bracket opened in line {error.context_mark.line + 1}"
+    if "flow" in context and mark is not None:
+        return f"look at the bracket opened in line {_opened(error, mark, text)}"
     return None
+
+
+def _opened(error: yaml.MarkedYAMLError, mark: Any, text: str) -> int:
+    """Return the line of the bracket that is not closed; the parser tells it of a list or mapping, of a value not."""
+    told = error.context_mark.index if error.context_mark is not None else len(text)
+    if text[told : told + 1] not in ("[", "{"):
+        told = max(0, *(text.rfind(bracket, 0, mark.index) for bracket in "[{"))
+    return text.count("\n", 0, told) + 1
 
 
 class _Builder:

@@ -62,7 +62,8 @@ def single(path: Path, log: FaultLog, what: str) -> Foreign | None:
         return found[0]
     if len(log.errors) == before:
         number = "several documents" if found else "nothing"
-        log.add("DT1957", f"{path} holds {number}, and {what} was expected", Position(str(path), 1, 1))
+        hint = f"give a file with {what} alone"
+        log.add("DT1957", f"{path} holds {number}, and {what} was expected", Position(str(path), 1, 1), hint)
     return None
 
 
@@ -75,7 +76,8 @@ def read_list(path: Path, log: FaultLog, name: str) -> Foreign | None:
     first = _CONTENT.search(items)
     if first is not None and not first[1].startswith("-"):
         line = items.count("\n", 0, first.start(1)) + 1
-        log.add("DT1957", f"{path} must be a list, an entry a line with '-'", Position(str(path), line, 1))
+        message = f"{path} must be a list, an entry a line with '-'"
+        log.add("DT1957", message, Position(str(path), line, 1), "as topology.yaml(5) of Slurm says")
         return None
     below = _LineAbove(log)
     source = decode(f"{name}:\n{items}".encode(), str(path), below)

@@ -8,11 +8,11 @@ Kueue leaves them out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dovetail.faults import FaultLog
+from dovetail.faults import FaultLog, Position, nearest
 from dovetail.importers.clusterfile import NODE_NAME, Host, project
 from dovetail.importers.foreign import Foreign, read, single
 from dovetail.importers.project import ImportedProject
@@ -23,6 +23,7 @@ GPUS: Final = "nvidia.com/gpu"
 PRODUCT: Final = "nvidia.com/gpu.product"
 _RESERVED: Final = {"node", "gpu", "island", "socket"}
 _MOST_GPUS: Final = 256
+_EXAMPLE: Final = "such as {levels: [{nodeLabel: topology.kubernetes.io/zone}, {nodeLabel: kubernetes.io/hostname}]}"
 
 
 def import_kueue_topology(topology: Path, nodes: Path) -> ImportedProject:
@@ -44,11 +45,12 @@ def import_kueue_topology(topology: Path, nodes: Path) -> ImportedProject:
     log.raise_if_errors()
     hosts = list(_hosts(inventory, labels, log)) if inventory is not None else []
     if not hosts and not log.errors:
-        log.add("DT1957", f"no node of {nodes} has the labels {', '.join(labels) or HOSTNAME}")
+        _none_has(labels, nodes, inventory, log)
     log.raise_if_errors()
     heading = (
         f"A cluster made by `dovetail import kueue-topology` from {topology.name} and {nodes.name}.",
         "Amounts are what is allocatable; taints and resources other than CPU, memory and GPUs are not part of it.",
+        *_left_out(inventory, hosts),
     )
     return project("kueue", heading, list(_levels(labels).values()), hosts)
 
@@ -59,7 +61,10 @@ def _labels(path: Path, log: FaultLog) -> list[str]:
     found = [each for each in read(path, log) if each.value.get("kind") == "Topology"]
     if len(found) != 1:
         if len(log.errors) == before:
-            log.add("DT1957", f"{path} holds {len(found) or 'no'} Topology objects, and one was expected")
+            message = f"{path} holds {len(found) or 'no'} Topology objects, and one was expected"
+            log.add(
+                "DT1957", message, Position(str(path), 1, 1), "kubectl get topologies.kueue.x-k8s.io NAME -o yaml"
+            )
         return []
     return _labels_of(found[0])
 
@@ -68,17 +73,20 @@ def _labels_of(file: Foreign) -> list[str]:
     spec = file.value.get("spec")
     levels = spec.get("levels") if isinstance(spec, dict) else None
     if not isinstance(levels, list) or not levels:
-        file.fault("DT1957", "a Topology has 'spec.levels', a list of node labels", *(["spec"] if spec else []))
+        message = "a Topology has 'spec.levels', a list of node labels"
+        file.fault("DT1957", message, *(["spec"] if spec else []), hint=_EXAMPLE)
         return []
     found: list[str] = []
     for number, level in enumerate(levels):
         label = level.get("nodeLabel") if isinstance(level, dict) else None
         if not isinstance(label, str):
-            file.fault("DT1957", "a level has 'nodeLabel'", "spec", "levels", number)
+            file.fault("DT1957", "a level has 'nodeLabel'", "spec", "levels", number, hint=_EXAMPLE)
         elif label in found:
-            file.fault("DT1957", f"the label '{label}' is there twice", "spec", "levels", number)
+            message = f"the label '{label}' is there twice"
+            file.fault("DT1957", message, "spec", "levels", number, hint="every level has a label of its own")
         elif label == HOSTNAME and number + 1 < len(levels):
-            file.fault("DT1957", "the hostname is the innermost level", "spec", "levels", number)
+            message = "the hostname is the innermost level"
+            file.fault("DT1957", message, "spec", "levels", number, hint="write it last, or leave it out")
         elif label != HOSTNAME:
             found.append(label)
     return found
@@ -104,29 +112,51 @@ def _hosts(inventory: Foreign, labels: list[str], log: FaultLog) -> Iterator[Hos
     for number, item in enumerate(items):
         host = _host(inventory, item, ("items", number), labels)
         if host is not None and host.name in seen:
-            inventory.fault("DT1957", f"the node '{host.name}' is there twice", "items", number)
+            message = f"the node '{host.name}' is there twice"
+            inventory.fault("DT1957", message, "items", number, hint="export the nodes of one cluster")
         elif host is not None:
             seen.add(host.name)
             yield host
+
+
+def _left_out(inventory: Foreign | None, hosts: Sequence[Host]) -> Iterator[str]:
+    """Tell how many nodes lack the label of a level."""
+    number = len(inventory.value["items"]) - len(hosts) if inventory is not None else 0
+    if number:
+        yield f"Left out, as they lack the label of a level: {number} of {number + len(hosts)} nodes."
+
+
+def _none_has(labels: Sequence[str], nodes: Path, inventory: Foreign | None, log: FaultLog) -> None:
+    """Tell that no node has all labels, and which label nodes have instead."""
+    items = inventory.value.get("items") if inventory is not None else None
+    known = {label for item in items or () for label in _mapping(_mapping(item, "metadata"), "labels")}
+    missing = next((label for label in labels if label not in known), "")
+    near = nearest(missing, known)
+    hint = f"did you mean {near}?" if near else "kubectl get nodes --show-labels lists what they have"
+    what = f"no node of {nodes} has the label {missing}" if missing else f"no node of {nodes} has {', '.join(labels)}"
+    log.add("DT1957", what, Position(str(nodes), 1, 1), hint)
 
 
 def _host(inventory: Foreign, item: Any, at: tuple[str | int, ...], labels: list[str]) -> Host | None:
     metadata, status, spec = (_mapping(item, key) for key in ("metadata", "status", "spec"))
     name, has = metadata.get("name"), _mapping(metadata, "labels")
     if not isinstance(name, str) or not NODE_NAME.fullmatch(name):
-        inventory.fault("DT1957", "a node has a name in its metadata", *at)
+        hint = "letters, digits, '-', '_' and '.'; kubectl get nodes -o json prints 'metadata.name'"
+        inventory.fault("DT1957", "a node has a name in its metadata", *at, hint=hint)
         return None
     if any(label not in has for label in labels):
         return None
     domains = tuple(str(has[label]) for label in labels)
     for label, domain in zip(labels, domains, strict=True):
         if not NODE_NAME.fullmatch(domain):
-            inventory.fault("DT1957", f"{domain[:40]!r} cannot name a domain", *at, "metadata", "labels", label)
+            message, hint = f"{domain[:40]!r} cannot name a domain", "letters, digits, '-', '_' and '.'"
+            inventory.fault("DT1957", message, *at, "metadata", "labels", label, hint=hint)
     free = _mapping(status, "allocatable")
     cpu, memory = _amount(inventory, free, at, "cpu"), _amount(inventory, free, at, "memory")
     gpus = str(free.get(GPUS, "0"))
     if not re.fullmatch(r"[0-9]{1,3}", gpus) or int(gpus) > _MOST_GPUS:
-        inventory.fault("DT1957", f"{gpus[:20]!r} is no number of GPUs", *at, "status", "allocatable", GPUS)
+        message, hint = f"{gpus[:20]!r} is no number of GPUs", f"a whole number from 0 to {_MOST_GPUS}"
+        inventory.fault("DT1957", message, *at, "status", "allocatable", GPUS, hint=hint)
         return None
     state = "cordoned" if spec.get("unschedulable") is True else ""
     model = str(has.get(PRODUCT, "unknown")) if int(gpus) else ""
@@ -143,5 +173,6 @@ def _amount(inventory: Foreign, free: Mapping[str, Any], at: tuple[str | int, ..
         return parse_cpu(free[key]) if key == "cpu" else parse_memory(free[key], rounding="down")
     except (KeyError, QuantityError):
         where = ("status", "allocatable", key) if key in free else ()
-        inventory.fault("DT1957", f"a node tells how much {key} is allocatable", *at, *where)
+        hint = "'status.allocatable' of a node, such as {cpu: 95900m, memory: 1056Gi}"
+        inventory.fault("DT1957", f"a node tells how much {key} is allocatable", *at, *where, hint=hint)
         return 0

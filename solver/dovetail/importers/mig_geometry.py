@@ -20,6 +20,7 @@ from dovetail.importers.project import ImportedProject
 from dovetail.importers.sources import text_of
 
 FILE: Final = "accelerator.yaml"
+_BOTH: Final = "take both lists of one GPU, with one driver: nvidia-smi mig -lgip and -lgipp"
 T = TypeVar("T")
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _FIRST: Final = re.compile(
@@ -67,15 +68,16 @@ def import_mig_geometry(accelerator: str, lgip: Path, lgipp: Path) -> ImportedPr
     """
     log = FaultLog()
     if not _NAME.fullmatch(accelerator):
-        log.add("DT1302", f"{accelerator!r} cannot be the name of an accelerator")
+        hint = "letters, digits, '-', '_' and '.'; a name of `dovetail accelerators`, or one of your own"
+        log.add("DT1302", f"{accelerator!r} cannot be the name of an accelerator", hint=hint)
     profiles = _agreed(_profiles(lgip, log), lgip, "MIG profiles", log)
     places = _agreed(_placements(lgipp, log), lgipp, "placements of MIG instances", log)
     for number, printed in profiles.items():
         if places and number not in places:
             message = f"{printed.name} has the number {number}, of which there are no placements"
-            log.add("DT1958", message, Position(str(lgipp), 1, 1))
+            log.add("DT1958", message, Position(str(lgipp), 1, 1), _BOTH)
     for number in places.keys() - profiles.keys() if profiles else ():
-        log.add("DT1958", f"there is no profile with the number {number}", Position(str(lgip), 1, 1))
+        log.add("DT1958", f"there is no profile with the number {number}", Position(str(lgip), 1, 1), _BOTH)
     log.raise_if_errors()
     entry = next((one for one in load().values() if accelerator in (one.id, *one.aliases)), None)
     name = accelerator if entry is None else entry.id
@@ -92,7 +94,12 @@ def _profiles(path: Path, log: FaultLog) -> Iterator[tuple[int, int, Printed]]:
         second = _SECOND.search(text, first.end())
         if second is None or "MIG" in text[first.end() : second.start()]:
             position = Position(str(path), text.count("\n", 0, first.start()) + 1, 1)
-            log.add("DT1957", f"the second line of {first['name']}, with its engines, is missing", position)
+            log.add(
+                "DT1957",
+                f"the second line of {first['name']}, with its engines, is missing",
+                position,
+                "give the list as it was printed",
+            )
             continue
         engines = [(kind, int(first[kind])) for kind in ("dec", "enc")]
         engines += [(kind, int(second[kind])) for kind in ("ce", "jpeg", "ofa")]

@@ -28,6 +28,7 @@ CONFIG: Final = "nvidia.com/mig.config"
 STATE: Final = "nvidia.com/mig.config.state"
 DONE: Final = "success"
 FILE: Final = "placement.yaml"
+_ITEMS: Final = "kubectl get nodes -o json prints one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +80,14 @@ def _labelled(inventory: Foreign) -> Iterator[Labelled]:
     """Yield the nodes that name a configuration, after checking that it has been applied."""
     items = inventory.value.get("items")
     if not isinstance(items, list):
-        inventory.fault("DT1957", "a list of nodes has 'items'", hint="kubectl get nodes -o json prints one")
+        inventory.fault("DT1957", "a list of nodes has 'items'", hint=_ITEMS)
         return
     for index, item in enumerate(items):
         metadata = item.get("metadata") if isinstance(item, dict) else None
         labels = metadata.get("labels") if isinstance(metadata, dict) else None
         name = metadata.get("name") if isinstance(metadata, dict) else None
         if not isinstance(name, str):
-            inventory.fault("DT1957", "a node has a name in its metadata", "items", index)
+            inventory.fault("DT1957", "a node has a name in its metadata", "items", index, hint=_ITEMS)
         elif isinstance(labels, dict) and CONFIG in labels and _applied(inventory, name, labels, index):
             yield Labelled(name, str(labels[CONFIG]), index)
 
@@ -96,7 +97,8 @@ def _applied(inventory: Foreign, name: str, labels: Mapping[str, Any], index: in
     if state in (None, DONE):
         return True
     message = f"what the GPUs of '{name}' are cut into is not known: its configuration's state is '{state}'"
-    inventory.fault("DT1958", message, "items", index, "metadata", "labels", STATE)
+    hint = f"wait until it is '{DONE}', or leave the node out"
+    inventory.fault("DT1958", message, "items", index, "metadata", "labels", STATE, hint=hint)
     return False
 
 
@@ -106,13 +108,13 @@ def _layouts(spec: Spec, parted: Parted, inventory: Foreign, labelled: Labelled)
     node = spec.cluster.by_name.get(labelled.name)
     if node is None:
         near = nearest(labelled.name, spec.cluster.by_name)
-        hint = f"did you mean {near}?" if near else None
+        hint = f"did you mean {near}?" if near else "the project's Cluster names the nodes"
         inventory.fault("DT1308", f"there is no node '{labelled.name}'", *at, "name", hint=hint)
         return {}
     entries = parted.configs.get(labelled.config)
     if entries is None:
         near = nearest(labelled.config, parted.configs)
-        hint = f"did you mean {near}?" if near else None
+        hint = f"did you mean {near}?" if near else f"the file has {', '.join([*parted.configs][:5]) or 'none'}"
         message = f"there is no configuration '{labelled.config}'"
         inventory.fault("DT1958", message, *at, "labels", CONFIG, hint=hint)
         return {}
@@ -122,7 +124,9 @@ def _layouts(spec: Spec, parted: Parted, inventory: Foreign, labelled: Labelled)
         entry = last_match(entries, gpu, device_ids(node.accelerator or ""))
         if entry is None:
             message = f"no entry of '{labelled.config}' is for GPU {gpu} of '{node.name}'"
-            inventory.fault("DT1958", message, *at, "labels", CONFIG)
+            inventory.fault(
+                "DT1958", message, *at, "labels", CONFIG, hint="an entry with {devices: all} is for every GPU"
+            )
         elif entry.enabled:
             found[f"{node.name}/{gpu}"] = _instances(parted.file, entry, node, card.mig if card else None)
     return found
@@ -134,7 +138,8 @@ def _instances(file: Foreign, entry: Entry, node: Node, geometry: Geometry | Non
     inner = [profile for profile in entry.counts if "c." in profile]
     if inner:
         message = f"'{inner[0]}' is a compute instance inside of a GPU instance, which no document can say"
-        file.fault("DT1958", message, *at, inner[0], of_key=True)
+        hint = f"name the GPU instance, {inner[0].partition('c.')[2]}, alone"
+        file.fault("DT1958", message, *at, inner[0], hint=hint, of_key=True)
         return []
     placed = None if geometry is None else arrange(geometry, entry.counts)
     if geometry is None or placed is None:

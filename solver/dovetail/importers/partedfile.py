@@ -22,6 +22,7 @@ PROFILE: Final = re.compile(r"(?:[1-9][0-9]*c\.)?[1-9][0-9]*g\.[1-9][0-9]*gb(?:[
 FILTER: Final = re.compile(r"0x[0-9A-Fa-f]{8}")
 _FIELDS: Final = ("device-filter", "devices", "mig-enabled", "mig-devices")
 _CODE: Final = "DT1957"
+_EXAMPLE: Final = 'an entry is such as {devices: [0, 1], mig-enabled: true, mig-devices: {"1g.10gb": 7}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def read_parted(path: Path, log: FaultLog) -> Parted | None:
     if version != VERSION:
         _version(found, version)
     elif "mig-configs" in found.value and not (isinstance(configs, dict) and configs):
-        found.fault(_CODE, "'mig-configs' has at least one configuration, by its name", "mig-configs")
+        _wrong(found, "'mig-configs' has at least one configuration, by its name", "mig-configs")
     if len(log.errors) > before:
         return None
     read = {name: _entries(found, name, entries) for name, entries in (configs or {}).items()}
@@ -89,11 +90,16 @@ def last_match(entries: Sequence[Entry], index: int, device_ids: Iterable[str]) 
     return next((entry for entry in reversed(entries) if entry.matches(index, ids)), None)
 
 
+def _wrong(file: Foreign, message: str, *path: PathPart, hint: str = _EXAMPLE, of_key: bool = False) -> None:
+    """Log a fault with an entry as it should be, unless there is a better hint."""
+    file.fault(_CODE, message, *path, hint=hint, of_key=of_key)
+
+
 def _version(file: Foreign, version: Any) -> None:
     if version is None:
-        file.fault(_CODE, "'version' is missing", hint=f"version: {VERSION}")
+        _wrong(file, "'version' is missing", hint=f"version: {VERSION}")
     else:
-        file.fault(_CODE, f"the version is {version!r}, and only {VERSION} is known", "version")
+        _wrong(file, f"the version is {version!r}, and only {VERSION} is known", "version")
 
 
 def _only(file: Foreign, value: Mapping[str, Any], known: Sequence[str], path: tuple[PathPart, ...]) -> None:
@@ -101,13 +107,13 @@ def _only(file: Foreign, value: Mapping[str, Any], known: Sequence[str], path: t
         if key not in known:
             near = nearest(key, known)
             hint = f"did you mean {near}?" if near else f"known are {', '.join(known)}"
-            file.fault(_CODE, f"there is no field '{key}'", *path, key, hint=hint, of_key=True)
+            _wrong(file, f"there is no field '{key}'", *path, key, hint=hint, of_key=True)
 
 
 def _entries(file: Foreign, name: str, entries: Any) -> tuple[Entry, ...]:
     path = ("mig-configs", name)
     if not isinstance(entries, list) or not entries:
-        file.fault(_CODE, f"the configuration '{name}' has at least one entry", *path)
+        _wrong(file, f"the configuration '{name}' has at least one entry", *path)
         return ()
     found = [_entry(file, entry, (*path, index)) for index, entry in enumerate(entries)]
     return tuple(entry for entry in found if entry is not None)
@@ -115,16 +121,16 @@ def _entries(file: Foreign, name: str, entries: Any) -> tuple[Entry, ...]:
 
 def _entry(file: Foreign, entry: Any, path: tuple[PathPart, ...]) -> Entry | None:
     if not isinstance(entry, dict):
-        file.fault(_CODE, "an entry is a mapping", *path)
+        _wrong(file, "an entry is a mapping", *path)
         return None
     _only(file, entry, _FIELDS, path)
     for key in ("devices", "mig-enabled"):
         if key not in entry:
-            file.fault(_CODE, f"an entry needs '{key}'", *path)
+            _wrong(file, f"an entry needs '{key}'", *path)
             return None
     enabled = entry["mig-enabled"]
     if not isinstance(enabled, bool):
-        file.fault(_CODE, "'mig-enabled' is true or false", *path, "mig-enabled")
+        _wrong(file, "'mig-enabled' is true or false", *path, "mig-enabled")
         return None
     filters = _filters(file, entry, path)
     return Entry(_devices(file, entry, path), filters, enabled, _counts(file, entry, path, enabled), path)
@@ -136,7 +142,7 @@ def _devices(file: Foreign, entry: Mapping[str, Any], path: tuple[PathPart, ...]
         return None
     if isinstance(devices, list) and all(type(one) is int and one >= 0 for one in devices):
         return frozenset(devices)
-    file.fault(_CODE, "'devices' is 'all' or a list of indices", *path, "devices")
+    _wrong(file, "'devices' is 'all' or a list of indices", *path, "devices")
     return frozenset()
 
 
@@ -146,7 +152,7 @@ def _filters(file: Foreign, entry: Mapping[str, Any], path: tuple[PathPart, ...]
     if isinstance(listed, list) and all(isinstance(one, str) and FILTER.fullmatch(one) for one in listed):
         return frozenset(listed)
     message = "'device-filter' is a PCI id such as 0x233010DE, or a list of them"
-    file.fault(_CODE, message, *path, "device-filter")
+    _wrong(file, message, *path, "device-filter")
     return frozenset()
 
 
@@ -155,16 +161,16 @@ def _counts(file: Foreign, entry: Mapping[str, Any], path: tuple[PathPart, ...],
     if counts is None and not enabled:
         return {}
     if not isinstance(counts, dict):
-        file.fault(_CODE, "where MIG is on, 'mig-devices' gives the number of each profile", *path)
+        _wrong(file, "where MIG is on, 'mig-devices' gives the number of each profile", *path)
         return {}
     if counts and not enabled:
-        file.fault(_CODE, "'mig-devices' where MIG is off", *at, of_key=True)
+        _wrong(file, "'mig-devices' where MIG is off", *at, of_key=True)
     for profile, number in counts.items():
         if not PROFILE.fullmatch(profile):
-            file.fault(_CODE, f"'{profile}' is no MIG profile", *at, profile, of_key=True)
+            _wrong(file, f"'{profile}' is no MIG profile", *at, profile, of_key=True)
         if type(number) is not int or number < 0:
-            file.fault(_CODE, f"the number of '{profile}' is a whole number from 0", *at, profile)
+            _wrong(file, f"the number of '{profile}' is a whole number from 0", *at, profile)
             return {}
     if counts and not any(counts.values()):
-        file.fault(_CODE, "the numbers of 'mig-devices' are all 0", *at, hint="{} asks for no instance")
+        _wrong(file, "the numbers of 'mig-devices' are all 0", *at, hint="{} asks for no instance")
     return {profile: number for profile, number in counts.items() if number}

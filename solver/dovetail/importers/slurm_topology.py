@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from dovetail.faults import FaultLog, nearest
+from dovetail.faults import FaultLog, Position, nearest
 from dovetail.importers.clusterfile import Host, project, unknown_parts
 from dovetail.importers.project import ImportedProject
 from dovetail.importers.slurmconf import Line, read_lines
@@ -51,22 +51,25 @@ def import_slurm_topology(topology: Path, nodes: Path) -> ImportedProject:
     return project("slurm", heading, tree.levels, hosts)
 
 
-def _hosts(tree: Topology, hardware: Mapping[str, Host], nodes: Path, log: FaultLog) -> list[Host]:
+def _hosts(tree: Topology, hardware: Mapping[str, tuple[Host, Line]], nodes: Path, log: FaultLog) -> list[Host]:
     for name in unknown_parts([*hardware, *(part for path in tree.paths.values() for part in path)]):
-        log.add("DT1957", f"{name[:40]!r} cannot be the name of a node or a domain")
+        hint = "letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+        log.add("DT1957", f"{name[:40]!r} cannot be the name of a node or a domain", Position(str(nodes), 1, 1), hint)
     for name, place in tree.places.items():
         if name not in hardware:
             near = nearest(name, hardware)
             place(f"{nodes.name} has no node '{name}'", f"did you mean {near}?" if near else None)
-    for name in hardware.keys() - tree.paths.keys():
-        log.add("DT1957", f"the node '{name}' of {nodes.name} is connected to nothing in the topology")
-    found = [(tree.paths.get(name, ()), host) for name, host in hardware.items()]
+    for name, (_, line) in hardware.items():
+        if name not in tree.paths:
+            message = f"the node '{name}' of {nodes.name} is connected to nothing in the topology"
+            line.fault(log, message, "nodename", "name it under Nodes= of a switch or block")
+    found = [(tree.paths.get(name, ()), host) for name, (host, _) in hardware.items()]
     return [Host(h.name, path, h.cpu, h.memory, h.gpus, h.model, h.state) for path, h in found]
 
 
-def _hardware(path: Path, log: FaultLog) -> dict[str, Host]:
-    """Return the nodes of a configuration, by name."""
-    found: dict[str, Host] = {}
+def _hardware(path: Path, log: FaultLog) -> dict[str, tuple[Host, Line]]:
+    """Return the nodes of a configuration and the lines that say so, by name."""
+    found: dict[str, tuple[Host, Line]] = {}
     default: dict[str, str] = {}
     before = len(log.errors)
     for line in read_lines(path, log):
@@ -76,10 +79,12 @@ def _hardware(path: Path, log: FaultLog) -> dict[str, Host]:
             whole = Line(line.file, line.number, line.text, {**default, **line.values}, line.columns)
             for name in line.names(log, "nodename"):
                 if name in found:
-                    line.fault(log, f"the node '{name}' is there twice", "nodename")
-                found[name] = _host(whole, name, log)
+                    line.fault(log, f"the node '{name}' is there twice", "nodename", "a node has one line NodeName=")
+                found[name] = _host(whole, name, log), line
     if not found and len(log.errors) == before:
-        log.add("DT1957", f"{path} has no line NodeName=")
+        log.add(
+            "DT1957", f"{path} has no line NodeName=", Position(str(path), 1, 1), "give slurm.conf, or a part of it"
+        )
     return found
 
 
@@ -105,5 +110,6 @@ def _gpus(line: Line, log: FaultLog) -> tuple[str, int]:
         else:
             found[match[1] or "unknown"] = found.get(match[1] or "unknown", 0) + int(match[2] or 1)
     if len(found) > 1:
-        line.fault(log, f"GPUs of several models on one node ({', '.join(sorted(found))})", "gres")
+        message = f"GPUs of several models on one node ({', '.join(sorted(found))})"
+        line.fault(log, message, "gres", "a node here has GPUs of one model; leave the others out")
     return next(iter(found.items())) if found else ("", 0)

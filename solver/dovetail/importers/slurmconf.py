@@ -36,7 +36,7 @@ class Line:
         try:
             return hostlist.expand(self.values[key], limit=MOST_NAMES)
         except hostlist.HostlistError as error:
-            self.fault(log, f"{key} {error}", key, "such as gpu[01-16,20]")
+            self.fault(log, f"a list of {key}: {error}", key, "such as gpu[01-16,20]")
             return []
 
     def integer(self, log: FaultLog, key: str, default: int) -> int:
@@ -46,7 +46,7 @@ class Line:
             return default
         if re.fullmatch(r"[0-9]{1,12}", text, re.ASCII):
             return int(text)
-        self.fault(log, f"{key} is {text[:40]!r}, and must be a whole number", key)
+        self.fault(log, f"{key} is {text[:40]!r}, and must be a whole number", key, "such as 96")
         return default
 
 
@@ -58,7 +58,7 @@ def read_lines(path: Path, log: FaultLog) -> Iterator[Line]:
         if line.values:
             yield line
         elif text.split("#")[0].strip():
-            line.fault(log, "the line is no list of Key=Value pairs")
+            line.fault(log, "the line is no list of Key=Value pairs", hint="comments begin with #")
 
 
 def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dovetail import hostlist
-from dovetail.faults import FaultLog, Position
+from dovetail.faults import FaultLog, Position, nearest
 from dovetail.importers.foreign import Foreign, read_list
 from dovetail.importers.slurmconf import MOST_NAMES, read_lines
 
@@ -46,7 +46,8 @@ def read_topology(path: Path, log: FaultLog) -> Topology:
         return Topology()
     if bool(switches) == bool(blocks):
         what = "both switches and blocks" if blocks else "neither switches nor blocks"
-        log.add("DT1957", f"{path} has {what}", Position(str(path), 1, 1))
+        hint = "lines SwitchName= make a tree, lines BlockName= make blocks; 'topology.yaml' is read by its ending"
+        log.add("DT1957", f"{path} has {what}", Position(str(path), 1, 1), hint)
         return Topology()
     return _of_tree(switches) if switches else _of_blocks(blocks, sizes)
 
@@ -69,13 +70,15 @@ def _switches(entries: Sequence[Entry]) -> tuple[dict[str, Entry], dict[str, str
     by_name: dict[str, Entry] = {}
     for entry in entries:
         if entry.name in by_name:
-            entry.place(f"the switch '{entry.name}' is there twice", None)
+            entry.place(f"the switch '{entry.name}' is there twice", "all that hangs on it is told in one place")
         by_name[entry.name] = entry
     above: dict[str, str] = {}
     for entry in entries:
         for child in entry.switches:
             if child not in by_name:
-                entry.place(f"there is no switch '{child}'", None)
+                near = nearest(child, by_name)
+                hint = f"did you mean {near}?" if near else "every switch has an entry of its own"
+                entry.place(f"there is no switch '{child}'", hint)
             elif child in above:
                 entry.place(f"the switch '{child}' hangs on '{above[child]}' already", "a domain has one parent")
             else:
@@ -99,7 +102,9 @@ def _chain(entry: Entry, above: Mapping[str, str], by_name: Mapping[str, Entry])
     while chain[-1] in above:
         upper = above[chain[-1]]
         if upper in chain:
-            by_name[upper].place(f"the switch '{upper}' hangs on itself", None)
+            by_name[upper].place(
+                f"the switch '{upper}' hangs on itself", "a switch has those below it under Switches="
+            )
             break
         chain.append(upper)
     return tuple(reversed(chain))
@@ -147,7 +152,8 @@ def _from_conf(path: Path, log: FaultLog) -> _Read:
         elif "blocksizes" in has:
             sizes = [int(size) for size in has["blocksizes"].split(",") if size.strip().isdigit()]
         else:
-            line.fault(log, "the line has none of SwitchName, BlockName and BlockSizes")
+            message = "the line has none of SwitchName, BlockName and BlockSizes"
+            line.fault(log, message, hint="such as SwitchName=leaf1 Nodes=gpu[01-16]")
     return switches, blocks, sizes
 
 
@@ -172,13 +178,16 @@ def _rows(file: Foreign, at: tuple[str | int, ...], what: str) -> Iterator[Entry
         value = value[step] if isinstance(step, int) else value.get(step) if isinstance(value, dict) else None
     if not isinstance(value, list):
         known = at[: next((n for n in range(len(at), 0, -1) if _there(file.value, at[:n])), 0)]
-        file.fault("DT1957", f"a topology has '{'.'.join(map(str, at[2:]))}', a list", *known)
+        message = f"a topology has '{'.'.join(map(str, at[2:]))}', a list"
+        file.fault("DT1957", message, *known, hint="as topology.yaml(5) of Slurm says")
         return
     for number, row in enumerate(value):
         here = (*at, number)
         name = row.get(what) if isinstance(row, dict) else None
         if not isinstance(name, str):
-            file.fault("DT1957", f"an entry has '{what}', its name", *here)
+            file.fault(
+                "DT1957", f"an entry has '{what}', its name", *here, hint=f"such as {{{what}: s1, nodes: n[1-8]}}"
+            )
             continue
 
         def place(message: str, hint: str | None, here: tuple[str | int, ...] = here) -> None:
@@ -203,5 +212,5 @@ def _names(row: Mapping[str, Any], key: str, place: Place) -> tuple[str, ...]:
     try:
         return tuple(hostlist.expand(str(value), limit=MOST_NAMES))
     except hostlist.HostlistError as error:
-        place(f"{key} {error}", "such as gpu[01-16,20]")
+        place(f"a list of {key}: {error}", "such as gpu[01-16,20]")
         return ()

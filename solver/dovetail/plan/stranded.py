@@ -22,11 +22,13 @@ def stranded(view: View) -> int:
     The idle milli-GPU of a healthy GPU on a node that is neither down nor cordoned is stranded where no GPU request
     class of the project fits on that GPU: a class fits where its accelerators, its tolerations and the node's
     mechanism allow the node, the node has its cpu, memory and resources free, and the GPU is among enough free ones.
-    Policies and what waits play no part.
+    Policies and what waits play no part. Nothing is stranded where the project has no GPU work.
     """
     spec = view.spec
     rooms = view.rooms
     classes = request_classes(spec)
+    if not classes:
+        return 0
     makes = Makes(spec.cluster.nodes, spec.accelerators)
     usable: list[list[Request]] = [[] for _ in makes.members]
     for one in classes:
