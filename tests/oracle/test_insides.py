@@ -15,6 +15,7 @@ from dovetail.rules.colocate import Colocate
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
 from dovetail.spec import NodeSelector, Spec
+from dovetail.spec.inside import INNER_LEVELS
 
 SLICE = 40
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
@@ -42,6 +43,21 @@ def test_held_places_keep_within_islands() -> None:
     assert problems(cases(200, 15, holding)) == []
 
 
+def keeping_free(seed: int) -> Spec:
+    """Return the Spec of a seed with whole islands or sockets held free, now and then beside places."""
+    rng = Random(f"keeping free {seed}")
+    spec = (holding if rng.random() < 0.3 else tiny_insides)(seed)
+    rule = Reserve(domains=rng.choice((1, 1, 2)), of=rng.choice(INNER_LEVELS))
+    held = policy("free", rule, enforcement=rng.choice(("hard", 1, 3000)))
+    return replace(spec, policies=tuple(sorted((*spec.policies, held), key=lambda each: each.name)))
+
+
+def test_whole_islands_and_sockets_are_held_free() -> None:
+    found = list(cases(0, 40, keeping_free))
+    assert len(found) > 20
+    assert problems(found) == []
+
+
 def test_inside_nodes_neither_evenness_nor_a_choice_of_nodes_makes_sense() -> None:
     spec = tiny_insides(0)
     assert "maxPerDomain" in (Spread("island", max_skew=1).unsound(spec) or "")
@@ -57,3 +73,4 @@ def test_what_today_is_across_islands_and_may_not_counts_in_the_socket_around_it
 def test_engine_and_brute_force_agree_on_many_more() -> None:
     assert problems(cases(CAMPAIGN_FIRST, 3000, tiny_insides)) == []
     assert problems(cases(CAMPAIGN_FIRST, 500, holding)) == []
+    assert problems(cases(CAMPAIGN_FIRST, 500, keeping_free)) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -12,8 +12,10 @@ from dovetail.placement import Place, Room, View, copies
 from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Told, Violations
 from dovetail.rules.claims import Claims, Short
 from dovetail.rules.guards import Plain, domain_of
-from dovetail.rules.levels import level_problem
+from dovetail.rules.levels import inner, level_problem, reached
 from dovetail.spec import Node, Policy, Request, Role, Spec, Toleration, Workload
+from dovetail.spec.cluster import NODE_LEVEL
+from dovetail.spec.inside import holds, mask_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,8 @@ class Reserve(RuleDefaults):
     The subject is the policy. Its violation is the number of places that are missing: `max(0, replicas - held)`,
     places on matched nodes counting, with `within` those of one domain only; or `max(0, domains - untouched)`, a
     domain being untouched where all its nodes are matched, up, not cordoned and without failed GPUs, and hold neither
-    a replica nor a held place. Where nobody has said which places are held, as today, those count that there is
-    room for.
+    a replica nor a held place; inside a node, where its own GPUs are in order and no replica or held place reaches
+    into it. Where nobody has said which places are held, as today, those count that there is room for.
     """
 
     kind: ClassVar[str] = "reserve"
@@ -40,6 +42,11 @@ class Reserve(RuleDefaults):
     within: str | None = None
     domains: int = 0
     of: str = ""
+
+    @property
+    def inner_level(self) -> str:
+        """The level of whole domains, where it lies inside nodes."""
+        return inner(self.of)
 
     def placeholders(self, own: Policy) -> tuple[Workload, ...]:
         """Return a job whose replicas are the places; on nodes that are named, taints do not matter."""
@@ -78,16 +85,23 @@ class Reserve(RuleDefaults):
         return total
 
     def _encode_domains(self, part: Part, scope: Scope) -> Linear:
-        whole = self._whole(scope)
+        whole = frozenset(self._whole(scope))
         missing = Linear(constant=self.domains - len(whole))
-        for domain in part.every_domain(self.of):
-            if domain.path in whole:
-                count = part.count(scope.spec.everything, domain)
+        for path, count in self._held(part, scope):
+            if path in whole:
                 if part.model.range_of(count)[0] > 0:
                     missing.constant += 1
                 elif not count.is_constant:
                     missing.add_term(part.model.at_least_one(count).variable)
         return part.model.positive_part(missing)
+
+    def _held(self, part: Part, scope: Scope) -> Iterator[tuple[str, Linear]]:
+        """Yield how many replicas and held places each domain has, or has reaching into it."""
+        everything = scope.spec.everything
+        if self.inner_level:
+            yield from ((path, counts[0]) for path, counts in reached(part, [everything], self.of).items())
+        else:
+            yield from ((domain.path, part.count(everything, domain)) for domain in part.every_domain(self.of))
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Count the places, or the domains, that are missing."""
@@ -108,25 +122,31 @@ class Reserve(RuleDefaults):
 
     def guard(self, scope: Scope) -> Guard | None:
         """Keep held places on matched nodes and together, or enough domains untouched."""
-        if self.domains:
-            return UntouchedGuard(scope, self.of, self.domains, frozenset(self._whole(scope)))
-        return PlacesGuard(scope, self.within)
+        if not self.domains:
+            return PlacesGuard(scope, self.within)
+        if not self.inner_level:
+            return UntouchedGuard(scope, self.of, self.domains, dict.fromkeys(self._whole(scope), 1))
+        nodes = Counter(path.rpartition("/")[0] for path in self._whole(scope))
+        return UntouchedGuard(scope, NODE_LEVEL, self.domains, nodes, gpus_alone=True)  # node by node to begin with
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
-        """Distinguish no workloads: it does not matter who leaves the places free."""
-        return None
+        """Distinguish no workloads, since it does not matter who leaves the places free, but inside nodes each."""
+        return workload.id if self.inner_level else None
+
+    def other_key(self, workload: Workload, scope: Scope) -> Hashable:
+        """Distinguish each workload where the rule tells where replicas are inside nodes."""
+        return workload.id if self.inner_level else None
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish nodes by the domain, where one is asked for, and matched ones from others."""
-        level = self.of or self.within
+        level = None if self.inner_level else self.of or self.within
         return level and node.domain(level), scope.nodes is None or node.name in scope.nodes
 
     def claims(self, scope: Scope) -> Claims:
         """Hold whole GPUs free: those of the places, or of as many domains as have the fewest."""
         if not self.domains:
             return Claims(places=self.replicas * self.request.gpus, short=self._short_of_places(scope))
-        members = scope.spec.cluster.members(self.of)
-        sizes = sorted(sum(len(node.healthy_gpus()) for node in members[path]) for path in self._whole(scope))
+        sizes = sorted(self._whole(scope).values())
         short = Short(self.domains, len(sizes), f"domains of level {self.of}") if len(sizes) < self.domains else None
         return Claims(domains=sum(sizes[: self.domains]), short=short)
 
@@ -143,7 +163,7 @@ class Reserve(RuleDefaults):
         if self.domains and (self.within or self.accelerators):
             return "'within' and 'accelerators' tell of places, and whole domains are held here"
         level = self.of or self.within
-        return None if level is None else level_problem(spec, level, gpu=False)
+        return None if level is None else level_problem(spec, level, gpu=False, inside=bool(self.domains))
 
     # Places and domains of a finished placement.
 
@@ -171,15 +191,20 @@ class Reserve(RuleDefaults):
                 there[path] += copies(rooms.get(name) or Room(node, scope.spec.accelerators), self.request)
         return min(self.replicas, max(there.values(), default=0))
 
-    def _whole(self, scope: Scope) -> list[str]:
-        """Return the domains whose nodes are all matched and in order, sorted."""
-        members = scope.spec.cluster.members(self.of)
-        return sorted(path for path, nodes in members.items() if all(_in_order(node, scope) for node in nodes))
+    def _whole(self, scope: Scope) -> dict[str, int]:
+        """Return the GPUs of each domain whose nodes are all matched and in order, sorted by path."""
+        cluster = scope.spec.cluster
+        if self.inner_level:
+            return dict(sorted(_in_order_inside(cluster.nodes, self.of, scope)))
+        members = sorted(cluster.members(self.of).items())
+        whole = ((path, nodes) for path, nodes in members if all(_in_order(node, scope) for node in nodes))
+        return {path: sum(len(node.healthy_gpus()) for node in nodes) for path, nodes in whole}
 
     def _untouched(self, view: View, scope: Scope) -> list[str]:
         by_name = scope.spec.cluster.by_name
         places = (*view.places.values(), *(place for _, place in view.placeholders))
-        touched = {by_name[place.node].domain(self.of) for place in places}
+        spans = (by_name[place.node].spanned(self.of, mask_of(place.gpus)) for place in places)
+        touched = {path for paths in spans for path in paths}
         return [path for path in self._whole(scope) if path not in touched]
 
 
@@ -188,8 +213,20 @@ def _own(scope: Scope) -> Workload:
 
 
 def _in_order(node: Node, scope: Scope) -> bool:
+    return _open(node, scope) and not node.failed_gpus
+
+
+def _open(node: Node, scope: Scope) -> bool:
     matched = scope.nodes is None or node.name in scope.nodes
-    return matched and not (node.down or node.cordoned or node.failed_gpus)
+    return matched and not (node.down or node.cordoned)
+
+
+def _in_order_inside(nodes: Iterable[Node], level: str, scope: Scope) -> Iterator[tuple[str, int]]:
+    """Yield the domains inside nodes without failed GPUs, each with the number of its GPUs."""
+    for node in nodes:
+        for position, mask in enumerate(node.parts(level) if _open(node, scope) else ()):
+            if mask and holds(node.healthy, mask):
+                yield f"{node.name}/{level}-{position}", mask.bit_count()
 
 
 @dataclass(slots=True)
@@ -221,15 +258,25 @@ class PlacesGuard(Plain):
 
 @dataclass(slots=True)
 class UntouchedGuard(Plain):
-    """Blocks the last `wanted` domains that nothing has touched."""
+    """Blocks the last `wanted` domains that nothing has touched.
+
+    Parameters
+    ----------
+    whole : how many of the wanted domains each one of the level stands for.
+    gpus_alone : whether work without GPUs touches nothing.
+    """
 
     scope: Scope
     level: str
     wanted: int
-    whole: frozenset[str]
+    whole: Mapping[str, int]
+    gpus_alone: bool = False
     held: Counter[str] = field(default_factory=Counter)
-    touched: int = 0
+    left: int = field(init=False)
     freed: int = 0
+
+    def __post_init__(self) -> None:
+        self.left = sum(self.whole.values())
 
     def opened(self, workload: Workload) -> int:
         """Return how often a domain became untouched again."""
@@ -238,16 +285,18 @@ class UntouchedGuard(Plain):
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Block an untouched domain where no more are left than wanted."""
         path = domain_of(self.level, self.scope, node, None)
-        return path in self.whole and not self.held[path or ""] and len(self.whole) - self.touched <= self.wanted
+        if path is None or path not in self.whole or (self.gpus_alone and not role.request.gpu_count):
+            return False
+        return not self.held[path] and self.left - self.whole[path] < self.wanted
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count what domains hold."""
         path = domain_of(self.level, self.scope, node, None)
-        if path is None or path not in self.whole:
+        if path is None or path not in self.whole or (self.gpus_alone and not role.request.gpu_count):
             return
         before, now = self.held[path], self.held[path] + count
         self.held[path] = now
-        self.touched += (now > 0) - (before > 0)
+        self.left -= self.whole[path] * ((now > 0) - (before > 0))
         self.freed += before > 0 and not now
 
 
