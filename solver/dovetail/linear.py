@@ -205,3 +205,20 @@ def _absent(literal: Literal) -> Linear:
     if literal.positive:
         return Linear({literal.variable: -1}, 1)
     return Linear.of(literal.variable)
+
+
+def rounded(expression: Linear, upper: int, step: int) -> tuple[Linear, int]:
+    """Return what follows from `expression <= upper` for whole numbers from 0 on, counted in steps.
+
+    Multiples of the step take as many; what is less than one takes a part as far as it is more than the rest of
+    `upper` (mixed-integer rounding; Nemhauser and Wolsey 1990).
+    """
+    whole, rest = divmod(upper - expression.constant, step)
+    terms = {v: stepped(c, step, rest) for v, c in expression.terms.items()}
+    return Linear({v: c for v, c in terms.items() if c}), (step - rest) * whole
+
+
+def stepped(coefficient: int, step: int, rest: int) -> int:
+    """Return what a coefficient becomes by rounding, times `step - rest`."""
+    whole, part = divmod(coefficient, step)
+    return (step - rest) * whole + max(0, part - rest)

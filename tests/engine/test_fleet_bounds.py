@@ -14,6 +14,7 @@ from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.problem import compile_problem
 from dovetail.progress import Stop
 from dovetail.rules import context_of
+from dovetail.rules.quota import Quota
 from dovetail.rules.spread import Spread
 
 SLICE = 32
@@ -49,6 +50,17 @@ def test_what_is_spread_evenly_is_whole_in_every_domain() -> None:
     best = bounds.best(tier, {})
     assert best is not None
     assert best[0] == 7000  # of 8000: two and two of each, or one where the other has two
+
+
+def test_a_quota_counts_whole_gpus() -> None:
+    limit = policy("limit", Quota(limits=(("gpus", 3900),)))
+    work = [workload("v", 4, gpus=1), workload("w", 1, share=400)]
+    problem = compile_problem(context_of(make_spec(nodes=[node("a", 8)], workloads=work, policies=(limit,))))
+    bounds, tier = FleetBounds(problem, Stop()), problem.tiers[0]
+    bounds.prove(tier, {})
+    best = bounds.best(tier, {})
+    assert best is not None
+    assert best[0] == 3400  # of 3900, which three and the share do not fill
 
 
 @pytest.mark.campaign

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
+from dovetail.linear import stepped
 from dovetail.proof.certificate import Cut
 from dovetail.proof.lagrangian import PlainRow
 
@@ -35,23 +36,17 @@ def rounded(rows: Sequence[PlainRow], cut: Cut, lower: Sequence[int], upper: Seq
     right = (over - rest) * (side // over)
     for variable, coefficient in terms.items():
         sign = -1 if variable in flipped else 1
-        weight = sign * _weight(sign * coefficient, over, rest)
+        weight = sign * stepped(sign * coefficient, over, rest)
         found[variable] = weight
         right += weight * start[variable in flipped][variable]
     for position, multiplier in sorted(cut.multipliers.items()):
-        weight = _weight(multiplier, over, rest)
+        weight = stepped(multiplier, over, rest)
         if weight:
             row = rows[position]
             right -= weight * row.upper
             for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
                 found[variable] = found.get(variable, 0) - weight * coefficient
     return _smallest({v: c for v, c in sorted(found.items()) if c}, right)
-
-
-def _weight(coefficient: int, over: int, rest: int) -> int:
-    """Return what a coefficient becomes by rounding, times `over - rest`."""
-    whole, part = divmod(coefficient, over)
-    return (over - rest) * whole + max(0, part - rest)
 
 
 def _added(rows: Sequence[PlainRow], cut: Cut) -> tuple[dict[int, int], int]:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from dovetail.linear import Linear
+from dovetail.linear import Linear, rounded
 from dovetail.placement import View
 from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations
 from dovetail.rules.claims import Cap, Claims
@@ -25,6 +25,7 @@ from dovetail.rules.cohorts import (
 from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import TotalGuard
 from dovetail.spec import Policy, Role, Spec, Workload, WorkloadSelector
+from dovetail.spec.workload import MILLI
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,15 @@ class Quota(RuleDefaults):
             taken = tree.encoded(part.model, lambda queue, name: part.requested(queue.members, name))
             found |= {f"cohort {subject}": amount for subject, amount in taken.items()}
         return found
+
+    def tighten(self, part: Part, scope: Scope, excused: Mapping[str, int]) -> None:
+        """Count each group's GPUs in whole ones: what a limit has beyond these is of use to parts of a GPU only."""
+        for queue in self._queues(scope):
+            if "gpus" in queue.most:
+                most = queue.most["gpus"] + excused.get(f"{queue.group}/gpus", 0)
+                whole, limit = rounded(part.requested(queue.members, "gpus"), most, MILLI)
+                if whole.terms:
+                    part.model.require(whole, upper=limit)
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Add up what each group's admitted replicas request, and what its cohort borrows."""
