@@ -167,12 +167,12 @@ def test_one_node_ranks_as_all_nodes_do() -> None:
             outlook = Outlook(field, spoilage, shape)
             outlook.refresh()
             at_once = outlook.ranks.tolist()
-            gpus = [outlook.gpus(node) for node, rank in enumerate(at_once) if rank < NOWHERE]
+            gpus = [outlook.gpu(node) for node, rank in enumerate(at_once) if rank < NOWHERE]
             one_by_one = [
                 outlook.again(node) if host else NOWHERE for node, host in enumerate(field.hosts(shape).tolist())
             ]
             assert one_by_one == at_once
-            assert [outlook.gpus(node) for node, rank in enumerate(at_once) if rank < NOWHERE] == gpus
+            assert [outlook.gpu(node) for node, rank in enumerate(at_once) if rank < NOWHERE] == gpus
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 3))

@@ -91,7 +91,7 @@ def solve(
             own.close()
 
 
-_Step = tuple[Callable[[Budget], Verdict], float]  # what to try, and its share of the work that is left
+_Step = tuple[str, Callable[[Budget], Verdict], float]  # the phase, what to try, and its share of the work left
 
 
 @dataclass(slots=True)
@@ -119,9 +119,12 @@ class _Search:
         self.reporter.phase("construct")
         began = time.monotonic()
         self.state, self.unpaid = start(self.problem, hint, self.stop)
-        self._reserve(time.monotonic() - began)
         self._keep()
-        for step, share in self._steps():
+        took = time.monotonic() - began
+        for number, (phase, step, share) in enumerate(self._steps()):
+            self.reporter.phase(phase)
+            if not number:
+                self._reserve(took)
             verdict = step(self.budget.part(self.budget.work * share))
             if verdict is Verdict.INFEASIBLE:
                 return self._without_plan()
@@ -137,19 +140,18 @@ class _Search:
         """
         counts = self.problem.counts
         cut = cutting.suits(self.problem) and not self.bounds.fleet.large  # there the LP over kinds leads further
-        first: list[_Step] = [(self._cut, 0.1)] if cut else []
-        gather: list[_Step] = [(self._gather, _GATHER_SHARE)] if Gatherings.suits(self.problem) else []
+        first: list[_Step] = [("cut", self._cut, 0.1)] if cut else []
+        gather: list[_Step] = [("gather", self._gather, _GATHER_SHARE)] if Gatherings.suits(self.problem) else []
         if counts > EXACT_VARIABLES:
-            return [*first, *gather, (self._parts, 1.0)]
-        glance: list[_Step] = [(self._close, _GLANCE)] if gather and counts <= EXACT_FIRST else []
-        close: list[_Step] = [(self._close, 0.2)] if counts <= EXACT_FIRST else []
-        return [*first, *glance, *gather, *close, (self._parts, 0.5), (self._exact, 1.0)]
+            return [*first, *gather, ("generate", self._parts, 1.0)]
+        glance: list[_Step] = [("exact", self._close, _GLANCE)] if gather and counts <= EXACT_FIRST else []
+        close: list[_Step] = [("exact", self._close, 0.2)] if counts <= EXACT_FIRST else []
+        return [*first, *glance, *gather, *close, ("generate", self._parts, 0.5), ("exact", self._exact, 1.0)]
 
     def _cut(self, budget: Budget) -> Verdict:
         """Cut the GPUs of alike nodes all at once, and look whether the bounds close on that."""
         if self.unpaid:
             return Verdict.UNKNOWN
-        self.reporter.phase("cut")
         self._offer(construct(self.problem, cutting.cut_all(self.problem, self.stop, budget.seconds()), self.stop))
         if self.problem.counts <= EXACT_VARIABLES:
             self._results(last=True)
@@ -189,7 +191,6 @@ class _Search:
         """Climb the tiers on the exact model of the whole, where that is small enough."""
         if self.problem.counts > EXACT_VARIABLES:
             return Verdict.UNKNOWN
-        self.reporter.phase("exact")
         workers = _FAST_WORKERS if self.limits.fast else 1
         part = PartModel(self.problem, range(len(self.problem.nodes)), State())
         start = None if self.unpaid else self.state
@@ -215,7 +216,6 @@ class _Search:
     def _parts(self, budget: Budget) -> Verdict:
         """Re-plan everything free at once, then part after part."""
         given = budget.work
-        self.reporter.phase("generate")
         self.jobs.warm_up()
         self._report()
         self._generate(budget, *self._follow_targets(budget))
@@ -232,7 +232,6 @@ class _Search:
         self._report()
         if self.unpaid or self._close_enough():
             return Verdict.UNKNOWN if self.unpaid else Verdict.OPTIMAL
-        self.reporter.phase("gather")
         given = budget.part(budget.work, _GATHER_TIME)
         found = settle(self.problem, given, self.stop, _FAST_WORKERS if self.limits.fast else 1)
         self.budget.work -= found.work

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from dovetail.model.ranks import Ranks, claim
 from dovetail.model.seats import is_pinned, whole_gpus, without_kept
@@ -24,19 +24,35 @@ def expand(problem: Problem, state: State, cut_first: bool = False) -> Places:
     places: dict[ReplicaId, Place] = {}
     open_places: dict[int, list[Place]] = defaultdict(list)
     stayed = {key: list(replicas) for key, replicas in problem.standing.items()}
+    known: dict[Hashable, list[tuple[int, tuple[int, ...]]]] = {}  # what is on which GPUs, by contents
     for index in sorted(state.fills):
         fill = state.fills[index]
         for present, count in sorted(fill.kept.items()):
             place = Place(problem.nodes[index].name, present.gpus, present.instance)
             for _ in range(count):
                 places[stayed[index, present].pop(0)] = place
-        for shape, place in _new_places(problem, index, fill, cut_first):
-            open_places[shape].append(place)
+        if not _is_plain(problem, index, fill):
+            for shape, place in _new_places(problem, index, fill, cut_first):
+                open_places[shape].append(place)
+            continue
+        node = problem.nodes[index]
+        key = node.gpus, node.failed_gpus, node.down, frozenset(fill.slots.items())
+        if key not in known:
+            known[key] = [(shape, place.gpus) for shape, place in _new_places(problem, index, fill, cut_first)]
+        for shape, gpus in known[key]:
+            open_places[shape].append(Place(node.name, gpus))
     places.update(_ranked(problem, open_places, places))
     for shape, waiting in open_places.items():
         for replica, place in zip(_claimants(problem, shape, places), waiting, strict=False):
             places[replica] = place
     return dict(sorted(places.items()))
+
+
+def _is_plain(problem: Problem, index: int, fill: Fill) -> bool:
+    """Tell whether contents alone say what is on which GPU of a node: nothing runs there, and no GPU is cut."""
+    node = problem.nodes[index]
+    bare = not (fill.kept or problem.present.get(index) or problem.layouts[index] or node.islands or node.sockets)
+    return bare and not any(slot.profile for slot in fill.slots)
 
 
 def _ranked(problem: Problem, places: dict[int, list[Place]], kept: Places) -> Iterator[tuple[ReplicaId, Place]]:
@@ -56,6 +72,8 @@ def _claimants(problem: Problem, shape: int, placed: Places) -> Iterator[Replica
         for member in problem.shapes[shape].members
         for ordinal in range(member.role.replicas)
     ]
+    if not problem.running[shape] and not problem.lost[shape]:
+        return iter(replicas)
     waiting = [replica for replica in replicas if replica not in placed]
     return iter(sorted(waiting, key=claim(problem.context.today)))
 

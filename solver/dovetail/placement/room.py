@@ -92,7 +92,9 @@ class Room:
 
         Those with least to spare come first.
         """
-        free = [i for i in range(len(self.compute)) if self.gpu_fits(request, i)]
+        free = [i for i, left in enumerate(self.compute) if left == MILLI and self.gpu_fits(request, i)]
+        if not (self.node.islands or self.node.sockets):
+            return [free] if len(free) >= request.gpus else []
         blocks = ([i for i in free if mask >> i & 1] for mask in self.node.blocks(request.inside))
         return sorted((block for block in blocks if len(block) >= request.gpus), key=len)
 

@@ -57,6 +57,7 @@ class FleetModel(Counting):
         self.untold_tiers: set[str] = set()
         questions = self._questions()
         self.model = Model()
+        self._known_sizes: dict[tuple[int, tuple[Question, ...]], Mapping[tuple[str | bool | None, ...], int]] = {}
         self.cells_of: list[Mapping[int, list[Cell]]] = []
         self.plots_of = [tuple(_plots(self.problem, kind, questions)) for kind in self.kinds]
         self.counts_of = [self._add_counts(position, kind, questions) for position, kind in enumerate(self.kinds)]
@@ -125,8 +126,7 @@ class FleetModel(Counting):
         """Cut a shape's count on a kind into one per cell."""
         if not questions:
             return [Cell({}, count)]
-        nodes = self.problem.nodes
-        sizes = Counter(tuple(question.of(nodes[member]) for question in questions) for member in kind.members)
+        sizes = self._sizes(kind, questions)
         if len(sizes) == 1:
             return [Cell(dict(zip(questions, next(iter(sizes)), strict=True)), count)]
         rest = Linear.of(count)
@@ -138,9 +138,17 @@ class FleetModel(Counting):
         self.model.require(rest, lower=0, upper=0)
         return cells
 
+    def _sizes(self, kind: Kind, questions: tuple[Question, ...]) -> Mapping[tuple[str | bool | None, ...], int]:
+        """Return how many nodes of a kind give which answers to some questions, worked out once for all shapes."""
+        key = kind.members[0], questions
+        if key not in self._known_sizes:
+            nodes = (self.problem.nodes[member] for member in kind.members)
+            self._known_sizes[key] = Counter(tuple(question.of(node) for question in questions) for node in nodes)
+        return self._known_sizes[key]
+
     def _add_room_of_cells(self, kind: Kind, question: Question, cells: Mapping[int, list[Cell]]) -> None:
         """Bound what is counted by cell by what the nodes with each answer to a question have in all."""
-        sizes = Counter(question.of(self.problem.nodes[member]) for member in kind.members)
+        sizes = {answer: size for (answer,), size in self._sizes(kind, (question,)).items()}
         if len(sizes) == 1:
             return
         for name, capacity in {"gpus": MILLI * len(kind.node.healthy_gpus()), **capacities(kind)}.items():

@@ -7,7 +7,6 @@ Both halves speak of the same *subjects* (domains, workloads, quota groups) and 
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,12 +79,8 @@ class Scope:
     @cached_property
     def capacity(self) -> Mapping[str, int]:
         """What the nodes that are up have in all: `gpus` in milli-GPU, `cpu`, `memory` and resources by name."""
-        total: Counter[str] = Counter()
-        for node in self.spec.cluster.nodes:
-            if not node.down:
-                gpus = {"gpus": MILLI * len(node.healthy_gpus())}
-                total.update({"cpu": node.cpu, "memory": node.memory, **gpus, **node.resources})
-        return total
+        found = self.spec.cluster.capacity
+        return {name: MILLI * amount if name == "gpus" else amount for name, amount in found.items()}
 
     @cached_property
     def makes(self) -> Makes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -255,6 +256,19 @@ class Cluster:
     def by_name(self) -> Mapping[str, Node]:
         """Nodes by name."""
         return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def capacity(self) -> Mapping[str, int]:
+        """What the nodes that are up have in all: `gpus` as a number, `cpu`, `memory` and resources by name."""
+        total: Counter[str] = Counter()
+        for node in self.nodes:
+            if not node.down:
+                total["gpus"] += len(node.healthy_gpus())
+                total["cpu"] += node.cpu
+                total["memory"] += node.memory
+                for name, amount in node.resources.items():
+                    total[name] += amount
+        return total
 
     @cached_property
     def _homeless(self) -> dict[str, frozenset[str]]:

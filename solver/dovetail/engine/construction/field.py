@@ -51,8 +51,11 @@ class Field:
         self.blocks = Blocks(nodes, width)
         self._makes = np.array(problem.makes.of, dtype=np.int64)
         self._hosts: dict[tuple[frozenset[int], tuple[str, ...]], Bools] = {}
+        self._hosts_of: dict[int, Bools] = {}
+        self.partial = [shape.request.partial for shape in problem.shapes]
         self._closing = _closing(problem)
         self.fills: dict[int, Fill] = {}
+        self._slots: dict[tuple[int, int, str], Slot] = {}  # making one anew takes longer
         self.admitted: Counter[int] = Counter()
         self.rates = Rates(problem)
         self.guards = _guards(problem)
@@ -76,13 +79,15 @@ class Field:
 
     def hosts(self, shape: Shape) -> Bools:
         """Return the nodes that may newly take a shape; those that hard policies close to it are not among them."""
-        key = self.hosts_key(shape)
-        if key not in self._hosts:
-            mask = np.isin(self._makes, sorted(key[0]))
-            for name in key[1]:
-                mask[self._closing[name][1]] = False
-            self._hosts[key] = mask
-        return self._hosts[key]
+        if shape.index not in self._hosts_of:
+            key = self.hosts_key(shape)
+            if key not in self._hosts:
+                mask = np.isin(self._makes, sorted(key[0]))
+                for name in key[1]:
+                    mask[self._closing[name][1]] = False
+                self._hosts[key] = mask
+            self._hosts_of[shape.index] = self._hosts[key]
+        return self._hosts_of[shape.index]
 
     def wanted(self, shape: int) -> int:
         """Return how many more replicas of a shape may join.
@@ -147,12 +152,14 @@ class Field:
 
     def _count(self, index: int, slot: Slot, count: int) -> None:
         """Enter replicas in the accounts of demand and rules."""
-        self.admitted[slot.shape] += count
-        member, node = self.problem.shapes[slot.shape].members[0], self.problem.nodes[index]
-        self.rates.count(node, slot, count)
-        seen = None if slot.gpu == NO_GPU else slot.gpu
-        for guard in self.gates.guards(slot.shape):
-            guard.add(member.workload, member.role, node, seen, count)
+        shape = slot.shape
+        self.admitted[shape] += count
+        member, node = self.problem.shapes[shape].members[0], self.problem.nodes[index]
+        if shape in self.rates.asked:
+            self.rates.count(node, slot, count)
+        workload, role, seen = member.workload, member.role, None if slot.gpu == NO_GPU else slot.gpu
+        for guard in self.gates.guards(shape):
+            guard.add(workload, role, node, seen, count)
 
     def _put(self, index: int, shape: int, gpus: tuple[int, ...], count: int) -> None:
         """Add replicas, `gpus` being those of all of them together; a negative count takes them off."""
@@ -165,7 +172,8 @@ class Field:
         for name, amount in request.resources.items():
             self.resources[name][index] -= count * amount
         profile = ""
-        if request.partial:
+        partial = self.partial[shape]
+        if partial:
             profile = self._put_part(index, shape, gpus[0], count)
         elif gpus:
             self.gpus[index, list(gpus)] = 0 if count > 0 else MILLI
@@ -174,9 +182,16 @@ class Field:
             if not profile:
                 self.crowds.enter(index, shape, gpus, count)
             self.untouched[index] = self.crowds.untouched(index)
-        slot = Slot(shape, gpus[0] if request.partial else NO_GPU, profile)
+        slot = self._slot(shape, gpus[0] if partial else NO_GPU, profile)
         self._enter(index, slot, gpus, count)
         self._count(index, slot, count)
+
+    def _slot(self, shape: int, gpu: int, profile: str) -> Slot:
+        key = shape, gpu, profile
+        found = self._slots.get(key)
+        if found is None:
+            found = self._slots[key] = Slot(shape, gpu, profile)
+        return found
 
     def _enter(self, index: int, slot: Slot, gpus: tuple[int, ...], count: int) -> None:
         """Enter replicas in the contents of a node, those of whole GPUs by the island or socket that has them."""
@@ -306,6 +321,34 @@ class Field:
         if not self.blocks.matter(index):
             return tuple(free[: count * shape.request.gpus])
         return self.blocks.choose(self.problem.nodes[index], shape.request, free, count)
+
+    def places_on(self, index: int, shape: Shape, gpus: tuple[int, ...], most: int) -> list[tuple[int, ...]]:
+        """Return the GPUs of each of at most so many more replicas that a node has room for on some of its GPUs.
+
+        Rules that look at places are not asked.
+        """
+        request = shape.request
+        most = min(most, self.room_in_all(shape.index), self._on_host(index, shape))
+        if most <= 0 or not self.hosts(shape)[index]:
+            return []
+        if request.may_use_mig or (gpus and (self.crowds.parted[index] or self.blocks.matter(index))):
+            chosen = gpus[: request.gpu_count]
+            return [chosen] if self.room_on(index, shape, chosen) else []
+        if request.share is not None:
+            free, vram = int(self.gpus[index, gpus[0]]), int(self.vram[index, gpus[0]])
+            memory = share_memory(request, int(self.card[index]))
+            return [gpus] * min(most, free // request.gpu_milli, vram // memory if memory else most)
+        each, row = request.gpus, self.gpus[index].tolist()
+        idle = [gpu for gpu in gpus if row[gpu] == MILLI]
+        most = min(most, len(idle) // each) if each else most
+        return [tuple(idle[i * each : (i + 1) * each]) for i in range(most)]
+
+    def _on_host(self, index: int, shape: Shape) -> int:
+        """Return for how many replicas CPU, memory and resources of a node are left."""
+        request = shape.request
+        left = [(int(self.cpu[index]), request.cpu), (int(self.memory[index]), request.memory)]
+        left += [(int(self.resources[name][index]), amount) for name, amount in request.resources.items()]
+        return min((free // asked for free, asked in left if asked), default=shape.demand)
 
     def room_on(self, index: int, shape: Shape, gpus: tuple[int, ...]) -> bool:
         """Tell whether a node, on given GPUs, has room for a replica."""

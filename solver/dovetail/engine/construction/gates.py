@@ -26,6 +26,7 @@ from dovetail.rules.guards import (
 from dovetail.spec import Workload
 
 FREE, MIXED = -1, -2
+_BY_LEVEL = (CrowdGuard, SkewGuard, TogetherGuard)
 
 
 class _Keys:
@@ -147,6 +148,7 @@ class Gates:
         self._of: dict[int, tuple[ApartGate | CrowdGate | TogetherGate, ...]] = {}
         self._concerned: dict[int, tuple[Guard, ...]] = {}
         self._strict: dict[int, tuple[Guard, ...]] = {}
+        self._totals: dict[int, tuple[TotalGuard, ...]] = {}
 
     def guards(self, shape: int) -> tuple[Guard, ...]:
         """Return the guards that keep account of a shape."""
@@ -161,11 +163,20 @@ class Gates:
             self._strict[shape] = tuple(g for g in self.guards(shape) if not isinstance(g, ApartGuard | TotalGuard))
         return self._strict[shape]
 
+    def domains(self, shape: int, node: int, gpu: int | None) -> Hashable:
+        """Return what the strict guards of a shape tell apart of places: equal ones are open or closed alike."""
+        place = self._problem.nodes[node]
+        return tuple(
+            domain_of(guard.level, guard.scope, place, gpu) if isinstance(guard, _BY_LEVEL) else (node, gpu)
+            for guard in self.strict(shape)
+        )
+
     def room(self, shape: int) -> int | None:
         """Return how many more replicas of a shape the limits on totals leave room for, None for any number."""
+        if shape not in self._totals:
+            self._totals[shape] = tuple(guard for guard in self.guards(shape) if isinstance(guard, TotalGuard))
         member = self._problem.shapes[shape].members[0]
-        totals = [guard for guard in self.guards(shape) if isinstance(guard, TotalGuard)]
-        rooms = [guard.room(member.workload, member.role) for guard in totals]
+        rooms = [guard.room(member.workload, member.role) for guard in self._totals[shape]]
         return min((room for room in rooms if room is not None), default=None)
 
     def shut(self, shape: int) -> Bools | None:

@@ -7,6 +7,7 @@ where many changed, in plain arithmetic where one did.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Hashable
 
 import numpy as np
@@ -24,6 +25,7 @@ NOWHERE = 2**31 - 1
 _STEP = 1024  # ranks of one step of the gradient: what would be left of a shared GPU, at most 999
 
 Ranks = NDArray[np.int32]
+Tables = tuple[list[int], list[int]]
 
 
 class Spoilage:
@@ -35,6 +37,7 @@ class Spoilage:
         self.unit = BUCKET * gradient.total
         self._steps = gradient.lowest()
         self._models = gradient.model_of.tolist()
+        self._tables: dict[tuple[int, int], Tables] = {}
         self._amount = gradient.amounts(gradient.model_of, field.cpu, field.gpus)
         field.stale.clear()
 
@@ -52,16 +55,19 @@ class Spoilage:
         self._amount[node] = amount
         self._field.stale.discard(node)
 
-    def tables(self, node: int, cpu: int) -> tuple[Ints, Ints]:
+    def tables(self, node: int, cpu: int) -> Tables:
         """Return what idle GPUs of a node cost, and what untouched ones save, with some CPU free."""
-        step = bisect_right(self._steps, cpu) - 1
-        return self.gradient.wasted[self._models[node], step], self.gradient.useful[self._models[node], step]
+        key = self._models[node], bisect_right(self._steps, cpu) - 1
+        found = self._tables.get(key)
+        if found is None:
+            found = self._tables[key] = self.gradient.wasted[key].tolist(), self.gradient.useful[key].tolist()
+        return found
 
     @staticmethod
-    def amount(tables: tuple[Ints, Ints], partial: list[int], untouched: int) -> int:
+    def amount(tables: Tables, partial: list[int], untouched: int) -> int:
         """Return the amount of a node with some GPUs `partial` and others `untouched`."""
         wasted, useful = tables
-        return untouched * int(wasted[MILLI]) + sum(int(wasted[left]) for left in partial) - int(useful[untouched])
+        return untouched * wasted[MILLI] + sum([wasted[left] for left in partial]) - useful[untouched]
 
 
 def form_of(field: Field, shape: Shape) -> Hashable:
@@ -135,51 +141,135 @@ class Outlook:
         best = ranks.argmin(axis=1) if len(nodes) else np.zeros(0, dtype=np.int64)
         self._gpu[nodes], self.ranks[nodes] = best, ranks[np.arange(len(nodes)), best]
 
-    def gpus(self, node: int, count: int = 1) -> tuple[int, ...]:
-        """Return the GPUs of a node that so many replicas would take; of shares there can only be one."""
+    def gpu(self, node: int) -> int | None:
+        """Return the GPU of a node that a share would take, None for what takes no share."""
+        return int(self._gpu[node]) if self._shape.request.share else None
+
+    def put(self, shape: int, node: int, most: int) -> list[tuple[int, ...]]:
+        """Add a replica of a shape of this form to a node, and more as long as none makes it worse; return GPUs.
+
+        There are at most `most` of them.
+        """
+        field, wanted = self._field, self._shape.request.gpus
         if self._shape.request.share:
-            return (int(self._gpu[node]),)
-        return self._field.whole_gpus(node, self._shape, count) if self._shape.request.gpus else ()
+            if field.crowds.parted[node]:
+                return self.put_on(shape, node, int(self._gpu[node]))
+            gpus, rank, amount, self._gpu[node] = self._shares(node, most)
+            for gpu, count in Counter(gpus).items():
+                field.put(node, shape, (gpu,), count)
+            found: list[tuple[int, ...]] = [(gpu,) for gpu in gpus]
+        else:
+            count, rank, amount = self._row(node, most)
+            taken = field.whole_gpus(node, self._shape, count) if wanted else ()
+            field.put(node, shape, taken, count)
+            found = [taken[i * wanted : (i + 1) * wanted] for i in range(count)]
+        self.ranks[node] = rank
+        self._spoilage.is_now(node, amount)
+        return found
+
+    def put_on(self, shape: int, node: int, gpu: int) -> list[tuple[int, ...]]:
+        """Add a share of a shape of this form on a GPU, whether or not it is the best; return it."""
+        self._field.put(node, shape, (gpu,))
+        self.again(node)
+        return [(gpu,)]
 
     def again(self, node: int) -> int:
-        """Rank one node again that this outlook's own replica changed, and return its rank."""
-        rank = NOWHERE
-        if self._shape.request.share:
-            if self._field.host_fits(self._shape, node):
-                found = self.places(node)
-                rank, self._gpu[node] = found[0] if found else (NOWHERE, 0)
+        """Rank one node again that changed, and return its rank."""
+        if not self._shape.request.share:
+            _, rank, amount = self._row(node, 0)
+        elif self._field.crowds.parted[node]:
+            found = self.places(node) if self._field.host_fits(self._shape, node) else []
+            rank, self._gpu[node] = found[0] if found else (NOWHERE, 0)
+            amount = None  # `places` has noted it
         else:
-            rank = self.row(node, 0)[1]
+            _, rank, amount, self._gpu[node] = self._shares(node, 0)
         self.ranks[node] = rank
+        if amount is not None:
+            self._spoilage.is_now(node, amount)
         return rank
 
-    def row(self, node: int, most: int) -> tuple[int, int]:
-        """Return how many replicas without shares, one after the other, do not make a node worse, and its rank then.
+    def _row(self, node: int, most: int) -> tuple[int, int, int]:
+        """Return how many replicas without shares, one after the other, do not make a node worse.
 
-        There are at most `most` of them, and none where no more than that first rank is asked for.
+        There are at most `most` of them. The node's rank then, and its amount, come with it.
         """
         request, spoilage = self._shape.request, self._spoilage
         cpu, partial, untouched = self._state_of(node)
         fit = self._copies(node, cpu, untouched)
         amount = spoilage.amount(spoilage.tables(node, cpu), partial, untouched)
-        if not most:
-            spoilage.is_now(node, amount)
         count, last = 0, NOWHERE
         while count < fit:
             cpu, untouched = cpu - request.cpu, untouched - request.gpus
             after = spoilage.amount(spoilage.tables(node, cpu), partial, untouched)
             rank = (after - amount) // spoilage.unit * _STEP
             if count >= most or (count and rank > last):
-                return count, rank
+                return count, rank, amount
             count, last, amount = count + 1, rank, after
-        return count, NOWHERE
+        return count, NOWHERE, amount
+
+    def _shares(self, node: int, most: int) -> tuple[list[int], int, int, int]:
+        """Return the GPUs of shares, one after the other, as long as none makes a node worse, at most so many.
+
+        The node's rank then, its amount, and the GPU that the next one would take come with it.
+        """
+        field, request, spoilage = self._field, self._shape.request, self._spoilage
+        cpu, partial, untouched = self._state_of(node)
+        amount = spoilage.amount(spoilage.tables(node, cpu), partial, untouched)
+        allowed = field.gates.open_gpus(self._keys, node)
+        memory = share_memory(request, int(field.card[node]))
+        free = [max(0, left) for left in field.gpus[node].tolist()]
+        vram = field.vram[node].tolist()
+        may = [gpu for gpu in range(len(free)) if allowed is None or allowed[gpu]]
+        gpus: list[int] = []
+        last = NOWHERE
+        for _ in range(self._copies(node, cpu, untouched)):
+            cpu -= request.cpu
+            tables = spoilage.tables(node, cpu)
+            able = [gpu for gpu in may if free[gpu] >= request.gpu_milli and vram[gpu] >= memory]
+            rank, gpu, after = self._best(tables, free, able, untouched, amount)
+            if not able or len(gpus) >= most or (gpus and rank > last):
+                return gpus, rank, amount, gpu
+            gpus.append(gpu)
+            untouched -= free[gpu] == MILLI
+            free[gpu] -= request.gpu_milli
+            vram[gpu] -= memory
+            last, amount = rank, after
+        return gpus, NOWHERE, amount, 0
+
+    def _best(
+        self, tables: Tables, free: list[int], able: list[int], untouched: int, amount: int
+    ) -> tuple[int, int, int]:
+        """Return the rank of the best of some GPUs of a node for a share, that GPU, and the node's amount then.
+
+        Parameters
+        ----------
+        tables, amount : those of the node with the share's CPU taken, and what it is before.
+        """
+        wasted, useful = tables
+        milli, unit = self._shape.request.gpu_milli, self._spoilage.unit
+        base = sum([wasted[left] for left in free]) - useful[untouched]
+        broken = useful[untouched] - useful[untouched - 1] if untouched else 0
+        best, seen = (NOWHERE, 0, amount), set[int]()
+        for gpu in able:
+            now = free[gpu]
+            if now not in seen:
+                seen.add(now)
+                after = base + wasted[now - milli] - wasted[now] + (broken if now == MILLI and untouched else 0)
+                rank = (after - amount) // unit * _STEP + now - milli
+                best = min(best, (rank, gpu, after))
+        return best
 
     def _copies(self, node: int, cpu: int, untouched: int) -> int:
         """Return how many replicas without shares fit on a node."""
         request, field = self._shape.request, self._field
-        left = [(cpu, request.cpu), (int(field.memory[node]), request.memory), (untouched, request.gpus)]
-        left += [(int(field.resources[name][node]), amount) for name, amount in request.resources.items()]
-        most = min([free // asked for free, asked in left if asked], default=NOWHERE)
+        most = untouched // request.gpus if request.gpus else NOWHERE
+        if request.cpu:
+            most = min(most, cpu // request.cpu)
+        if request.memory:
+            most = min(most, int(field.memory[node]) // request.memory)
+        for name, amount in request.resources.items():
+            if amount:
+                most = min(most, int(field.resources[name][node]) // amount)
         if request.gpus and field.blocks.any(request.inside):
             most = min(most, int(field.whole_room(self._shape, np.array([node]))[0]))
         return most
@@ -198,7 +288,7 @@ class Outlook:
         self._spoilage.is_now(node, before)
         tables = wasted, useful = self._spoilage.tables(node, cpu - self._shape.request.cpu)
         base = self._spoilage.amount(tables, partial, untouched) - before
-        broken = int(useful[untouched]) - int(useful[untouched - 1]) if untouched else 0
+        broken = useful[untouched] - useful[untouched - 1] if untouched else 0
         memory = share_memory(self._shape.request, int(field.card[node]))
         allowed = field.gates.open_gpus(self._keys, node)
         found = []
@@ -208,6 +298,6 @@ class Outlook:
                 fits = free >= 0 and field.crowds.fits(node, self._shape, gpu)
             if fits and (allowed is None or allowed[gpu]):
                 now, left = max(free, 0), max(free - milli, 0)
-                change = int(wasted[left]) - int(wasted[now]) + (broken if free == MILLI and untouched else 0)
+                change = wasted[left] - wasted[now] + (broken if free == MILLI and untouched else 0)
                 found.append(((base + change) // self._spoilage.unit * _STEP + left, gpu))
         return sorted(found)

@@ -34,22 +34,27 @@ class PartOutlook:
         rows = np.flatnonzero(self._hosts & (self._field.touched > self._seen))
         self._seen = self._field.turn
         for node in rows.tolist():
-            self.again(node)
+            self._again(node)
 
-    def again(self, node: int) -> int:
-        """Rank one node again, and return its rank."""
+    def _again(self, node: int) -> None:
+        """Rank one node again."""
         found = self.places(node) if self._field.host_fits(self._shape, node) else []
         rank, gpu = found[0] if found else (NOWHERE, 0)
         self.ranks[node], self._best[node] = rank, gpu
-        return rank
 
-    def gpus(self, node: int, count: int = 1) -> tuple[int, ...]:
-        """Return the best GPU of a node; there can only be one replica at a time."""
-        return (self._best[node],)
+    def gpu(self, node: int) -> int | None:
+        """Return the best GPU of a node."""
+        return self._best[node]
 
-    def row(self, node: int, most: int) -> tuple[int, int]:
-        """Return that replicas come one by one."""
-        return 1, int(self.ranks[node])
+    def put(self, shape: int, node: int, most: int) -> list[tuple[int, ...]]:
+        """Add a replica to the best GPU of a node; there can only be one at a time."""
+        return self.put_on(shape, node, self._best[node])
+
+    def put_on(self, shape: int, node: int, gpu: int) -> list[tuple[int, ...]]:
+        """Add a replica on a GPU, whether or not it is the best; return it."""
+        self._field.put(node, shape, (gpu,))
+        self._again(node)
+        return [(gpu,)]
 
     def places(self, node: int) -> list[tuple[int, int]]:
         """Return the GPUs of a node that take a replica, best first, each after its rank."""

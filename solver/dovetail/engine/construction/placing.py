@@ -119,31 +119,31 @@ class Outlooks:
                 if accepted is None:
                     self._spent.add(shape)
                 break
-            gpus = self._open_gpus(outlook, form, node)
-            if gpus is None:
+            before = ranks[node]
+            taken = self._put(outlook, form, node, count - len(puts))
+            if not taken:
                 self._closed.setdefault(shape, []).append(node)
                 ranks = self._open(outlook, shape, accepted)
                 node = _best(ranks)
                 continue
-            before = ranks[node]
-            puts += self._put(outlook, form, node, gpus, count - len(puts))
-            ranks[node] = outlook.again(node)
+            puts += [(node, shape, gpus) for gpus in taken]
+            ranks[node] = outlook.ranks[node]
             if ranks[node] > before:  # else it is the best still, as the others are what they were
                 node = _best(ranks)
         return puts
 
-    def _put(
-        self, outlook: Outlook | PartOutlook, form: Shape, node: int, gpus: tuple[int, ...], most: int
-    ) -> list[Put]:
-        """Add a replica, and as many more to its node as make that no worse, where only room is to check."""
-        wanted, count = form.request.gpus, 1
-        if most > 1 and not form.request.partial and not self.field.gates.strict(form.index):
-            count = outlook.row(node, most)[0]
-            gpus = outlook.gpus(node, count)
-        self.field.put(node, form.index, gpus, count)
-        if count == 1:
-            return [(node, form.index, gpus)]
-        return [(node, form.index, gpus[i * wanted : (i + 1) * wanted]) for i in range(count)]
+    def _put(self, outlook: Outlook | PartOutlook, form: Shape, node: int, most: int) -> list[tuple[int, ...]]:
+        """Add a replica to a node, and as many more as make that no worse, where only room is to check.
+
+        Returns the GPUs of each, nothing where a hard rule bars all places.
+        """
+        field = self.field
+        if not field.turned_away(node, form.index, outlook.gpu(node)):
+            return outlook.put(form.index, node, 1 if field.gates.strict(form.index) else most)
+        for _, gpu in outlook.places(node) if form.request.partial and self._by_gpu else ():
+            if not field.turned_away(node, form.index, gpu):
+                return outlook.put_on(form.index, node, gpu)
+        return []
 
     def _outlook(self, form: Shape) -> Outlook | PartOutlook:
         key = self.form(form.index)
@@ -166,18 +166,6 @@ class Outlooks:
         if accepted is not None:
             ranks[~accepted] = NOWHERE
         return ranks
-
-    def _open_gpus(self, outlook: Outlook | PartOutlook, form: Shape, node: int) -> tuple[int, ...] | None:
-        """Return the best GPUs of a node that no hard rule bars, None where it bars all."""
-        gpus = outlook.gpus(node)
-        if not form.request.partial:
-            return None if self.field.turned_away(node, form.index, None) else gpus
-        if not self.field.turned_away(node, form.index, gpus[0]):
-            return gpus
-        for _, gpu in outlook.places(node) if self._by_gpu else ():
-            if not self.field.turned_away(node, form.index, gpu):
-                return (gpu,)
-        return None
 
 
 def _best(ranks: Ranks) -> int | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict, deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from dovetail.engine.construction.construct import fill_band
 from dovetail.engine.construction.field import Field
@@ -14,7 +14,7 @@ from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 
-Wished = tuple[int, int, tuple[int, ...], int]  # node, shape, GPUs, count
+Wished = tuple[int, int, tuple[int, ...], int]  # node, shape, GPUs of all replicas together, count
 _TRIES = 300  # nodes that are cleared to see whether what they hold finds another place
 _WAYS = 4  # how often lower bands make way for a band
 
@@ -57,18 +57,20 @@ def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
 
 
 def wishes_on(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]:
-    """Yield a node's contents after a pattern; what takes whole GPUs gets those that no share is on."""
+    """Yield a node's contents after a pattern; what takes whole GPUs gets those that no share is on.
+
+    The GPUs of a wish are those of all its replicas together.
+    """
     healthy = problem.nodes[node].healthy_gpus()
     shared = {slot.gpu for slot, _ in pattern if slot.gpu >= 0}
-    free = iter(gpu for position, gpu in enumerate(healthy) if position not in shared)
+    free = [gpu for position, gpu in enumerate(healthy) if position not in shared]
     for slot, count in pattern:
         if slot.gpu >= 0:
             yield node, slot.shape, (healthy[slot.gpu],), count
-        elif gpus := problem.shapes[slot.shape].request.gpus:
-            for _ in range(count):
-                yield node, slot.shape, tuple(next(free) for _ in range(gpus)), 1
         else:
-            yield node, slot.shape, (), count
+            wanted = count * problem.shapes[slot.shape].request.gpus
+            taken, free = free[:wanted], free[wanted:]
+            yield node, slot.shape, tuple(taken), count
 
 
 def _grant(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop) -> dict[int, list[Put]]:
@@ -79,30 +81,76 @@ def _grant(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
     Returns what was put on each node.
     """
     granted: dict[int, list[Put]] = defaultdict(list)
+    queues = _Queues(field)
+    for wish in wishes:
+        queues.add(_grant_one(field, wish, planned, granted))
     more = True
-    while wishes and more and not stop:
-        more, left = False, []
-        for node, shape, gpus, count in wishes:
-            done = _put(field, node, shape, gpus, min(count, planned[shape] - field.admitted[shape]))
-            granted[node] += [(node, shape, gpus)] * done
-            more = more or done > 0
-            if done < count:
-                left.append((node, shape, gpus, count - done))
-        wishes = left
+    while more and not stop:
+        more = False
+        for wish in queues.opened():
+            queues.add(_grant_one(field, wish, planned, granted))
+            more = True
     return granted
 
 
-def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int) -> int:
-    """Put as many replicas as are asked for, fit and keep hard rules; return how many."""
-    form = field.problem.shapes[shape]
-    for done in range(count):
+def _grant_one(field: Field, wish: Wished, planned: Counter[int], granted: dict[int, list[Put]]) -> Wished | None:
+    """Put what is wished for on a node; return what rules keep off that may open places again."""
+    node, shape, gpus, count = wish
+    count = min(count, planned[shape] - field.admitted[shape])
+    done = _put(field, node, shape, gpus, count)
+    granted[node] += done
+    if len(done) >= count or not field.turned_away(node, shape, gpus[0] if field.partial[shape] else None):
+        return None
+    used = {gpu for _, _, taken in done for gpu in taken} if not field.partial[shape] else ()
+    return node, shape, tuple(gpu for gpu in gpus if gpu not in used), count - len(done)
+
+
+class _Queues:
+    """Wishes that wait for rules to open their places, by shape and by what the rules tell apart of places."""
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+        self._waiting: dict[int, dict[Hashable, deque[Wished]]] = defaultdict(lambda: defaultdict(deque))
+        self._tried: dict[int, int] = {}  # what `opened` told of a shape when what waits of it was tried last
+
+    def add(self, wish: Wished | None) -> None:
+        """Let a wish wait, if any is left."""
+        if wish is not None:
+            node, shape, gpus, _ = wish
+            seen = gpus[0] if self._field.partial[shape] else None
+            self._waiting[shape][self._field.gates.domains(shape, node, seen)].append(wish)
+            self._tried.setdefault(shape, -1)
+
+    def opened(self) -> Iterator[Wished]:
+        """Take out wishes for places that have opened to their shape since it was tried last, as long as they do."""
+        for shape, queues in self._waiting.items():
+            opened = self._field.opened(shape)
+            if opened != self._tried[shape]:
+                self._tried[shape] = opened
+                for queue in queues.values():
+                    while queue and not self._closed(queue[0]):
+                        yield queue.popleft()
+
+    def _closed(self, wish: Wished) -> bool:
+        node, shape, gpus, _ = wish
+        return self._field.turned_away(node, shape, gpus[0] if self._field.partial[shape] else None)
+
+
+def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int) -> list[Put]:
+    """Put as many replicas as are asked for, fit and keep hard rules; return them."""
+    form, done = field.problem.shapes[shape], list[Put]()
+    partial, single = field.partial[shape], bool(field.gates.strict(shape))
+    while (left := count - len(done)) > 0:
         if form.request.gpus and field.blocks.matter(node):  # patterns know of no islands
             gpus = field.whole_gpus(node, form)
-        blocked = field.blocked(node, shape, gpus[0] if form.request.partial else None)
-        if blocked or field.wanted(shape) <= 0 or not field.room_on(node, form, gpus):
-            return done
-        field.put(node, shape, gpus)
-    return count
+        if field.blocked(node, shape, gpus[0] if partial else None):
+            break
+        found = field.places_on(node, form, gpus, 1 if single else left)
+        if not found:
+            break
+        field.put(node, shape, gpus if partial else tuple(gpu for place in found for gpu in place), len(found))
+        done += [(node, shape, place) for place in found]
+    return done
 
 
 def _make_way(

@@ -34,6 +34,8 @@ from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
 from dovetail.spec import Spec
 
+_COLLECTING = 100_000, 20, 50  # a search makes plain values by the hundred thousand, and hardly any cycles
+
 
 class Call(Protocol):
     """What a child is asked to do; its Spec is None where it is that of the call before."""
@@ -174,6 +176,7 @@ def main(
         other.close()
     _divert(log)
     gc.freeze()  # what the parent made stays shared with it
+    gc.set_threshold(*_COLLECTING)
     _serve(connection, given, memory)
 
 
