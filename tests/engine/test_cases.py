@@ -8,17 +8,19 @@ import pytest
 from tests.engine.test_gatherings import gangs, problem_of, ragged
 from tests.oracle.brute import TooLarge, ascending, brute
 from tests.support.fleet_cuts import cuts
-from tests.support.specs import make_spec, workload
+from tests.support.specs import make_spec, policy, workload
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
+from dovetail.engine.fleet.homes import amounts_of
 from dovetail.engine.generation.crews import crews
 from dovetail.progress import Stop
 from dovetail.proof import fleet
 from dovetail.proof.fleet_models import FleetModels
 from dovetail.proof.tree import Question, check_tree, next_value
-from dovetail.spec import Spec
+from dovetail.rules.spread import Spread
+from dovetail.spec import Spec, Topology, WorkloadSelector
 
 
 def half_too_many() -> Spec:
@@ -77,6 +79,19 @@ def test_gangs_that_the_lp_has_are_placed_before_all_else() -> None:
     state = crews(lp, Stop())
     assert [state.totals().admitted[s] for w in low for s in problem.shapes_of_workload[w.id]] == [2]
     assert len(state.fills) == 2
+
+
+def test_gangs_that_are_torn_apart_get_a_home_each() -> None:
+    each = replace(policy("few", Spread(over="rack", max_per_domain=1)), workloads=WorkloadSelector(names=("s",)))
+    inside = [replace(gang, topology=Topology(within="rack")) for gang in gangs(6, 5, 4)]
+    spec = make_spec(ragged([7, 6, 5]), [*inside, workload("s", 3, gpus=8, priority=900)], (each,))
+    problem = problem_of(spec)
+    lp = FleetBounds(problem, Stop()).target(dict.fromkeys((tier.name for tier in problem.tiers), -1), None)
+    amounts = [amounts_of(lp, gang) for gang in inside]
+    assert [list(map(round, found.values())) for found in amounts] == [[6], [5], [4]]
+    places = crews(lp, Stop()).fills
+    wide = {problem.nodes[n].domain("rack") for n in places}
+    assert (len(places), len(wide)) == (15, 3)
 
 
 def test_a_tier_of_too_many_domains_has_no_bound_of_the_fleet(monkeypatch: pytest.MonkeyPatch) -> None:

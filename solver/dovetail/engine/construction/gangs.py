@@ -60,7 +60,7 @@ class Crew:
     Parameters
     ----------
     models : accelerators that it may use, None for any.
-    liked : per node, how much of the gang is wished to be in its outermost domain; None: no wish.
+    liked : per node, how many replicas are wished to be in the outermost domain around it; None: no wish.
     used : nodes that it is on.
     """
 
@@ -253,16 +253,25 @@ class Crew:
         if depth >= len(self._levels()):
             return self._on_node(unit, number, nodes)
         ids = self.outlooks.domains[self._levels()[depth]][nodes]
-        room = self._sums(self._credit(unit, nodes), ids)
         puts: list[Put] = []
         left = number
-        while left > 0 and room.any():
-            domain = self._best(room, left, ids, nodes)
-            found, count = self._spread(unit, min(left, int(room[domain])), nodes[ids == domain], depth + 1)
-            puts += found
-            left -= count
-            room[domain] = 0
+        for room in self._rooms(unit, ids, nodes, depth):
+            while left > 0 and room.any():
+                domain = self._best(room, left, ids, nodes)
+                found, count = self._spread(unit, min(left, int(room[domain])), nodes[ids == domain], depth + 1)
+                puts += found
+                left -= count
+                room[domain] = 0
         return puts, number - left
+
+    def _rooms(self, unit: Unit, ids: Ints, nodes: Ints, depth: int) -> Iterator[Ints]:
+        """Yield how many units each domain takes: outermost ones first as many as are wished, then what they hold."""
+        room = self._sums(self._credit(unit, nodes), ids)
+        if self.liked is not None and depth == 0:
+            wished = self._liked(ids, nodes, len(room)) // sum(unit.sizes().values())
+            yield np.minimum(room, wished)
+            room = self._sums(self._credit(unit, nodes), ids)
+        yield room
 
     def _best(self, room: Ints, left: int, ids: Ints, nodes: Ints) -> int:
         """Return the domain that holds all that is left with least to spare, else the one that holds most."""
@@ -273,7 +282,7 @@ class Crew:
         return min(np.flatnonzero(room).tolist(), key=lambda d: (-liked[d], -room[d], d not in used, d))
 
     def _liked(self, ids: Ints, nodes: Ints, number: int) -> Ints:
-        """Return per domain how much of the gang is wished to be in the outermost domain around it."""
+        """Return per domain how many replicas are wished to be in the outermost domain around it."""
         found = np.zeros(number, dtype=np.int64)
         if self.liked is not None:
             inside = ids >= 0

@@ -85,18 +85,18 @@ class Cases:
         self.branches[assumed] = workload
         for there in (0, 1):
             half = (*assumed, (workload, there))
-            self.leaves[half] = self._solved(half, until)
+            self.leaves[half] = self._solved(half, until, again=True)
 
     @property
     def best(self) -> Assumed:
         """The case that is worth most."""
         return max(self.leaves, key=lambda assumed: self.leaves[assumed].value)
 
-    def _solved(self, assumed: Assumed, until: float | None) -> Case:
+    def _solved(self, assumed: Assumed, until: float | None, *, again: bool = False) -> Case:
         lp, all_assumed = self.lp, {**self.fixed, **dict(assumed)}
         lp.assume(all_assumed)
         left = None if until is None else max(0.1, until - time.monotonic())
-        reached = lp.optimise(self.tier, self.given, seconds=left)
+        reached = lp.optimise(self.tier, self.given, seconds=left, again=again)
         proof, shares = lp.proof(), self._shares()
         lp.assume({})
         total = proof.total(lp.fleet, all_assumed)
@@ -154,6 +154,6 @@ def decided(
         return best.reached
     lp.assume(there)
     left = None if until is None else max(0.1, until - time.monotonic())
-    reached = lp.optimise(tier, given, seconds=left)
+    reached = lp.optimise(tier, given, seconds=left, again=True)
     lp.assume({})
     return reached

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 
 from dovetail.engine.fleet.cases import SPLITS, Cases, decided
 from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.engine.fleet.homes import settle
 from dovetail.objectives import Tier
 from dovetail.problem import Problem
 from dovetail.progress import Stop
@@ -116,16 +118,22 @@ class FleetBounds:
         limits = {tier.name: tier.limit(self.problem.context) for tier in tiers}
         full = all(values[t.name] == limits[t.name] for t in tiers if not t.counts_nodes)
         lp = self.priced if full else self.plain
-        given: dict[str, int] = {}
+        asked = [t.name for t in tiers if t.name in lp.fleet.tiers and values[t.name] != limits[t.name]]
+        given = in_sense(lp.fleet, {t.name: limits[t.name] for t in tiers if t.name in lp.fleet.tiers})
         there: dict[str, int] = {}
-        for tier in tiers:
-            if tier.name in lp.fleet.tiers:
-                signed = in_sense(lp.fleet, {tier.name: limits[tier.name]})[tier.name]
-                if values[tier.name] != limits[tier.name]:
-                    reached = decided(lp, tier.name, given, there, until, self.stop)
-                    signed = math.floor(reached - _SLACK * abs(reached))
-                given[tier.name] = signed
+        self._climb(lp, asked, given, there, until)
+        if asked and settle(lp, asked[-1], _before(given, asked[-1]), self.stop):
+            self._climb(lp, asked, given, there, until)
+            lp.shut(())
         return lp
+
+    def _climb(
+        self, lp: FleetLp, asked: Sequence[str], given: dict[str, int], there: dict[str, int], until: float | None
+    ) -> None:
+        """Optimise some tiers in turn, and put what they reach among what is `given`; see `decided`."""
+        for name in asked:
+            reached = decided(lp, name, _before(given, name), there, until, self.stop)
+            given[name] = math.floor(reached - _SLACK * abs(reached))
 
     def best(self, tier: Tier, given: Mapping[str, int]) -> tuple[int, FleetBound] | None:
         """Return the best bound that is proved so far (in the tier's own sense), None where nothing is."""
@@ -135,6 +143,11 @@ class FleetBounds:
         earlier = in_sense(found[0].fleet, given)
         bound = min(found, key=lambda one: one.value(earlier))
         return (1 if tier.sense == "max" else -1) * bound.value(earlier), bound
+
+
+def _before(values: Mapping[str, int], tier: str) -> dict[str, int]:
+    """Return what there is of the tiers before one."""
+    return dict(takewhile(lambda item: item[0] != tier, values.items()))
 
 
 def proof_of(tier: str, value: int, given: Mapping[str, int], bound: FleetBound) -> Proof:

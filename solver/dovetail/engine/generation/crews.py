@@ -6,8 +6,6 @@ to be there (`cases`) and in which of the outermost domains; the rest of the pla
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from dovetail.engine.construction.construct import place_gang
@@ -15,14 +13,13 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Ints
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.engine.fleet.homes import amounts_of
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
-from dovetail.proof.cells import Question
 from dovetail.spec import Workload
 
 _HALF = 0.5
-_PARTS = 1000  # of a replica, that wishes are counted in
 
 
 def crews(lp: FleetLp, stop: Stop) -> State:
@@ -48,13 +45,9 @@ def _turn(problem: Problem, workload: Workload) -> tuple[int, int, str]:
 
 def _liked(lp: FleetLp, workload: Workload) -> Ints | None:
     """Return per node what the LP has in its outermost domain, as far as it tells; None where there are no levels."""
-    problem, values = lp.fleet.problem, lp.values()
+    problem = lp.fleet.problem
     if not problem.spec.told_levels:
         return None
-    outer = Question(level=problem.spec.told_levels[0])
-    amounts: Counter[object] = Counter()
-    for cells in lp.fleet.cells_of:
-        for s in problem.shapes_of_workload[workload.id]:
-            for cell in cells.get(s, ()):
-                amounts[cell.answers.get(outer)] += round(values[cell.variable] * _PARTS)
-    return np.array([amounts[outer.of(node)] for node in problem.nodes], dtype=np.int64)
+    amounts = amounts_of(lp, workload)
+    outer = problem.spec.told_levels[0]
+    return np.array([round(amounts.get(str(node.domain(outer)), 0.0)) for node in problem.nodes], dtype=np.int64)

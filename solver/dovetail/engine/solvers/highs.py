@@ -30,6 +30,8 @@ class Lp:
         self._built = 0
         self._asked_anew = True
         self._highs: highspy.Highs | None = None
+        self._shut: frozenset[int] = frozenset()
+        self._open: dict[int, tuple[float, float]] = {}  # the limits that shut columns have otherwise
 
     def row(self, low: float, high: float, entries: Mapping[int, float] | Iterable[tuple[int, float]] = ()) -> int:
         """Add a row over columns that exist and return its number."""
@@ -82,7 +84,11 @@ class Lp:
         if self._highs is not None and column < self._built:
             self._highs.changeColBounds(column, low, high)
 
-    def solve(self, *, inner: bool = False, seconds: float | None = None) -> float:
+    def shut(self, columns: Iterable[int]) -> None:
+        """Let some columns be 0 from the next solution on, no others; what is at hand stays until then."""
+        self._shut = frozenset(columns)
+
+    def solve(self, *, inner: bool = False, warm: bool = False, seconds: float | None = None) -> float:
         """Solve and return the value.
 
         Where nothing but columns is new, few steps remain from the last solution. To presolve anew is several times
@@ -91,11 +97,14 @@ class Lp:
         Parameters
         ----------
         inner : go through the interior, and to a corner in the end only, rather than from corner to corner.
+        warm : go on from the last solution although more is new, which is little.
         seconds : a ceiling; what is at hand when it strikes need not be a solution.
         """
         if self._highs is None:
             self._highs = self._build()
-        inner = inner and self._asked_anew
+        self._open_and_shut()
+        anew = self._asked_anew and not warm
+        inner = inner and anew
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
         self._highs.setOptionValue("simplex_strategy", _DUAL if self._asked_anew else _PRIMAL)
         self._highs.setOptionValue("ipm_iteration_limit", _MOST_STEPS)
@@ -106,7 +115,7 @@ class Lp:
             low, high = self._limits[column]
             rows, values = np.array(list(entries), dtype=np.int32), np.array(list(entries.values()), dtype=float)
             self._highs.addCol(self._costs.get(column, 0.0), low, high, len(entries), rows, values)
-        if self._asked_anew:
+        if anew:
             self._highs.clearSolver()
         self._built = len(self._limits)
         self._asked_anew = False
@@ -115,6 +124,13 @@ class Lp:
             self._highs.setOptionValue("solver", "simplex")
             self._highs.run()
         return float(self._highs.getInfo().objective_function_value)
+
+    def _open_and_shut(self) -> None:
+        for column in self._open.keys() - self._shut:
+            self.limits(column, *self._open.pop(column))
+        for column in sorted(self._shut - self._open.keys()):
+            self._open[column] = self._limits[column]
+            self.limits(column, 0.0, 0.0)
 
     @property
     def complete(self) -> bool:

@@ -1,0 +1,64 @@
+"""Where gangs are that have to be within one domain, of which an LP may have a part in each of several.
+
+A gang goes where the LP has most of it; elsewhere its counts are shut, and the LP is solved again before the next
+one, which may then be better off in another domain. What plans follow is an LP with gangs as they can be.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.progress import Stop
+from dovetail.proof.cells import Question
+from dovetail.spec import Workload
+
+_ALMOST = 1e-3  # of a replica: less is rounding
+
+
+def settle(lp: FleetLp, tier: str, given: Mapping[str, int], stop: Stop) -> bool:
+    """Give every gang that the LP's last solution tears apart a home, the largest first; tell whether there was any.
+
+    Parameters
+    ----------
+    tier, given : what was optimised last.
+    """
+    spec = lp.fleet.spec
+    if not spec.told_levels:
+        return False
+    gangs = [w for w in spec.workloads if w.id in lp.fleet.flags and w.topology is not None and w.topology.within]
+    shut: list[int] = []
+    for workload in sorted(gangs, key=lambda w: (-sum(r.request.gpu_milli * r.replicas for r in w.roles), w.id)):
+        amounts = amounts_of(lp, workload)
+        if len(amounts) > 1 and not stop:
+            home = max(amounts, key=lambda domain: (amounts[domain], domain))
+            shut += [column for domain, columns in _cells(lp, workload) if domain != home for column in columns]
+            lp.shut(shut)
+            lp.optimise(tier, given, again=True)
+    return bool(shut)
+
+
+def amounts_of(lp: FleetLp, workload: Workload) -> Mapping[str, float]:
+    """Return how many replicas of a workload the LP's last solution has in each of the outermost domains."""
+    values = lp.values()
+    found: dict[str, float] = defaultdict(float)
+    for domain, columns in _cells(lp, workload):
+        found[domain] += sum(values[column] for column in columns)
+    return {domain: amount for domain, amount in found.items() if amount > _ALMOST}
+
+
+def _cells(lp: FleetLp, workload: Workload) -> Iterator[tuple[str, list[int]]]:
+    """Yield each cell of a workload: the outermost domain that it lies in, and the columns that count it.
+
+    A cell that is all of a kind is counted by sides of nodes.
+    """
+    problem, counts = lp.fleet.problem, lp.fleet.counts_of
+    outer = Question(level=problem.spec.told_levels[0])
+    for kind, cells in enumerate(lp.fleet.cells_of):
+        for shape in problem.shapes_of_workload[workload.id]:
+            for cell in cells.get(shape, ()):
+                sides = (side for side in lp.sides if side.kind == kind and shape in side.counts)
+                whole = cell.variable == counts[kind][shape]
+                columns = [side.counts[shape] for side in sides] if whole else [cell.variable]
+                yield str(cell.answers.get(outer)), columns
