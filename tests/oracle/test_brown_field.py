@@ -7,10 +7,19 @@ from itertools import combinations
 from random import Random
 
 import pytest
-from tests.support.mig_specs import card, mig_request
+from tests.oracle.brute import TooLarge, brute
+from tests.support.mig_specs import card, mig_request, tiny_mig
 
 from dovetail.engine import solve
+from dovetail.engine.budget import Budget
+from dovetail.engine.exact import climb
 from dovetail.mig import Instance, layouts
+from dovetail.model.part import PartModel
+from dovetail.model.score import view_of
+from dovetail.model.state import State
+from dovetail.problem import compile_problem
+from dovetail.progress import Stop
+from dovetail.rules import context_of
 from dovetail.spec import Cluster, Current, Node, PresentReplica, ReplicaId, Role, Spec, Workload
 from dovetail.verify import verify
 
@@ -94,6 +103,58 @@ def test_positions_bind_in_some() -> None:
     found = [(most_that_stay(*brown(seed)), len(brown(seed)[1])) for seed in range(SLICE // 2)]
     assert sum(best is not None and 0 < best < tenants for best, tenants in found) >= 2
     assert sum(best == tenants for best, tenants in found) >= 2
+
+
+def recut_for_nothing(first: int, last: int) -> tuple[int, list[str]]:
+    """Return how many tiny Specs with layouts of today there are, and where more GPUs are cut anew than need be.
+
+    The exact model cuts as few as any of brute force's best plans; a search may end before it looks for that.
+    """
+    looked, told = 0, []
+    for seed in range(first, last):
+        spec = tiny_mig(seed)
+        context = context_of(spec)
+        try:
+            optimum = brute(spec) if context.today.layouts else None
+        except TooLarge:
+            continue
+        if optimum is None:
+            continue
+        least = min(len(context.view(places).recut) for places in optimum.ties)
+        problem = compile_problem(context)
+        part = PartModel(problem, range(len(problem.nodes)), State())
+        found = climb(part, problem.search_tiers, None, None, Budget(20.0), Stop())
+        looked += 1
+        if (exact := len(view_of(problem, found.state).recut)) != least:
+            told.append(f"seed {seed}: {exact} GPUs are cut anew, {least} would do")
+    return looked, told
+
+
+def test_no_gpu_is_cut_anew_for_nothing() -> None:
+    looked, told = recut_for_nothing(0, 30)
+    assert told == []
+    assert looked >= 10
+
+
+def test_idle_instances_of_today_are_used_before_anything_is_cut() -> None:
+    cards = {"H100-80GB": card("H100-80GB")}
+    nodes = tuple(Node(f"n{i}", "g", 64, 1000, 4, "H100-80GB") for i in range(3))
+    today: dict[str, tuple[Instance, ...]] = {"n1/2": (Instance("3g.40gb", 0), Instance("3g.40gb", 4))}
+    today["n2/1"] = tuple(Instance("1g.10gb", start) for start in range(7))
+    asked = {"three": ("3g.40gb", 2), "one": ("1g.10gb", 5)}
+    works = tuple(
+        Workload(name, "", name, "job", (_role("H100-80GB", profile, number, None),))
+        for name, (profile, number) in sorted(asked.items())
+    )
+    cluster = Cluster("c", ("node",), nodes, reconfiguration="gpu")
+    plan = solve(Spec("idle", cluster, cards, works, current=Current(gpus=today)))
+    assert (plan.outcome.status, len(plan.placements)) == ("optimal", 7)
+    assert plan.summary["gpusRepartitioned"] == 0
+
+
+@pytest.mark.campaign
+def test_no_gpu_is_cut_anew_for_nothing_in_many() -> None:
+    assert recut_for_nothing(1_000, 1_600)[1] == []
 
 
 @pytest.mark.campaign

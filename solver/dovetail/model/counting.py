@@ -107,6 +107,10 @@ class Counting(TierPart, ABC):
         """Return how many replicas of a workload reach into each domain of a level; none inside a node."""
         return self.counts(workload, level)
 
+    def recut(self, node: str) -> Linear:
+        """Return nothing: what GPUs are cut into today is told by models of single nodes."""
+        return Linear()
+
     def not_restarted(self, stakes: Stakes, failures: Sequence[Failure]) -> Mapping[str, Linear] | None:
         """Return nothing: what restarts is told by models of single nodes."""
         return None

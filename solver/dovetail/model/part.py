@@ -359,6 +359,14 @@ class PartModel(Counting):
             total.add(self._in_use(index, gpu, flag, cut=True))
         return total
 
+    def recut(self, node: str) -> Linear:
+        """Return at most how many GPUs of a node of the part are cut in another way than today."""
+        index, variables = self.problem.node_index[node], self.variables
+        whole = Linear(
+            {v: count for slot, v in variables.slots[index].items() if (count := variables.request(slot).gpus)}
+        )
+        return variables.partitions.changes(index, variables.slots[index], variables.shared.get(index, {}), whole)
+
     def _in_use(self, index: int, gpu: int, flag: int, *, cut: bool) -> Linear:
         """Return 1 where real work is on a GPU that is cut, or shared; a flag counts what is held free as well."""
         on = {v for slot, v in self.variables.slots[index].items() if slot.gpu == gpu and bool(slot.profile) == cut}

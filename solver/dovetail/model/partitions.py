@@ -139,6 +139,42 @@ class Partitions:
             self._send_away(changed, using, None)
             self._restart_to_join(index, changed, shared, whole)
 
+    def changes(self, index: int, slots: Mapping[Slot, int], shared: Mapping[int, int], whole: Linear) -> Linear:
+        """Return at most how many GPUs of a node are cut in another way than today.
+
+        Parameters
+        ----------
+        shared : the flags of GPUs that hold shares outside MIG.
+        whole : how many GPUs are taken as a whole: those that are not cut today, as far as they go.
+        """
+        node = self.problem.nodes[index]
+        healthy = node.healthy_gpus()
+        layouts = {gpu: layout for gpu, layout in self.problem.layouts[index].items() if gpu in healthy}
+        total, taken = Linear(), Linear(whole.terms)
+        for gpu, flag in self.flags.get(index, {}).items():
+            if gpu in layouts:
+                total.add_term(self._changed(gpu, layouts[gpu], flag, slots))
+            else:
+                total.add_term(flag)
+                taken.add_term(flag)
+        for gpu, flag in shared.items():
+            (total if gpu in layouts else taken).add_term(flag)
+        if layouts and taken.terms:
+            joined = self.model.integer(0, len(layouts))
+            self.model.require(taken.minus(Linear.of(joined)), upper=len(healthy) - len(layouts))
+            total.add_term(joined)
+        return total
+
+    def _changed(self, gpu: int, layout: Layout, flag: int, slots: Mapping[Slot, int]) -> int:
+        """Return a variable that is 1 where a GPU holds more than today's layout offers."""
+        counts: dict[str, Linear] = {}
+        for slot, variable in slots.items():
+            if slot.gpu == gpu and slot.profile:
+                counts.setdefault(slot.profile, Linear()).add_term(variable)
+        changed = self.model.boolean()
+        self._leave_alone(Gpu(gpu, layout, counts, flag), changed)
+        return changed
+
     def _restart_to_join(
         self, index: int, changed: int, shared: Mapping[int, int], whole: Mapping[Mask, Linear]
     ) -> None:

@@ -92,6 +92,9 @@ class TierPart(Part, Protocol):
     def gpus_used(self, node: str) -> Linear:
         """Return how many GPUs of the nodes that a node of the part stands for are in use."""
 
+    def recut(self, node: str) -> Linear:
+        """Return at most how many GPUs of a node of the part are cut in another way than today."""
+
     def idle(self, node: str) -> Idle:
         """Return what a single node of the part has left."""
 

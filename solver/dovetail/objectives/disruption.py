@@ -131,6 +131,40 @@ class Moves:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class Recut:
+    """GPUs whose MIG layout changes, so that nothing is cut anew that nobody asked for (S5.3, S5.4).
+
+    It is no tier of an objective: searches follow it behind all others. The model counts no more than there are.
+    """
+
+    kind: ClassVar[str] = "disruption"
+    limit_needs_current: ClassVar[bool] = False
+    counts_nodes: ClassVar[bool] = False
+    asks_domains: ClassVar[bool] = False
+    asks_idle: ClassVar[bool] = False
+
+    name: str = "disruption.recut"
+    sense: Sense = "min"
+    unit: str = "GPUs"
+
+    def encode(self, part: TierPart) -> Linear:
+        """Return at most the number of GPUs of the part that are cut anew."""
+        return Linear.total(part.recut(node.name) for node in part.free_nodes())
+
+    def measure(self, view: View, context: Context) -> int:
+        """Count the GPUs that are cut in another way than today."""
+        return len(view.recut)
+
+    def limit(self, context: Context) -> int:
+        """No GPU need be cut anew."""
+        return 0
+
+    def needs_current(self, spec: Spec) -> bool:
+        """Count from what GPUs are cut into today."""
+        return True
+
+
 def lost_seconds(spec: Spec, workload: Workload, *, moved: bool) -> int:
     """Return the seconds of work one replica loses by an eviction or by a move, rounded up."""
     if workload.checkpoint_every is not None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dovetail.mig import Geometry
 from dovetail.objectives import Tier, tiers_of
-from dovetail.objectives.disruption import Moves
+from dovetail.objectives.disruption import Moves, Recut
 from dovetail.placement import Makes, least_profiles, profiles_for
 from dovetail.placement.clients import Terms, equal_parts, terms_of
 from dovetail.placement.instances import share_memory
@@ -62,9 +62,12 @@ class Problem:
 
     @cached_property
     def search_tiers(self) -> tuple[Tier, ...]:
-        """The tiers a search follows: the objective's, then moves, so that nothing moves for nothing (S5.3)."""
+        """The tiers a search follows: the objective's, then moves, so that nothing moves for nothing (S5.3).
+
+        GPUs that are cut anew come last, so that layouts of today stay where they do as well.
+        """
         quiet = [tier for tier in (Moves(),) if self.context.today.places and tier not in self.tiers]
-        return (*self.tiers, *quiet)
+        return (*self.tiers, *quiet, *([Recut()] if self.context.today.layouts else []))
 
     @cached_property
     def node_index(self) -> Mapping[str, int]:

@@ -52,6 +52,15 @@ class Cuts:
         """Tell whether instances of a GPU are in use."""
         return bool(self._held.get((index, gpu)))
 
+    def offered(self, index: int, gpu: int, more: str | None = None) -> bool:
+        """Tell whether today's layout of a GPU offers all instances in use, and one more of a profile."""
+        layout = self._problem.layouts[index].get(gpu)
+        if layout is None:
+            return False
+        used = self._held.get((index, gpu), Counter()) + Counter([more] if more else [])
+        there = Counter(instance.profile for instance in layout)
+        return all(there[name] >= count for name, count in used.items())
+
     def free_slices(self, index: int, gpu: int) -> int:
         """Return the compute slices of a GPU that no instance in use takes."""
         geometry = self._problem.geometry(self._problem.nodes[index])

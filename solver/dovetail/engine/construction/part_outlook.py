@@ -1,7 +1,8 @@
-"""Where replicas that may be on MIG instances spoil least: on GPUs that are cut already, the fullest first.
+"""Where replicas that may be on MIG instances spoil least: on instances of today, then on GPUs that are cut already.
 
-The rank of a GPU is the compute slices that are left on it; GPUs that hold shares come after those that are cut, and
-untouched ones last, on nodes with few of them first, so that whole GPUs and whole nodes stay free.
+Of each the fullest come first: the rank of a GPU is the compute slices that are left on it. GPUs that would be cut
+anew come after those that are not, GPUs that hold shares after those that are cut, and untouched ones last, on nodes
+with few of them first, so that whole GPUs and whole nodes stay free and nothing is cut that nobody asked for (S5.4).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dovetail.engine.construction.outlook import NOWHERE, Ranks
 from dovetail.problem import Shape
 from dovetail.spec.workload import MILLI
 
+_CUT = 100
+_CUT_ANEW = 200
 _SHARED = 1_000
 _UNTOUCHED = 10_000
 
@@ -85,8 +88,11 @@ class PartOutlook:
         profile = field.cuts.profile(node, gpu, self._shape, untouched=left == MILLI)
         if profile is None:
             return None
-        if field.cuts.held(node, gpu):
+        if field.cuts.offered(node, gpu, profile):
             return field.cuts.free_slices(node, gpu)
+        if field.cuts.held(node, gpu):
+            first = field.cuts.offered(node, gpu)
+            return (_CUT_ANEW if first else _CUT) + field.cuts.free_slices(node, gpu)
         if gpu in field.problem.layouts[node]:
             return _SHARED // 2
         return _UNTOUCHED + untouched
