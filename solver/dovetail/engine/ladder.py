@@ -39,6 +39,7 @@ from dovetail.rules import context_of
 from dovetail.spec import Spec
 
 _BOUND_SHARE = 0.3  # of the time, for the last bounds of a large fleet
+_AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
 _PART_WORK = 1.0
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
@@ -167,12 +168,12 @@ class _Search:
         return verdict
 
     def _reserve(self, construction: float) -> None:
-        """Keep time for what follows the search: filling up, names, figures and reasons take about a construction.
+        """Keep time for what follows the search: figures and reasons, as measured by what construction took.
 
         Bounds of large fleets take a part of the time as well.
         """
         if self.budget.deadline is not None and self.limits.time is not None:
-            self.budget.deadline -= min(construction, 0.2 * self.limits.time)
+            self.budget.deadline -= min(_AFTER * construction, 0.2 * self.limits.time)
             self.bounds.until = self.budget.deadline
             if self.problem.counts > EXACT_VARIABLES and self.bounds.fleet.large:
                 self.budget.deadline -= _BOUND_SHARE * self.limits.time
@@ -219,11 +220,14 @@ class _Search:
         self.jobs.warm_up()
         self._report()
         self._generate(budget, *self._follow_targets(budget))
-        if self.problem.counts > EXACT_VARIABLES and not self.unpaid:  # parts do the same on smaller ones
+        large = self.problem.counts > EXACT_VARIABLES  # parts tidy up smaller ones
+        if large and not self.unpaid and not budget.out_of_time():
             self._offer(tidied(self.problem, self.state, self.stop, budget.part(0.0, _TIDY_TIME).out_of_time))
+        before = self.state
         self.reporter.phase("improve")
         verdict = self._improve(budget)
-        self._offer(construct(self.problem, self.state, self.stop))
+        if not large or self.state is not before:
+            self._offer(construct(self.problem, self.state, self.stop))
         self.budget.work -= given - budget.work
         return verdict
 
