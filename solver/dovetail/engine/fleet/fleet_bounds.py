@@ -25,6 +25,7 @@ from dovetail.proof.fleet_models import in_sense
 
 _SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next one a solution
 _LARGE = 8_000  # columns
+_FEW_NODES = 500  # up to here a target tells nodes of different prices apart
 
 
 @dataclass(slots=True)
@@ -106,6 +107,11 @@ class FleetBounds:
         cases.split(0 if reached is None else SPLITS, reached, until, self.stop)
         self._found.setdefault(tier.name, []).append(FleetBound(lp.fleet, cases))
 
+    @property
+    def _few(self) -> bool:
+        """Whether there are few nodes beside their kinds, and no gangs, which take an LP for every doubt."""
+        return len(self.problem.nodes) <= _FEW_NODES and not self.problem.ranked
+
     def target(self, values: Mapping[str, int], seconds: float | None = None) -> FleetLp:
         """Return an LP solved for the tiers in order, whose last solution is a target for a plan.
 
@@ -117,8 +123,9 @@ class FleetBounds:
         tiers = [tier for tier in self.problem.tiers if self.knows(tier)]
         limits = {tier.name: tier.limit(self.problem.context) for tier in tiers}
         full = all(values[t.name] == limits[t.name] for t in tiers if not t.counts_nodes)
-        lp = self.priced if full else self.plain
-        asked = [t.name for t in tiers if t.name in lp.fleet.tiers and values[t.name] != limits[t.name]]
+        lp = self.priced if full or self._few else self.plain
+        wanted = {t.name for t in tiers if full or not t.counts_nodes} & lp.fleet.tiers.keys()
+        asked = [t.name for t in tiers if t.name in wanted and values[t.name] != limits[t.name]]
         given = in_sense(lp.fleet, {t.name: limits[t.name] for t in tiers if t.name in lp.fleet.tiers})
         there: dict[str, int] = {}
         self._climb(lp, asked, given, there, until)
