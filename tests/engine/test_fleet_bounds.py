@@ -7,7 +7,7 @@ import os
 import pytest
 from tests.oracle.brute import TooLarge, ascending, brute
 from tests.support.fleet_cuts import cuts
-from tests.support.specs import make_spec, node, policy, workload
+from tests.support.specs import make_spec, node, policy, request, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
@@ -15,6 +15,7 @@ from dovetail.problem import compile_problem
 from dovetail.progress import Stop
 from dovetail.rules import context_of
 from dovetail.rules.quota import Quota
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
 
 SLICE = 32
@@ -38,6 +39,15 @@ def faults(first: int, count: int) -> list[str]:
 
 def test_no_bound_cuts_what_brute_force_finds() -> None:
     assert faults(0, SLICE) == []
+
+
+@pytest.mark.parametrize(("replicas", "enforcement", "best"), [(12, "hard", [10_000]), (10, 1, [10_000, 0])])
+def test_places_within_one_node_are_nowhere_impossible(
+    replicas: int, enforcement: str | int, best: list[int]
+) -> None:
+    room = policy("room", Reserve(2, request(1), within="node"), enforcement=enforcement)
+    spec = make_spec([node(f"n{i}", 4) for i in range(3)], [workload("w", replicas, gpus=1)], [room])
+    assert list(cuts(spec, best)) == []
 
 
 def test_what_is_spread_evenly_is_whole_in_every_domain() -> None:

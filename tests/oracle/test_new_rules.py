@@ -9,8 +9,9 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.oracle.brute import TooLarge, brute
+from tests.oracle.brute import TooLarge, ascending, brute
 from tests.oracle.sample import SLICE
+from tests.support.fleet_cuts import cuts
 from tests.support.specs import policy, request
 from tests.support.tiny_specs import TENANTS, tiny
 
@@ -266,6 +267,9 @@ def test_the_engine_has_the_optimum_of_brute_force(kind: str, tell: Callable[[st
             faults.append(f"seed {seed}: {plan.outcome.status}, and there is no plan")
         if optimum is not None and (plan.outcome.status != "optimal" or told != optimum.by_name):
             faults.append(f"seed {seed}: {plan.outcome.status} {told}, brute force has {optimum.by_name}")
+        if optimum is not None:
+            best = ascending(optimum.tiers, optimum.values)
+            faults += [f"seed {seed}: the bound on fleets cuts the optimum: {cut}" for cut in cuts(spec, best)]
     tell(f"{kind}: {looked} tiny Specs, the rule binds in {bound}")
     assert faults == []
     assert looked >= SEEDS // 2

@@ -64,7 +64,9 @@ class Reserve(RuleDefaults):
 
     def _encode_places(self, part: Part, scope: Scope) -> Linear:
         own = _own(scope)
-        if self.within is not None:
+        # A model that tells no nodes apart counts the places on all of them: never more are missing than in truth.
+        apart = self.within != NODE_LEVEL or any(part.every_domain(NODE_LEVEL))
+        if self.within is not None and apart:
             held = self._in_one_domain(part, own, scope)
         else:
             held = part.admitted(own) if scope.nodes is None else part.misplaced(own, scope.nodes)
