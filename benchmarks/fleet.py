@@ -15,8 +15,9 @@ device plugin, and policies that say who may be on GPUs in which mode and how ma
 
     python -m benchmarks.fleet --replan DIR [--plan PLAN] --seed 1 --out LATER
 
-writes that project as it is some days later: 90 % of its GPUs at work as in the plan, and one workload in a hundred
-scaled, dropped or new. What runs is in LATER/today.yaml, a part of the project.
+writes that project as it is some days later: 90 % of its GPUs at work as in the plan, one workload in a hundred
+scaled, dropped, new or of another priority, and two nodes in a thousand failed. What runs is in LATER/today.yaml, a
+part of the project.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.synthetic.hardware import MILLI
+from benchmarks.synthetic.work import BANDS
 
 from dovetail.documents import load_project
 from dovetail.placement import Place, Places
@@ -28,7 +29,8 @@ def replan(
     """Return the files of the changed project.
 
     What a plan placed goes on to run until `full` per cent of the GPUs are taken; what it did not place is gone. Then
-    `changed` workloads in a thousand are scaled, dropped or new, a third each.
+    `changed` workloads in a thousand are scaled, dropped, new or of another priority, a quarter each, and a fifth as
+    many nodes in a thousand have failed.
 
     Parameters
     ----------
@@ -42,10 +44,11 @@ def replan(
         for document in load_project(project).documents
         if document.kind == "Workload" and document.identity in running
     }
-    _change(kept, max(3, len(kept) * changed // 1000), rng)
+    _change(kept, max(4, len(kept) * changed // 1000), rng)
     texts = {name: (project / name).read_text(encoding="utf-8") for name in ("dovetail.yaml", *KEPT)}
     listed = f"  documents: [{', '.join((*KEPT, WORKLOADS, TODAY))}]"
     lines = texts["dovetail.yaml"].splitlines()
+    texts["cluster.yaml"] += _failed(spec, "\n  nodes:\n" in texts["cluster.yaml"], changed, rng)
     texts["dovetail.yaml"] = "".join(f"{listed if '  documents:' in line else line}\n" for line in lines)
     texts[WORKLOADS] = "---\n".join(_document(value) for _, value in sorted(kept.items()))
     texts[TODAY] = today(running)
@@ -73,17 +76,31 @@ def _milli(workload: Workload) -> int:
 
 
 def _change(kept: dict[str, Any], many: int, rng: Random) -> None:
-    """Scale a third of some workloads by a half up or down, drop a third, and add a third like others."""
+    """Of some workloads scale a quarter by a half up or down, drop, copy, and put into another band one each."""
     for number, name in enumerate(rng.sample(sorted(kept), many)):
         value = kept[name]
         replicas = value["spec"]["replicas"]
-        if number % 3 == 0:
+        if number % 4 == 0:
             value["spec"]["replicas"] += max(1, replicas // 2) * (rng.choice((-1, 1)) if replicas > 1 else 1)
-        elif number % 3 == 1:
+        elif number % 4 == 1:
             del kept[name]
+        elif number % 4 == 2:
+            kept[name] = {**value, "spec": {**value["spec"], "priority": rng.choice(_others(value))}}
         else:
             metadata = {**value["metadata"], "name": f"{value['metadata']['name']}-new"}
             kept[f"{name}-new"] = {**value, "metadata": metadata, "spec": {**value["spec"]}}
+
+
+def _others(value: Mapping[str, Any]) -> list[int]:
+    return [band for band in BANDS if band != value["spec"]["priority"]]
+
+
+def _failed(spec: Spec, listed: bool, changed: int, rng: Random) -> str:
+    """Return lines for a Cluster in which some whole nodes have failed, one at the least."""
+    sound = [node for node in spec.cluster.nodes if len(node.healthy_gpus()) == node.gpus]
+    chosen = rng.sample([node.name for node in sound], max(1, len(sound) * changed // 5000))
+    lines = [f"    {name}: {{failed: true}}\n" for name in sorted(chosen)]
+    return "".join(lines if listed else ["  nodes:\n", *lines])
 
 
 def _document(value: Mapping[str, Any]) -> str:

@@ -127,7 +127,8 @@ def test_days_later_most_is_running_and_a_hundredth_has_changed(tmp_path: Path) 
     write(later(tmp_path / "before", None, 1), tmp_path / "after")
     after = spec_of(tmp_path / "after")
     taken = sum(before.by_id[row.replica.workload].roles[0].request.gpu_milli for row in after.current.replicas)
-    assert 0.8 <= taken / capacity(after) <= 0.9
+    assert 0.8 <= taken / capacity(before) <= 0.9
+    assert sum(not node.healthy_gpus() for node in after.cluster.nodes) == 1
     running = Counter(row.replica.workload for row in after.current.replicas)
     same = [workload for workload in after.workloads if workload.replicas == running[workload.id]]
     assert len(after.workloads) - len(same) >= 2

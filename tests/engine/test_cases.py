@@ -48,7 +48,7 @@ def test_the_cases_are_a_tree_that_the_verifier_follows() -> None:
     bounds.prove(tier, {}, reached=0)
     best = bounds.best(tier, {})
     assert best is not None
-    told = FleetModels(problem).of_tier(0, {})
+    told = FleetModels(fleet.FleetModel(problem)).of_tier(0, {})
     target = next_value(told.objective, best[0])
     check_tree(
         Question(told.objective, target, told.lower, told.upper, told.rows, told.blocks),

@@ -6,7 +6,7 @@ import os
 
 import pytest
 from tests.oracle.brute import TooLarge, ascending, brute
-from tests.support.fleet_cuts import cuts
+from tests.support.fleet_cuts import cuts, standing_cuts
 from tests.support.specs import make_spec, node, policy, request, workload
 from tests.support.tiny_specs import tiny
 
@@ -33,7 +33,7 @@ def faults(first: int, count: int) -> list[str]:
             continue
         if optimum is not None:
             best = ascending(optimum.tiers, optimum.values)
-            found += [f"seed {seed}: {cut}" for cut in cuts(tiny(seed), best)]
+            found += [f"seed {seed}: {cut}" for cut in (*cuts(tiny(seed), best), *standing_cuts(tiny(seed), best))]
     return found
 
 

@@ -7,14 +7,30 @@ from collections.abc import Iterator, Sequence
 from dovetail.engine.fleet.cases import SPLITS, Cases
 from dovetail.engine.fleet.fleet_bounds import FleetBound
 from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.engine.fleet.standing_bounds import StandingPrices
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear
 from dovetail.problem import compile_problem
 from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
+from dovetail.proof.standing import StandingModel
 from dovetail.rules import context_of
 from dovetail.spec import Spec
+
+
+def standing_cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
+    """Yield where a bound beside what runs today is below what the first tiers reach; see `cuts`."""
+    problem = compile_problem(context_of(spec))
+    fleet = StandingModel(problem)
+    shapes = [shape.index for shape in fleet.problem.shapes]
+    given: dict[str, int] = {}
+    for tier, optimum in zip(problem.tiers, optima, strict=False):
+        if tier.name in fleet.tiers:
+            bound = StandingPrices(fleet, tier.name, given).prove(optimum - 1, shapes, None, Stop()).value(given)
+            if bound < optimum:
+                yield f"beside today: {tier.name} {bound} < {optimum}"
+            given[tier.name] = optimum
 
 
 def cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:

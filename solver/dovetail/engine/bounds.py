@@ -81,8 +81,8 @@ class Bounds:
         if candidates[0].value != value and answer is not None and answer.bound is not None:
             candidates.append(Bound(answer.bound, "solver"))
         candidates += self._of_gatherings(tier, given)
-        if all(bound.value != value for bound in candidates) and self.fleet.knows(tier):
-            candidates += self._of_fleet(tier, given)
+        if all(bound.value != value for bound in candidates):
+            candidates += self._of_fleet(tier, value, given)
         sign = 1 if tier.sense == "max" else -1
         return min(candidates, key=lambda bound: sign * bound.value)
 
@@ -96,18 +96,35 @@ class Bounds:
                 return []
         return []
 
-    def _of_fleet(self, tier: Tier, given: Mapping[str, int]) -> list[Bound]:
+    def _of_fleet(self, tier: Tier, value: int, given: Mapping[str, int]) -> list[Bound]:
         """Return the bound of the relaxation to kinds of nodes, found anew where nothing is known yet.
 
         The LP of tiers that count nodes is left for the end.
         """
-        if not tier.counts_nodes and self.fleet.best(tier, given) is None:
-            self.fleet.prove(tier, given, seconds=self._left())
         best = self.fleet.best(tier, given)
+        known = tier.name in self.fleet.asked or (best is not None and best[0] == value)
+        if not known and not tier.counts_nodes and self.fleet.knows(tier):
+            self.fleet.prove(tier, given, seconds=self._left())
+            best = self.fleet.best(tier, given)
         if best is None:
             return []
         bound = best[1]
         return [Bound(best[0], "certificate", bound.fleet.relaxed, proof_of(tier.name, best[0], given, bound))]
+
+    def stand(self, values: Sequence[int], new: Sequence[int]) -> None:
+        """Look for bounds beside what runs today, tier by tier, where arithmetic on the documents leaves a gap.
+
+        Parameters
+        ----------
+        new : the shapes that may need others to leave.
+        """
+        names = [tier.name for tier in self.problem.tiers]
+        for position, (tier, value) in enumerate(zip(self.problem.tiers, values, strict=True)):
+            given = dict(zip(names[:position], values, strict=False))
+            best = self.fleet.best(tier, given)
+            closed = value == tier.limit(self.problem.context) or (best is not None and best[0] == value)
+            if not (closed or self._over()) and self.fleet.stands(tier):
+                self.fleet.stand(tier, given, value, new, self._left())
 
     def sharpen(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for the best bounds that these very values allow, the quick LPs first.

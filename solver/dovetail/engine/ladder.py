@@ -10,6 +10,7 @@ from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.budget import DEFAULT_WORK, Budget
 from dovetail.engine.conflict import narrowed
 from dovetail.engine.construction import cutting
+from dovetail.engine.construction.clearing import cleared
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.served import without_surplus
@@ -27,7 +28,7 @@ from dovetail.engine.start import start, untouched
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
 from dovetail.model.score import better, debt, hard_policies, owed, score, sound, view_of
-from dovetail.model.state import State
+from dovetail.model.state import State, newcomers
 from dovetail.placement import Places
 from dovetail.plan import finish
 from dovetail.plan.model import Outcome, Plan, TierResult
@@ -46,6 +47,7 @@ _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of pa
 _GENERATE_TIME, _GENERATE_SHARE = 0.8, 0.8
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
+_CLEAR_TIME = 0.3  # to let some of what runs make way
 _TIDY_TIME = 0.5  # after that, to let replicas make way and empty nodes
 _CONFIRM_SECONDS = 120.0
 _CONFLICT_WORK = 20.0
@@ -217,8 +219,15 @@ class _Search:
     def _parts(self, budget: Budget) -> Verdict:
         """Re-plan everything free at once, then part after part."""
         given = budget.work
-        self.jobs.warm_up()
+        self._stand()
         self._report()
+        if not self._close_enough() and self.problem.present and not self.unpaid:
+            self._offer(cleared(self.problem, self.state, self.stop, budget.part(0.0, _CLEAR_TIME).out_of_time))
+            self._stand()
+            self._report()
+        if self._close_enough():
+            return Verdict.OPTIMAL
+        self.jobs.warm_up()
         self._generate(budget, *self._follow_targets(budget))
         large = self.problem.counts > EXACT_VARIABLES  # parts tidy up smaller ones
         if large and not self.unpaid and not budget.out_of_time():
@@ -308,8 +317,16 @@ class _Search:
         view = view_of(self.problem, self.state)
         values = [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
         if last:
+            self._stand(values)
             self.bounds.sharpen(values, self.answers)
         return self.bounds.results(values, self.answers)
+
+    def _stand(self, values: Sequence[int] = ()) -> None:
+        """Look for bounds beside what runs today, with what came to the state at hand or still waits in mind."""
+        if self.problem.present and not self.unpaid:
+            view = view_of(self.problem, self.state)
+            known = values or [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
+            self.bounds.stand(known, newcomers(self.problem, self.state))
 
     def _report(self) -> None:
         """Tell values, bounds and gaps as they stand."""

@@ -27,6 +27,10 @@ FLEET_COST: Final = "fleet-cost"
 """The same, and what rules keep apart on single nodes set aside: small enough for tiers that count nodes in use."""
 
 
+FLEET_STANDING: Final = "fleet-standing"
+"""Counts per kind of node, and of what runs there how much stays where it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """Multipliers that bound the objective within a leaf's box.

@@ -8,8 +8,7 @@ does not tell. Every plan is a point of this model with values no worse, so its 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from dovetail.linear import Linear, Model
@@ -17,17 +16,18 @@ from dovetail.model.counting import Counting
 from dovetail.model.demands import add_threshold
 from dovetail.objectives import Tier
 from dovetail.objectives.occupied import GpusInUse
-from dovetail.placement import judge
 from dovetail.placement.clients import equal_parts
-from dovetail.problem import Problem, Shape, compile_problem
+from dovetail.problem import Problem, Shape
 from dovetail.proof.cells import Cell, Listener, Plot, Question, domains_of, questions_of
 from dovetail.proof.hosts import hosts_of
 from dovetail.proof.kinds import Kind, capacities, kinds_of, room_for
-from dovetail.proof.lagrangian import PlainRow, plain_rows
+from dovetail.proof.lagrangian import Block, PlainRow, plain_rows
+from dovetail.proof.limits import tighten
 from dovetail.proof.node import NodeLimit, Packing, Prices
-from dovetail.rules import Context, Domain, Scope
+from dovetail.proof.without_today import present_shapes, protected, without_held, without_today
+from dovetail.rules import Domain
 from dovetail.rules.quota import requested_of
-from dovetail.spec import Current, Enforcement, Node, Policy, Spec, Workload
+from dovetail.spec import Node, Policy, Workload
 from dovetail.spec.workload import MILLI
 
 _MOST_CELLS = 50_000  # a policy that asks for shapes by more cells than this is left out
@@ -42,16 +42,17 @@ class FleetModel(Counting):
     Parameters
     ----------
     original : the Problem to bound; what runs today is set aside. `flags` are, by workload that stands or falls
-        together, the variables that tell whether it is there.
+        together, the variables that tell whether it is there; `supply` is, by shape, the row of the model that says
+        that what is admitted is what is on nodes.
     priced : whether to tell nodes apart by price and count those in use, as tiers with `counts_nodes` need it.
     sided : whether rules that keep sides of single nodes apart are counted.
     """
 
     def __init__(self, original: Problem, *, priced: bool = False, sided: bool = True) -> None:
-        super().__init__(_without_today(_without_held(original) if priced else original))
+        super().__init__(without_today(without_held(original) if priced else original))
         self.original = original
         self.priced, self.sided = priced, sided
-        self.kinds = kinds_of(self.problem, _present(original, self.problem), priced=priced, sided=sided)
+        self.kinds = kinds_of(self.problem, present_shapes(original, self.problem), priced=priced, sided=sided)
         self.inside: set[str] = set()
         self.untold: set[str] = {w.holds for w in original.spec.placeholders} if priced else set()
         self.untold_tiers: set[str] = set()
@@ -67,9 +68,12 @@ class FleetModel(Counting):
             self._count_in_use(len(kind.node.healthy_gpus()), kind, kind.node.gpu_price + counted)
             for kind in self.kinds
         ]
+        self._protected = protected(original, self.problem)
+        self.supply: dict[int, int] = {}
         self._admitted = [self._add_admitted(shape) for shape in self.problem.shapes]
         self.flags = {w.id: add_threshold(self, w) for w in self.spec.workloads if self._falls_together(w)}
         self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies()
+        tighten(self.model)
 
     def _count_in_use(self, each: int, kind: Kind, price: int) -> int | None:
         """Add a variable for the nodes of a kind, or their GPUs, that are in use, where they have a price."""
@@ -165,9 +169,13 @@ class FleetModel(Counting):
                     self.model.require(total, upper=sizes[answer] * capacity)
 
     def _add_admitted(self, shape: Shape) -> Linear:
-        """Add up a shape's counts in one variable, so that rows on what is admitted stay short."""
+        """Add up a shape's counts in one variable, so that rows on what is admitted stay short.
+
+        What runs and is protected is there in every plan, wherever it may be.
+        """
         counts = Linear({counts[shape.index]: 1 for counts in self.counts_of if shape.index in counts})
-        total = Linear.of(self.model.integer(0, shape.demand, f"z:{shape.index}"))
+        total = Linear.of(self.model.integer(self._protected[shape.index], shape.demand, f"z:{shape.index}"))
+        self.supply[shape.index] = len(self.model.rows)
         self.model.require(counts.minus(total), lower=0, upper=0)
         return total
 
@@ -311,7 +319,11 @@ class FleetModel(Counting):
 
     @cached_property
     def tiers(self) -> Mapping[str, Linear]:
-        """Per tier that the model knows of, its expression, greater being better; none that counts from today."""
+        """Per tier that the model knows of, its expression, greater being better."""
+        return self._tiers()
+
+    def _tiers(self) -> Mapping[str, Linear]:
+        """Write the tiers; none that counts from today."""
         found = {}
         for tier in self.original.tiers:
             told = tier.name not in self.untold_tiers and (self.priced or not tier.counts_nodes)
@@ -339,7 +351,11 @@ class FleetModel(Counting):
         """Return rows that keep earlier tiers, those that the model knows, at values (greater being better)."""
         return [_floor(self.tiers[name], earlier[name]) for name in self.tiers if name in earlier]
 
-    def blocks(self, prices: Mapping[int, Mapping[int, int]]) -> list[NodeLimit]:
+    def box(self, earlier: Mapping[str, int]) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the limits of all variables, given earlier tiers' values (greater being better)."""
+        return self.model.lower, self.model.upper
+
+    def blocks(self, prices: Mapping[int, Mapping[int, int]]) -> Sequence[Block]:
         """Return what the nodes of each kind can earn.
 
         Parameters
@@ -373,36 +389,3 @@ def ascending(tier: Tier, expression: Linear) -> Linear:
 def _floor(expression: Linear, value: int) -> PlainRow:
     terms = {v: -c for v, c in expression.terms.items() if c}
     return PlainRow(tuple(terms), tuple(terms.values()), expression.constant - value)
-
-
-def _without_today(original: Problem) -> Problem:
-    """Return the Problem as if nothing ran today, except for what today excuses."""
-    if not original.context.today.present():
-        return original
-    spec = replace(original.spec, current=Current())
-    context = original.context
-    return compile_problem(Context(spec, judge(spec), _scopes(context, spec), context.tolerated))
-
-
-def _without_held(original: Problem) -> Problem:
-    """Return the Problem with nothing held free: that costs nothing, and nodes in use count all that they hold."""
-    spec = original.spec
-    holding = {workload.holds for workload in spec.placeholders}
-    if not holding:
-        return original
-    policies = [replace(p, enforcement=Enforcement("audit")) if p.name in holding else p for p in spec.policies]
-    spec = replace(spec, policies=tuple(policies))
-    return compile_problem(replace(original.context, spec=spec, scopes=_scopes(original.context, spec)))
-
-
-def _scopes(context: Context, spec: Spec) -> Mapping[str, Scope]:
-    return {name: replace(scope, spec=spec) for name, scope in context.scopes.items()}
-
-
-def _present(original: Problem, problem: Problem) -> Mapping[int, frozenset[int]]:
-    """Return, per node, the shapes (of the Problem without today) of what runs there."""
-    found = {}
-    for node, places in original.present.items():
-        members = [original.shapes[place.shape].members[0] for place in places]
-        found[node] = frozenset(problem.shapes_of_role[m.workload.id, m.role.name] for m in members)
-    return found

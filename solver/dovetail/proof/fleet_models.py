@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from dovetail.linear import Linear
-from dovetail.problem import Problem
 from dovetail.proof.certificate import Leaf
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.lagrangian import leaf_total
@@ -16,10 +15,10 @@ from dovetail.proof.tree import Unproved
 
 
 class FleetModels:
-    """The relaxation to counts per kind of node; see `FleetModel` for `priced` and `sided`."""
+    """A relaxation to counts per kind of node."""
 
-    def __init__(self, problem: Problem, *, priced: bool = False, sided: bool = True) -> None:
-        self._fleet = FleetModel(problem, priced=priced, sided=sided)
+    def __init__(self, fleet: FleetModel) -> None:
+        self._fleet = fleet
 
     def of_tier(self, position: int, earlier: Mapping[str, Earlier]) -> Statement:
         """Return the rows with the earlier tiers that the relaxation knows at least as good as reached."""
@@ -28,14 +27,9 @@ class FleetModels:
         if tier.name not in fleet.tiers:
             raise Unproved("the relaxation does not know this tier")
         reached = {t.name: known.value for t in fleet.original.tiers if (known := earlier.get(t.name)) is not None}
-        return Statement(
-            fleet.tiers[tier.name],
-            fleet.model.lower,
-            fleet.model.upper,
-            [*fleet.rows, *fleet.floors(in_sense(fleet, reached))],
-            fleet.blocks,
-            fleet.relaxed,
-        )
+        given = in_sense(fleet, reached)
+        rows = [*fleet.rows, *fleet.floors(given)]
+        return Statement(fleet.tiers[tier.name], *fleet.box(given), rows, fleet.blocks, fleet.relaxed)
 
     def of_none(self) -> Statement:
         """Return the rows alone."""

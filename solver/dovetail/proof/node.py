@@ -115,7 +115,7 @@ class Packing:
         shared = self._best_shared(shares) + per_gpu
         if shared > 0 and shares:
             hosts.setdefault(1, []).extend([shared] * self._gpus)
-        return total + sum(_packed(hosts, gpus) for gpus in self._blocks(side))
+        return total + sum(packed(hosts, gpus) for gpus in self._blocks(side))
 
     def _blocks(self, side: Sequence[int]) -> tuple[int, ...]:
         """Return the GPUs of each part of a node that what a side holds is packed into by itself."""
@@ -150,10 +150,10 @@ class Packing:
         items: dict[int, list[int]] = {}
         for s, value in values.items():
             items.setdefault(milli[s] // step, []).extend([value] * min(self._room[s], MILLI // milli[s]))
-        return _packed(items, MILLI // step)
+        return packed(items, MILLI // step)
 
 
-def _packed(items: Mapping[int, list[int]], room: int) -> int:
+def packed(items: Mapping[int, list[int]], room: int) -> int:
     """Return the greatest sum of values of items, by size, that fit some room; all values are positive."""
     best = [0] * (room + 1)
     for size, values in items.items():

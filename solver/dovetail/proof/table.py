@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from types import MappingProxyType
 
 from dovetail.problem import Problem
-from dovetail.proof.certificate import EXACT, FLEET, FLEET_COST, FLEET_PRICED
+from dovetail.proof.certificate import EXACT, FLEET, FLEET_COST, FLEET_PRICED, FLEET_STANDING
+from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetModels
 from dovetail.proof.models import ExactModels, Models
+from dovetail.proof.standing import StandingModel
 
 MODELS: Mapping[str, Callable[[Problem], Models]] = MappingProxyType(
     {
         EXACT: ExactModels,
-        FLEET: FleetModels,
-        FLEET_PRICED: partial(FleetModels, priced=True),
-        FLEET_COST: partial(FleetModels, priced=True, sided=False),
+        FLEET: lambda problem: FleetModels(FleetModel(problem)),
+        FLEET_PRICED: lambda problem: FleetModels(FleetModel(problem, priced=True)),
+        FLEET_COST: lambda problem: FleetModels(FleetModel(problem, priced=True, sided=False)),
+        FLEET_STANDING: lambda problem: FleetModels(StandingModel(problem)),
     }
 )
 """Kinds of models, and how each is rebuilt from a Problem."""

@@ -52,7 +52,7 @@ class Move(RuleDefaults):
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return each workload's moves, or those of all above the budget."""
-        if self._forbidden(scope.spec.as_of):
+        if self.forbidden(scope.spec.as_of):
             return {workload.id: part.moved(workload) for workload in part.changing(scope.workloads)}
         if self.max_moves is None:
             return {}
@@ -62,12 +62,12 @@ class Move(RuleDefaults):
     def check(self, view: View, scope: Scope) -> Violations:
         """Count the moves."""
         moves = {workload.id: len(view.moved(workload)) for workload in scope.workloads}
-        if self._forbidden(scope.spec.as_of):
+        if self.forbidden(scope.spec.as_of):
             return {workload: count for workload, count in moves.items() if count}
         above = 0 if self.max_moves is None else sum(moves.values()) - self.max_moves
         return {scope.policy: above} if above > 0 else {}
 
-    def _forbidden(self, day: dt.date | None) -> bool:
+    def forbidden(self, day: dt.date | None) -> bool:
         """Tell whether nothing may move on a day; without one no window is open."""
         return self.never or (bool(self.only_in) and not (day is not None and self._open(day)))
 
@@ -76,7 +76,7 @@ class Move(RuleDefaults):
 
     def dated(self, day: dt.date | None) -> Hashable:
         """Tell whether moves are forbidden, where that depends on the day."""
-        return self._forbidden(day) if self.only_in else None
+        return self.forbidden(day) if self.only_in else None
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload that runs, as its moves are its own; what does not run cannot move."""
@@ -84,7 +84,7 @@ class Move(RuleDefaults):
 
     def claims(self, scope: Scope) -> Claims:
         """Keep where they are those that do not move."""
-        return Claims(stays=scope.workloads) if self._forbidden(scope.spec.as_of) else Claims()
+        return Claims(stays=scope.workloads) if self.forbidden(scope.spec.as_of) else Claims()
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse both or none of the two forms, and windows that no day is in."""

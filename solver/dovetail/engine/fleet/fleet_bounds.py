@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -16,12 +16,14 @@ from itertools import takewhile
 from dovetail.engine.fleet.cases import SPLITS, Cases, decided
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import settle
+from dovetail.engine.fleet.standing_bounds import StandingBound, StandingPrices
 from dovetail.objectives import Tier
 from dovetail.problem import Problem
 from dovetail.progress import Stop
-from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_PRICED, Proof
+from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_PRICED, Branch, Leaf, Proof
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import in_sense
+from dovetail.proof.standing import StandingModel
 
 _SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next one a solution
 _LARGE = 8_000  # columns
@@ -35,18 +37,31 @@ class FleetBound:
     fleet: FleetModel
     cases: Cases
 
+    @property
+    def kind(self) -> str:
+        """Which rows it is about, as certificates name them."""
+        return FLEET if not self.fleet.priced else FLEET_PRICED if self.fleet.sided else FLEET_COST
+
     def value(self, given: Mapping[str, int]) -> int:
         """Return the bound given earlier tiers' values, both so that greater is better."""
         return max(case.proof.bound(case.total, given) for case in self.cases.leaves.values())
 
+    def tree(self, given: Mapping[str, int]) -> Iterable[Branch | Leaf]:
+        """Return the tree of its proof."""
+        return self.cases.tree(given)
+
 
 @dataclass
 class FleetBounds:
-    """The bounds of one Problem, and the LPs they come from, made when first asked for."""
+    """The bounds of one Problem, and the LPs they come from, made when first asked for.
+
+    `asked` are the tiers that an LP was solved for.
+    """
 
     problem: Problem
     stop: Stop
-    _found: dict[str, list[FleetBound]] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    _found: dict[str, list[FleetBound | StandingBound]] = field(default_factory=dict)
 
     @cached_property
     def plain(self) -> FleetLp:
@@ -62,6 +77,11 @@ class FleetBounds:
     def cost(self) -> FleetLp:
         """The LP for tiers that count nodes in use."""
         return FleetLp(FleetModel(self.problem, priced=True, sided=False), self.stop)
+
+    @cached_property
+    def standing(self) -> StandingModel:
+        """The fleet beside what runs today."""
+        return StandingModel(self.problem)
 
     @property
     def rows(self) -> FleetModel:
@@ -80,6 +100,28 @@ class FleetBounds:
         """
         untold = tier.asks_domains and tier.name in self.plain.fleet.untold_tiers
         return not (tier.needs_current(self.problem.spec) or tier.asks_idle or untold)
+
+    def stands(self, tier: Tier) -> bool:
+        """Tell whether a tier can be bounded by what it takes to keep what runs today where it is."""
+        return bool(self.problem.context.today.protected) and tier.name in self.standing.tiers
+
+    def stand(
+        self, tier: Tier, given: Mapping[str, int], reached: int, new: Iterable[int], seconds: float | None = None
+    ) -> None:
+        """Look for multipliers for a tier beside what runs today; see `prove` for the rest.
+
+        Parameters
+        ----------
+        reached : what a plan has, in the tier's own sense.
+        new : the shapes that may need others to leave.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        roles = (self.problem.shapes[shape].members[0] for shape in new)
+        twins = (self.standing.problem.shapes_of_role.get((m.workload.id, m.role.name), -1) for m in roles)
+        aim = in_sense(self.standing, {tier.name: reached})[tier.name]
+        prices = StandingPrices(self.standing, tier.name, in_sense(self.standing, given))
+        bound = prices.prove(aim, sorted({*twins} - {-1}), until, self.stop)
+        self._found.setdefault(tier.name, []).append(bound)
 
     def prove(
         self,
@@ -106,6 +148,7 @@ class FleetBounds:
         cases = Cases(lp, tier.name, earlier)
         cases.split(0 if reached is None else SPLITS, reached, until, self.stop)
         self._found.setdefault(tier.name, []).append(FleetBound(lp.fleet, cases))
+        self.asked.add(tier.name)
 
     @property
     def _few(self) -> bool:
@@ -142,7 +185,7 @@ class FleetBounds:
             reached = decided(lp, name, _before(given, name), there, until, self.stop)
             given[name] = math.floor(reached - _SLACK * abs(reached))
 
-    def best(self, tier: Tier, given: Mapping[str, int]) -> tuple[int, FleetBound] | None:
+    def best(self, tier: Tier, given: Mapping[str, int]) -> tuple[int, FleetBound | StandingBound] | None:
         """Return the best bound that is proved so far (in the tier's own sense), None where nothing is."""
         found = self._found.get(tier.name, [])
         if not found:
@@ -157,7 +200,6 @@ def _before(values: Mapping[str, int], tier: str) -> dict[str, int]:
     return dict(takewhile(lambda item: item[0] != tier, values.items()))
 
 
-def proof_of(tier: str, value: int, given: Mapping[str, int], bound: FleetBound) -> Proof:
+def proof_of(tier: str, value: int, given: Mapping[str, int], bound: FleetBound | StandingBound) -> Proof:
     """Return the part of a certificate that shows a bound on a tier."""
-    kind = FLEET if not bound.fleet.priced else FLEET_PRICED if bound.fleet.sided else FLEET_COST
-    return Proof(tier, value, tuple(bound.cases.tree(given)), kind, dict(given))
+    return Proof(tier, value, tuple(bound.tree(given)), bound.kind, dict(given))

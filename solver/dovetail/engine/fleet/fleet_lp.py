@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -59,6 +60,7 @@ class FleetLp:
             name: self._lp.row(-np.inf, np.inf, expression.terms.items()) for name, expression in fleet.tiers.items()
         }
         self._shortfalls = {n: self._lp.column(0.0, 0.0, {row: 1.0}) for n, row in self._floors.items()}
+        self._unplaced = self._add_unplaced()
         self._wanted = {variable for expression in fleet.tiers.values() for variable in expression.terms}
         self._links: dict[int, int] = {}
         self._scale = {name: _scale(expression.terms.values()) for name, expression in fleet.tiers.items()}
@@ -72,6 +74,18 @@ class FleetLp:
         self._assumed: Mapping[str, int] = {}
 
     # Rows and columns.
+
+    def _add_unplaced(self) -> list[int]:
+        """Add a column per shape of which some must stay admitted: how many find no place in too few patterns."""
+        model = self.fleet.model
+        ends = list(accumulate((row.upper is not None) + (row.lower is not None) for row in model.rows))
+        found = []
+        for shape, row in self.fleet.supply.items():
+            if any(model.lower[variable] for variable in self.fleet.admitted_shape(shape).terms):
+                found.append(
+                    self._lp.column(0.0, np.inf, {self._rows[ends[row] - 2]: 1.0, self._rows[ends[row] - 1]: -1.0})
+                )
+        return found
 
     def _add_kind(self, index: int) -> None:
         fleet, lp = self.fleet, self._lp
@@ -251,6 +265,8 @@ class FleetLp:
         expression = self.fleet.tiers[tier]
         self._tier, self._given = tier, tuple(name for name in self._floors if name in given)
         lp.objective({v: c * scale[tier] for v, c in expression.terms.items()})
+        for column in self._unplaced:
+            lp.cost(column, -_PENALTY * _LARGEST)
         pushed = self._push()
         for name, row in self._floors.items():
             low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf

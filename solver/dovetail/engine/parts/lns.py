@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from dovetail.model.state import State
+from dovetail.model.state import Fill, State
 from dovetail.problem import Problem
 from dovetail.spec.workload import MILLI
 
 _SMALLEST, _LARGEST = 3, 24  # nodes of a part
+_NEAREST = 12  # nodes of which one is to make room
 _PATIENCE = 4  # parts solved to proof in a row before larger ones are tried
 
 
@@ -18,7 +19,8 @@ class Neighbourhoods:
 
     Half the parts are random nodes; the others lean to nodes with idle GPU, whose odd remainders can be traded. Where
     gangs have a say in where they are together, every third part is about one of them: nodes that it is on, and those
-    of one domain that it may gather in.
+    of one domain that it may gather in. Where something runs today, two rounds of three are about what is left to do
+    there: to make room for something that waits, and to bring home what moved.
     """
 
     def __init__(self, problem: Problem, size: int = 6, seed: int = 1) -> None:
@@ -26,15 +28,17 @@ class Neighbourhoods:
         self.size = size
         self._random = random.Random(seed)
         self._wide = False
-        self._turn = 0
+        self._turn = self._round = 0
         self._streak = 0
 
     def draw(self, state: State, parts: int = 1) -> list[list[int]]:
         """Return disjoint lists of node indices: fewer where there are no more nodes, one with all where they fit."""
         found: list[list[int]] = []
         rest: Sequence[int] = range(len(self.problem.nodes))
+        self._round += 1
+        about = self._about(state) if self.size < len(rest) else None
         while len(found) < parts and rest:
-            found.append(self._draw(state, rest))
+            found.append(self._draw(state, rest) if about is None else about(state, rest))
             taken = set(found[-1])
             rest = [node for node in rest if node not in taken]
         return found
@@ -51,6 +55,51 @@ class Neighbourhoods:
         idle = {node: idle_milli(self.problem, state, node) + 50 for node in nodes}
         keys = {node: self._random.random() ** (1.0 / weight) for node, weight in idle.items()}
         return sorted(sorted(nodes, key=lambda node: -keys[node])[: self.size])
+
+    def _about(self, state: State) -> Callable[[State, Sequence[int]], list[int]] | None:
+        """Return what draws the parts of a round that is about what runs today, None for any other round."""
+        if not self.problem.present or self._round % 3 == 0:
+            return None
+        if self._round % 3 == 1 and displaced(self.problem, state):
+            return self._draw_moved
+        return self._draw_waiting if self._waiting(state) else None
+
+    def _waiting(self, state: State) -> list[int]:
+        admitted = state.totals().admitted
+        return [s.index for s in self.problem.shapes if s.request.gpu_count and admitted[s.index] < s.demand]
+
+    def _draw_waiting(self, state: State, nodes: Sequence[int]) -> list[int]:
+        """Return a node that comes close to having room for something that waits, and others that may relieve it."""
+        shape = self._random.choice(self._waiting(state))
+        makes, hosted = self.problem.makes.of, self.problem.hosted_by_make
+        idle = {node: idle_milli(self.problem, state, node) for node in nodes}
+        hosts = sorted((n for n in nodes if shape in hosted[makes[n]]), key=lambda n: (-idle[n], n))[:_NEAREST]
+        first = [self._random.choice(hosts)] if hosts else []
+        return self._joined(first, nodes, idle)
+
+    def _draw_moved(self, state: State, nodes: Sequence[int]) -> list[int]:
+        """Return a node that something moved away from, some of those where that may be, and others."""
+        idle = {node: idle_milli(self.problem, state, node) for node in nodes}
+        homes = displaced(self.problem, state)
+        here = sorted(set(homes).intersection(nodes))
+        if not here:
+            return self._joined([], nodes, idle)
+        home = self._random.choice(here)
+        where, inside = state.totals().where, set(nodes)
+        now = sorted(
+            {n for s in homes[home] for n in where.get(s, {}) if n in inside and _new(state.fill(n), s)} - {home}
+        )
+        return self._joined([home, *self._random.sample(now, min(len(now), self.size // 2))], nodes, idle)
+
+    def _joined(self, first: list[int], nodes: Sequence[int], idle: Mapping[int, int]) -> list[int]:
+        """Return some nodes and others with idle GPU, half of them of the first one's accelerator."""
+        rest = [node for node in nodes if node not in first and idle[node] > 0]
+        model = self.problem.nodes[first[0]].accelerator if first else None
+        same = [node for node in rest if self.problem.nodes[node].accelerator == model]
+        alike = self._random.sample(same, min(len(same), max(0, self.size - len(first) + 1) // 2))
+        others = [node for node in rest if node not in alike]
+        more = self._random.sample(others, min(len(others), max(0, self.size - len(first) - len(alike))))
+        return sorted([*first, *alike, *more]) or sorted(self._random.sample(nodes, min(len(nodes), self.size)))
 
     def _draw_gang(self, state: State, nodes: Sequence[int]) -> list[int]:
         """Return nodes of one domain, the idle ones first, and nodes elsewhere that a gang is on."""
@@ -72,6 +121,23 @@ class Neighbourhoods:
             self.size = max(self.size - 1, _SMALLEST)
         elif self._streak >= _PATIENCE:
             self.size, self._streak = min(self.size + 1, _LARGEST), 0
+
+
+def displaced(problem: Problem, state: State) -> Mapping[int, list[int]]:
+    """Return the nodes that running replicas are admitted away from, or not at all, each with their shapes."""
+    found = {}
+    for node, places in problem.present.items():
+        kept = state.fill(node).kept
+        gone = [place.shape for place, count in places.items() if kept[place] < count]
+        if gone:
+            found[node] = gone
+    return found
+
+
+def _new(fill: Fill, shape: int) -> bool:
+    """Tell whether any replica of a shape came to a node anew."""
+    kept = sum(count for place, count in fill.kept.items() if place.shape == shape)
+    return fill.counts()[shape] > kept
 
 
 def idle_milli(problem: Problem, state: State, node: int) -> int:

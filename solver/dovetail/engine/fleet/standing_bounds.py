@@ -1,0 +1,173 @@
+"""Prices that prove bounds beside what runs today.
+
+Any prices prove a bound (`FleetProof`), so good ones are made up here without an LP: to stay is worth a node; and a
+place for what may need others to leave is worth what that loses, and as much per GPU for all that can only be in such
+places.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dovetail.objectives.disruption import Moves
+from dovetail.progress import Stop
+from dovetail.proof.certificate import FLEET_STANDING, Leaf
+from dovetail.proof.fleet_models import FleetProof
+from dovetail.proof.lagrangian import leaf_total
+from dovetail.proof.standing import StandingModel
+
+_DENOMINATOR = 10**6
+_UP, _DOWN = (2, 4, 8), (0.5, 0.25, 0.125)  # replicas that leave for one that comes
+_HALVED = 6
+
+Prices = Mapping[int, int]  # per row of the fleet, then per earlier tier that it knows, over `_DENOMINATOR`
+
+
+@dataclass(frozen=True, slots=True)
+class StandingBound:
+    """One proof, and the fleet that it is about."""
+
+    fleet: StandingModel
+    proof: FleetProof
+    _values: dict[tuple[tuple[str, int], ...], int] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """Which rows it is about, as certificates name them."""
+        return FLEET_STANDING
+
+    def value(self, given: Mapping[str, int]) -> int:
+        """Return the bound given earlier tiers' values, both so that greater is better."""
+        key = tuple((name, value) for name, value in given.items() if name in self.fleet.tiers)
+        if key not in self._values:
+            self._values[key] = self._evaluated(dict(key))
+        return self._values[key]
+
+    def _evaluated(self, given: Mapping[str, int]) -> int:
+        leaf, rows = self.proof.leaf(self.fleet, given), [*self.fleet.rows, *self.fleet.floors(given)]
+        objective, box, blocks = self.fleet.tiers[self.proof.tier], self.fleet.box(given), self.fleet.blocks({})
+        return leaf_total(objective, rows, leaf.multipliers, leaf.denominator, *box, blocks) // leaf.denominator
+
+    def tree(self, earlier: Mapping[str, int]) -> Iterator[Leaf]:
+        """Yield the only leaf."""
+        yield self.proof.leaf(self.fleet, earlier)
+
+
+@dataclass
+class StandingPrices:
+    """The search for prices of one tier, earlier ones held at given values, all so that greater is better."""
+
+    fleet: StandingModel
+    tier: str
+    given: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        self.given = {name: value for name, value in self.given.items() if name in self.fleet.tiers}
+        self.objective = self.fleet.tiers[self.tier]
+        self._rows = [*self.fleet.rows, *self.fleet.floors(self.given)]
+        self._box = self.fleet.box(self.given)
+
+    def prove(self, reached: int, new: Sequence[int], until: float | None, stop: Stop) -> StandingBound:
+        """Return the best bound that is found.
+
+        Parameters
+        ----------
+        reached : what a plan has; a bound that comes to that is not improved.
+        new : shapes of the fleet's own Problem that may need others to leave.
+        """
+        best = self._total({})
+        for prices in self._worth_staying():
+            best = min(best, self._total(prices), key=lambda each: each[0])
+        for shape in new:
+            late = bool(stop) or (until is not None and time.monotonic() >= until)
+            if late or best[0] // _DENOMINATOR <= reached:
+                break
+            best = self._with_room(best, shape)
+        own, names = len(self.fleet.rows), self._names
+        floors = {names[row - own]: price for row, price in best[1].items() if row >= own}
+        rows = {row: price for row, price in best[1].items() if row < own}
+        return StandingBound(self.fleet, FleetProof(self.tier, _DENOMINATOR, rows, floors, {}))
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The earlier tiers in the order of their rows."""
+        return [name for name in self.fleet.tiers if name in self.given]
+
+    def _total(self, prices: Prices) -> tuple[int, Prices]:
+        """Return what prices prove, times the denominator, and the prices."""
+        blocks = self.fleet.blocks({})
+        return leaf_total(self.objective, self._rows, prices, _DENOMINATOR, *self._box, blocks), prices
+
+    def _worth_staying(self) -> Iterator[Prices]:
+        """Yield prices by which to stay is worth the dearest node or a part of it, or all nodes there are."""
+        moves = Moves().name
+        nodes = [abs(c) for v, c in self.objective.terms.items() if c < 0 and v in self._in_use]
+        if moves in self._names and nodes:
+            for price in (*(max(nodes) >> halved for halved in range(_HALVED)), sum(nodes)):
+                yield {len(self.fleet.rows) + self._names.index(moves): price * _DENOMINATOR}
+
+    @cached_property
+    def _in_use(self) -> frozenset[int]:
+        return frozenset(v for v in (*self.fleet.used_of, *self.fleet.gpus_used_of) if v is not None)
+
+    def _with_room(self, best: tuple[int, Prices], shape: int) -> tuple[int, Prices]:
+        """Return prices by which places for a shape are worth something, more or less as long as that is better."""
+        losses = {abs(self.objective.terms.get(v, 0)) for kept in self.fleet.kept_of for v in kept.values()} - {0}
+        base = best[1]
+        for loss in sorted({min(losses), max(losses)}) if losses else ():
+            before = best
+            for factors in ((1, *_UP), _DOWN):
+                for factor in factors:
+                    found = self._total(self._added(base, shape, round(loss * factor * _DENOMINATOR)))
+                    if found[0] >= best[0]:
+                        break
+                    best = found
+                if best is not before:
+                    break
+        return best
+
+    def _added(self, base: Prices, shape: int, price: int) -> Prices:
+        """Return prices with one on places for a shape, and for all who can only be where it can, by their size."""
+        found = dict(base)
+        own, shapes = len(self.fleet.rows), self.fleet.problem.shapes
+        size, lots = shapes[shape].request.gpu_milli, self._lots.get(shape, frozenset())
+        for s, others in self._lots.items():
+            several = shapes[s].request.gpu_milli // size if size else int(s == shape)
+            if not (several and others <= lots):
+                continue
+            found[self._supply[s]] = found.get(self._supply[s], 0) + several * price
+        for row, worth in self._floors_on(shape):  # what its band must reach pays for it
+            found[own + row] = max(found.get(own + row, 0), -(-price // worth))
+        return found
+
+    def _floors_on(self, shape: int) -> Iterator[tuple[int, int]]:
+        """Yield the earlier tiers in which a shape counts, each with what it is worth there."""
+        for variable in self.fleet.admitted_shape(shape).terms:
+            for row, name in enumerate(self._names):
+                if (worth := self.fleet.tiers[name].terms.get(variable, 0)) > 0:
+                    yield row, worth
+
+    @cached_property
+    def _lots(self) -> Mapping[int, frozenset[tuple[int, int]]]:
+        """Per shape, the lots that it may come to."""
+        found: dict[int, set[tuple[int, int]]] = {}
+        for kind, lots in enumerate(self.fleet.lots_of):
+            for number, lot in enumerate(lots):
+                for shape in lot.counts:
+                    if shape not in lot.closed:
+                        found.setdefault(shape, set()).add((kind, number))
+        return {shape: frozenset(places) for shape, places in found.items()}
+
+    @cached_property
+    def _supply(self) -> Mapping[int, int]:
+        """Per shape, the row that says that what is admitted of it is on nodes."""
+        ends, found = 0, {}
+        of = {row: shape for shape, row in self.fleet.supply.items()}
+        for number, row in enumerate(self.fleet.model.rows):
+            ends += (row.upper is not None) + (row.lower is not None)
+            if number in of:
+                found[of[number]] = ends - 1
+        return found

@@ -1,0 +1,137 @@
+"""A whole fleet beside what runs today: what it costs to keep it where it is, and what must move for others.
+
+The relaxation to counts per kind of node (`fleet`), and beside every count how many of those replicas stay where they
+run. Nodes of a kind are told apart by what is protected on them: what one can hold beside all of that, and what it
+could hold without some of it. Every plan is a point of this model with values no worse, so its bounds bind plans.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from dovetail.linear import Linear
+from dovetail.objectives import Tier
+from dovetail.objectives.disruption import GpuTimeLost, Moves, lost_seconds
+from dovetail.placement import Place
+from dovetail.problem import Problem
+from dovetail.proof.cells import Plot
+from dovetail.proof.fleet import FleetModel
+from dovetail.proof.limits import tighten_box
+from dovetail.proof.node import Prices
+from dovetail.proof.stays import Contents, Lot, Stay, StayingLimit
+from dovetail.proof.tree import LARGEST
+from dovetail.spec import ReplicaId, Workload
+
+
+class StandingModel(FleetModel):
+    """Counts of every shape on every kind of node, and of those that stay in place.
+
+    Parameters
+    ----------
+    original : the Problem to bound. `kept_of` are, per kind, the variables of how many protected replicas of each
+        shape stay on its nodes.
+    """
+
+    def __init__(self, original: Problem) -> None:
+        super().__init__(original, priced=True, sided=False)
+        self.lots_of = [tuple(self._lot(k, plot) for plot in plots) for k, plots in enumerate(self.plots_of)]
+        self.kept_of = [
+            {s: self.model.integer(0, most) for s, most in sorted(self._present(found).items())}
+            for found in self.lots_of
+        ]
+
+    def _present(self, lots: tuple[Lot, ...]) -> Counter[int]:
+        return Counter(stay.shape for lot in lots for each in lot.contents for stay in each.stays)
+
+    def _lot(self, kind: int, plot: Plot) -> Lot:
+        counts = {}
+        for shape, count in self.counts_of[kind].items():
+            here = (
+                cell.variable for cell in self.cells_of[kind][shape] if cell.answers.items() <= plot.answers.items()
+            )
+            counts[shape] = tuple(dict.fromkeys((count, *here)))
+        contents = tuple(self._contents(plot.members))
+        upper = self.model.upper
+        closed = frozenset(s for s, counted in counts.items() if any(upper[variable] <= 0 for variable in counted))
+        return Lot(counts, closed, len(plot.members) - len(contents), contents)
+
+    def _contents(self, members: tuple[int, ...]) -> Iterator[Contents]:
+        for member in members:
+            if found := self._stays.get(member):
+                yield Contents(self.problem, member, found)
+
+    @cached_property
+    def _stays(self) -> Mapping[int, list[Stay]]:
+        """Per node, what is protected there."""
+        found: dict[int, list[Stay]] = {}
+        for replica, place in sorted(self._protected_places.items()):
+            shape = self.problem.shapes_of_role[replica.workload, replica.role]
+            cut = bool(place.instance) or self.problem.shapes[shape].request.may_use_mig
+            stay = Stay(shape, place.gpus, cut)
+            found.setdefault(self.problem.node_index[place.node], []).append(stay)
+        return found
+
+    @cached_property
+    def _protected_places(self) -> Mapping[ReplicaId, Place]:
+        today = self.original.context.today
+        return {replica: today.places[replica] for replica in today.protected}
+
+    def _tiers(self) -> Mapping[str, Linear]:
+        known = super()._tiers()
+        own = {tier.name: told for tier in self.original.tiers if (told := self._told(tier)) is not None}
+        names = (tier.name for tier in self.original.tiers if tier.name in known or tier.name in own)
+        return {name: own[name] if name in own else known[name] for name in names}
+
+    def _told(self, tier: Tier) -> Linear | None:
+        """Return what a tier that counts from today is at the least, negated; None where that is not told."""
+        if isinstance(tier, Moves):
+            return self._lost(lambda workload, shape: 1)
+        if isinstance(tier, GpuTimeLost):
+            return self._lost(self._time_lost).plus(-tier.limit(self.original.context))
+        return None
+
+    def _lost(self, each: Callable[[Workload, int], int]) -> Linear:
+        """Return minus what is lost at the least where not all that is protected stays, so much by each replica."""
+        amounts: dict[int, int] = {}
+        for workload, shape in self._running:
+            amounts[shape] = min(amounts.get(shape, LARGEST), each(self.spec.by_id[workload], shape))
+        total = Linear()
+        for kept in self.kept_of:
+            for shape, variable in kept.items():
+                total.add(Linear.of(variable).plus(-self.model.upper[variable]), amounts[shape])
+        return total
+
+    def _time_lost(self, workload: Workload, shape: int) -> int:
+        """Return the milli-GPU seconds that are lost with each replica; what loses all at once, its part of that."""
+        seconds = lost_seconds(self.original.spec, workload, moved=True)
+        if not workload.atomic:
+            return self.problem.shapes[shape].request.gpu_milli * seconds
+        running = self.original.context.running[workload.id]
+        gpu = sum(role.request.gpu_milli * running.get(role.name, 0) for role in workload.roles)
+        return gpu * seconds // sum(running.values())
+
+    @cached_property
+    def _running(self) -> frozenset[tuple[str, int]]:
+        """Each workload with protected replicas, with the shapes of these."""
+        shapes = self.problem.shapes_of_role
+        return frozenset((r.workload, shapes[r.workload, r.role]) for r in self._protected_places)
+
+    def box(self, earlier: Mapping[str, int]) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the limits of all variables that rows and earlier tiers leave, in whole numbers."""
+        rows = [*self.rows, *self.floors(earlier)]  # before the limits are copied: tiers make variables of their own
+        lower, upper = list(self.model.lower), list(self.model.upper)
+        tighten_box(rows, lower, upper)
+        return lower, upper
+
+    def blocks(self, prices: Mapping[int, Prices]) -> Sequence[StayingLimit]:
+        """Return what the nodes of each kind can earn; CPU and memory have no prices here."""
+        return self._blocks
+
+    @cached_property
+    def _blocks(self) -> tuple[StayingLimit, ...]:
+        return tuple(
+            StayingLimit(self.problem, kind, self.lots_of[k], self.kept_of[k], self.used_of[k], self.gpus_used_of[k])
+            for k, kind in enumerate(self.kinds)
+        )

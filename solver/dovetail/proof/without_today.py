@@ -1,0 +1,50 @@
+"""What runs today, in the terms of a Problem without it: the relaxation of whole fleets counts as if nothing ran."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dovetail.placement import judge
+from dovetail.problem import Problem, compile_problem
+from dovetail.rules import Context, Scope
+from dovetail.spec import Current, Enforcement, Spec
+
+
+def without_today(original: Problem) -> Problem:
+    """Return the Problem as if nothing ran today, except for what today excuses."""
+    if not original.context.today.present():
+        return original
+    spec = replace(original.spec, current=Current())
+    context = original.context
+    return compile_problem(Context(spec, judge(spec), _scopes(context, spec), context.tolerated))
+
+
+def without_held(original: Problem) -> Problem:
+    """Return the Problem with nothing held free: that costs nothing, and nodes in use count all that they hold."""
+    spec = original.spec
+    holding = {workload.holds for workload in spec.placeholders}
+    if not holding:
+        return original
+    policies = [replace(p, enforcement=Enforcement("audit")) if p.name in holding else p for p in spec.policies]
+    spec = replace(spec, policies=tuple(policies))
+    return compile_problem(replace(original.context, spec=spec, scopes=_scopes(original.context, spec)))
+
+
+def _scopes(context: Context, spec: Spec) -> Mapping[str, Scope]:
+    return {name: replace(scope, spec=spec) for name, scope in context.scopes.items()}
+
+
+def protected(original: Problem, problem: Problem) -> Counter[int]:
+    """Return, per shape of the Problem without today, how many replicas must stay admitted (S5.3)."""
+    return Counter(problem.shapes_of_role[r.workload, r.role] for r in original.context.today.protected)
+
+
+def present_shapes(original: Problem, problem: Problem) -> Mapping[int, frozenset[int]]:
+    """Return, per node, the shapes (of the Problem without today) of what runs there."""
+    found = {}
+    for node, places in original.present.items():
+        members = [original.shapes[place.shape].members[0] for place in places]
+        found[node] = frozenset(problem.shapes_of_role[m.workload.id, m.role.name] for m in members)
+    return found
