@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -303,6 +303,33 @@ def _place(desk: Desk, policy: Policy, pod: Pod, kind: int) -> bool:
         policy.changed(desk, node)
         return True
     return False
+
+
+def first_fit_beside(
+    nodes: Sequence[Node],
+    pods: Sequence[Pod],
+    running: Mapping[str, tuple[int, tuple[int, ...]]],
+    gate: Gate,
+    seconds: float,
+) -> Fleet:
+    """First fit decreasing of what does not run yet; nothing that runs, by name with its node and GPUs, moves."""
+    ends = time.monotonic() + seconds
+    desk = Desk(nodes, pods, gate)
+    for pod in pods:
+        if pod.name in running:
+            node, gpus = running[pod.name]
+            desk.fleet.put(pod, node, gpus)
+            gate.add(pod, node, gpus[0] if pod.is_share else None)
+    for node in range(len(nodes)):
+        desk.refresh(node)
+    policy = FirstFit(desk)
+    waiting = [(pod, kind) for pod, kind in zip(pods, desk.kinds, strict=True) if pod.name not in running]
+    for pod, kind in sorted(waiting, key=lambda each: (-each[0].band, -each[0].total, -each[0].cpu)):
+        if time.monotonic() > ends:
+            desk.fleet.untried += 1
+        else:
+            _place(desk, policy, pod, kind)
+    return desk.fleet
 
 
 class FirstFit:

@@ -10,13 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import fleets_page, gangs_page, trace_page
+from benchmarks import fleets_page, gangs_page, replan_page, trace_page
 from benchmarks.trace_page import Measured, Row
 
 SCRATCH = Path(__file__).resolve().parent.parent / "build" / "bench"
 PAGE = "benchmarks.md"
 TRACE_RAW, FLEETS_RAW, HARDNESS_RAW = "trace.json", "fleets.json", "hardness.json"
 JOINT_RAW = "fleets_joint.json"
+REPLAN_RAW = "replan.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
 PACKAGES = ("dovetail", "ortools", "highspy", "numpy")
 BUSY = 0.3  # load at the start, in processors, above which times are not those of a quiet machine
@@ -25,8 +26,8 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `make bench`: it measures everything on this page (`python -m benchmarks.trace`, `benchmarks.fleets`,
-`benchmarks.hardness`, `benchmarks.lingjun`, `benchmarks.gang_cases`) and keeps the raw figures in `build/bench/`,
-from which any of them writes the page anew; sections without raw figures stay as they stand.
+`benchmarks.hardness`, `benchmarks.replan`, `benchmarks.lingjun`, `benchmarks.gang_cases`) and keeps the raw figures
+in `build/bench/`, from which any of them writes the page anew; sections without raw figures stay as they stand.
 """
 
 
@@ -57,6 +58,9 @@ def _parts() -> Iterator[str]:
     if joint := raw(JOINT_RAW):
         first, *rest = fleets_page.joint(joint["fleets"])
         yield from (first, _machine(joint["load"]), *rest)
+    if replanned := raw(REPLAN_RAW):
+        first, *rest = replan_page.section(replanned["fleets"])
+        yield from (first, _machine(replanned["load"]), *rest)
     if trace:
         yield trace_page.baselines(_lists(trace))
     for figures, section in ((raw(LINGJUN_RAW), gangs_page.lingjun), (raw(CASES_RAW), gangs_page.cases)):

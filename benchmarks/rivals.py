@@ -63,6 +63,16 @@ def greedy(policy: Callable[..., baselines.Fleet]) -> Callable[[Case, float], tu
     return place
 
 
+def beside(case: Case, seconds: float) -> tuple[Places, str]:
+    """Leave what runs where it is, and place the rest replica by replica."""
+    places = case.context.today.places
+    index = case.problem.node_index
+    running = {str(replica): (index[place.node], place.gpus) for replica, place in places.items()}
+    fleet = baselines.first_fit_beside(case.nodes, case.pods, running, case.gate(), seconds)
+    note = f"time up with {fleet.untried:,} of {len(case.pods):,} replicas not looked at" if fleet.untried else ""
+    return case.places(fleet), note
+
+
 def model(
     solve: Callable[..., solvers.Solution | None], *, single: bool
 ) -> Callable[[Case, float], tuple[Places, str]]:
@@ -183,13 +193,20 @@ RIVALS: dict[str, Callable[[Case, float], tuple[Places, str]]] = {
 }
 
 
+REPLANNERS: dict[str, Callable[[Case, float], tuple[Places, str]]] = {
+    "first fit, nothing moved": beside,
+    "first fit decreasing, anew": RIVALS["first fit decreasing"],
+}
+"""Rivals for projects where something runs."""
+
+
 def run(project: Path, rival: str, seconds: float) -> Result:
     """Let a rival place the replicas of a project in this process; times are without reading the project."""
     spec = build(load_project(project), as_of=dt.datetime.now(dt.UTC).date())
     case = case_of(spec)
     began = time.monotonic()
     try:
-        places, note = RIVALS[rival](case, seconds)
+        places, note = {**RIVALS, **REPLANNERS}[rival](case, seconds)
     except TooLarge as error:
         return Result(rival, failed=f"not built: {error.variables:,} variables")
     except Failure as error:
@@ -216,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one rival and print its result."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rivals", description=__doc__.partition("\n")[0])
     parser.add_argument("project", type=Path)
-    parser.add_argument("--rival", choices=RIVALS, required=True)
+    parser.add_argument("--rival", choices=[*RIVALS, *REPLANNERS], required=True)
     parser.add_argument("--seconds", type=float, default=60.0)
     given = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
