@@ -68,6 +68,16 @@ def test_the_tree_tells_the_narrowest_link_and_the_slowest_member() -> None:
     )
 
 
+def test_nodes_that_the_documents_lack_are_in_no_domain() -> None:
+    spec, places = spec_and_places()
+    elsewhere = {replica: where._replace(node=f"old-{where.node}") for replica, where in places.items()}
+    plan = replace(plan_for(spec, places), placements=elsewhere)
+    assert words(gangs.lines(plan, spec, "topology"))[:2] == [
+        "train 5 replicas, 8 GPUs, domains: rack 1, node 3",
+        "(none) 5 replicas ranks 0-4 old-n[0-2]",
+    ]
+
+
 def test_a_plan_without_gangs_says_so() -> None:
     spec, _ = spec_and_places()
     assert words(gangs.lines(plan_for(spec, {}), spec, "gang")) == ["no gang has a place"]

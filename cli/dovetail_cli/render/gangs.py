@@ -99,15 +99,19 @@ def _tree(ranks: Sequence[Rank], spec: Spec, screen: Screen) -> list[str]:
     """Return the domains that a gang spans, indented level by level, the innermost with nodes and ranks."""
     levels = spec.cluster.levels[:-1]
     rows = list(_branches(ranks, spec, levels, 0)) if levels else [_leaf("", ranks, 0)]
-    spans = [
-        f"{level} {len({_path(spec, rank, level) for rank in ranks})}" for level in (*levels, spec.cluster.levels[-1])
-    ]
+    spans = [f"{level} {len({_path(spec, rank, level) for rank in ranks})}" for level in levels]
+    spans.append(f"{spec.cluster.levels[-1]} {len({rank.place.node for rank in ranks})}")
     told = [f"{_count(ranks)}, domains: {', '.join(spans)}", *_speeds(ranks, spec)]
     return [", ".join(told), *layout(rows, screen, indent=4)]
 
 
 def _speeds(ranks: Sequence[Rank], spec: Spec) -> Iterator[str]:
-    """Yield what a gang waits for: its narrowest link, and its slowest member where members differ."""
+    """Yield what a gang waits for: its narrowest link, and its slowest member where members differ.
+
+    Nothing is known of nodes that the documents lack, as where a plan is older than they are.
+    """
+    if any(rank.place.node not in spec.cluster.by_name for rank in ranks):
+        return
     link = narrowest(spec, [rank.place for rank in ranks])
     if link is not None and link.bandwidth is not None:
         yield f"narrowest link {_thousandths(link.bandwidth)} GB/s ({link.level})"
