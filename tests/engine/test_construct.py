@@ -24,10 +24,12 @@ from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
 from dovetail.rules import context_of
 from dovetail.rules.guards import SkewGuard
+from dovetail.rules.modes import Modes
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
 from dovetail.rules.spread import Spread
 from dovetail.spec import Enforcement, NodeSelector, ReplicaId, Spec, WorkloadSelector
+from dovetail.spec.cluster import EqualParts
 from dovetail.verify import verify
 
 
@@ -110,6 +112,16 @@ def test_a_skew_opens_what_it_blocked() -> None:
     )
     counts = Counter(place.node for place in constructed(compiled(spec)).values())
     assert sorted(counts.values()) == [3, 3, 3, 4, 4]
+
+
+def test_shares_stay_off_gpus_whose_mode_a_policy_closes() -> None:
+    spec = make_spec(
+        [node("turns", 4), node("parts", 2, mechanism="devicePlugin", sharing=EqualParts(mps=2))],
+        [workload("w", 6, share=250)],
+        [policy("calm", Modes(("whole", "mps")))],
+    )
+    counts = Counter(place.node for place in constructed(compiled(spec)).values())
+    assert counts == {"parts": 4}
 
 
 def test_a_failed_gang_leaves_no_memory_of_what_blocked_it() -> None:

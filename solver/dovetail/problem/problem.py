@@ -110,10 +110,16 @@ class Problem:
         """Per make of node, the shapes that a node of it may newly take, ascending."""
         found: list[list[int]] = [[] for _ in self.makes.members]
         for shape in self.shapes:
-            for make in self.makes.hosting(shape.workload, shape.role):
-                if not shape.request.partial or self.modes(shape.index, self.makes.members[make][0]):
-                    found[make].append(shape.index)
+            for make in self.makes_for(shape):
+                found[make].append(shape.index)
         return tuple(tuple(shapes) for shapes in found)
+
+    def makes_for(self, shape: Shape) -> frozenset[int]:
+        """Return the makes of node that may newly take a shape, in some mode where it takes part of a GPU."""
+        makes = self.makes.hosting(shape.workload, shape.role)
+        if not shape.request.partial:
+            return makes
+        return frozenset(make for make in makes if self.modes(shape.index, self.makes.members[make][0]))
 
     @cached_property
     def makes(self) -> Makes:

@@ -75,7 +75,7 @@ class Field:
     def hosts_key(self, shape: Shape) -> tuple[frozenset[int], tuple[str, ...]]:
         """Return what decides which nodes may newly take a shape, whatever room they have left."""
         closing = tuple(name for name, (ids, _) in self._closing.items() if shape.workload.id in ids)
-        return self.problem.makes.hosting(shape.workload, shape.role), closing
+        return self.problem.makes_for(shape), closing
 
     def hosts(self, shape: Shape) -> Bools:
         """Return the nodes that may newly take a shape; those that hard policies close to it are not among them."""
