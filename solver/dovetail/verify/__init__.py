@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from dovetail.documents.source import collector_paused
 from dovetail.placement import Places
 from dovetail.plan import Outcome, Plan, as_planned, combined, documents_digest, outside_digest
 from dovetail.spec import Current, Spec
@@ -46,7 +47,12 @@ def verify(spec: Spec, plan: Plan) -> Verification:
     The limits that the plan was made with are added to the Spec. Where the plan started from a state that came from
     outside the documents, and the Spec has none of that kind, that state is unknown: what needs it is not checked.
     """
-    spec = as_planned(spec, plan)
+    with collector_paused():
+        return _verified(as_planned(spec, plan), plan)
+
+
+def _verified(spec: Spec, plan: Plan) -> Verification:
+    """Check a plan against a Spec that has the limits that the plan was made with."""
     known = plan.current is None or spec.current.from_outside
     if not known:
         spec = replace(spec, current=Current(from_outside=True))  # a Placement document had no part in the plan

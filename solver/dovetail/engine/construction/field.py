@@ -62,7 +62,7 @@ class Field:
         self.gates = Gates(problem, self.guards)
         self._settled = _settled(problem, state)
         self.turn = 1
-        self.touched = np.zeros(len(nodes), dtype=np.int64)
+        self.touched = np.zeros(len(nodes), dtype=np.int32)
         self.stale: set[int] = set()
         self.cuts = Cuts(problem, state)
         self.crowds = Crowds(problem, self.gpus)

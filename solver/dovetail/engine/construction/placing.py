@@ -15,6 +15,8 @@ from dovetail.problem import Shape
 
 Put = tuple[int, int, tuple[int, ...]]  # node, shape, GPUs
 
+_LEAST = np.int32(-NOWHERE - 1)
+
 
 class Outlooks:
     """The outlook of every form that was asked for, over one field.
@@ -160,7 +162,8 @@ class Outlooks:
         closed = self._closed.get(shape)
         if shut is None and closed is None and accepted is None:
             return outlook.ranks
-        ranks = outlook.ranks.copy() if shut is None else np.where(shut, np.int32(NOWHERE), outlook.ranks)
+        # The least number less one wraps round to the greatest: several times as fast as to choose node by node.
+        ranks = outlook.ranks.copy() if shut is None else np.maximum(outlook.ranks, _LEAST - shut)
         if closed is not None:
             ranks[closed] = NOWHERE
         if accepted is not None:
