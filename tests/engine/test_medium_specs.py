@@ -6,12 +6,13 @@ Plans verify, no tier is better than its optimum, no bound cuts it, and what is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from random import Random
 
 import pytest
-from tests.oracle.test_new_rules import RULES
+from tests.oracle.test_new_rules import RULES, THURSDAY
 from tests.support.fleet_cuts import cuts
 from tests.support.medium_specs import medium
 
@@ -33,6 +34,9 @@ from dovetail.verify import lines, verify
 
 SLICE = (0, 1, 3, 9, 13, 14, 18, 22)
 """Seeds of every rule that the exact engine closes within a second; one has no plan."""
+
+RULED = (5016, 5026, 5027, 5042)
+"""Seeds of rules with a search of their own that it closes soon."""
 
 LONGER = (4, 12, 20, 1007, 1077)
 """Seeds that it closes as well, and that keep the search for parts busy."""
@@ -62,9 +66,20 @@ class Case:
     optima: tuple[int, ...]
 
 
-def proved(seed: int) -> Case:
+def ruled(seed: int) -> Spec:
+    """Return the medium Spec of a seed with policies of a rule that has a search of its own."""
+    base, kind = medium(seed), list(RULES)[seed % len(RULES)]
+    policies = sorted(
+        (*base.policies[: seed % 3], *RULES[kind](Random(f"further {seed}"))), key=lambda each: each.name
+    )
+    waivers = tuple(w for w in base.waivers if w.policy in {policy.name for policy in policies})
+    as_of = THURSDAY if seed % 8 else base.as_of or THURSDAY
+    return replace(base, policies=tuple(policies), waivers=waivers, as_of=as_of)
+
+
+def proved(seed: int, made: Callable[[int], Spec] = medium) -> Case:
     """Solve a medium Spec with the exact engine alone."""
-    spec = medium(seed)
+    spec = made(seed)
     problem = compile_problem(context_of(spec))
     part = PartModel(problem, range(len(problem.nodes)), State())
     found = climb(part, problem.tiers, None, None, Budget(_EXACT_WORK), Stop())
@@ -175,7 +190,7 @@ def test_the_way_of_large_projects_never_crosses_a_proved_optimum(
 
 
 def test_no_bound_on_the_fleet_cuts_a_proved_optimum() -> None:
-    closed = [case for case in shared() if case.feasible]
+    closed = [case for case in (*shared(), *(proved(seed, ruled) for seed in RULED)) if case.feasible]
     assert [f"seed {case.seed}: {cut}" for case in closed for cut in cuts(case.spec, case.optima)] == []
 
 
@@ -195,11 +210,20 @@ def test_both_ways_on_those_that_take_longer(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.campaign
+def test_places_held_within_one_node_cut_no_bound_of_a_medium_spec() -> None:
+    case = proved(5021, ruled)
+    assert list(cuts(case.spec, case.optima)) == []
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("made", [medium, ruled])
 @pytest.mark.parametrize("chunk", range(CAMPAIGN_CHUNKS))
-def test_hundreds_of_medium_specs(monkeypatch: pytest.MonkeyPatch, in_parts: None, chunk: int) -> None:
+def test_hundreds_of_medium_specs(
+    monkeypatch: pytest.MonkeyPatch, in_parts: None, chunk: int, made: Callable[[int], Spec]
+) -> None:
     first = CAMPAIGN_FIRST + chunk * CHUNK
     print(f"seeds {first} to {first + CHUNK - 1}")
-    cases = [proved(seed) for seed in range(first, first + CHUNK)]
+    cases = [proved(seed, made) for seed in range(first, first + CHUNK)]
     of_size(monkeypatch, _SIZES[chunk % len(_SIZES)])
     assert faults(cases, 2.0) == []
     assert [f"seed {c.seed}: {cut}" for c in cases if c.feasible for cut in cuts(c.spec, c.optima)] == []
