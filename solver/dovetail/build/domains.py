@@ -78,7 +78,8 @@ def _by_size(layer: _Layer, here: Cursor) -> list[str] | None:
 def _by_sizes(layer: _Layer, here: Cursor) -> list[str] | None:
     total, wanted = sum(here.value), len(layer.names)
     if total != wanted:
-        here.fault("DT1410", f"the sizes add up to {total}, and the group '{layer.group}' has {wanted} nodes")
+        message = f"the sizes add up to {total}, and the group '{layer.group}' has {wanted} nodes"
+        here.fault("DT1410", message, f"sizes that add up to {wanted}, or {total} nodes")
         return None
     return _cut(layer, here, here.value)
 
