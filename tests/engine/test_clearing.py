@@ -47,7 +47,7 @@ def test_one_replica_leaves_for_what_needs_a_whole_node() -> None:
 def test_that_one_must_leave_is_proved() -> None:
     problem, before = started(fragmented())
     after = cleared(problem, before, Stop(), lambda: False)
-    bounds, given = FleetBounds(problem, Stop()), {}
+    bounds, given = FleetBounds(problem, Stop()), dict[str, int]()
     for tier in problem.tiers:
         value = values(problem, after)[tier.name]
         if tier.name == "disruption.moves":
