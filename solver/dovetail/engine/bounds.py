@@ -137,12 +137,27 @@ class Bounds:
             told = self.results(values, answers).tiers
             for position, (tier, result) in enumerate(zip(self.problem.tiers, told, strict=True)):
                 given = dict(zip(names[:position], values, strict=False))
-                closed = (result.gap or 0.0) <= (_WIDE if priced else 0.0)
+                closed = (result.gap or 0.0) <= (_WIDE if priced else 0.0) or self.fleet.has_proved(tier, given)
+                closed = closed or (tier.counts_nodes and not priced and self.fleet.best(tier, given) is not None)
                 if not (closed or self._over()) and self.fleet.knows(tier):
                     left = self._left()
                     most = left if left is None or priced or not tier.counts_nodes else _FIRST * left
                     reached = result.value if tier.sense == "max" else None
                     self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=most)
+
+    def prove_cost(self, told: Sequence[TierResult]) -> float:
+        """Look for the best bound on the first tier that counts nodes, sides told apart; return the seconds it took.
+
+        Parameters
+        ----------
+        told : the values of all tiers.
+        """
+        began, left = time.monotonic(), self._left()
+        place = next(i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes)
+        given = {tier.name: tier.value for tier in told[:place]}
+        most = None if left is None else _FIRST * left
+        self.fleet.prove(self.problem.tiers[place], given, priced=True, seconds=most)
+        return time.monotonic() - began
 
     def _left(self) -> float | None:
         return None if self.until is None else max(0.1, self.until - time.monotonic())

@@ -52,6 +52,10 @@ class Budget:
         """Tell whether work or time has run out."""
         return self.work <= 0 or self.out_of_time()
 
+    def seconds_before(self, moment: float | None) -> float:
+        """Return how many seconds later than the ceiling a moment is, 0 where it is not."""
+        return 0.0 if self.deadline is None or moment is None else max(0.0, moment - self.deadline)
+
     def out_of_time(self) -> bool:
         """Tell whether the ceiling in seconds is reached."""
         return self.late(self.deadline)

@@ -22,7 +22,7 @@ from dovetail.model.score import debt, hard_policies, sound, view_of
 from dovetail.model.state import State, today_state
 from dovetail.problem import Problem, compile_problem
 from dovetail.problem.steps import EXACT_VARIABLES
-from dovetail.progress import Limits, Stop
+from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
 from dovetail.spec import Spec
 
@@ -69,6 +69,16 @@ def conflict(spec: Spec, limits: Limits | None = None, *, stop: Stop | None = No
     if verdict is Verdict.FEASIBLE:
         return Conflict("feasible")
     return asking.narrowed(names) if verdict is Verdict.INFEASIBLE else Conflict("undecided")
+
+
+def irreducible(spec: Spec, budget: Budget, stop: Stop, reporter: Reporter) -> tuple[str, ...]:
+    """Return the hard policies that cannot hold together, where each of them is shown to be needed (S6.6)."""
+    reporter.phase("conflict")
+    found = narrowed(spec, budget, stop)
+    if not found.irreducible:
+        known = f" among {', '.join(found.policies)}" if found.policies else ""
+        reporter.warning(f"the conflict{known} could not be narrowed down within the limits")
+    return found.policies if found.irreducible else ()
 
 
 def narrowed(spec: Spec, budget: Budget, stop: Stop) -> Conflict:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.budget import DEFAULT_WORK, Budget
-from dovetail.engine.conflict import narrowed
+from dovetail.engine.conflict import irreducible
 from dovetail.engine.construction import cutting
 from dovetail.engine.construction.clearing import cleared
 from dovetail.engine.construction.construct import construct
@@ -24,6 +24,7 @@ from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.parts.lns import Neighbourhoods
 from dovetail.engine.parts.rounds import Task, improve
 from dovetail.engine.solvers.answer import Effort, Verdict
+from dovetail.engine.sparing import ALMOST_FULL, FULL, sparing
 from dovetail.engine.start import start, untouched
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
@@ -228,10 +229,13 @@ class _Search:
         if self._close_enough():
             return Verdict.OPTIMAL
         self.jobs.warm_up()
-        self._generate(budget, *self._follow_targets(budget))
+        led = self._follow_targets(budget)
+        spared = not self.unpaid and self._spare(budget, FULL)
+        self._generate(budget, *led)
         large = self.problem.counts > EXACT_VARIABLES  # parts tidy up smaller ones
         if large and not self.unpaid and not budget.out_of_time():
             self._offer(tidied(self.problem, self.state, self.stop, budget.part(0.0, _TIDY_TIME).out_of_time))
+            _ = spared or self._spare(budget, ALMOST_FULL)
         before = self.state
         self.reporter.phase("improve")
         verdict = self._improve(budget)
@@ -280,14 +284,20 @@ class _Search:
                 break
         budget.work -= before - given.work
 
-    def _offer(self, candidate: State) -> None:
-        """Take a state if it is better than the one at hand."""
+    def _spare(self, budget: Budget, part: float) -> bool:
+        """Look for the least cost; tell whether anything cheaper was found."""
+        return any(map(self._offer, sparing(self.bounds, self.state, self.now, budget, self.stop, part)))
+
+    def _offer(self, candidate: State) -> bool:
+        """Take a state if it is better than the one at hand; tell whether it is."""
         candidate = legalise(self.problem, candidate)
         spared = without_surplus(self.problem, candidate)
+        taken = False
         for state in (spared,) if spared is candidate else (spared, candidate):
             if better(self.problem, state, self.state, self.unpaid):
-                self.state = state
+                self.state, taken = state, True
                 self._report()
+        return taken
 
     def _improve(self, budget: Budget) -> Verdict:
         """Re-plan parts, round after round, until work or time runs out, or the gap asked for is reached."""
@@ -346,8 +356,8 @@ class _Search:
             return False
         if all(tier.proved for tier in self.now):
             return True
-        admitted = [tier for tier in self.now if tier.name.startswith("admitted")]
-        return self.limits.gap > 0 and all((tier.gap or 0.0) <= self.limits.gap for tier in admitted)
+        gaps = [tier.gap or 0.0 for tier in self.now if tier.name.startswith("admitted")]
+        return 0 < self.limits.gap >= max(gaps, default=0.0)
 
     def _without_plan(self) -> Plan:
         """Report infeasibility only on a certificate, or where a second engine proves it too (S6.4)."""
@@ -360,18 +370,10 @@ class _Search:
         if proof is None and not confirm_infeasible(self.problem, seconds=seconds, stop=self.stop):
             return finish(context, {}, (), Outcome("unknown", self._stopped_by(), fast))
         outcome = Outcome("infeasible", fast=fast, proof=None if proof is not None else "two-engines")
-        plan = finish(context, {}, (), outcome, conflict=self._conflict())
-        return plan if proof is None else attached(plan, (), proof)
-
-    def _conflict(self) -> tuple[str, ...]:
-        """Return the hard policies that cannot hold together, where each of them is shown to be needed (S6.6)."""
-        self.reporter.phase("conflict")
-        given = self.budget.part(max(self.budget.work, _CONFLICT_WORK))
-        found = narrowed(self.problem.spec, given, self.stop)
-        if not found.irreducible:
-            known = f" among {', '.join(found.policies)}" if found.policies else ""
-            self.reporter.warning(f"the conflict{known} could not be narrowed down within the limits")
-        return found.policies if found.irreducible else ()
+        work = self.budget.part(max(self.budget.work, _CONFLICT_WORK))
+        names = irreducible(self.problem.spec, work, self.stop, self.reporter)
+        found = finish(context, {}, (), outcome, conflict=names)
+        return found if proof is None else attached(found, (), proof)
 
     def _finished(self) -> Plan:
         problem = self.problem

@@ -62,6 +62,7 @@ class FleetBounds:
     stop: Stop
     asked: set[str] = field(default_factory=set)
     _found: dict[str, list[FleetBound | StandingBound]] = field(default_factory=dict)
+    _closest: dict[str, Mapping[str, int]] = field(default_factory=dict)
 
     @cached_property
     def plain(self) -> FleetLp:
@@ -149,6 +150,12 @@ class FleetBounds:
         cases.split(0 if reached is None else SPLITS, reached, until, self.stop)
         self._found.setdefault(tier.name, []).append(FleetBound(lp.fleet, cases))
         self.asked.add(tier.name)
+        if priced and (until is None or time.monotonic() < until):
+            self._closest[tier.name] = dict(given)
+
+    def has_proved(self, tier: Tier, given: Mapping[str, int]) -> bool:
+        """Tell whether no LP says more of a tier that counts nodes, given these very values of earlier ones."""
+        return tier.counts_nodes and self._closest.get(tier.name) == given
 
     @property
     def _few(self) -> bool:

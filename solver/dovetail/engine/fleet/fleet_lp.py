@@ -32,6 +32,7 @@ Way = TypeVar("Way", str, int)
 _DENOMINATOR = 10**9
 _ROUNDS = 40
 _CLOSE = 1e-6
+_PROVED = 1e-4  # of a tier that counts nodes: what its proof may be above the LP's value
 _CLOSE_ENOUGH = 1e-5  # where sides are set aside, more is lost already
 _MILLION = 10**6
 _NOTHING = 1e-7
@@ -66,6 +67,7 @@ class FleetLp:
         self._scale = {name: _scale(expression.terms.values()) for name, expression in fleet.tiers.items()}
         self.sides: list[Side] = []
         self._gpus_in_use: list[int | None] = []
+        self._nodes: list[int] = []
         for kind in range(len(fleet.kinds)):
             self._add_kind(kind)
         self._dual: Sequence[float] = ()
@@ -91,6 +93,7 @@ class FleetLp:
         fleet, lp = self.fleet, self._lp
         kind = fleet.kinds[index]
         size = lp.row(-np.inf, kind.size)
+        self._nodes.append(size)
         used, gpus_used = fleet.used_of[index], fleet.gpus_used_of[index]
         in_use = None if used is None else lp.row(-np.inf, 0.0, {used: -1.0})
         gpus_in_use = None if gpus_used is None else lp.row(-np.inf, 0.0, {gpus_used: -1.0})
@@ -274,6 +277,7 @@ class FleetLp:
             lp.cost(self._shortfalls[name], -_PENALTY * scale[name])
             lp.limits(self._shortfalls[name], 0.0, np.inf if name in given else 0.0)
         close = _CLOSE if self.fleet.sided else _CLOSE_ENOUGH
+        nodes = any(one.counts_nodes for one in self.fleet.original.tiers if one.name == tier)
         value, least = -np.inf, np.inf
         for number in range(_ROUNDS):
             left = None if until is None else until - time.monotonic()
@@ -284,7 +288,7 @@ class FleetLp:
             grown, loss = self._cut_better(dual)
             if value + loss < least:  # what that round's prices prove, which may be less than later ones do
                 self._dual, least = dual, value + loss
-            over = self._stop or (left is not None and left <= 0)
+            over = self._stop or (left is not None and left <= 0) or (nodes and least - value <= _PROVED * abs(value))
             if over or not grown or value <= before + close * abs(value):
                 break
         return value / scale[tier] + expression.constant
@@ -354,6 +358,10 @@ class FleetLp:
     def solved(self) -> bool:
         """Whether there is a solution to take targets from."""
         return bool(self._tier)
+
+    def scarcity(self) -> Sequence[float]:
+        """Return per kind what one more node of it would be worth by the last solution."""
+        return [self._dual[row] for row in self._nodes]
 
     def targets(self) -> Iterator[Target]:
         """Yield what the last solution has on every plot of every side that it uses."""

@@ -25,7 +25,7 @@ from dovetail.progress import Stop
 Suggested = tuple[Sequence[int], Pattern]  # nodes, and what each is to hold
 
 _ALMOST = 1e-6
-_MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
+MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def lead(lp: FleetLp, state: State, stop: Stop) -> Lead:
     """
     gangs = crews(lp, stop)
     base = gangs if gangs.fills else state
-    if len(lp.fleet.problem.nodes) > _MANY_NODES:
+    if len(lp.fleet.problem.nodes) > MANY_NODES:
         return Lead((), base, tuple(contents(lp, stop, gangs)))
     return Lead((guided(lp, stop, gangs),), base, ())
 
@@ -56,13 +56,14 @@ def guided(lp: FleetLp, stop: Stop, crews: State) -> State:
 
     Parameters
     ----------
-    crews : gangs that are placed already, on nodes of their own.
+    crews : what is placed already, gangs above all, on nodes of their own.
     """
     problem = lp.fleet.problem
     field = Field(problem, crews)
     targets = list(lp.targets())
     counts = _wanted(problem, targets)
     planned = sum(counts, Counter[int]())
+    _deduct(targets, counts, crews)
     contents = _contents(lp, targets, counts, stop, crews)
     wishes = [wish for nodes, pattern in contents for n in nodes for wish in wishes_on(problem, n, pattern)]
     follow(field, wishes, planned, stop)
@@ -79,6 +80,17 @@ def _wanted(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:
     """Return what is to be on each target, replica by replica; nothing that stands or falls together."""
     joint = {s.index for s in problem.shapes if s.workload.joint}
     return [Counter({s: n for s, n in found.items() if s not in joint}) for found in _whole_counts(problem, targets)]
+
+
+def _deduct(targets: Sequence[Target], counts: Sequence[Counter[int]], placed: State) -> None:
+    """Take what is placed already off what is to be on targets, those first that have its node."""
+    for node, fill in placed.fills.items():
+        own = [number for number, target in enumerate(targets) if node in target.members]
+        for s, count in fill.counts().items():
+            for number in (*own, *range(len(targets))) if count else ():
+                taken = min(count, counts[number][s])
+                counts[number][s] -= taken
+                count -= taken
 
 
 def _contents(

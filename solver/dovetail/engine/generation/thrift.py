@@ -1,0 +1,74 @@
+"""The plan at hand made cheaper: as much of everything on fewer or cheaper nodes.
+
+Where all that asks finds room, what is left to decide is which nodes are in use. The LP over kinds of nodes tells how
+many of each kind and what runs on them; followed from nothing, a few replicas of scarce nodes lose their place to
+others. The scarcest of the nodes that these have in the plan at hand are then left as they are, and the rest is
+filled anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from dovetail.engine.construction.moving import tidied
+from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.engine.generation.guided import MANY_NODES, guided
+from dovetail.model.state import State
+from dovetail.plan.model import TierResult
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+
+_TURNS = 6
+_SCARCE = 0.5  # of the most that one more node would be worth
+
+
+def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
+    """Tell whether so large a part of what asks is admitted that its cost is left to decide, and nothing runs.
+
+    What is held free is nothing to the LP of least cost.
+    """
+    fits = len(problem.nodes) <= MANY_NODES and not problem.present and not problem.spec.placeholders
+    if not fits or not any(tier.counts_nodes for tier in problem.tiers):
+        return False
+    asked = {tier.name: tier.limit(problem.context) for tier in problem.tiers if tier.sense == "max"}
+    return all(tier.value >= part * asked[tier.name] for tier in now if tier.name in asked)
+
+
+def cheaper(lp: FleetLp, state: State, stop: Stop, over: Callable[[], bool]) -> Iterator[State]:
+    """Yield states that follow an LP's solution of least cost, the later ones more like the one at hand.
+
+    Parameters
+    ----------
+    lp : as it was solved last, for the least cost given all else that the state has.
+    state : the one at hand; gangs and what is held free stay where it has them.
+    over : tells when time has run out.
+    """
+    problem = lp.fleet.original
+    kept = {n for n, fill in state.fills.items() if any(_stays(problem, slot.shape) for slot in fill.slots)}
+    worth = _worth(lp)
+    for _ in range(_TURNS):
+        base = State({node: state.fills[node] for node in sorted(kept)})
+        found = tidied(problem, guided(lp, stop, base), stop, over)
+        yield found
+        lacking = state.admitted() - found.admitted()
+        if not lacking or stop or over():
+            return
+        kept |= {node for shape in lacking for node in _scarcest(state, shape, kept, worth)}
+
+
+def _scarcest(state: State, shape: int, kept: set[int], worth: Mapping[int, float]) -> list[int]:
+    """Return nodes of a shape that are not kept so far: those on kinds of which more nodes were worth the most."""
+    nodes = [node for node in state.totals().where.get(shape, {}) if node not in kept]
+    most = max((worth[node] for node in nodes), default=0.0)
+    return [node for node in nodes if worth[node] >= _SCARCE * most]
+
+
+def _worth(lp: FleetLp) -> Mapping[int, float]:
+    """Return per node what one more of its kind would be worth, per GPU."""
+    kinds = zip(lp.fleet.kinds, lp.scarcity(), strict=True)
+    return {n: value / max(1, len(kind.node.healthy_gpus())) for kind, value in kinds for n in kind.members}
+
+
+def _stays(problem: Problem, shape: int) -> bool:
+    workload = problem.shapes[shape].workload
+    return workload.joint or bool(workload.holds)
