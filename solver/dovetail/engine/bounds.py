@@ -17,6 +17,7 @@ from dovetail.progress import Stop
 from dovetail.proof.certificate import Proof
 
 _WIDE = 1e-3  # a gap, relative, that is worth a larger LP
+_STANDING = 0.15  # of the time left, for a tier beside what runs today
 _FIRST = 0.75  # of the time left, for the quicker LP of a tier that counts nodes
 
 
@@ -124,7 +125,8 @@ class Bounds:
             best = self.fleet.best(tier, given)
             closed = value == tier.limit(self.problem.context) or (best is not None and best[0] == value)
             if not (closed or self._over()) and self.fleet.stands(tier):
-                self.fleet.stand(tier, given, value, new, self._left())
+                left = self._left()
+                self.fleet.stand(tier, given, value, new, None if left is None else _STANDING * left)
 
     def sharpen(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for the best bounds that these very values allow, the quick LPs first.

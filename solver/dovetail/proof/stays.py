@@ -112,6 +112,7 @@ class StayingLimit:
         self._problem, self._kind = problem, kind
         self._lots, self._kept = lots, kept
         self._used, self._gpus_used = used, gpus_used
+        self._last: tuple[Mapping[int, int], int] | None = None
 
     @property
     def variables(self) -> list[int]:
@@ -121,7 +122,13 @@ class StayingLimit:
         return [*counts, *self._kept.values(), *extra]
 
     def limit(self, costs: Mapping[int, int]) -> int:
-        """Return a value that the costs of what all nodes of the kind hold never exceed."""
+        """Return a value that the costs of what all nodes of the kind hold never exceed; the last one is kept."""
+        key = {variable: cost for variable, cost in costs.items() if cost}
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._limit(costs)
+        return self._last[1]
+
+    def _limit(self, costs: Mapping[int, int]) -> int:
         opening = 0 if self._used is None else costs[self._used]
         total = 0
         for lot in self._lots:

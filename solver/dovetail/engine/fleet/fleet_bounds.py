@@ -121,8 +121,10 @@ class FleetBounds:
         twins = (self.standing.problem.shapes_of_role.get((m.workload.id, m.role.name), -1) for m in roles)
         aim = in_sense(self.standing, {tier.name: reached})[tier.name]
         prices = StandingPrices(self.standing, tier.name, in_sense(self.standing, given))
-        bound = prices.prove(aim, sorted({*twins} - {-1}), until, self.stop)
-        self._found.setdefault(tier.name, []).append(bound)
+        bound = prices.prove(aim, [twin for twin in dict.fromkeys(twins) if twin >= 0], until, self.stop)
+        found = self._found.setdefault(tier.name, [])
+        if all(bound.value(prices.given) < known.value(prices.given) for known in found):
+            found.append(bound)
 
     def prove(
         self,

@@ -20,7 +20,8 @@ from dovetail.proof.lagrangian import leaf_total
 from dovetail.proof.standing import StandingModel
 
 _DENOMINATOR = 10**6
-_UP, _DOWN = (2, 4, 8), (0.5, 0.25, 0.125)  # replicas that leave for one that comes
+_UP, _DOWN = (2, 4, 8), (0.5, 0.25)  # replicas that leave for one that comes
+_MOST = 24  # shapes that prices are sought for
 _HALVED = 6
 
 Prices = Mapping[int, int]  # per row of the fleet, then per earlier tier that it knows, over `_DENOMINATOR`
@@ -81,7 +82,7 @@ class StandingPrices:
         best = self._total({})
         for prices in self._worth_staying():
             best = min(best, self._total(prices), key=lambda each: each[0])
-        for shape in new:
+        for shape in new[:_MOST]:
             late = bool(stop) or (until is not None and time.monotonic() >= until)
             if late or best[0] // _DENOMINATOR <= reached:
                 break
