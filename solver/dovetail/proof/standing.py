@@ -35,7 +35,7 @@ class StandingModel(FleetModel):
     """
 
     def __init__(self, original: Problem) -> None:
-        super().__init__(original, priced=True, sided=False)
+        super().__init__(original, priced=True)
         self.lots_of = [tuple(self._lot(k, plot) for plot in plots) for k, plots in enumerate(self.plots_of)]
         self.kept_of = [
             {s: self.model.integer(0, most) for s, most in sorted(self._present(found).items())}
@@ -117,6 +117,13 @@ class StandingModel(FleetModel):
         """Each workload with protected replicas, with the shapes of these."""
         shapes = self.problem.shapes_of_role
         return frozenset((r.workload, shapes[r.workload, r.role]) for r in self._protected_places)
+
+    @cached_property
+    def relaxed(self) -> tuple[str, ...]:
+        """What the model forgets, also who may share a GPU."""
+        scopes = self.context.scopes
+        cards = {p.name for p in self.spec.policies if p.rule.node_terms(scopes[p.name]).by_gpu}
+        return tuple(dict.fromkeys((*super().relaxed, *sorted(cards))))
 
     def box(self, earlier: Mapping[str, int]) -> tuple[Sequence[int], Sequence[int]]:
         """Return the limits of all variables that rows and earlier tiers leave, in whole numbers."""

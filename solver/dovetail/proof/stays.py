@@ -186,17 +186,33 @@ class _Earning:
 
     def bare(self) -> int:
         """Return what a node earns where nothing is protected."""
-        return self._arriving(self.gpus, self.rooms, [])
+        return max(self._arriving(self.gpus, rooms, []) for _, rooms in self._sides)
+
+    @cached_property
+    def _sides(self) -> Sequence[tuple[frozenset[int], Mapping[int, int]]]:
+        """Sets of shapes that rules let be on a node together, each with the rooms of those that may come anew."""
+        sides = map(frozenset, self.kind.sides)
+        return [(side, {s: room for s, room in self.rooms.items() if s in side}) for side in sides]
 
     def best(self, contents: Contents) -> int:
         """Return what a node earns with all that is protected on it, or without some of it, whichever is more."""
         if not self.worth:  # nothing is gained by taking one off, but what staying costs
             return sum(max(0, self.stays(stay)) for stay in contents.stays) + max(0, self.gpu) * self.gpus
-        return max(self._all(contents), *(self._without(contents, stay) for stay in self._dispensable(contents)))
+        here = {stay.shape for stay in contents.stays}
+        found = []
+        for side, rooms in self._sides:
+            if here <= side:
+                found.append(self._all(contents, rooms))
+                found += (self._without(contents, stay, side, rooms) for stay in self._dispensable(contents))
+            elif rooms or not found:
+                found.append(self._without(contents, None, side, rooms))
+        if not any(here <= side for side, _ in self._sides):  # rules that today breaks let them stay
+            found.append(self._all(contents, self.rooms))
+        return max(*found, sum(max(0, self.stays(stay)) for stay in contents.stays))
 
-    def _all(self, contents: Contents) -> int:
+    def _all(self, contents: Contents, rooms: Mapping[int, int]) -> int:
         """Return what a node earns where all stays."""
-        fits = {s: self._fitting(contents, s, room) for s, room in self.rooms.items()}
+        fits = {s: self._fitting(contents, s, room) for s, room in rooms.items()}
         fitting = {s: room for s, room in fits.items() if room > 0}
         beside = sum(self.gpu + self._beside(stays, fitting) for stays in contents.by_gpu)
         return sum(map(self.stays, contents.stays)) + beside + self._arriving(contents.untouched, fitting, [])
@@ -226,11 +242,15 @@ class _Earning:
                 seen.add(key)
                 yield stay
 
-    def _without(self, contents: Contents, gone: Stay) -> int:
-        """Return what a node earns without one of those protected on it, the CPU and memory of all set aside."""
+    def _without(self, contents: Contents, gone: Stay | None, side: frozenset[int], rooms: Mapping[int, int]) -> int:
+        """Return what a node earns without one of those protected on it, the CPU and memory of all set aside.
+
+        Who is not of the side is gone too.
+        """
         light, whole = 0, []
-        left = list(contents.stays)
-        left.remove(gone)
+        left = [stay for stay in contents.stays if stay.shape in side]
+        if gone is not None:
+            left.remove(gone)
         shared: dict[int, int] = {}
         for stay in left:
             request, earned = self.problem.shapes[stay.shape].request, max(0, self.stays(stay))
@@ -240,9 +260,9 @@ class _Earning:
                 shared[stay.gpus[0]] = shared.get(stay.gpus[0], 0) + earned
             else:
                 light += earned
-        more = self._part(MILLI, self._parts(self.worth)) + self.gpu
+        more = self._part(MILLI, self._parts(rooms)) + self.gpu
         items = [*whole, *((1, each + more) for each in shared.values())]
-        return light + self._arriving(self.gpus, self.rooms, items)
+        return light + self._arriving(self.gpus, rooms, items)
 
     def _arriving(self, gpus: int, rooms: Mapping[int, int], items: Sequence[tuple[int, int]]) -> int:
         """Return what GPUs earn with items, each so many GPUs large, and with what comes anew."""

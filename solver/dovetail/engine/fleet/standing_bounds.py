@@ -131,13 +131,13 @@ class StandingPrices:
         return best
 
     def _added(self, base: Prices, shape: int, price: int) -> Prices:
-        """Return prices with one on places for a shape, and for all who can only be where it can, by their size."""
+        """Return prices with one on places for a shape, and by their size for all who can only be where it can."""
         found = dict(base)
         own, shapes = len(self.fleet.rows), self.fleet.problem.shapes
         size, lots = shapes[shape].request.gpu_milli, self._lots.get(shape, frozenset())
         for s, others in self._lots.items():
             several = shapes[s].request.gpu_milli // size if size else int(s == shape)
-            if not (several and others <= lots):
+            if not (several and others <= lots and self._sides[s] <= self._sides[shape]):
                 continue
             found[self._supply[s]] = found.get(self._supply[s], 0) + several * price
         for row, worth in self._floors_on(shape):  # what its band must reach pays for it
@@ -160,6 +160,15 @@ class StandingPrices:
                 for shape in lot.counts:
                     if shape not in lot.closed:
                         found.setdefault(shape, set()).add((kind, number))
+        return {shape: frozenset(places) for shape, places in found.items()}
+
+    @cached_property
+    def _sides(self) -> Mapping[int, frozenset[tuple[int, int]]]:
+        """Per shape, the sides of kinds that it belongs to."""
+        found: dict[int, set[tuple[int, int]]] = {shape.index: set() for shape in self.fleet.problem.shapes}
+        for kind, position in self.fleet.sides:
+            for shape in self.fleet.kinds[kind].sides[position]:
+                found[shape].add((kind, position))
         return {shape: frozenset(places) for shape, places in found.items()}
 
     @cached_property
