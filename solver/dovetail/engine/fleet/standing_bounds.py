@@ -20,7 +20,7 @@ from dovetail.proof.lagrangian import leaf_total
 from dovetail.proof.standing import StandingModel
 
 _DENOMINATOR = 10**6
-_UP, _DOWN = (2, 4, 8), (0.5, 0.25)  # replicas that leave for one that comes
+_UP, _DOWN = (2, 4, 8), (0.125, 0.25, 0.5)  # replicas that leave for one that comes
 _MOST = 24  # shapes that prices are sought for
 _HALVED = 6
 
