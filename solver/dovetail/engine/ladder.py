@@ -10,7 +10,7 @@ from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.budget import DEFAULT_WORK, Budget
 from dovetail.engine.conflict import irreducible
 from dovetail.engine.construction import cutting
-from dovetail.engine.construction.clearing import cleared
+from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.served import without_surplus
@@ -220,12 +220,11 @@ class _Search:
     def _parts(self, budget: Budget) -> Verdict:
         """Re-plan everything free at once, then part after part."""
         given = budget.work
+        if self.problem.present and not self.unpaid:  # before bounds, which take longer
+            over = budget.part(0.0, _CLEAR_TIME).out_of_time
+            self.state = with_room(self.problem, self.state, self.stop, over)
         self._stand()
         self._report()
-        if not self._close_enough() and self.problem.present and not self.unpaid:
-            self._offer(cleared(self.problem, self.state, self.stop, budget.part(0.0, _CLEAR_TIME).out_of_time))
-            self._stand()
-            self._report()
         if self._close_enough():
             return Verdict.OPTIMAL
         self.jobs.warm_up()

@@ -15,6 +15,8 @@ import numpy as np
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.model.legal import legalise
+from dovetail.model.score import better
 from dovetail.model.state import State
 from dovetail.problem import Present, Problem
 from dovetail.progress import Stop
@@ -23,6 +25,12 @@ from dovetail.rules.move import Move
 _NODES = 24  # that are tried for a replica
 _MOST_LEAVE = 8  # replicas that one may make leave
 _VAIN = 200  # nodes that are tried in vain, for all shapes together
+
+
+def with_room(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
+    """Return what `cleared` makes of a state that breaks no hard policy, where that is a better plan."""
+    found = legalise(problem, cleared(problem, state, stop, over))
+    return found if better(problem, found, state, frozenset()) else state
 
 
 def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
