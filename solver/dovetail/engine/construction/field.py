@@ -9,7 +9,7 @@ import numpy as np
 from dovetail.engine.construction.blocks import Blocks
 from dovetail.engine.construction.crowds import Crowds
 from dovetail.engine.construction.fragmentation import Bools, Ints
-from dovetail.engine.construction.gates import Gates
+from dovetail.engine.construction.gates import Gates, closing_of, guards_of
 from dovetail.engine.construction.instances import Cuts
 from dovetail.engine.construction.served import Rates
 from dovetail.model.seats import has_blocks, whole_gpus
@@ -53,12 +53,12 @@ class Field:
         self._hosts: dict[tuple[frozenset[int], tuple[str, ...]], Bools] = {}
         self._hosts_of: dict[int, Bools] = {}
         self.partial = [shape.request.partial for shape in problem.shapes]
-        self._closing = _closing(problem)
+        self._closing = closing_of(problem)
         self.fills: dict[int, Fill] = {}
         self._slots: dict[tuple[int, int, str], Slot] = {}  # making one anew takes longer
         self.admitted: Counter[int] = Counter()
         self.rates = Rates(problem)
-        self.guards = _guards(problem)
+        self.guards = guards_of(problem)
         self.gates = Gates(problem, self.guards)
         self._settled = _settled(problem, state)
         self.turn = 1
@@ -375,17 +375,6 @@ def _card(problem: Problem, node: Node) -> int:
     return problem.spec.accelerators[node.accelerator].memory if node.accelerator else 0
 
 
-def _closing(problem: Problem) -> dict[str, tuple[frozenset[str], list[int]]]:
-    """Return, per hard policy that closes nodes, the workloads that it closes them to, and the nodes."""
-    index = problem.node_index
-    found = {}
-    for policy in problem.spec.policies:
-        scope = problem.context.scopes[policy.name]
-        if policy.enforcement.kind == "hard" and (closed := policy.rule.closed_nodes(scope)):
-            found[policy.name] = scope.ids, sorted(index[name] for name in closed if name in index)
-    return found
-
-
 def _settled(problem: Problem, state: State) -> frozenset[int]:
     """Return the shapes that may not move and of which some running replicas do not stay."""
     kept = state.kept()
@@ -394,13 +383,3 @@ def _settled(problem: Problem, state: State) -> frozenset[int]:
         for shape in problem.shapes
         if not shape.workload.movable and kept[shape.index] < problem.running[shape.index]
     )
-
-
-def _guards(problem: Problem) -> list[Guard]:
-    found = []
-    for policy in problem.spec.policies:
-        if policy.enforcement.kind == "hard":
-            guard = policy.rule.guard(problem.context.scopes[policy.name])
-            if guard is not None:
-                found.append(guard)
-    return found

@@ -248,3 +248,25 @@ def _members(problem: Problem, guard: ApartGuard | CrowdGuard | SkewGuard | Toge
         if path is not None:
             found.setdefault(path, []).append(index)
     return {path: np.array(nodes, dtype=np.int64) for path, nodes in found.items()}
+
+
+def guards_of(problem: Problem) -> list[Guard]:
+    """Return the guards of the hard policies that have one."""
+    found = []
+    for policy in problem.spec.policies:
+        if policy.enforcement.kind == "hard":
+            guard = policy.rule.guard(problem.context.scopes[policy.name])
+            if guard is not None:
+                found.append(guard)
+    return found
+
+
+def closing_of(problem: Problem) -> dict[str, tuple[frozenset[str], list[int]]]:
+    """Return, per hard policy that closes nodes, the workloads that it closes them to, and the nodes."""
+    index = problem.node_index
+    found = {}
+    for policy in problem.spec.policies:
+        scope = problem.context.scopes[policy.name]
+        if policy.enforcement.kind == "hard" and (closed := policy.rule.closed_nodes(scope)):
+            found[policy.name] = scope.ids, sorted(index[name] for name in closed if name in index)
+    return found

@@ -17,8 +17,8 @@ import numpy as np
 
 from dovetail.engine.fleet.cuts import dearest
 from dovetail.engine.fleet.multisets import packed
-from dovetail.engine.fleet.plots import allotted, dealt
-from dovetail.engine.fleet.sides import Side, Target
+from dovetail.engine.fleet.plots import Use, by_plot
+from dovetail.engine.fleet.sides import NOTHING, Side, Target
 from dovetail.engine.solvers.highs import Lp
 from dovetail.progress import Stop
 from dovetail.proof.cutting import layouts_of
@@ -35,7 +35,6 @@ _CLOSE = 1e-6
 _PROVED = 1e-4  # of a tier that counts nodes: what its proof may be above the LP's value
 _CLOSE_ENOUGH = 1e-5  # where sides are set aside, more is lost already
 _MILLION = 10**6
-_NOTHING = 1e-7
 _LARGEST = 1e3  # objectives are scaled so that their largest coefficient is this
 _FIRM = 1e2 * _LARGEST  # per replica, that a workload is there or not as is assumed
 _PENALTY = 1e5  # per scaled unit that an earlier tier falls short, while patterns are too few to reach it
@@ -366,43 +365,20 @@ class FleetLp:
     def targets(self) -> Iterator[Target]:
         """Yield what the last solution has on every plot of every side that it uses."""
         values = self._lp.values()
-        by_kind: dict[int, list[tuple[Side, float, dict[int, float]]]] = {}
+        by_kind: dict[int, list[Use]] = {}
         for side in self.sides:
             nodes = sum(values[column] for column in side.patterns.values())
-            counts = {s: values[column] for s, column in side.counts.items() if values[column] > _NOTHING}
-            if nodes > _NOTHING and counts:
-                by_kind.setdefault(side.kind, []).append((side, nodes, counts))
+            counts = {s: values[column] for s, column in side.counts.items() if values[column] > NOTHING}
+            if nodes > NOTHING and counts:
+                by_kind.setdefault(side.kind, []).append(Use(side, nodes, counts, self._pays(side, counts)))
         for kind, uses in by_kind.items():
-            yield from self._by_plot(kind, uses, values)
+            yield from by_plot(self.fleet, kind, uses, values)
 
-    def _by_plot(
-        self, kind: int, uses: Sequence[tuple[Side, float, dict[int, float]]], values: Sequence[float]
-    ) -> Iterator[Target]:
-        """Deal the sides of a kind out to its plots: by cell what rules ask for, the rest where there is room."""
-        plots, cells = self.fleet.plots_of[kind], self.fleet.cells_of[kind]
-        bound = frozenset(s for s, found in cells.items() if len(found) > 1)
-        parts = {s: dealt(plots, cells[s], values) for _, _, counts in uses for s in counts if s in bound}
-        gpus = MILLI * max(1, len(self.fleet.kinds[kind].node.healthy_gpus()))
-        milli = {s: self.fleet.problem.shapes[s].request.gpu_milli for s in cells}
-        needs = [
-            [
-                sum(x * parts[s][z] * milli[s] for s, x in counts.items() if s in bound) / gpus
-                for z in range(len(plots))
-            ]
-            for _, _, counts in uses
-        ]
-        nodes = allotted(needs, [nodes for _, nodes, _ in uses], [len(plot.members) for plot in plots])
-        for (side, _, counts), taken, mine in zip(uses, needs, nodes, strict=True):
-            room = [max(0.0, n - t) for n, t in zip(mine, taken, strict=True)]
-            left = sum(room) or 1.0
-            shares = [row for group in side.milli for row in group.values()]
-            rows = {*side.sizes.values(), *side.prices.values(), *shares}
-            prices = {s: self._lp.cost_of(side.counts[s], rows, self._dual) for s in counts}
-            for z, plot in enumerate(plots):
-                own = {s: x * (parts[s][z] if s in bound else room[z] / left) for s, x in counts.items()}
-                own = {s: x for s, x in own.items() if x > _NOTHING}
-                if own:
-                    yield Target(kind, side.position, plot.members, bound, mine[z], own, prices)
+    def _pays(self, side: Side, counts: Iterable[int]) -> dict[int, float]:
+        """Return what a replica of each shape pays for its part of a node of a side."""
+        shares = [row for group in side.milli for row in group.values()]
+        rows = {*side.sizes.values(), *side.prices.values(), *shares}
+        return {s: self._lp.cost_of(side.counts[s], rows, self._dual) for s in counts}
 
 
 def _millionths(dual: Sequence[float], rows: Iterable[int]) -> tuple[int, ...]:

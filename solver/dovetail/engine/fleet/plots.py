@@ -2,9 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from dovetail.engine.fleet.sides import NOTHING, Side, Target
 from dovetail.proof.cells import Cell, Plot
+from dovetail.proof.fleet import FleetModel
+from dovetail.spec.workload import MILLI
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What an LP solution has on one side of a kind: nodes, replicas per shape, and what one of each pays there."""
+
+    side: Side
+    nodes: float
+    counts: Mapping[int, float]
+    prices: Mapping[int, float]
+
+
+def by_plot(fleet: FleetModel, kind: int, uses: Sequence[Use], values: Sequence[float]) -> Iterator[Target]:
+    """Deal the sides of a kind out to its plots: by cell what rules ask for, the rest where there is room.
+
+    Parameters
+    ----------
+    values : of the fleet's variables.
+    """
+    plots, cells = fleet.plots_of[kind], fleet.cells_of[kind]
+    bound = frozenset(s for s, found in cells.items() if len(found) > 1)
+    parts = {s: dealt(plots, cells[s], values) for use in uses for s in use.counts if s in bound}
+    gpus = MILLI * max(1, len(fleet.kinds[kind].node.healthy_gpus()))
+    milli = {s: fleet.problem.shapes[s].request.gpu_milli for s in cells}
+    needs = [
+        [
+            sum(x * parts[s][z] * milli[s] for s, x in use.counts.items() if s in bound) / gpus
+            for z in range(len(plots))
+        ]
+        for use in uses
+    ]
+    nodes = allotted(needs, [use.nodes for use in uses], [len(plot.members) for plot in plots])
+    for use, taken, mine in zip(uses, needs, nodes, strict=True):
+        room = [max(0.0, n - t) for n, t in zip(mine, taken, strict=True)]
+        left = sum(room) or 1.0
+        for z, plot in enumerate(plots):
+            own = {s: x * (parts[s][z] if s in bound else room[z] / left) for s, x in use.counts.items()}
+            own = {s: x for s, x in own.items() if x > NOTHING}
+            if own:
+                yield Target(kind, use.side.position, plot.members, bound, mine[z], own, use.prices)
 
 
 def dealt(plots: Sequence[Plot], cells: Sequence[Cell], values: Sequence[float]) -> list[float]:

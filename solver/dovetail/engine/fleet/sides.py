@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+NOTHING = 1e-7
+"""Of nodes or replicas in an LP solution: what is rounding."""
+
 
 @dataclass(slots=True)
 class Side:
