@@ -209,6 +209,6 @@ def test_what_runs_today_is_a_base(dovetail: Shell, project: Path, engine: Engin
     assert dovetail("plan", *line, "--exit-code") == 2
     lines = [" ".join(line.split()) for line in dovetail.out.splitlines()]
     assert "today -> " in lines[0]
-    assert "moves 0 (0.5 GPU-h lost) restarts 1 evicted 0 workloads" in lines
+    assert "moves 0 (0.5 GPU-h lost) starting anew 1 evicted 0 workloads" in lines
     assert "- search/old 1x H100-80GB h100-000 no longer declared" in lines
     assert [line for line in lines if line.endswith("1 replica moved: its place is gone")]

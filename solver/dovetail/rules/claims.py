@@ -71,6 +71,7 @@ class Claims:
     ----------
     admitted : workloads of which every replica must be admitted.
     stays : workloads of which no running replica may move.
+    moves : how many of the matched running replicas may move in all, None where nothing is said of that.
     places, domains : whole GPUs that are held free, in places of their own, and in whole domains at least.
     short : what is to be held free and never can be, None where it can.
     """
@@ -81,6 +82,7 @@ class Claims:
     apart: Apart | None = None
     together: tuple[Together, ...] = ()
     stays: tuple[Workload, ...] = ()
+    moves: int | None = None
     places: int = 0
     domains: int = 0
     short: Short | None = None

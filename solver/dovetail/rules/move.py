@@ -83,8 +83,8 @@ class Move(RuleDefaults):
         return workload.id if workload.id in scope.running else None
 
     def claims(self, scope: Scope) -> Claims:
-        """Keep where they are those that do not move."""
-        return Claims(stays=scope.workloads) if self.forbidden(scope.spec.as_of) else Claims()
+        """Keep where they are those that do not move, and let no more move than the budget."""
+        return Claims(stays=scope.workloads) if self.forbidden(scope.spec.as_of) else Claims(moves=self.max_moves)
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse both or none of the two forms, and windows that no day is in."""

@@ -20,7 +20,6 @@ from dovetail.model.score import better
 from dovetail.model.state import State
 from dovetail.problem import Present, Problem
 from dovetail.progress import Stop
-from dovetail.rules.move import Move
 
 _NODES = 24  # that are tried for a replica
 _MOST_LEAVE = 8  # replicas that one may make leave
@@ -56,11 +55,10 @@ def _budget(problem: Problem, state: State) -> tuple[float, frozenset[str]]:
     most = inf
     pinned: set[str] = set()
     for policy in problem.spec.policies:
-        if isinstance(policy.rule, Move) and policy.enforcement.kind == "hard":
-            if policy.rule.forbidden(problem.spec.as_of):
-                pinned |= problem.context.scopes[policy.name].ids
-            elif policy.rule.max_moves is not None:
-                most = min(most, policy.rule.max_moves - gone)
+        if policy.enforcement.kind == "hard":
+            claims = policy.rule.claims(problem.context.scopes[policy.name])
+            pinned |= {workload.id for workload in claims.stays}
+            most = most if claims.moves is None else min(most, claims.moves - gone)
     return most, frozenset(pinned)
 
 
