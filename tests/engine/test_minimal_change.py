@@ -38,8 +38,8 @@ def edited(rng: Random, spec: Spec, running: Mapping[ReplicaId, Place]) -> Spec:
     if first.replicas > 1:
         options.append(replace(chosen, roles=(replace(first, replicas=first.replicas - 1), *chosen.roles[1:])))
     new = rng.choice(options)
-    if new is not None and new.atomic:
-        new = replace(new, min_replicas=new.replicas)
+    if new is not None:
+        new = replace(new, min_replicas=new.replicas if new.atomic else min(new.min_replicas, new.replicas))
     kept = tuple(w for w in (new if w.id == chosen.id else w for w in spec.workloads) if w is not None)
     return replace(spec, workloads=kept)
 
