@@ -175,9 +175,9 @@ class FleetBounds:
         tiers = [tier for tier in self.problem.tiers if self.knows(tier)]
         limits = {tier.name: tier.limit(self.problem.context) for tier in tiers}
         full = all(values[t.name] == limits[t.name] for t in tiers if not t.counts_nodes)
-        # Where the last word is the cost's, work is on few nodes, and whole contents of nodes come of it (measured).
         lp = self.priced if full or self._few else self.plain
-        asked = [t.name for t in tiers if t.name in lp.fleet.tiers and values[t.name] != limits[t.name]]
+        wanted = {t.name for t in tiers if full or not t.counts_nodes} & lp.fleet.tiers.keys()
+        asked = [t.name for t in tiers if t.name in wanted and values[t.name] != limits[t.name]]
         given = in_sense(lp.fleet, {t.name: limits[t.name] for t in tiers if t.name in lp.fleet.tiers})
         there: dict[str, int] = {}
         self._climb(lp, asked, given, there, until)
