@@ -42,7 +42,7 @@ from dovetail.spec import Spec
 
 _BOUND_SHARE = 0.3  # of the time, for the last bounds of a large fleet
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
-_PART_WORK = 0.2
+_PART_WORK = 0.2  # of each part: what does not close in that seldom gets better, and holds up a round
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
 _GENERATE_TIME, _GENERATE_SHARE = 0.8, 0.8
