@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 
 from dovetail.linear import Linear, Model
 from dovetail.model.counting import Counting
@@ -42,8 +43,7 @@ class FleetModel(Counting):
     Parameters
     ----------
     original : the Problem to bound; what runs today is set aside. `flags` are, by workload that stands or falls
-        together, the variables that tell whether it is there; `supply` is, by shape, the row of the model that says
-        that what is admitted is what is on nodes.
+        together, the variables that tell whether it is there.
     priced : whether to tell nodes apart by price and count those in use, as tiers with `counts_nodes` need it.
     sided : whether rules that keep sides of single nodes apart are counted.
     """
@@ -69,7 +69,7 @@ class FleetModel(Counting):
             for kind in self.kinds
         ]
         self._protected = protected(original, self.problem)
-        self.supply: dict[int, int] = {}
+        self._supply: dict[int, int] = {}  # by shape, the row of the model that `supply` is about
         self._admitted = [self._add_admitted(shape) for shape in self.problem.shapes]
         self.flags = {w.id: add_threshold(self, w) for w in self.spec.workloads if self._falls_together(w)}
         self.violations: Mapping[str, Mapping[str, Linear]] = self._add_policies()
@@ -175,7 +175,7 @@ class FleetModel(Counting):
         """
         counts = Linear({counts[shape.index]: 1 for counts in self.counts_of if shape.index in counts})
         total = Linear.of(self.model.integer(self._protected[shape.index], shape.demand, f"z:{shape.index}"))
-        self.supply[shape.index] = len(self.model.rows)
+        self._supply[shape.index] = len(self.model.rows)
         self.model.require(counts.minus(total), lower=0, upper=0)
         return total
 
@@ -336,6 +336,12 @@ class FleetModel(Counting):
         """The rows of demands, policies and tiers."""
         self.tiers  # noqa: B018 -- tiers may add rows of their own
         return plain_rows(self.model)
+
+    @cached_property
+    def supply(self) -> Mapping[int, tuple[int, int]]:
+        """By shape, the rows by which no more, and no less, is on nodes than is admitted."""
+        ends = list(accumulate((row.upper is not None) + (row.lower is not None) for row in self.model.rows))
+        return {shape: (ends[row] - 2, ends[row] - 1) for shape, row in self._supply.items()}
 
     @cached_property
     def sides(self) -> tuple[tuple[int, int], ...]:

@@ -62,16 +62,6 @@ class Contents:
                 found.setdefault(stay.gpus[0], []).append(stay)
         return tuple(tuple(stays) for _, stays in sorted(found.items()))
 
-    @cached_property
-    def whole(self) -> tuple[Stay, ...]:
-        """Those with whole GPUs."""
-        return tuple(stay for stay in self.stays if self.problem.shapes[stay.shape].request.gpus)
-
-    @cached_property
-    def light(self) -> tuple[Stay, ...]:
-        """Those without GPU."""
-        return tuple(stay for stay in self.stays if not stay.gpus)
-
 
 @dataclass(frozen=True, slots=True)
 class Lot:

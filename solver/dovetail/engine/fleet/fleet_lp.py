@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -78,15 +77,12 @@ class FleetLp:
 
     def _add_unplaced(self) -> list[int]:
         """Add a column per shape of which some must stay admitted: how many find no place in too few patterns."""
-        model = self.fleet.model
-        ends = list(accumulate((row.upper is not None) + (row.lower is not None) for row in model.rows))
-        found = []
-        for shape, row in self.fleet.supply.items():
-            if any(model.lower[variable] for variable in self.fleet.admitted_shape(shape).terms):
-                found.append(
-                    self._lp.column(0.0, np.inf, {self._rows[ends[row] - 2]: 1.0, self._rows[ends[row] - 1]: -1.0})
-                )
-        return found
+        lower = self.fleet.model.lower
+        return [
+            self._lp.column(0.0, np.inf, {self._rows[most]: 1.0, self._rows[least]: -1.0})
+            for shape, (most, least) in self.fleet.supply.items()
+            if any(lower[variable] for variable in self.fleet.admitted_shape(shape).terms)
+        ]
 
     def _add_kind(self, index: int) -> None:
         fleet, lp = self.fleet, self._lp

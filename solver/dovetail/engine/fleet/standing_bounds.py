@@ -139,7 +139,8 @@ class StandingPrices:
             several = shapes[s].request.gpu_milli // size if size else int(s == shape)
             if not (several and others <= lots and self._sides[s] <= self._sides[shape]):
                 continue
-            found[self._supply[s]] = found.get(self._supply[s], 0) + several * price
+            _, row = self.fleet.supply[s]
+            found[row] = found.get(row, 0) + several * price
         for row, worth in self._floors_on(shape):  # what its band must reach pays for it
             found[own + row] = max(found.get(own + row, 0), -(-price // worth))
         return found
@@ -170,14 +171,3 @@ class StandingPrices:
             for shape in self.fleet.kinds[kind].sides[position]:
                 found[shape].add((kind, position))
         return {shape: frozenset(places) for shape, places in found.items()}
-
-    @cached_property
-    def _supply(self) -> Mapping[int, int]:
-        """Per shape, the row that says that what is admitted of it is on nodes."""
-        ends, found = 0, {}
-        of = {row: shape for shape, row in self.fleet.supply.items()}
-        for number, row in enumerate(self.fleet.model.rows):
-            ends += (row.upper is not None) + (row.lower is not None)
-            if number in of:
-                found[of[number]] = ends - 1
-        return found
