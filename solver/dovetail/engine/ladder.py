@@ -223,8 +223,7 @@ class _Search:
         if self.problem.present and not self.unpaid:  # before bounds, which take longer
             over = budget.part(0.0, _CLEAR_TIME).out_of_time
             self.state = with_room(self.problem, self.state, self.stop, over)
-        self._stand()
-        self._report()
+        self._report(standing=True)
         if self._close_enough():
             return Verdict.OPTIMAL
         self.jobs.warm_up()
@@ -234,7 +233,8 @@ class _Search:
         large = self.problem.counts > EXACT_VARIABLES  # parts tidy up smaller ones
         if large and not self.unpaid and not budget.out_of_time():
             self._offer(tidied(self.problem, self.state, self.stop, budget.part(0.0, _TIDY_TIME).out_of_time))
-            _ = spared or self._spare(budget, ALMOST_FULL)
+            if not spared:
+                self._spare(budget, ALMOST_FULL)
         before = self.state
         self.reporter.phase("improve")
         verdict = self._improve(budget)
@@ -322,24 +322,18 @@ class _Search:
                 break
         return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
-    def _results(self, *, last: bool = False) -> Results:
+    def _results(self, *, standing: bool = False, last: bool = False) -> Results:
         view = view_of(self.problem, self.state)
         values = [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
+        if (standing or last) and self.problem.present and not self.unpaid:
+            self.bounds.stand(values, newcomers(self.problem, self.state))
         if last:
-            self._stand(values)
             self.bounds.sharpen(values, self.answers)
         return self.bounds.results(values, self.answers)
 
-    def _stand(self, values: Sequence[int] = ()) -> None:
-        """Look for bounds beside what runs today, with what came to the state at hand or still waits in mind."""
-        if self.problem.present and not self.unpaid:
-            view = view_of(self.problem, self.state)
-            known = values or [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
-            self.bounds.stand(known, newcomers(self.problem, self.state))
-
-    def _report(self) -> None:
-        """Tell values, bounds and gaps as they stand."""
-        self.now = self._results().tiers
+    def _report(self, *, standing: bool = False) -> None:
+        """Tell values, bounds and gaps as they stand, after a look beside what runs today where that is asked for."""
+        self.now = self._results(standing=standing).tiers
         self._keep(self.now)
         for tier in self.now:
             self.reporter.tier(tier.name, tier.unit, tier.value, tier.bound)

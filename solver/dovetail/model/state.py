@@ -136,5 +136,5 @@ def today_state(problem: Problem) -> State:
 def newcomers(problem: Problem, state: State) -> list[int]:
     """Return the shapes of which some have no place, or another one than today's: those without a place first."""
     admitted, kept = state.totals().admitted, state.totals().kept
-    waiting = [s.index for s in problem.shapes if admitted[s.index] < s.demand]
-    return [*waiting, *(s for s in sorted(admitted) if admitted[s] > kept[s] and s not in set(waiting))]
+    waiting = dict.fromkeys(s.index for s in problem.shapes if admitted[s.index] < s.demand)
+    return [*waiting, *(s for s in sorted(admitted) if admitted[s] > kept[s] and s not in waiting)]

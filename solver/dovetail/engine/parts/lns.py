@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from dovetail.model.state import Fill, State
 from dovetail.problem import Problem
@@ -60,27 +61,26 @@ class Neighbourhoods:
         """Return what draws the parts of a round that is about what runs today, None for any other round."""
         if not self.problem.present or self._round % 3 == 0:
             return None
-        if self._round % 3 == 1 and displaced(self.problem, state):
-            return self._draw_moved
-        return self._draw_waiting if self._waiting(state) else None
+        if self._round % 3 == 1 and (homes := displaced(self.problem, state)):
+            return partial(self._draw_moved, homes)
+        return partial(self._draw_waiting, waiting) if (waiting := self._waiting(state)) else None
 
     def _waiting(self, state: State) -> list[int]:
         admitted = state.totals().admitted
         return [s.index for s in self.problem.shapes if s.request.gpu_count and admitted[s.index] < s.demand]
 
-    def _draw_waiting(self, state: State, nodes: Sequence[int]) -> list[int]:
+    def _draw_waiting(self, waiting: Sequence[int], state: State, nodes: Sequence[int]) -> list[int]:
         """Return a node that comes close to having room for something that waits, and others that may relieve it."""
-        shape = self._random.choice(self._waiting(state))
+        shape = self._random.choice(waiting)
         makes, hosted = self.problem.makes.of, self.problem.hosted_by_make
         idle = {node: idle_milli(self.problem, state, node) for node in nodes}
         hosts = sorted((n for n in nodes if shape in hosted[makes[n]]), key=lambda n: (-idle[n], n))[:_NEAREST]
         first = [self._random.choice(hosts)] if hosts else []
         return self._joined(first, nodes, idle)
 
-    def _draw_moved(self, state: State, nodes: Sequence[int]) -> list[int]:
+    def _draw_moved(self, homes: Mapping[int, list[int]], state: State, nodes: Sequence[int]) -> list[int]:
         """Return a node that something moved away from, some of those where that may be, and others."""
         idle = {node: idle_milli(self.problem, state, node) for node in nodes}
-        homes = displaced(self.problem, state)
         here = sorted(set(homes).intersection(nodes))
         if not here:
             return self._joined([], nodes, idle)
