@@ -99,7 +99,7 @@ def _grant_one(field: Field, wish: Wished, planned: Counter[int], granted: dict[
     count = min(count, planned[shape] - field.admitted[shape])
     done = _put(field, node, shape, gpus, count)
     granted[node] += done
-    if len(done) >= count or not field.turned_away(node, shape, gpus[0] if field.partial[shape] else None):
+    if len(done) >= count or not _turned_away(field, wish):
         return None
     used = {gpu for _, _, taken in done for gpu in taken} if not field.partial[shape] else ()
     return node, shape, tuple(gpu for gpu in gpus if gpu not in used), count - len(done)
@@ -117,8 +117,8 @@ class _Queues:
         """Let a wish wait, if any is left."""
         if wish is not None:
             node, shape, gpus, _ = wish
-            seen = gpus[0] if self._field.partial[shape] else None
-            self._waiting[shape][self._field.gates.domains(shape, node, seen)].append(wish)
+            domains = self._field.gates.domains(shape, node, _seen(self._field, shape, gpus))
+            self._waiting[shape][domains].append(wish)
             self._tried.setdefault(shape, -1)
 
     def opened(self) -> Iterator[Wished]:
@@ -128,12 +128,19 @@ class _Queues:
             if opened != self._tried[shape]:
                 self._tried[shape] = opened
                 for queue in queues.values():
-                    while queue and not self._closed(queue[0]):
+                    while queue and not _turned_away(self._field, queue[0]):
                         yield queue.popleft()
 
-    def _closed(self, wish: Wished) -> bool:
-        node, shape, gpus, _ = wish
-        return self._field.turned_away(node, shape, gpus[0] if self._field.partial[shape] else None)
+
+def _turned_away(field: Field, wish: Wished) -> bool:
+    """Tell whether rules keep a wish off its place for now."""
+    node, shape, gpus, _ = wish
+    return field.turned_away(node, shape, _seen(field, shape, gpus))
+
+
+def _seen(field: Field, shape: int, gpus: tuple[int, ...]) -> int | None:
+    """Return the GPU that rules look at: that of work for a part of one."""
+    return gpus[0] if field.partial[shape] else None
 
 
 def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int) -> list[Put]:
@@ -143,7 +150,7 @@ def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int)
     while (left := count - len(done)) > 0:
         if form.request.gpus and field.blocks.matter(node):  # patterns know of no islands
             gpus = field.whole_gpus(node, form)
-        if field.blocked(node, shape, gpus[0] if partial else None):
+        if field.blocked(node, shape, _seen(field, shape, gpus)):
             break
         found = field.places_on(node, form, gpus, 1 if single else left)
         if not found:
