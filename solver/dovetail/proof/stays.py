@@ -6,6 +6,7 @@ or some of it goes, and the rest and the others share the GPUs, whatever CPU and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,8 +17,11 @@ from dovetail.problem import Problem
 from dovetail.proof.cutting import best_layout, profiles_of
 from dovetail.proof.kinds import Kind, room_for
 from dovetail.proof.node import packed
+from dovetail.proof.swaps import Coming, Leaving, gained
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
+
+PARTS = 2520  # of a GPU: what up to ten share is told without a rest
 
 
 class Stay(NamedTuple):
@@ -52,6 +56,38 @@ class Contents:
         """The healthy GPUs that it leaves alone."""
         taken = {gpu for stay in self.stays for gpu in stay.gpus}
         return len(set(self.problem.nodes[self.node].healthy_gpus()) - taken)
+
+    def left(self, kept: Sequence[Stay]) -> tuple[int, ...]:
+        """Return what is left beside some: CPU, memory, resources, untouched GPUs in parts, thousandths of GPUs."""
+        node = self.problem.nodes[self.node]
+        requests = [self.problem.shapes[stay.shape].request for stay in kept]
+        most = {"cpu": node.cpu, "memory": node.memory, **node.resources}
+        hosts = (most[name] - sum(requested_of(request, name) for request in requests) for name in self.free)
+        taken = {gpu for stay in kept for gpu in stay.gpus}
+        loads: Counter[int] = Counter()
+        for stay, request in zip(kept, requests, strict=True):
+            for gpu in stay.gpus:
+                loads[gpu] += self._load(stay) if request.partial else MILLI
+        healthy = node.healthy_gpus()
+        idle = sum(MILLI - min(MILLI, loads[gpu]) for gpu in healthy)
+        return (*hosts, PARTS * len(set(healthy) - taken), idle)
+
+    def freed(self, kept: Sequence[Stay]) -> Iterator[tuple[int, ...]]:
+        """Yield what each of some that stay would free of these at the most.
+
+        Of a GPU that several share each frees a part, and all of them together all.
+        """
+        sharing = Counter(stay.gpus[0] for stay in kept if self.problem.shapes[stay.shape].request.partial)
+        for stay in kept:
+            request = self.problem.shapes[stay.shape].request
+            parts, load = request.gpus * PARTS, request.gpus * MILLI
+            if request.partial:
+                parts, load = -(-PARTS // sharing[stay.gpus[0]]), self._load(stay)
+            yield (*(requested_of(request, name) for name in self.free), parts, load)
+
+    def _load(self, stay: Stay) -> int:
+        """Return the thousandths of its GPU that a share takes, none for an instance, whose GPU may be cut anew."""
+        return 0 if stay.cut else self.problem.load(stay.shape, self.problem.nodes[self.node])
 
     @cached_property
     def by_gpu(self) -> tuple[tuple[Stay, ...], ...]:
@@ -193,9 +229,9 @@ class _Earning:
         for side, rooms in self._sides:
             if here <= side:
                 found.append(self._all(contents, rooms))
-                found += (self._without(contents, stay, side, rooms) for stay in self._dispensable(contents))
+                found.append(self._some_gone(contents, side, rooms))
             elif rooms or not found:
-                found.append(self._without(contents, None, side, rooms))
+                found.append(self._some_gone(contents, side, rooms))
         if not any(here <= side for side, _ in self._sides):  # rules that today breaks let them stay
             found.append(self._all(contents, self.rooms))
         return max(*found, sum(max(0, self.stays(stay)) for stay in contents.stays))
@@ -206,6 +242,40 @@ class _Earning:
         fitting = {s: room for s, room in fits.items() if room > 0}
         beside = sum(self.gpu + self._beside(stays, fitting) for stays in contents.by_gpu)
         return sum(map(self.stays, contents.stays)) + beside + self._arriving(contents.untouched, fitting, [])
+
+    def _some_gone(self, contents: Contents, side: frozenset[int], rooms: Mapping[int, int]) -> int:
+        """Return what a node earns where not all stay: those go that are not of the side, else one at the least."""
+        if self.gpu:
+            return self._by_gpus(contents, side, rooms)
+        swapped = self._swapped(contents, side, rooms)
+        if swapped <= sum(max(0, self.stays(stay)) for stay in contents.stays):
+            return swapped
+        return min(swapped, self._by_gpus(contents, side, rooms))
+
+    def _by_gpus(self, contents: Contents, side: frozenset[int], rooms: Mapping[int, int]) -> int:
+        """Return the same, told by GPUs alone."""
+        whole = {stay.shape for stay in contents.stays} <= side
+        gone = self._dispensable(contents) if whole else [None]
+        return max((self._without(contents, stay, side, rooms) for stay in gone), default=0)
+
+    def _swapped(self, contents: Contents, side: frozenset[int], rooms: Mapping[int, int]) -> int:
+        """Return the same, told by who leaves for whom: CPU, memory and resources count."""
+        kept = [stay for stay in contents.stays if stay.shape in side and self.stays(stay) > 0]
+        freed = contents.freed(kept)
+        leaving = [Leaving(self.stays(stay), each) for stay, each in zip(kept, freed, strict=True)]
+        free = contents.left(kept)
+        coming = [Coming(s, self.worth[s], self._needs(contents, s), room) for s, room in rooms.items()]
+        lost = min((each.loss for each in leaving), default=0) if len(kept) == len(contents.stays) else 0
+        return sum(each.loss for each in leaving) + gained(free, leaving, coming, self._packed, lost)
+
+    def _packed(self, coming: Sequence[Coming]) -> int:
+        return self._arriving(self.gpus, {each.shape: each.room for each in coming}, [])
+
+    def _needs(self, contents: Contents, shape: int) -> tuple[int, ...]:
+        """Return what a replica that comes takes of each dimension of a node, at the least."""
+        request = self.problem.shapes[shape].request
+        load = self.problem.load(shape, self.kind.node) if request.share and not request.may_use_mig else 0
+        return (*(requested_of(request, n) for n in contents.free), request.gpus * PARTS, request.gpus * MILLI + load)
 
     def _fitting(self, contents: Contents, shape: int, room: int) -> int:
         request = self.problem.shapes[shape].request

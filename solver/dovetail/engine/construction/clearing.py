@@ -7,23 +7,22 @@ and what lost its node finds parts of many, none of them large enough.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from math import inf
 
 import numpy as np
 
 from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.engine.construction.ways import MOST_MOVES, Leaver, Way, Ways
 from dovetail.model.legal import legalise
 from dovetail.model.score import better
 from dovetail.model.state import State
-from dovetail.problem import Present, Problem
+from dovetail.problem import Problem
 from dovetail.progress import Stop
 
-_NODES = 24  # that are tried for a replica
-_MOST_LEAVE = 8  # replicas that one may make leave
-_VAIN = 200  # nodes that are tried in vain, for all shapes together
+_VAIN = 400  # ways that are tried in vain, for all shapes together
 
 
 def with_room(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
@@ -62,20 +61,8 @@ def _budget(problem: Problem, state: State) -> tuple[float, frozenset[str]]:
     return most, frozenset(pinned)
 
 
-@dataclass(frozen=True, slots=True)
-class _Runs:
-    """A replica that runs on a node and stays there so far."""
-
-    node: int
-    place: Present
-
-    @property
-    def put(self) -> Put:
-        return self.node, self.place.shape, self.place.gpus
-
-
 class _Clearing:
-    """Makes some of what runs leave nodes of a field.
+    """Makes some of what runs leave nodes of a field, and what these displace in turn.
 
     Parameters
     ----------
@@ -85,94 +72,89 @@ class _Clearing:
 
     def __init__(self, outlooks: Outlooks, budget: float, pinned: frozenset[str]) -> None:
         self._outlooks, self.field = outlooks, outlooks.field
-        self._problem = self.field.problem
-        self._budget, self._pinned = budget, pinned
+        self._ways = Ways(outlooks, pinned)
+        self._budget = budget
         self._vain = 0
-        self._homeless: set[int] = set()
-        self._barren: dict[int, set[int]] = {}
+        self._done: list[Put | Leaver] = []
 
     def place(self, shape: int) -> bool:
         """Place a replica of a shape where there is room, or where there is once others have left."""
         if self.field.room_in_all(shape) <= 0:
             return False
-        if self._outlooks.place(shape, 1):
-            return True
-        tried = 0
-        for node in self._candidates(shape):
-            if tried >= _NODES or self._vain >= _VAIN or self._budget <= 0:
-                break
-            ways = [way for way in self._ways(shape, node) if len(way) <= self._budget]
-            tried += bool(ways)
-            if any(self._swapped(shape, node, way) for way in ways):
+        self._done.clear()
+        placed = self._put(shape, self._everywhere()) or self._made(shape, int(min(MOST_MOVES, self._budget)))
+        if placed:
+            self._budget -= sum(each.moves for each in self._done if isinstance(each, Leaver))
+            self._outlooks.forget()
+            self._ways.forget()
+        return placed
+
+    def _made(self, shape: int, most: int) -> bool:
+        """Make room for a replica by the fewest moves that do, and place it."""
+        for moves in range(1, most + 1):
+            if self._vain >= _VAIN or self._ways.find(shape, moves) is None:
+                continue
+            if any(self._gone(shape, way, moves, self._everywhere()) for way in self._ways.known(shape, moves)):
                 return True
-            self._barren.setdefault(shape, set()).add(node)
-        self._vain += tried
         return False
 
-    def _candidates(self, shape: int) -> Sequence[int]:
-        """Return nodes that a shape may be on, those first that lack the least for it."""
-        field, form = self.field, self._problem.shapes[shape]
-        may = field.hosts(form) & ~field.gates.crowded(shape)
-        may[sorted(self._barren.get(shape, ()))] = False
-        nodes = np.array([n for n in np.flatnonzero(may).tolist() if n in self._problem.present], dtype=np.int64)
-        lack = np.maximum(0, form.request.gpu_count - field.untouched[nodes])
-        tight = (field.cpu[nodes] < form.request.cpu) | (field.memory[nodes] < form.request.memory)
-        return [int(node) for node in nodes[np.lexsort((nodes, tight, lack))]]
+    def _gone(self, shape: int, way: Way, most: int, nodes: Bools) -> bool:
+        """Go one way with at most so many moves, on some nodes; tell whether all found a place, else undo it.
 
-    def _ways(self, shape: int, node: int) -> Iterator[list[_Runs]]:
-        """Yield sets of replicas that may leave a node, single ones first, small before large; then several."""
-        runs = sorted(self._may_leave(node), key=lambda each: self._size(each.place.shape))
-        runs = [each for each in runs if each.place.shape not in self._homeless and each.place.shape != shape]
-        lack = self._problem.shapes[shape].request.gpu_count - int(self.field.untouched[node])
-        seen: set[int] = set()
-        for each in runs:
-            if each.place.shape not in seen and self._problem.shapes[each.place.shape].request.gpu_count >= lack:
-                seen.add(each.place.shape)
-                yield [each]
-        for many in range(2, min(_MOST_LEAVE, len(runs)) + 1):
-            if sum(self._problem.shapes[each.place.shape].request.gpu_count for each in runs[-many:]) >= lack:
-                yield runs[-many:]
-                break
-
-    def _size(self, shape: int) -> tuple[int, int, int]:
-        request = self._problem.shapes[shape].request
-        return request.gpu_milli, request.cpu, shape
-
-    def _may_leave(self, node: int) -> Iterator[_Runs]:
-        fill = self.field.fills.get(node)
-        for place, count in fill.kept.items() if fill is not None else ():
-            workload = self._problem.shapes[place.shape].workload
-            free = workload.movable and not workload.joint and not workload.ranked
-            if free and not place.instance and workload.id not in self._pinned:
-                for _ in range(count):
-                    yield _Runs(node, place)
-
-    def _swapped(self, shape: int, node: int, leaving: Sequence[_Runs]) -> bool:
-        """Take replicas off a node, put another one there and them elsewhere; tell whether all found a place."""
-        outlooks = self._outlooks
-        self._keep(leaving, -1)
-        outlooks.undo([shape], [each.put for each in leaving])
-        only = np.zeros(len(self._problem.nodes), dtype=bool)
-        only[node] = True
-        moved: list[Put] = []
-        for each in leaving:
-            outlooks.reopen(each.place.shape)
-            found = outlooks.place(each.place.shape, 1, nodes=~only)
-            if not found:
-                self._homeless.add(each.place.shape)
-                break
-            moved += found
-        put = outlooks.place(shape, 1, nodes=only) if len(moved) == len(leaving) else []
-        if put:
-            self._budget -= len(leaving)
-            outlooks.forget()
+        The node itself is left to those who come, and closed to those who are looking for another one.
+        """
+        if not nodes[way.node] or self._vain >= _VAIN:
+            return False
+        mark, left = len(self._done), most - sum(each.moves for each in way.leavers)
+        only, others = np.zeros_like(nodes), nodes.copy()
+        only[way.node], others[way.node] = True, False
+        for leaver in way.leavers:
+            self._leave(leaver)
+        if left >= 0 and self._put(shape, only) and self._settled(way.leavers, left, others):
             return True
-        outlooks.undo([shape, *(each.place.shape for each in leaving)], [*moved, *put])
-        for each in leaving:
-            self.field.put(*each.put)
-        self._keep(leaving, 1)
+        self._undo(mark)
+        self._vain += 1
         return False
 
-    def _keep(self, leaving: Sequence[_Runs], count: int) -> None:
-        for each in leaving:
-            self.field.fills[each.node].kept[each.place] += count
+    def _settled(self, leavers: Sequence[Leaver], most: int, nodes: Bools) -> bool:
+        """Place replicas that left, those first that no node has room for; tell whether that took too many moves."""
+        homeless = []
+        for leaver in leavers:
+            if not self._put(leaver.shape, nodes):
+                homeless.append(leaver)
+        for leaver in homeless:
+            before = len(self._done)
+            ways = (way for moves in range(1, most + 1) for way in self._ways.known(leaver.shape, moves))
+            if not any(self._gone(leaver.shape, way, most, nodes) for way in ways):
+                return False
+            most -= sum(each.moves for each in self._done[before:] if isinstance(each, Leaver))
+        return True
+
+    def _everywhere(self) -> Bools:
+        return np.ones(len(self.field.problem.nodes), dtype=bool)
+
+    def _put(self, shape: int, nodes: Bools) -> bool:
+        self._outlooks.reopen(shape)
+        found = self._outlooks.place(shape, 1, nodes=nodes)
+        self._done += found
+        return bool(found)
+
+    def _leave(self, leaver: Leaver) -> None:
+        self._keep(leaver, -1)
+        self.field.undo(*leaver.put)
+        self._done.append(leaver)
+
+    def _keep(self, leaver: Leaver, count: int) -> None:
+        if leaver.place is not None:
+            self.field.fills[leaver.put[0]].kept[leaver.place] += count
+
+    def _undo(self, mark: int) -> None:
+        """Undo, last first, all that was done since a mark."""
+        while len(self._done) > mark:
+            last = self._done.pop()
+            if isinstance(last, Leaver):
+                self.field.put(*last.put)
+                self._keep(last, 1)
+            else:
+                self.field.undo(*last)
+        self._outlooks.forget()

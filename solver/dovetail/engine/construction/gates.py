@@ -65,11 +65,15 @@ class ApartGate:
         self._members = _members(problem, guard)
         self._holder = np.full(len(problem.nodes), FREE, dtype=np.int32)
 
+    def number(self, shape: Shape) -> int | None:
+        """Return what tells shapes apart here, None for one that the rule does not concern."""
+        return self._keys.number(shape.workload)
+
     def close(self, mask: Bools, shape: Shape) -> None:
         """Mark the nodes whose domain holds another key."""
         for path, key in self._keys.news():
             self._holder[self._members[path]] = key
-        number = self._keys.number(shape.workload)
+        number = self.number(shape)
         if number is not None:
             mask |= (self._holder != FREE) & (self._holder != number)
 
@@ -199,6 +203,11 @@ class Gates:
         for gate in gates:
             gate.close(mask, self._problem.shapes[shape])
         return mask
+
+    def apart(self, shape: int) -> tuple[int | None, ...]:
+        """Return what rules that keep nodes and wider domains apart distinguish about a shape."""
+        form = self._problem.shapes[shape]
+        return tuple(gate.number(form) for gate in self._gates if isinstance(gate, ApartGate))
 
     def keys(self, shape: Shape) -> tuple[int | None, ...]:
         """Return what rules at GPUs distinguish about a shape."""

@@ -78,6 +78,10 @@ class Outlooks:
             puts += found
         return puts
 
+    def ranks(self, shape: int) -> Ranks:
+        """Return the rank of every node for a shape, as masks and room tell it."""
+        return self._open(self._outlook(self.field.problem.shapes[shape]), shape, None)
+
     def undo(self, asked: list[int], puts: list[Put]) -> None:
         """Take off what was put last; what shapes that were not asked since then remember is as true as before."""
         for index, shape, gpus in reversed(puts):

@@ -1,0 +1,382 @@
+"""Ways to make room for a replica: who leaves a node for it so that as few as possible move, they and who follows.
+
+What leaves a node needs a place itself. Where it has one at once, it costs its own move; where it has none, also what
+making room for it costs. So the moves that a place for a shape costs are a shortest way, searched level by level:
+first what one move makes possible, then two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.engine.construction.fragmentation import Ints
+from dovetail.engine.construction.outlook import NOWHERE
+from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.model.seats import without_kept
+from dovetail.model.state import NO_GPU, Fill
+from dovetail.problem import Present, Shape
+from dovetail.rules.guards import ApartGuard
+from dovetail.rules.quota import requested_of
+from dovetail.spec.cluster import NODE_LEVEL
+from dovetail.spec.workload import MILLI
+
+MOST_MOVES = 6  # that a place for one replica may cost
+_WAYS = 8  # that are kept for a shape, of those that cost the same
+_COVERS = 24  # sets of replicas that are looked at on one node
+_ANEW = 2  # replicas that came anew, and leave beside others that move
+_WORK = 20_000  # nodes that are looked at for one replica, for itself and for all who follow
+
+
+@dataclass(frozen=True, slots=True)
+class Leaver:
+    """A replica that may leave its node; `place` is where it runs today, None for one that came anew."""
+
+    put: Put
+    place: Present | None
+
+    @property
+    def shape(self) -> int:
+        """Its shape."""
+        return self.put[1]
+
+    @property
+    def moves(self) -> int:
+        """What it costs that it leaves: nothing where it came anew."""
+        return int(self.place is not None)
+
+
+class Way(NamedTuple):
+    """Who leaves a node, and how many moves that costs in all, at the least."""
+
+    node: int
+    leavers: tuple[Leaver, ...]
+
+
+class _Item(NamedTuple):
+    """Replicas that leave together, what that costs at the least, and what it frees in each dimension."""
+
+    moves: int
+    freed: tuple[int, ...]
+    leavers: tuple[Leaver, ...]
+
+
+class Ways:
+    """The ways to make room in a field as it is; `forget` them once it is another.
+
+    Parameters
+    ----------
+    pinned : workloads that may not move.
+    """
+
+    def __init__(self, outlooks: Outlooks, pinned: frozenset[str]) -> None:
+        self._outlooks, self._field = outlooks, outlooks.field
+        self._problem = outlooks.field.problem
+        self._pinned = pinned
+        self._names = ("cpu", "memory", *self._field.resources)
+        self._known: dict[tuple[Hashable, int], list[Way]] = {}
+        self._homes: dict[Hashable, Ints] = {}
+        self._away: dict[int, Hashable] = {}  # shapes of which one is away, with the domains that it left
+        self._seen = 0
+        self._left = _WORK
+
+    def forget(self) -> None:
+        """Forget all ways, as the field has changed."""
+        self._known.clear()
+        self._homes.clear()
+        self._left = _WORK
+
+    def known(self, shape: int, moves: int) -> Sequence[Way]:
+        """Return the ways that were found at exactly so many moves."""
+        return self._known.get((self._key(shape), moves), ())
+
+    def find(self, shape: int, most: int) -> int | None:
+        """Return the fewest moves that a place for a replica costs, None where that is more than some."""
+        key = self._key(shape)
+        for moves in range(1, most + 1):
+            if (key, moves) not in self._known:
+                self._known[key, moves] = []  # no way leads through itself
+                self._known[key, moves] = self._search(shape, moves)
+            if self._known[key, moves]:
+                return moves
+        return None
+
+    def worth(self, shape: int, moves: int) -> Mapping[int, int]:
+        """Return what places must be worth, in moves and by shape, for one for a shape to be worth so many.
+
+        Whoever leaves for it must be worth as much with who follows, or the fewest moves that its own place costs.
+        """
+        found: dict[int, int] = {}
+        self._raise(shape, moves, found)
+        return found
+
+    def _raise(self, shape: int, moves: int, found: dict[int, int]) -> None:
+        if found.get(shape, 0) >= moves:
+            return
+        found[shape] = moves
+        if moves <= 1:
+            return
+        for node in self._nodes(shape, moves - 1):
+            for cover in self._covers(self._problem.shapes[shape], node, moves - 1):
+                for each in cover:
+                    short = moves - sum(1 + found.get(other.shape, 0) for other in cover)
+                    if short <= 0:
+                        break
+                    more = self.follow(each, short)
+                    self._raise(
+                        each.shape, min(found.get(each.shape, 0) + short, short if more is None else more), found
+                    )
+
+    def costs(self, shape: int, most: int) -> int:
+        """Return the fewest moves that a place costs, 0 where there is one, at most one more than some."""
+        if (self._outlooks.ranks(shape) != NOWHERE).any():
+            return 0
+        found = self.find(shape, most)
+        return most + 1 if found is None else found
+
+    def _key(self, shape: int) -> Hashable:
+        """Return what decides the ways to make room for a shape."""
+        gates = self._field.gates
+        if gates.strict(shape):
+            return shape, self._away.get(shape)
+        return (self._outlooks.form(shape), gates.apart(shape))
+
+    def _search(self, shape: int, moves: int) -> list[Way]:
+        found: list[Way] = []
+        for node in self._nodes(shape, moves):
+            if self._left <= 0:
+                break
+            self._left -= 1
+            for cover in self._covers(self._problem.shapes[shape], node, moves):
+                if self._cost(cover, moves) is not None:
+                    found.append(Way(node, cover))
+                    break
+            if len(found) >= _WAYS:
+                break
+        return found
+
+    def _cost(self, leavers: Sequence[Leaver], most: int) -> int | None:
+        """Return the moves that it costs that some replicas leave, None where that is more than some."""
+        total = sum(each.moves for each in leavers)
+        for each in leavers:
+            if total > most:
+                return None
+            more = self.follow(each, most - total)
+            if more is None:
+                return None
+            total += more
+        return total if total <= most else None
+
+    def follow(self, leaver: Leaver, most: int) -> int | None:
+        """Return the fewest moves that another place for a replica costs; rules do not count it where it was."""
+        strict = bool(self._field.gates.strict(leaver.shape))
+        if strict:
+            self._field.undo(*leaver.put)
+            self._away[leaver.shape] = self._field.gates.domains(leaver.shape, leaver.put[0], None)
+        try:
+            key = self._key(leaver.shape)
+            if key not in self._homes:
+                self._homes[key] = np.flatnonzero(self._outlooks.ranks(leaver.shape) != NOWHERE)[:2]
+            return 0 if (self._homes[key] != leaver.put[0]).any() else self.find(leaver.shape, most)
+        finally:
+            if strict:
+                self._field.put(*leaver.put)
+                del self._away[leaver.shape]
+
+    # Nodes and who may leave them.
+
+    def _nodes(self, shape: int, moves: int) -> list[int]:
+        """Return the nodes on which so many moves may make room, those first that lack the least."""
+        field, form = self._field, self._problem.shapes[shape]
+        self._refresh()
+        may = field.hosts(form) & ~field.gates.crowded(shape)
+        nodes = np.flatnonzero(may)
+        rank = min(moves, MOST_MOVES)
+        lacks = [self._free(name)[nodes] for name in self._names]
+        asked = [requested_of(form.request, name) for name in self._names]
+        fits = np.ones(len(nodes), dtype=bool)
+        for position, (free, amount) in enumerate(zip(lacks, asked, strict=True)):
+            if amount:
+                fits &= free + self._most[nodes, rank, position] >= amount
+        gpus = np.minimum(form.request.gpu_count, 1) if form.request.partial else form.request.gpus
+        idle = field.untouched[nodes]
+        if form.request.gpu_count and not form.request.partial:
+            fits &= idle + self._most[nodes, rank, len(self._names)] >= gpus
+        lack = np.maximum(0, gpus - idle)
+        tight = (field.cpu[nodes] < form.request.cpu) | (field.memory[nodes] < form.request.memory)
+        order = np.lexsort((nodes, tight, lack))
+        return [int(node) for node in nodes[order][fits[order]]]
+
+    def _free(self, name: str) -> Ints:
+        field = self._field
+        return field.cpu if name == "cpu" else field.memory if name == "memory" else field.resources[name]
+
+    @cached_property
+    def _most(self) -> Ints:
+        """What replicas free on every node that leave it at the most, by how many move, dimension by dimension."""
+        found = np.zeros((len(self._problem.nodes), MOST_MOVES + 1, len(self._names) + 1), dtype=np.int64)
+        for node in self._field.fills:
+            found[node] = self._most_of(node)
+        self._seen = self._field.turn
+        return found
+
+    def _refresh(self) -> None:
+        most = self._most
+        for node in np.flatnonzero(self._field.touched > self._seen).tolist():
+            most[node] = self._most_of(node)
+        self._seen = self._field.turn
+
+    def _most_of(self, node: int) -> Ints:
+        amounts = np.zeros((2, 0, len(self._names) + 1), dtype=np.int64)
+        found = np.zeros((MOST_MOVES + 1, len(self._names) + 1), dtype=np.int64)
+        leavers = self._leavers(node)
+        if not leavers:
+            return found
+        requests = [self._problem.shapes[each.shape].request for each in leavers]
+        amounts = np.array(
+            [
+                [*(requested_of(r, n) for n in self._names), min(r.gpu_count, 1) if r.partial else r.gpus]
+                for r in requests
+            ],
+            dtype=np.int64,
+        )
+        free = np.array([not each.moves for each in leavers])
+        ranked = -np.sort(-amounts[~free], axis=0)[:MOST_MOVES]
+        found[:] = amounts[free].sum(axis=0)
+        found[1 : len(ranked) + 1] += np.cumsum(ranked, axis=0)
+        found[len(ranked) + 1 :] += ranked.sum(axis=0)
+        return found
+
+    def _leavers(self, node: int) -> list[Leaver]:
+        """Return who may leave a node."""
+        fill = self._field.fills.get(node)
+        if fill is None:
+            return []
+        found = [
+            Leaver((node, place.shape, place.gpus), place)
+            for place, count in fill.kept.items()
+            if not place.instance
+            for _ in range(count)
+        ]
+        return [each for each in (*found, *self._anew(node, fill)) if self._may_leave(each)]
+
+    def _anew(self, node: int, fill: Fill) -> Iterator[Leaver]:
+        """Yield what came to a node anew; of whole GPUs where it is plain which these are."""
+        plain = not (self._field.blocks.matter(node) or self._field.crowds.parted[node])
+        pinned = {slot.gpu for slot, count in fill.slots.items() if count}
+        pinned |= {gpu for place, count in fill.kept.items() if count for gpu in place.gpus}
+        row = self._field.gpus[node].tolist()
+        whole = [
+            gpu
+            for gpu in self._problem.nodes[node].healthy_gpus()
+            if gpu not in pinned and not row[gpu] and (node, gpu) not in self._field.cuts.closed
+        ]
+        for slot, count in without_kept(self._problem, node, fill).items():
+            gpus = self._problem.shapes[slot.shape].request.gpus
+            if slot.profile or (gpus and not plain):
+                continue
+            for _ in range(count):
+                taken = tuple(whole.pop() for _ in range(gpus)) if slot.gpu == NO_GPU else (slot.gpu,)
+                yield Leaver((node, slot.shape, taken), None)
+
+    def _may_leave(self, each: Leaver) -> bool:
+        workload = self._problem.shapes[each.shape].workload
+        alone = not (workload.joint or workload.ranked or workload.holds)
+        return alone and (each.place is None or (workload.movable and workload.id not in self._pinned))
+
+    # Who leaves.
+
+    def _covers(self, form: Shape, node: int, moves: int) -> Iterator[tuple[Leaver, ...]]:
+        """Yield sets of replicas without which a node has room for one, none that holds another, few first."""
+        leavers = self._leavers(node)
+        barring = [each for each in leavers if self._bars(form, each.shape)]
+        budget = moves - sum(each.moves for each in barring)
+        if budget < 0:
+            return
+        rest = [each for each in leavers if each not in barring and each.shape != form.index]
+        lack = self._lack(form, node, barring)
+        items = [item for item in self._items(form, node, rest) if item.moves <= budget]
+        for chosen in islice(_chosen(items, lack, budget), _COVERS):
+            cover = (*barring, *(leaver for item in chosen for leaver in item.leavers))
+            if len(set(map(id, cover))) == len(cover):
+                yield cover
+
+    def _bars(self, form: Shape, shape: int) -> bool:
+        """Tell whether a rule that looks at nodes keeps two shapes apart."""
+        other = self._problem.shapes[shape].workload
+        for guard in self._field.gates.guards(form.index):
+            if isinstance(guard, ApartGuard) and guard.level == NODE_LEVEL:
+                mine, theirs = guard.key(form.workload), guard.key(other)
+                if mine is not None and theirs is not None and mine != theirs:
+                    return True
+        return False
+
+    def _lack(self, form: Shape, node: int, gone: Sequence[Leaver]) -> tuple[int, ...]:
+        """Return what a node lacks for a replica once some are gone: CPU, memory, resources, and GPUs."""
+        lack = [requested_of(form.request, name) - int(self._free(name)[node]) for name in self._names]
+        idle = int(self._field.untouched[node])
+        if form.request.partial and idle == 0:
+            idle = int(any(self._relieves(form, node, gpu, 0) for gpu in range(self._field.gpus.shape[1])))
+        for each in gone:
+            request = self._problem.shapes[each.shape].request
+            lack = [a - requested_of(request, name) for a, name in zip(lack, self._names, strict=True)]
+            idle += request.gpus or int(form.request.partial and request.partial)
+        asked = min(form.request.gpu_count, 1) if form.request.partial else form.request.gpus
+        return (*lack, asked - idle)
+
+    def _relieves(self, form: Shape, node: int, gpu: int, milli: int) -> bool:
+        """Tell whether a GPU has room for a share once so much of it is free in addition."""
+        left = int(self._field.gpus[node, gpu])
+        return left >= 0 and left + milli >= max(1, form.request.gpu_milli) and left + milli > 0
+
+    def _items(self, form: Shape, node: int, leavers: Sequence[Leaver]) -> list[_Item]:
+        """Return what may leave, replica by replica; for whole GPUs also all the shares of one together."""
+        found = []
+        shared: dict[int, list[Leaver]] = {}
+        for each in leavers:
+            request = self._problem.shapes[each.shape].request
+            gpus = request.gpus
+            if request.partial:
+                shared.setdefault(each.put[2][0], []).append(each)
+                gpus = int(form.request.partial and self._relieves(form, node, each.put[2][0], request.gpu_milli))
+            freed = (*(requested_of(request, name) for name in self._names), gpus)
+            found.append(_Item(each.moves, freed, (each,)))
+        if not form.request.partial:
+            for gpu, group in shared.items():
+                taken = sum(self._problem.shapes[each.shape].request.gpu_milli for each in group)
+                if int(self._field.gpus[node, gpu]) + taken == MILLI:
+                    requests = [self._problem.shapes[each.shape].request for each in group]
+                    freed = (*(sum(requested_of(r, name) for r in requests) for name in self._names), 1)
+                    found.append(_Item(sum(each.moves for each in group), freed, tuple(group)))
+        return sorted(found, key=lambda item: (item.moves, -item.freed[-1], -item.freed[0]))
+
+
+def _chosen(items: Sequence[_Item], lack: tuple[int, ...], budget: int) -> Iterator[tuple[_Item, ...]]:
+    """Yield sets of items that free what is lacking within a budget of moves, small sets first."""
+    free = any(not item.moves for item in items)
+    for size in range(budget + 1 + (_ANEW if free else 0)):
+        yield from _of_size(items, lack, budget, size)
+
+
+def _of_size(items: Sequence[_Item], lack: tuple[int, ...], budget: int, size: int) -> Iterator[tuple[_Item, ...]]:
+    wanting = [d for d, amount in enumerate(lack) if amount > 0]
+    if not wanting or not size:
+        if not wanting and not size:
+            yield ()
+        return
+    if any(size * max((item.freed[d] for item in items), default=0) < lack[d] for d in wanting):
+        return
+    last: object = None
+    for position, item in enumerate(items):
+        same = item.freed, item.moves, tuple(each.shape for each in item.leavers)
+        if item.moves > budget or same == last or not any(item.freed[d] for d in wanting):
+            continue
+        last = same
+        left = tuple(a - b for a, b in zip(lack, item.freed, strict=True))
+        for more in _of_size(items[position + 1 :], left, budget - item.moves, size - 1):
+            yield (item, *more)
