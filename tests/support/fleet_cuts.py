@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.placing import Outlooks
+from dovetail.engine.construction.ways import Ways
 from dovetail.engine.fleet.cases import SPLITS, Cases
-from dovetail.engine.fleet.fleet_bounds import FleetBound
+from dovetail.engine.fleet.fleet_bounds import FleetBound, FleetBounds
 from dovetail.engine.fleet.fleet_lp import FleetLp
-from dovetail.engine.fleet.standing_bounds import StandingPrices
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear
+from dovetail.model.state import today_state
 from dovetail.problem import compile_problem
 from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
-from dovetail.proof.standing import StandingModel
 from dovetail.rules import context_of
 from dovetail.spec import Spec
 
@@ -22,15 +24,18 @@ from dovetail.spec import Spec
 def standing_cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
     """Yield where a bound beside what runs today is below what the first tiers reach; see `cuts`."""
     problem = compile_problem(context_of(spec))
-    fleet = StandingModel(problem)
-    shapes = [shape.index for shape in fleet.problem.shapes]
+    bounds = FleetBounds(problem, Stop())
+    routes = Ways(Outlooks(Field(problem, today_state(problem))), frozenset())
+    shapes = [shape.index for shape in problem.shapes]
     given: dict[str, int] = {}
     for tier, optimum in zip(problem.tiers, optima, strict=False):
-        if tier.name in fleet.tiers:
-            bound = StandingPrices(fleet, tier.name, given).prove(optimum - 1, shapes, None, Stop()).value(given)
-            if bound < optimum:
-                yield f"beside today: {tier.name} {bound} < {optimum}"
-            given[tier.name] = optimum
+        sign = 1 if tier.sense == "max" else -1
+        if bounds.stands(tier):
+            bounds.stand(tier, given, sign * (optimum - 1), shapes, None, routes)
+            found = bounds.best(tier, given)
+            if found is not None and sign * found[0] < optimum:
+                yield f"beside today: {tier.name} {sign * found[0]} < {optimum}"
+        given[tier.name] = sign * optimum
 
 
 def cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:

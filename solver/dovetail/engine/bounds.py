@@ -5,10 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.placing import Outlooks
+from dovetail.engine.construction.ways import Ways
 from dovetail.engine.exact import TierAnswer
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.engine.gathering.gatherings import Reached
+from dovetail.model.state import today_state
 from dovetail.objectives import Tier
 from dovetail.plan.model import Proof as Rests
 from dovetail.plan.model import TierResult
@@ -126,7 +131,12 @@ class Bounds:
             closed = value == tier.limit(self.problem.context) or (best is not None and best[0] == value)
             if not (closed or self._over()) and self.fleet.stands(tier):
                 left = self._left()
-                self.fleet.stand(tier, given, value, new, None if left is None else _STANDING * left)
+                self.fleet.stand(tier, given, value, new, None if left is None else _STANDING * left, self._routes)
+
+    @cached_property
+    def _routes(self) -> Ways:
+        """Who must leave for whom as things are today."""
+        return Ways(Outlooks(Field(self.problem, today_state(self.problem))), frozenset())
 
     def sharpen(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for the best bounds that these very values allow, the quick LPs first.

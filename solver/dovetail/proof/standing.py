@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 
 from dovetail.linear import Linear
 from dovetail.objectives import Tier
@@ -18,6 +19,7 @@ from dovetail.placement import Place
 from dovetail.problem import Problem
 from dovetail.proof.cells import Plot
 from dovetail.proof.fleet import FleetModel
+from dovetail.proof.kinds import Kind
 from dovetail.proof.limits import tighten_box
 from dovetail.proof.node import Prices
 from dovetail.proof.stays import Contents, Lot, Stay, StayingLimit
@@ -31,7 +33,8 @@ class StandingModel(FleetModel):
     Parameters
     ----------
     original : the Problem to bound. `kept_of` are, per kind, the variables of how many protected replicas of each
-        shape stay on its nodes.
+        shape stay on its nodes; `new_of` those of how many come that are more than are protected, of shapes that may
+        be more, with their number in all.
     """
 
     def __init__(self, original: Problem) -> None:
@@ -41,6 +44,23 @@ class StandingModel(FleetModel):
             {s: self.model.integer(0, most) for s, most in sorted(self._present(found).items())}
             for found in self.lots_of
         ]
+        more = {s.index: s.demand - self._protected[s.index] for s in self.problem.shapes}
+        self.new_of = [
+            {s: (self.model.integer(0, more[s]), more[s]) for s in counts if more[s] > 0} for counts in self.counts_of
+        ]
+        self._arrivals = {s: self._arrive(s) for s, count in more.items() if count > 0}
+
+    def _arrive(self, shape: int) -> int:
+        """Count those that come among all that are more than are protected; return the row that says so."""
+        found = Linear({new[shape][0]: 1 for new in self.new_of if shape in new})
+        self.model.require(found.minus(self.admitted_shape(shape)), lower=-self._protected[shape])
+        return len(self.model.rows) - 1
+
+    @cached_property
+    def arrivals(self) -> Mapping[int, int]:
+        """By shape, the row by which no fewer come than are more than are protected."""
+        ends = list(accumulate((row.upper is not None) + (row.lower is not None) for row in self.model.rows))
+        return {shape: ends[row] - 1 for shape, row in self._arrivals.items()}
 
     def _present(self, lots: tuple[Lot, ...]) -> Counter[int]:
         return Counter(stay.shape for lot in lots for each in lot.contents for stay in each.stays)
@@ -136,9 +156,10 @@ class StandingModel(FleetModel):
         """Return what the nodes of each kind can earn; CPU and memory have no prices here."""
         return self._blocks
 
+    def _limit(self, k: int, kind: Kind) -> StayingLimit:
+        used = self.used_of[k], self.gpus_used_of[k]
+        return StayingLimit(self.problem, kind, self.lots_of[k], self.kept_of[k], self.new_of[k], *used)
+
     @cached_property
     def _blocks(self) -> tuple[StayingLimit, ...]:
-        return tuple(
-            StayingLimit(self.problem, kind, self.lots_of[k], self.kept_of[k], self.used_of[k], self.gpus_used_of[k])
-            for k, kind in enumerate(self.kinds)
-        )
+        return tuple(self._limit(k, kind) for k, kind in enumerate(self.kinds))

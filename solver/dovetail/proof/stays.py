@@ -17,8 +17,9 @@ from dovetail.problem import Problem
 from dovetail.proof.cutting import best_layout, profiles_of
 from dovetail.proof.kinds import Kind, room_for
 from dovetail.proof.node import packed
-from dovetail.proof.swaps import Coming, Leaving, gained
+from dovetail.proof.swaps import Coming, Leaving, gained, together
 from dovetail.rules.quota import requested_of
+from dovetail.spec import Node
 from dovetail.spec.workload import MILLI
 
 PARTS = 2520  # of a GPU: what up to ten share is told without a rest
@@ -30,6 +31,16 @@ class Stay(NamedTuple):
     shape: int
     gpus: tuple[int, ...]
     cut: bool = False
+
+
+class Comer(NamedTuple):
+    """A replica of a shape that comes to a node: `new` where it is one more than are protected."""
+
+    shape: int
+    new: bool
+
+
+Rooms = Mapping[Comer, int]
 
 
 @dataclass(frozen=True)
@@ -61,8 +72,11 @@ class Contents:
         """Return what is left beside some: CPU, memory, resources, untouched GPUs in parts, thousandths of GPUs."""
         node = self.problem.nodes[self.node]
         requests = [self.problem.shapes[stay.shape].request for stay in kept]
-        most = {"cpu": node.cpu, "memory": node.memory, **node.resources}
-        hosts = (most[name] - sum(requested_of(request, name) for request in requests) for name in self.free)
+        *most, _, _ = _capacity(node)
+        hosts = (
+            amount - sum(requested_of(request, name) for request in requests)
+            for name, amount in zip(_names(node), most, strict=True)
+        )
         taken = {gpu for stay in kept for gpu in stay.gpus}
         loads: Counter[int] = Counter()
         for stay, request in zip(kept, requests, strict=True):
@@ -78,12 +92,13 @@ class Contents:
         Of a GPU that several share each frees a part, and all of them together all.
         """
         sharing = Counter(stay.gpus[0] for stay in kept if self.problem.shapes[stay.shape].request.partial)
+        names = _names(self.problem.nodes[self.node])
         for stay in kept:
             request = self.problem.shapes[stay.shape].request
             parts, load = request.gpus * PARTS, request.gpus * MILLI
             if request.partial:
                 parts, load = -(-PARTS // sharing[stay.gpus[0]]), self._load(stay)
-            yield (*(requested_of(request, name) for name in self.free), parts, load)
+            yield (*(requested_of(request, name) for name in names), parts, load)
 
     def _load(self, stay: Stay) -> int:
         """Return the thousandths of its GPU that a share takes, none for an instance, whose GPU may be cut anew."""
@@ -123,6 +138,7 @@ class StayingLimit:
     ----------
     lots : its nodes, by what rules ask of them.
     kept : per shape, the variable of how many of its replicas stay in place.
+    new : per shape, the variable of how many more come than are protected, and their number in all.
     used, gpus_used : those of nodes that host anything and of GPUs in use, where the model has them.
     """
 
@@ -132,20 +148,22 @@ class StayingLimit:
         kind: Kind,
         lots: Sequence[Lot],
         kept: Mapping[int, int],
+        new: Mapping[int, tuple[int, int]],
         used: int | None,
         gpus_used: int | None,
     ) -> None:
         self._problem, self._kind = problem, kind
-        self._lots, self._kept = lots, kept
+        self._lots, self._kept, self._new = lots, kept, new
         self._used, self._gpus_used = used, gpus_used
         self._last: tuple[Mapping[int, int], int] | None = None
+        self.gains: list[tuple[Contents, int]] = []  # of the last costs: where others than all who stay earn more
 
     @property
     def variables(self) -> list[int]:
         """The counts, those that stay, and what counts nodes and GPUs in use."""
         extra = [variable for variable in (self._used, self._gpus_used) if variable is not None]
         counts = dict.fromkeys(v for lot in self._lots for counted in lot.counts.values() for v in counted)
-        return [*counts, *self._kept.values(), *extra]
+        return [*counts, *self._kept.values(), *(variable for variable, _ in self._new.values()), *extra]
 
     def limit(self, costs: Mapping[int, int]) -> int:
         """Return a value that the costs of what all nodes of the kind hold never exceed; the last one is kept."""
@@ -157,11 +175,16 @@ class StayingLimit:
     def _limit(self, costs: Mapping[int, int]) -> int:
         opening = 0 if self._used is None else costs[self._used]
         total = 0
+        self.gains = []
         for lot in self._lots:
-            earning = _Earning(self._problem, self._kind, lot, self._kept, self._gpus_used, costs)
+            earning = _Earning(self._problem, self._kind, lot, self._kept, self._new, self._gpus_used, costs)
             if lot.bare:
                 total += lot.bare * max(0, opening + earning.bare())
-            total += sum(max(0, opening + earning.best(contents)) for contents in lot.contents)
+            for contents in lot.contents:
+                best = earning.best(contents)
+                total += max(0, opening + best)
+                if (gain := best - earning.all_stay(contents)) > 0:
+                    self.gains.append((contents, gain))
         return total
 
 
@@ -173,6 +196,7 @@ class _Earning:
     kind: Kind
     lot: Lot
     kept: Mapping[int, int]
+    new: Mapping[int, tuple[int, int]]
     gpus_used: int | None
     costs: Mapping[int, int]
     _stays: dict[int, int] = field(default_factory=dict)
@@ -189,16 +213,22 @@ class _Earning:
         return len(self.kind.node.healthy_gpus())
 
     @cached_property
-    def worth(self) -> Mapping[int, int]:
+    def worth(self) -> Mapping[Comer, int]:
         """What may come anew and earns anything, each with what it earns with its whole GPUs."""
-        open_ = (s for s in self.lot.counts if s not in self.lot.closed)
-        found = {s: sum(self.costs[v] for v in self.lot.counts[s]) + self._by_use(s) for s in open_}
-        return {s: value for s, value in found.items() if value > 0}
+        found = {}
+        for shape in self.lot.counts:
+            if shape not in self.lot.closed:
+                value = sum(self.costs[v] for v in self.lot.counts[shape]) + self._by_use(shape)
+                found[Comer(shape, False)] = value
+                if shape in self.new and self.costs[self.new[shape][0]] > 0:
+                    found[Comer(shape, True)] = value + self.costs[self.new[shape][0]]
+        return {comer: value for comer, value in found.items() if value > 0}
 
     @cached_property
-    def rooms(self) -> Mapping[int, int]:
+    def rooms(self) -> Rooms:
         """How many replicas of what may come anew an empty node has room for."""
-        return {s: room_for(self.kind, self.problem.shapes[s]) for s in self.worth}
+        rooms = {comer: room_for(self.kind, self.problem.shapes[comer.shape]) for comer in self.worth}
+        return {c: min(room, self.new[c.shape][1]) if c.new else room for c, room in rooms.items()}
 
     def _by_use(self, shape: int) -> int:
         return self.gpu * self.problem.shapes[shape].request.gpus
@@ -212,18 +242,19 @@ class _Earning:
 
     def bare(self) -> int:
         """Return what a node earns where nothing is protected."""
-        return max(self._arriving(self.gpus, rooms, []) for _, rooms in self._sides)
+        free = _capacity(self.kind.node)
+        return max(self._joined(free, rooms, self._arriving(self.gpus, rooms, [])) for _, rooms in self._sides)
 
     @cached_property
-    def _sides(self) -> Sequence[tuple[frozenset[int], Mapping[int, int]]]:
+    def _sides(self) -> Sequence[tuple[frozenset[int], Rooms]]:
         """Sets of shapes that rules let be on a node together, each with the rooms of those that may come anew."""
         sides = map(frozenset, self.kind.sides)
-        return [(side, {s: room for s, room in self.rooms.items() if s in side}) for side in sides]
+        return [(side, {c: room for c, room in self.rooms.items() if c.shape in side}) for side in sides]
 
     def best(self, contents: Contents) -> int:
         """Return what a node earns with all that is protected on it, or without some of it, whichever is more."""
         if not self.worth:  # nothing is gained by taking one off, but what staying costs
-            return sum(max(0, self.stays(stay)) for stay in contents.stays) + max(0, self.gpu) * self.gpus
+            return self.all_stay(contents) + max(0, self.gpu) * self.gpus
         here = {stay.shape for stay in contents.stays}
         found = []
         for side, rooms in self._sides:
@@ -234,55 +265,70 @@ class _Earning:
                 found.append(self._some_gone(contents, side, rooms))
         if not any(here <= side for side, _ in self._sides):  # rules that today breaks let them stay
             found.append(self._all(contents, self.rooms))
-        return max(*found, sum(max(0, self.stays(stay)) for stay in contents.stays))
+        return max(*found, self.all_stay(contents))
 
-    def _all(self, contents: Contents, rooms: Mapping[int, int]) -> int:
+    def all_stay(self, contents: Contents) -> int:
+        """Return what those earn that are protected on a node and gain by staying."""
+        return sum(max(0, self.stays(stay)) for stay in contents.stays)
+
+    def _all(self, contents: Contents, rooms: Rooms) -> int:
         """Return what a node earns where all stays."""
-        fits = {s: self._fitting(contents, s, room) for s, room in rooms.items()}
-        fitting = {s: room for s, room in fits.items() if room > 0}
+        fits = {comer: self._fitting(contents, comer.shape, room) for comer, room in rooms.items()}
+        fitting = {comer: room for comer, room in fits.items() if room > 0}
         beside = sum(self.gpu + self._beside(stays, fitting) for stays in contents.by_gpu)
-        return sum(map(self.stays, contents.stays)) + beside + self._arriving(contents.untouched, fitting, [])
+        more = beside + self._arriving(contents.untouched, fitting, [])
+        return sum(map(self.stays, contents.stays)) + self._joined(contents.left(contents.stays), fitting, more)
 
-    def _some_gone(self, contents: Contents, side: frozenset[int], rooms: Mapping[int, int]) -> int:
+    def _joined(self, free: tuple[int, ...], rooms: Rooms, most: int) -> int:
+        """Return what replicas that come earn together, `most` by GPUs, with CPU, memory and resources as well."""
+        if self.gpu or not rooms or most <= 0:
+            return most
+        coming = self._coming(rooms)
+        return min([most, *(together(coming, d, room) for d, room in enumerate(free))])
+
+    def _coming(self, rooms: Rooms) -> list[Coming[Comer]]:
+        return [Coming(c, self.worth[c], self._needs(c.shape), room) for c, room in rooms.items()]
+
+    def _some_gone(self, contents: Contents, side: frozenset[int], rooms: Rooms) -> int:
         """Return what a node earns where not all stay: those go that are not of the side, else one at the least."""
         if self.gpu:
             return self._by_gpus(contents, side, rooms)
         swapped = self._swapped(contents, side, rooms)
-        if swapped <= sum(max(0, self.stays(stay)) for stay in contents.stays):
+        if swapped <= self.all_stay(contents):
             return swapped
         return min(swapped, self._by_gpus(contents, side, rooms))
 
-    def _by_gpus(self, contents: Contents, side: frozenset[int], rooms: Mapping[int, int]) -> int:
+    def _by_gpus(self, contents: Contents, side: frozenset[int], rooms: Rooms) -> int:
         """Return the same, told by GPUs alone."""
         whole = {stay.shape for stay in contents.stays} <= side
         gone = self._dispensable(contents) if whole else [None]
         return max((self._without(contents, stay, side, rooms) for stay in gone), default=0)
 
-    def _swapped(self, contents: Contents, side: frozenset[int], rooms: Mapping[int, int]) -> int:
+    def _swapped(self, contents: Contents, side: frozenset[int], rooms: Rooms) -> int:
         """Return the same, told by who leaves for whom: CPU, memory and resources count."""
         kept = [stay for stay in contents.stays if stay.shape in side and self.stays(stay) > 0]
         freed = contents.freed(kept)
         leaving = [Leaving(self.stays(stay), each) for stay, each in zip(kept, freed, strict=True)]
         free = contents.left(kept)
-        coming = [Coming(s, self.worth[s], self._needs(contents, s), room) for s, room in rooms.items()]
         lost = min((each.loss for each in leaving), default=0) if len(kept) == len(contents.stays) else 0
-        return sum(each.loss for each in leaving) + gained(free, leaving, coming, self._packed, lost)
+        return sum(each.loss for each in leaving) + gained(free, leaving, self._coming(rooms), self._packed, lost)
 
-    def _packed(self, coming: Sequence[Coming]) -> int:
-        return self._arriving(self.gpus, {each.shape: each.room for each in coming}, [])
+    def _packed(self, coming: Sequence[Coming[Comer]]) -> int:
+        return self._arriving(self.gpus, {each.comer: each.room for each in coming}, [])
 
-    def _needs(self, contents: Contents, shape: int) -> tuple[int, ...]:
+    def _needs(self, shape: int) -> tuple[int, ...]:
         """Return what a replica that comes takes of each dimension of a node, at the least."""
-        request = self.problem.shapes[shape].request
-        load = self.problem.load(shape, self.kind.node) if request.share and not request.may_use_mig else 0
-        return (*(requested_of(request, n) for n in contents.free), request.gpus * PARTS, request.gpus * MILLI + load)
+        request, node = self.problem.shapes[shape].request, self.kind.node
+        load = self.problem.load(shape, node) if request.share and not request.may_use_mig else 0
+        hosts = (requested_of(request, name) for name in _names(node))
+        return (*hosts, request.gpus * PARTS, request.gpus * MILLI + load)
 
     def _fitting(self, contents: Contents, shape: int, room: int) -> int:
         request = self.problem.shapes[shape].request
         asked = ((name, requested_of(request, name)) for name in contents.free)
         return min([room, *(max(0, contents.free[name]) // amount for name, amount in asked if amount)])
 
-    def _beside(self, stays: Sequence[Stay], fitting: Iterable[int]) -> int:
+    def _beside(self, stays: Sequence[Stay], fitting: Iterable[Comer]) -> int:
         """Return what else a GPU earns beside those on it."""
         parts = self._parts(fitting)
         if not parts or any(stay.cut for stay in stays):
@@ -290,8 +336,8 @@ class _Earning:
         taken = sum(self.problem.load(stay.shape, self.kind.node) for stay in stays)
         return self._part(max(0, MILLI - taken), parts)
 
-    def _parts(self, shapes: Iterable[int]) -> frozenset[int]:
-        return frozenset(s for s in shapes if self.problem.shapes[s].request.partial)
+    def _parts(self, comers: Iterable[Comer]) -> frozenset[Comer]:
+        return frozenset(comer for comer in comers if self.problem.shapes[comer.shape].request.partial)
 
     def _dispensable(self, contents: Contents) -> Iterator[Stay]:
         """Yield one of each that it makes no difference which of them goes."""
@@ -302,7 +348,7 @@ class _Earning:
                 seen.add(key)
                 yield stay
 
-    def _without(self, contents: Contents, gone: Stay | None, side: frozenset[int], rooms: Mapping[int, int]) -> int:
+    def _without(self, contents: Contents, gone: Stay | None, side: frozenset[int], rooms: Rooms) -> int:
         """Return what a node earns without one of those protected on it, the CPU and memory of all set aside.
 
         Who is not of the side is gone too.
@@ -324,48 +370,62 @@ class _Earning:
         items = [*whole, *((1, each + more) for each in shared.values())]
         return light + self._arriving(self.gpus, rooms, items)
 
-    def _arriving(self, gpus: int, rooms: Mapping[int, int], items: Sequence[tuple[int, int]]) -> int:
+    def _arriving(self, gpus: int, rooms: Rooms, items: Sequence[tuple[int, int]]) -> int:
         """Return what GPUs earn with items, each so many GPUs large, and with what comes anew."""
         key = gpus, tuple(rooms.items()), tuple(sorted(items))
         if key not in self._found:
             self._found[key] = self._arrived(gpus, rooms, items)
         return self._found[key]
 
-    def _arrived(self, gpus: int, rooms: Mapping[int, int], items: Iterable[tuple[int, int]]) -> int:
+    def _arrived(self, gpus: int, rooms: Rooms, items: Iterable[tuple[int, int]]) -> int:
         total, sizes = max(0, self.gpu) * gpus, [item for item in items if item[1] > 0]
-        for shape, room in rooms.items():
-            request = self.problem.shapes[shape].request
+        for comer, room in rooms.items():
+            request = self.problem.shapes[comer.shape].request
             if request.gpus:
-                sizes += [(request.gpus, self.worth[shape])] * min(room, gpus // request.gpus)
+                sizes += [(request.gpus, self.worth[comer])] * min(room, gpus // request.gpus)
             elif not request.partial:
-                total += self.worth[shape] * room
+                total += self.worth[comer] * room
         shared = self._part(MILLI, self._parts(rooms)) + self.gpu
         sizes += [(1, shared)] * gpus if shared > 0 else []
         return total + packed(_by_size(sizes), gpus)
 
-    def _part(self, milli: int, shapes: frozenset[int]) -> int:
+    def _part(self, milli: int, comers: frozenset[Comer]) -> int:
         """Return what new shares earn on one GPU with so many thousandths left, or on its instances."""
-        key = milli, shapes
-        if shapes and key not in self._found:
-            self._found[key] = max(self._fractions(milli, shapes), self._instances(shapes))
-        return self._found[key] if shapes else 0
+        key = milli, comers
+        if comers and key not in self._found:
+            self._found[key] = max(self._fractions(milli, comers), self._instances(comers))
+        return self._found[key] if comers else 0
 
-    def _fractions(self, milli: int, shapes: frozenset[int]) -> int:
+    def _fractions(self, milli: int, comers: frozenset[Comer]) -> int:
         node = self.kind.node
-        fractions = (s for s in sorted(shapes) if self.problem.shapes[s].request.share)
-        loads = {s: self.problem.load(s, node) for s in fractions if "" in self.problem.modes(s, node)}
+        fractions = (c for c in sorted(comers) if self.problem.shapes[c.shape].request.share)
+        loads = {c: self.problem.load(c.shape, node) for c in fractions if "" in self.problem.modes(c.shape, node)}
         step = gcd(MILLI, milli, *loads.values())
         items: list[tuple[int, int]] = []
-        for s, load in loads.items():
-            items += [(load // step, self.worth[s])] * min(self.rooms[s], milli // load)
+        for comer, load in loads.items():
+            items += [(load // step, self.worth[comer])] * min(self.rooms[comer], milli // load)
         return packed(_by_size(items), milli // step)
 
-    def _instances(self, shapes: frozenset[int]) -> int:
+    def _instances(self, comers: frozenset[Comer]) -> int:
+        most: dict[int, int] = {}
+        for comer in sorted(comers):
+            most[comer.shape] = max(self.worth[comer], most.get(comer.shape, 0))
         worth: dict[str, int] = {}
-        for s, profiles in profiles_of(self.problem, self.kind, sorted(shapes)).items():
+        for s, profiles in profiles_of(self.problem, self.kind, list(most)).items():
             for profile in profiles:
-                worth[profile] = max(self.worth[s], worth.get(profile, 0))
+                worth[profile] = max(most[s], worth.get(profile, 0))
         return best_layout(self.kind.geometry, worth) if self.kind.geometry is not None and worth else 0
+
+
+def _names(node: Node) -> tuple[str, ...]:
+    return ("cpu", "memory", *sorted(node.resources))
+
+
+def _capacity(node: Node) -> tuple[int, ...]:
+    """Return what an empty node has in each of the dimensions of `Contents.left`."""
+    healthy = len(node.healthy_gpus())
+    resources = (node.resources[name] for name in sorted(node.resources))
+    return (node.cpu, node.memory, *resources, healthy * PARTS, healthy * MILLI)
 
 
 def _by_size(items: Iterable[tuple[int, int]]) -> Mapping[int, list[int]]:

@@ -7,9 +7,12 @@ resources and GPUs alike. Who comes together pays for the dearest of these losse
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 _STEPS = 400  # sets that are tried for one that comes
+
+
+Key = TypeVar("Key")
 
 
 class Leaving(NamedTuple):
@@ -19,10 +22,10 @@ class Leaving(NamedTuple):
     freed: tuple[int, ...]
 
 
-class Coming(NamedTuple):
-    """Replicas of a shape that may come: what each is worth, what it needs in each dimension, and how many may."""
+class Coming(NamedTuple, Generic[Key]):
+    """Alike replicas that may come: what each is worth, what it needs in each dimension, and how many may."""
 
-    shape: int
+    comer: Key
     worth: int
     needs: tuple[int, ...]
     room: int
@@ -31,8 +34,8 @@ class Coming(NamedTuple):
 def gained(
     free: tuple[int, ...],
     leaving: Sequence[Leaving],
-    coming: Sequence[Coming],
-    packed: Callable[[Sequence[Coming]], int],
+    coming: Sequence[Coming[Key]],
+    packed: Callable[[Sequence[Coming[Key]]], int],
     lost: int,
 ) -> int:
     """Return what a node gains at the most, what is lost taken off; 0 where nothing pays.
@@ -46,7 +49,7 @@ def gained(
     most = packed(coming)
     items = sorted(each for each in leaving if each.loss < most)
     least: dict[tuple[int, ...], int] = {}
-    losses: list[tuple[int, Coming]] = []
+    losses: list[tuple[int, Coming[Key]]] = []
     for each in coming:
         if each.needs not in least:
             lack = tuple(need - left for need, left in zip(each.needs, free, strict=True))
@@ -95,7 +98,7 @@ def _freed(free: tuple[int, ...], items: Sequence[Leaving], below: int) -> tuple
     )
 
 
-def together(coming: Sequence[Coming], dimension: int, room: int) -> int:
+def together(coming: Sequence[Coming[Key]], dimension: int, room: int) -> int:
     """Return what is worth most together that takes no more of one dimension than there is, parts counted too.
 
     Any price of the dimension gives a bound; that of the last one that has room gives the best.
@@ -119,9 +122,13 @@ def least_loss(items: Sequence[Leaving], lack: tuple[int, ...], most: int) -> in
     ----------
     items : by ascending loss.
     """
+    if max(lack, default=0) <= 0:
+        return 0
+    if (least := _singly(items, lack, most)) >= most:
+        return most
     search = _Search(items, most)
     search.go(0, lack, 0)
-    return search.best if search.steps <= _STEPS else _singly(items, lack, search.best)
+    return search.best if search.steps <= _STEPS else least
 
 
 def _singly(items: Sequence[Leaving], lack: tuple[int, ...], most: int) -> int:
@@ -147,17 +154,18 @@ class _Search:
         self.steps = 0
 
     def go(self, start: int, lack: tuple[int, ...], loss: int) -> None:
-        """Let some of the items from one on leave."""
-        wanting = [d for d, amount in enumerate(lack) if amount > 0]
-        if not wanting:
-            self.best = min(self.best, loss)
-            return
+        """Let some of the items from one on leave, where they make up for what is lacking."""
+        tried: set[Leaving] = set()
         for position in range(start, len(self._items)):
             item = self._items[position]
-            if loss + item.loss >= self.best:
-                break
-            if self.steps > _STEPS:
+            if loss + item.loss >= self.best or self.steps > _STEPS:
                 return
-            if any(item.freed[d] > 0 for d in wanting):
-                self.steps += 1
-                self.go(position + 1, tuple(a - b for a, b in zip(lack, item.freed, strict=True)), loss + item.loss)
+            if item in tried:
+                continue
+            tried.add(item)
+            self.steps += 1
+            left = tuple(a - b for a, b in zip(lack, item.freed, strict=True))
+            if max(left) <= 0:
+                self.best = loss + item.loss
+            elif loss + 2 * item.loss < self.best and any(0 < a > b for a, b in zip(lack, left, strict=True)):
+                self.go(position + 1, left, loss + item.loss)

@@ -16,7 +16,7 @@ from itertools import takewhile
 from dovetail.engine.fleet.cases import SPLITS, Cases, decided
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import settle
-from dovetail.engine.fleet.standing_bounds import StandingBound, StandingPrices
+from dovetail.engine.fleet.standing_bounds import Routes, StandingBound, StandingPrices
 from dovetail.objectives import Tier
 from dovetail.problem import Problem
 from dovetail.progress import Stop
@@ -107,7 +107,13 @@ class FleetBounds:
         return bool(self.problem.context.today.protected) and tier.name in self.standing.tiers
 
     def stand(
-        self, tier: Tier, given: Mapping[str, int], reached: int, new: Iterable[int], seconds: float | None = None
+        self,
+        tier: Tier,
+        given: Mapping[str, int],
+        reached: int,
+        new: Iterable[int],
+        seconds: float | None = None,
+        routes: Routes | None = None,
     ) -> None:
         """Look for multipliers for a tier beside what runs today; see `prove` for the rest.
 
@@ -115,13 +121,13 @@ class FleetBounds:
         ----------
         reached : what a plan has, in the tier's own sense.
         new : the shapes that may need others to leave.
+        routes : who must leave for whom, as far as that is known, by shapes of the Problem.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        roles = (self.problem.shapes[shape].members[0] for shape in new)
-        twins = (self.standing.problem.shapes_of_role.get((m.workload.id, m.role.name), -1) for m in roles)
+        told = _Twins(self.problem, self.standing.problem, new, routes)
         aim = in_sense(self.standing, {tier.name: reached})[tier.name]
         prices = StandingPrices(self.standing, tier.name, in_sense(self.standing, given))
-        bound = prices.prove(aim, [twin for twin in dict.fromkeys(twins) if twin >= 0], until, self.stop)
+        bound = prices.prove(aim, list(told.of), until, self.stop, None if routes is None else told)
         found = self._found.setdefault(tier.name, [])
         if all(bound.value(prices.given) < known.value(prices.given) for known in found):
             found.append(bound)
@@ -202,6 +208,36 @@ class FleetBounds:
         earlier = in_sense(found[0].fleet, given)
         bound = min(found, key=lambda one: one.value(earlier))
         return (1 if tier.sense == "max" else -1) * bound.value(earlier), bound
+
+
+class _Twins:
+    """Who must leave for whom, in the terms of a Problem without what runs today; `of` are some shapes' twins there.
+
+    Parameters
+    ----------
+    shapes : those, of the Problem as it is.
+    """
+
+    def __init__(self, problem: Problem, bare: Problem, shapes: Iterable[int], routes: Routes | None) -> None:
+        self._problem, self._bare, self._routes = problem, bare, routes
+        self.of: dict[int, int] = {}
+        for shape in shapes:
+            if (twin := self._twin(shape)) is not None:
+                self.of.setdefault(twin, shape)
+
+    def _twin(self, shape: int) -> int | None:
+        member = self._problem.shapes[shape].members[0]
+        return self._bare.shapes_of_role.get((member.workload.id, member.role.name))
+
+    def costs(self, shape: int, most: int) -> int:
+        """Return the fewest moves that a place costs (`Routes`)."""
+        return 0 if self._routes is None else self._routes.costs(self.of[shape], most)
+
+    def worth(self, shape: int, moves: int) -> Mapping[int, int]:
+        """Return what places must be worth for one for a shape to be worth so many moves (`Routes`)."""
+        found = {} if self._routes is None else self._routes.worth(self.of[shape], moves)
+        told = ((self._twin(s), worth) for s, worth in found.items())
+        return {twin: worth for twin, worth in told if twin is not None}
 
 
 def _before(values: Mapping[str, int], tier: str) -> dict[str, int]:

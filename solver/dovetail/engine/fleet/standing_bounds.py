@@ -8,9 +8,10 @@ places.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 from dovetail.objectives.disruption import Moves
 from dovetail.progress import Stop
@@ -22,9 +23,22 @@ from dovetail.proof.standing import StandingModel
 _DENOMINATOR = 10**6
 _UP, _DOWN = (2, 4, 8), (0.125, 0.25, 0.5)  # replicas that leave for one that comes
 _MOST = 24  # shapes that prices are sought for
+_PARTS = (1.0, 0.5, 0.25, 0.125)  # of a step up, the first that proves more
+_ROUNDS = 4  # in which prices of who leaves are raised to what others gain by that
+_FAR = 3  # moves that making room for one is followed up to
 _HALVED = 6
 
 Prices = Mapping[int, int]  # per row of the fleet, then per earlier tier that it knows, over `_DENOMINATOR`
+
+
+class Routes(Protocol):
+    """What it costs to make room, in moves, by shapes of the fleet's own Problem."""
+
+    def costs(self, shape: int, most: int) -> int:
+        """Return the fewest moves that a place costs, 0 where there is one, at most one more than some."""
+
+    def worth(self, shape: int, moves: int) -> Mapping[int, int]:
+        """Return what places must be worth, by shape, for one for a shape to be worth so many moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +85,31 @@ class StandingPrices:
         self._rows = [*self.fleet.rows, *self.fleet.floors(self.given)]
         self._box = self.fleet.box(self.given)
 
-    def prove(self, reached: int, new: Sequence[int], until: float | None, stop: Stop) -> StandingBound:
+    def prove(
+        self, reached: int, new: Sequence[int], until: float | None, stop: Stop, routes: Routes | None = None
+    ) -> StandingBound:
         """Return the best bound that is found.
 
         Parameters
         ----------
         reached : what a plan has; a bound that comes to that is not improved.
         new : shapes of the fleet's own Problem that may need others to leave.
+        routes : who must leave for whom, as far as that is known.
         """
+
+        def late() -> bool:
+            return bool(stop) or (until is not None and time.monotonic() >= until)
+
         best = self._total({})
         for prices in self._worth_staying():
             best = min(best, self._total(prices), key=lambda each: each[0])
-        for shape in new[:_MOST]:
-            late = bool(stop) or (until is not None and time.monotonic() >= until)
-            if late or best[0] // _DENOMINATOR <= reached:
+        more = self.fleet.arrivals
+        told = routes is not None and bool(self._losses)
+        far = {shape: routes.costs(shape, _FAR) if told and routes and shape in more else 0 for shape in new}
+        for shape in sorted(new, key=lambda shape: -far[shape])[:_MOST]:
+            if routes is not None and far[shape]:
+                best = self._by_routes(best, shape, min(_FAR, far[shape]), routes, late)
+            if late() or best[0] // _DENOMINATOR <= reached:
                 break
             best = self._with_room(best, shape)
         own, names = len(self.fleet.rows), self._names
@@ -114,11 +139,62 @@ class StandingPrices:
     def _in_use(self) -> frozenset[int]:
         return frozenset(v for v in (*self.fleet.used_of, *self.fleet.gpus_used_of) if v is not None)
 
+    def _by_routes(
+        self, best: tuple[int, Prices], shape: int, far: int, routes: Routes, late: Callable[[], bool]
+    ) -> tuple[int, Prices]:
+        """Return prices by which a place for a shape is worth what it costs, step by step while that proves more."""
+        loss, before = self._losses[0] if self._losses else 0, dict[int, int]()
+        for moves in range(1, far + 1):
+            wanted = routes.worth(shape, moves)
+            steps = {s: worth - before.get(s, 0) for s, worth in wanted.items() if worth > before.get(s, 0)}
+            before, held = dict(wanted), best
+            for part in _PARTS:
+                if late() or best is not held or not loss:
+                    break
+                prices = dict(held[1])
+                for s, step in steps.items():
+                    self._raise(prices, s, round(step * part * loss * _DENOMINATOR), new=s == shape)
+                best = min(best, self._evened(prices, {*wanted} - {shape}, late), key=lambda each: each[0])
+            if best is held:
+                break
+        return best
+
+    def _evened(self, prices: dict[int, int], leaving: set[int], late: Callable[[], bool]) -> tuple[int, Prices]:
+        """Return the best of some prices and those by which who leaves is worth as much as others gain by that."""
+        best = self._total(prices)
+        for _ in range(_ROUNDS):
+            more: dict[int, int] = {}
+            for block in self.fleet.blocks({}):
+                for contents, gain in block.gains:
+                    for s in {stay.shape for stay in contents.stays} & leaving:
+                        more[s] = max(gain, more.get(s, 0))
+            if not more or late():
+                break
+            prices = dict(prices)
+            for s, gain in more.items():
+                self._raise(prices, s, gain, new=False)
+            best = min(best, self._total(prices), key=lambda each: each[0])
+        return best
+
+    def _raise(self, prices: dict[int, int], shape: int, price: int, *, new: bool) -> None:
+        """Raise the price of places for a shape: for more of it than are protected, or for all that come."""
+        own = len(self.fleet.rows)
+        row = self.fleet.arrivals[shape] if new else self.fleet.supply[shape][1]
+        prices[row] = prices.get(row, 0) + price
+        for earlier, worth in self._floors_on(shape) if new else ():  # what its band must reach pays for it
+            prices[own + earlier] = max(prices.get(own + earlier, 0), -(-prices[row] // worth))
+
+    @cached_property
+    def _losses(self) -> list[int]:
+        """What is lost by those who leave, ascending."""
+        return sorted(
+            {abs(self.objective.terms.get(v, 0)) for kept in self.fleet.kept_of for v in kept.values()} - {0}
+        )
+
     def _with_room(self, best: tuple[int, Prices], shape: int) -> tuple[int, Prices]:
         """Return prices by which places for a shape are worth something, more or less as long as that is better."""
-        losses = {abs(self.objective.terms.get(v, 0)) for kept in self.fleet.kept_of for v in kept.values()} - {0}
         base = best[1]
-        for loss in sorted({min(losses), max(losses)}) if losses else ():
+        for loss in sorted({self._losses[0], self._losses[-1]}) if self._losses else ():
             before = best
             for factors in ((1, *_UP), _DOWN):
                 for factor in factors:
