@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.build.text import cluster, document, spec_of, workload
+from tests.build.text import cluster, document, project, spec_of, workload
 
-from dovetail.spec import EqualParts, Share
+from dovetail.spec import EqualParts, Role, Share
+from dovetail.spec.workload import Pace
 
 
 def parts(sharing: str, accelerator: str = "H100-80GB") -> EqualParts | None:
@@ -84,3 +85,50 @@ def test_a_share_of_a_reference_takes_as_much_as_that_is_of_its_own_gpus(referen
     role = spec_of(text, *cards, work).workloads[0].roles[0]
     assert role.request.share == Share(milli)
     assert role.value == 200
+
+
+SPEEDS = (("slow", 0.25), ("fast", 2), ("crawling", 0.1))
+MIXED = cluster(
+    "\n".join(
+        f"{{name: {card[0].lower()}, count: 1, accelerator: {card}, gpus: 2, sharing: {{mechanism: fraction}}}}"
+        for card in ("H100-80GB", "slow", "fast", "crawling")
+    )
+)
+CARDS = [document("Accelerator", name, f"memory: 40Gi\nthroughput: {speed}") for name, speed in SPEEDS]
+
+
+def mixed(more: str) -> Role:
+    request = "{share: {compute: 0.2, reference: H100-80GB}}"
+    work = workload(f"type: job\nrequest: {request}\n{more}", "w")
+    return spec_of(MIXED, *CARDS, work).workloads[0].roles[0]
+
+
+def test_a_share_of_a_reference_takes_more_of_slower_gpus_and_none_of_which_one_is_not_enough() -> None:
+    role = mixed("")
+    assert role.request.share == Share(100, elsewhere=(Pace("H100-80GB", 200), Pace("slow", 800)))
+    assert role.accelerators == ("H100-80GB", "fast", "slow")
+    assert [role.request.on(name).gpu_milli for name in ("fast", "slow", "H100-80GB")] == [100, 800, 200]
+    assert role.value == 200
+
+
+def test_peaks_are_scaled_as_well() -> None:
+    share = mixed("burstiness: 1.5").request.share
+    assert share is not None
+    assert (share.peak, share.elsewhere) == (150, (Pace("H100-80GB", 200, 300), Pace("slow", 800, 1000)))
+
+
+def test_among_accelerators_of_one_speed_a_share_is_the_same_everywhere() -> None:
+    role = mixed("accelerators: [H100-80GB, crawling]")
+    assert (role.request.share, role.accelerators) == (Share(200), ("H100-80GB",))
+
+
+def test_held_places_and_expected_requests_are_measured_as_well() -> None:
+    request = "{share: {compute: 0.2, reference: H100-80GB}}"
+    held = document("Policy", "p", f"rule: {{reserve: {{replicas: 1, request: {request}}}}}\nenforcement: hard")
+    mix = document(
+        "Objective", "o", f"tiers: [admitted, fragmentation]\nfutureMix: [{{request: {request}, weight: 1}}]"
+    )
+    spec = spec_of(project("objective: o"), MIXED, *CARDS, held, mix)
+    asked = (spec.objective.future_mix[0], spec.placeholders[0].roles[0])
+    assert {each.request.on("slow").gpu_milli for each in asked} == {800}
+    assert {each.accelerators for each in asked} == {("H100-80GB", "fast", "slow")}

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import combinations
 
-from tests.oracle.clients import restarted, suits
+from tests.oracle.clients import restarted, suits, taken
 
 from dovetail.mig import Geometry, Profile, layouts
 from dovetail.objectives import Tier, tiers_of
@@ -210,13 +210,13 @@ class Stock:
             return suits(self.node, self.card, {**self.on, **{gpu: [*self.on[gpu], role] for gpu in gpus}})
         if asked.share is None:
             return True
-        return self.compute[gpus[0]] >= asked.share.compute and self.vram[gpus[0]] >= self._vram_of(role)
+        return self.compute[gpus[0]] >= taken(asked.share, self.node)[0] and self.vram[gpus[0]] >= self._vram_of(role)
 
     def _vram_of(self, role: Role) -> int:
         share = role.request.share
         if share is None:
             return 1000 * self.card
-        return share.compute * self.card if share.memory is None else 1000 * share.memory
+        return taken(share, self.node)[0] * self.card if share.memory is None else 1000 * share.memory
 
     def change(self, role: Role, gpus: tuple[int, ...], sign: int, instance: str = "") -> None:
         asked = role.request
@@ -225,7 +225,7 @@ class Stock:
         for name, amount in asked.resources.items():
             self.resources[name] = self.resources.get(name, 0) - sign * amount
         for gpu in gpus:
-            self.compute[gpu] -= sign * (asked.share.compute if asked.share else 1000)
+            self.compute[gpu] -= sign * (taken(asked.share, self.node)[0] if asked.share else 1000)
             self.vram[gpu] -= sign * self._vram_of(role)
             self.holders[gpu] += sign
             self.on[gpu].append(role) if sign > 0 else self.on[gpu].remove(role)
@@ -583,7 +583,7 @@ class PartSearch(_Search):
                     yield Place(name, chosen)
                 for profile in stock.geometry.profiles if stock.geometry else ():
                     rated = _listed(step.workload, stock.node, f"/{profile.name}")
-                    if rated and _may_hold(profile, step.role, stock.card):
+                    if rated and _may_hold(profile, step.role, stock):
                         starts: tuple[object, ...] = profile.starts if chosen[0] in stock.today else ("?",)
                         yield from (Place(name, chosen, f"{profile.name}@{start}") for start in starts)
 
@@ -599,14 +599,15 @@ def _listed(workload: Workload, node: Node, instance: str = "") -> bool:
     return slo is None or not slo.listed or f"{node.accelerator}{instance}" in slo.rates
 
 
-def _may_hold(profile: Profile, role: Role, card: int) -> bool:
+def _may_hold(profile: Profile, role: Role, stock: Stock) -> bool:
     asked = role.request
     if asked.share is None:
         return asked.mig == profile.name
     if "mig" not in asked.share.modes:
         return False
-    memory = asked.share.compute * card / 1000 if asked.share.memory is None else asked.share.memory
-    return max(asked.share.compute, asked.share.peak) <= profile.milli and memory <= profile.memory
+    compute, peak = taken(asked.share, stock.node)
+    memory = compute * stock.card / 1000 if asked.share.memory is None else asked.share.memory
+    return max(compute, peak) <= profile.milli and memory <= profile.memory
 
 
 def welcomes(workload: Workload, role: Role, node: Node) -> bool:

@@ -23,6 +23,14 @@ def ways(node: Node) -> Iterator[Way]:
                 yield mode, clients
 
 
+def taken(share: Share, node: Node) -> tuple[int, int]:
+    """Return the compute that a share takes of a GPU of a node, and its peak there."""
+    for name, compute, peak in share.elsewhere:
+        if name == node.accelerator:
+            return compute, peak
+    return share.compute, share.peak
+
+
 def enough(share: Share, node: Node, card: int, way: Way) -> bool:
     """Tell whether one of so many equal parts is enough for a share."""
     mode, clients = way
@@ -30,9 +38,10 @@ def enough(share: Share, node: Node, card: int, way: Way) -> bool:
         return False
     sharing = node.sharing
     ratio = {"mps": sharing.mps_oversubscription, "time-slice": sharing.oversubscription}.get(mode, 1000)
-    memory = share.compute * card / 1000 if share.memory is None else share.memory
+    compute, _ = taken(share, node)
+    memory = compute * card / 1000 if share.memory is None else share.memory
     barred = mode in share.barred and not (mode == "time-slice" and node.accelerator in share.turns)
-    return not barred and share.compute * clients <= ratio and memory * clients <= card
+    return not barred and compute * clients <= ratio and memory * clients <= card
 
 
 def groups(node: Node, gpus: Sequence[int]) -> list[list[int]]:

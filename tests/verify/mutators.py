@@ -45,6 +45,7 @@ from dovetail.spec import (
     Workload,
     WorkloadSelector,
 )
+from dovetail.spec.workload import Pace
 
 A100 = "A100-40GB"
 RUNNING = {
@@ -315,6 +316,27 @@ def modes(check: str, shared: Mapping[str, Setting | None], *also: str, label: s
     return Mutation(check, make, frozenset(also), label)
 
 
+def paced(check: str, share: Share, where: Place, label: str) -> Mutation:
+    """Return a plan with two shares in one place, of which slower GPUs have to give more."""
+
+    def make() -> tuple[Spec, Plan]:
+        even = node("even", 1, accelerator="L4", mechanism="devicePlugin", sharing=EqualParts())
+        nodes = [node("quick", 1), node("slow", 1, accelerator="L4"), even]
+        spec = make_spec(nodes, [workload("note", 2, roles=[role("", 2, Request(share=share))])])
+        return spec, plan_for(spec, places({"note#0": where, "note#1": where}))
+
+    return Mutation(check, make, label=label)
+
+
+def paced_instance() -> tuple[Spec, Plan]:
+    """Return the plan with GPUs that are cut, with a share that takes more of them than of others."""
+    spec, _ = cut()
+    asked = Request(share=Share(200, 16_000, modes=("mig",), elsewhere=(Pace("A100-80GB", 400),)))
+    works = (replace(w, roles=(Role("", 1, asked, 200),)) if w.name == "fault" else w for w in spec.workloads)
+    spec = replace(spec, workloads=tuple(works))
+    return spec, plan_for(spec, places({f"{name}#0": where for name, where in MIG_PLACES.items()}))
+
+
 def tier(name: str, **changes: Any) -> Callable[[Plan], dict[str, Any]]:
     """Return a change of one tier; integers are added to what is there."""
 
@@ -440,6 +462,10 @@ MUTATIONS: tuple[Mutation, ...] = (
     unrated("A100-80GB/7g.80gb", "H100-80GB/2g.20gb"),
     move("mechanism", {"y/share#2": place("plugin", 0)}),
     parts("clients", {"safe#0": place("a", 0)}, "modes-asked-for"),
+    paced("share-compute", Share(300, 1000, elsewhere=(Pace("L4", 600),)), place("slow", 0), "paced"),
+    paced("share-memory", Share(300, 15_000), place("slow", 0), "of-a-small-card"),
+    paced("clients", Share(300, 1000, elsewhere=(Pace("L4", 600),)), place("even", 0), "paced"),
+    Mutation("instances", paced_instance, label="paced"),
     modes("clients", {f"b/{g}": Setting("time-slice", 5) for g in range(3)}, "modes-asked-for", label="memory"),
     modes("clients", {f"b/{g}": Setting("mps", 2) for g in range(3)}, "modes-asked-for", label="barred"),
     modes("clients", {f"b/{g}": None for g in range(3)}, "modes-asked-for", label="alone"),

@@ -295,7 +295,8 @@ def allocation(review: Review) -> list[tuple[str, ...]]:
         found = spec.cluster.by_name.get(place.node)
         workload = spec.by_id.get(replica.workload)
         if found and found.accelerator and place.gpus and workload and replica.role in workload.by_role:
-            milli[found.accelerator] += workload.by_role[replica.role].request.gpu_milli
+            request = workload.by_role[replica.role].request.on(found.accelerator)
+            milli[found.accelerator] += request.gpu_milli
             used[found.accelerator].add(place.node)
     return [
         (name, amount(Decimal(milli[name]) / 1000), amount(total[name]), share(milli[name], 1000 * total[name]),

@@ -129,7 +129,9 @@ def _lacks(spec: Spec, plan: Plan, workload: Workload) -> list[str]:
 def _shortage(found: Shortage) -> Iterator[tuple[str, str]]:
     request = found.role.request
     name = f"role {found.role.name}: " if found.role.name else ""
-    asks = [f"{amount(Decimal(request.gpu_milli) / 1000)} GPU"] if request.gpu_milli else []
+    varies = request.share is not None and bool(request.share.elsewhere)
+    gpu = f"{amount(Decimal(request.gpu_milli) / 1000)} GPU{' or more' if varies else ''}"
+    asks = [gpu] if request.gpu_milli else []
     asks += [f"{amount(Decimal(request.cpu) / 1000)} cpu"] if request.cpu else []
     asks += [f"{request.memory:,} MiB"] if request.memory else []
     yield "missing", f"{name}{plural(found.missing, 'replica')} of {', '.join(asks) or 'nothing'} each"

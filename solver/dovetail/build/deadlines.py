@@ -77,7 +77,7 @@ def choices_with_throughput(here: Cursor) -> Sequence[Cursor]:
 
 def _rates(card: Accelerator, request: Request, speeds: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     """Yield hosts on an accelerator with what a replica is there, in thousandths of a GPU of the reference."""
-    speed = speeds.get(card.name, card.throughput)
+    speed, request = speeds.get(card.name, card.throughput), request.on(card.name)
     yield host_of(card.name), request.gpu_milli * speed // MILLI
     for profile in profiles_for(request, card):
         milli = profile.milli if request.mig else request.gpu_milli

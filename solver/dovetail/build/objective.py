@@ -9,7 +9,7 @@ from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, Log, cursor
 from dovetail.build.deadlines import refuse_throughput
 from dovetail.build.partitions import check_profile
-from dovetail.build.parts import accepted_by, on_reference
+from dovetail.build.parts import accepted_by, measured
 from dovetail.build.requests import read_request
 from dovetail.documents import DocumentSet
 from dovetail.spec import Cluster, Expected, Objective
@@ -83,7 +83,7 @@ def _expected(here: Cursor, cluster: Cluster, models: Models) -> Expected:
         place.fault("DT1503", "an expected request without GPU: it would find every idle GPU useless")
     if request.mig:
         check_profile(place["mig"], accepted_by(accelerators, cluster, models), models.held_back)
-    request = on_reference(request, place, accepted_by(accelerators, cluster, models), models)
+    request, accelerators = measured(request, accelerators, place, cluster, models)
     if request.share is not None and cluster.reconfiguration:
         request = replace(request, share=replace(request.share, modes=("fraction", "mig")))
     return Expected(request, accelerators, here.raw("weight"))

@@ -11,7 +11,7 @@ from dovetail.build.partitions import check_profile
 from dovetail.quantities import format_milli, parse_milli
 from dovetail.spec import Accelerator, Cluster, Request, Role, Workload
 from dovetail.spec.cluster import SharedMode
-from dovetail.spec.workload import MILLI, ShareMode
+from dovetail.spec.workload import MILLI, Pace, ShareMode
 
 
 def with_parts(workload: Workload, here: Cursor, cluster: Cluster, models: Models) -> Workload:
@@ -22,42 +22,55 @@ def with_parts(workload: Workload, here: Cursor, cluster: Cluster, models: Model
         if role.request.mig:
             role = _with_profile(role, own, cluster, models, communicates=workload.communicates)
         elif role.request.share is not None:
-            accepted = accepted_by(role.accelerators, cluster, models)
-            role = replace(role, request=on_reference(role.request, own["request"], accepted, models))
-            share = role.request.share
+            request, accepted = measured(role.request, role.accelerators, own["request"], cluster, models)
+            share = request.share
             assert share is not None
-            modes = _modes(workload, here, cluster)
-            most = min(MILLI, -(-share.compute * peak // MILLI))
-            peak_of = most if most > share.compute else 0
-            share = replace(share, peak=peak_of, modes=modes, barred=_barred(workload, here))
-            role = replace(role, request=replace(role.request, share=share))
+            share = replace(
+                share,
+                peak=_peak(share.compute, peak),
+                modes=_modes(workload, here, cluster),
+                barred=_barred(workload, here),
+                elsewhere=tuple(pace._replace(peak=_peak(pace.compute, peak)) for pace in share.elsewhere),
+            )
+            role = replace(role, request=replace(request, share=share), accelerators=accepted)
         roles.append(role)
     return replace(workload, roles=tuple(roles))
 
 
-def on_reference(request: Request, here: Cursor, accepted: Sequence[Accelerator], models: Models) -> Request:
-    """Return a request whose share is of the GPUs that it may be on, where it is told of a reference (S2.2).
+def measured(
+    request: Request, names: Sequence[str], here: Cursor, cluster: Cluster, models: Models
+) -> tuple[Request, tuple[str, ...]]:
+    """Return a request whose share says what it takes of each accelerator it may be on, and which these are (S2.2).
+
+    Those of which one GPU is not enough for a share of a reference are left out.
 
     Parameters
     ----------
+    names : the accelerators that are accepted, none where any will do.
     here : where the request stands.
-    accepted : the accelerators that it may be on, all of one speed: a replica takes as much of any.
     """
     share, place = request.share, here["share"].get("reference") if request.share else None
     reference = models.resolve(place) if place is not None else None
+    accepted = accepted_by(names, cluster, models)
     if share is None or place is None or reference is None or not accepted:
-        return request
+        return request, tuple(names)
     speed = models.by_id[reference].throughput
     taken = {card.name: -(-share.compute * speed // card.throughput) for card in accepted}
-    least, most = min(taken.values()), max(taken.values())
-    if least != most:
-        told = ", ".join(f"{format_milli(milli)} of {name}" for name, milli in sorted(taken.items())[:3])
-        hint = "list accelerators of one speed, and give those of another a workload of their own"
-        place.fault("DT1546", f"accelerators of several speeds: {told}", hint)
-    elif most > MILLI:
-        message = f"{format_milli(share.compute)} of {reference} is {format_milli(most)} of {min(taken)}"
+    least = min(taken.values())
+    able = {name: milli for name, milli in taken.items() if milli <= MILLI}
+    if not able:
+        fastest = min(taken, key=lambda name: (taken[name], name))
+        message = f"{format_milli(share.compute)} of {reference} is {format_milli(least)} of {fastest}"
         place.fault("DT1546", f"{message}, more than a GPU", "list faster accelerators, or ask for whole GPUs")
-    return replace(request, share=replace(share, compute=min(MILLI, most)))
+    more = tuple(Pace(name, milli) for name, milli in sorted(able.items()) if milli > least)
+    told = replace(request, share=replace(share, compute=min(MILLI, least), elsewhere=more))
+    return told, tuple(names) if len(able) in (0, len(taken)) else tuple(sorted(able))
+
+
+def _peak(compute: int, burst: int) -> int:
+    """Return the peak of a share, 0 where that is no more than it always takes (S2.7)."""
+    most = min(MILLI, -(-compute * burst // MILLI))
+    return most if most > compute else 0
 
 
 def _cursors(here: Cursor, workload: Workload) -> Sequence[Cursor]:

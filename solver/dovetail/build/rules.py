@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from dovetail.build.cursor import Cursor
 from dovetail.build.deadlines import refuse_throughput
-from dovetail.build.parts import accepted_by, on_reference, profiled
+from dovetail.build.parts import accepted_by, measured, profiled
 from dovetail.build.requests import read_request
 from dovetail.build.selectors import Known, read_workload_selector
 from dovetail.quantities import parse_cpu, parse_date, parse_fraction, parse_gpus, parse_memory, parse_milli
@@ -124,26 +124,28 @@ def _amounts(here: Cursor | None, known: Known) -> Amounts:
 
 
 def _of_shape(here: Cursor, known: Known) -> dict[str, int]:
-    request = _request(here["request"], known)
+    request, _ = _request(here["request"], known)
     names = ("gpus", "cpu", "memory", *request.resources)
     asked = {name: requested_of(request, name) for name in names}
     return {name: here.raw("replicas", 1) * amount for name, amount in asked.items() if amount}
 
 
-def _request(here: Cursor, known: Known, accelerators: Sequence[str] = ()) -> Request:
-    """Return a request that a rule speaks of, with what its MIG profile counts for (S2.9)."""
+def _request(here: Cursor, known: Known, accelerators: Sequence[str] = ()) -> tuple[Request, tuple[str, ...]]:
+    """Return a request that a rule speaks of, with what its MIG profile counts for (S2.9), and what it may be on."""
     request = read_request(here)
-    accepted = accepted_by(accelerators, known.cluster, known.models)
     if not request.mig:
-        return on_reference(request, here, accepted, known.models)
-    return profiled(request, here["mig"], accepted, known.models)
+        return measured(request, accelerators, here, known.cluster, known.models)
+    accepted = accepted_by(accelerators, known.cluster, known.models)
+    return profiled(request, here["mig"], accepted, known.models), tuple(accelerators)
 
 
 def _reserve(here: Cursor, known: Known) -> Rule:
-    request, accelerators = here.get("request"), _accelerators(here, known)
+    own, accelerators, request = here.get("request"), _accelerators(here, known), Request()
+    if own:
+        request, accelerators = _request(own, known, accelerators)
     return Reserve(
         replicas=here.raw("replicas", 0),
-        request=_request(request, known, accelerators) if request else Request(),
+        request=request,
         accelerators=accelerators,
         within=here.raw("within"),
         domains=here.raw("domains", 0),

@@ -166,7 +166,7 @@ WORKLOADS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT1546": CodeInfo(
         "share of a reference accelerator",
-        "What a share takes follows from the speed of the GPUs it may be on: one speed, and at most a GPU.",
+        "One GPU of an accelerator that it may be on is enough for a share, whatever that takes of it.",
     ),
 }
 

@@ -116,10 +116,15 @@ class Counting(TierPart, ABC):
         return None
 
     def requested(self, workloads: Collection[Workload], resource: str, domain: Domain | None = None) -> Linear:
-        """Return how much of a resource the admitted replicas request, those in a domain where one is given."""
-        total = Linear()
+        """Return how much of a resource the admitted replicas request, those in a domain where one is given.
+
+        In a domain of one node that is what they ask of it, else what they ask at the least.
+        """
+        total, nodes = Linear(), self.spec.cluster.by_name
+        alone = nodes.get(domain.nodes[0]) if domain is not None and len(domain.nodes) == 1 else None
         for shape in sorted(self._shapes_in(workloads)):
-            amount = requested_of(self.problem.shapes[shape].request, resource)
+            form = self.problem.shapes[shape]
+            amount = requested_of(form.request if alone is None else form.on(alone.accelerator), resource)
             if amount:
                 total.add(self.admitted_shape(shape) if domain is None else self.shape_in(shape, domain), amount)
         return total

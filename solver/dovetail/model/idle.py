@@ -43,22 +43,25 @@ def _clients(variables: Variables, index: int, node: Node) -> Clients:
 
 
 def _surplus(variables: Variables, index: int) -> Linear:
-    geometry, total = variables.problem.geometry(variables.problem.nodes[index]), Linear()
+    node, total = variables.problem.nodes[index], Linear()
+    geometry = variables.problem.geometry(node)
     for slot, variable in variables.slots[index].items():
-        share = variables.request(slot).share
-        if slot.profile and share is not None and geometry is not None:
-            total.add_term(variable, geometry.by_name[slot.profile].milli - share.compute)
+        request = variables.problem.request(slot.shape, node)
+        if slot.profile and request.share is not None and geometry is not None:
+            total.add_term(variable, geometry.by_name[slot.profile].milli - request.gpu_milli)
     return total
 
 
 def _idle_share(variables: Variables, index: int, gpu: int, flag: int) -> IdleGpu:
-    card = variables.problem.spec.accelerators[variables.problem.nodes[index].accelerator or ""].memory
+    node = variables.problem.nodes[index]
+    card = variables.problem.spec.accelerators[node.accelerator or ""].memory
     amount, vram = Linear.of(flag, MILLI), Linear.of(flag, MILLI * card)
     for slot, variable in variables.slots[index].items():
         if slot.gpu == gpu and not slot.profile:
-            amount.add_term(variable, -variables.request(slot).gpu_milli)
-            vram.add_term(variable, -share_memory(variables.request(slot), card))
-    if equal_parts(variables.problem.nodes[index]):
+            request = variables.problem.request(slot.shape, node)
+            amount.add_term(variable, -request.gpu_milli)
+            vram.add_term(variable, -share_memory(request, card))
+    if equal_parts(node):
         amount = variables.model.positive_part(amount)
     return IdleGpu(amount, vram, None, gpu)
 

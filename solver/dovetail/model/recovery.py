@@ -276,13 +276,13 @@ class _Restarts:
         """Return a flag that is 1 where parts of a GPU stay in use, one for all failures; None where none can be."""
         key = index, gpu, mode
         if stay and key not in self._flags:
-            self._flags[key] = self._flag_of(self._load(stay))
+            self._flags[key] = self._flag_of(self._load(index, stay))
         return self._flags.get(key)
 
-    def _load(self, stay: Sequence[tuple[Slot, Linear]]) -> Linear:
-        shapes, load = self._part.problem.shapes, Linear()
+    def _load(self, index: int, stay: Sequence[tuple[Slot, Linear]]) -> Linear:
+        problem, load = self._part.problem, Linear()
         for slot, count in stay:
-            load.add(count, shapes[slot.shape].request.gpu_milli)
+            load.add(count, problem.request(slot.shape, problem.nodes[index]).gpu_milli)
         return load
 
     def _flag_of(self, load: Linear) -> int:
@@ -293,16 +293,18 @@ class _Restarts:
 
     def _shared(self, node: Node, gpu: int, here: Mapping[Slot, int], stay: Sequence[tuple[Slot, Linear]]) -> int:
         """Return a flag that is 1 where shares are on a GPU, of which some may restart there."""
-        shapes = self._part.problem.shapes
-        restarts = Linear({v: shapes[slot.shape].request.gpu_milli for slot, v in here.items()})
-        load = restarts.add(self._load(stay))
+        problem = self._part.problem
+        asked = {slot: problem.request(slot.shape, node) for slot in (*here, *(slot for slot, _ in stay))}
+        load = Linear({v: asked[slot].gpu_milli for slot, v in here.items()})
+        for slot, count in stay:
+            load.add(count, asked[slot].gpu_milli)
         flag = self._flag_of(load)
         self._at_most(load, MILLI)
         self._uncut(node, gpu, here)
         card = self._part.spec.accelerators[node.accelerator or ""].memory
-        vram = Linear({v: share_memory(shapes[slot.shape].request, card) for slot, v in here.items()})
+        vram = Linear({v: share_memory(asked[slot], card) for slot, v in here.items()})
         for slot, count in stay:
-            vram.add(count, share_memory(shapes[slot.shape].request, card))
+            vram.add(count, share_memory(asked[slot], card))
         self._at_most(vram, MILLI * card)
         return flag
 

@@ -192,16 +192,16 @@ class Variables:
     def _add_shared_gpu(self, index: int, node: Node, gpu: int, here: Mapping[Slot, int]) -> int:
         flag = self.model.boolean(f"shared:{node.name}:{gpu}")
         self.shared.setdefault(index, {})[gpu] = flag
+        asked = {slot: self.problem.request(slot.shape, node) for slot in here}
         if (most := promised(node)) > MILLI:
             clients = Linear(dict.fromkeys(here.values(), 1))
             self.model.require(clients.minus(Linear.of(flag, most)), upper=0)
         else:
-            load = Linear({v: self.request(slot).gpu_milli for slot, v in here.items()})
+            load = Linear({v: asked[slot].gpu_milli for slot, v in here.items()})
             self.model.require(load.minus(Linear.of(flag, MILLI)), upper=0)
-        shares = [share for slot in here if (share := self.request(slot).share)]
-        if any(share.memory is not None for share in shares):
+        if any(request.share is not None and request.share.memory is not None for request in asked.values()):
             card = self.problem.spec.accelerators[node.accelerator or ""].memory
-            vram = Linear({v: share_memory(self.request(slot), card) for slot, v in here.items()})
+            vram = Linear({v: share_memory(asked[slot], card) for slot, v in here.items()})
             self.model.require(vram, upper=MILLI * card)
         for place, keep in self.keeps[index].items():
             if gpu in place.gpus and self.problem.shapes[place.shape].request.gpus:
@@ -307,7 +307,7 @@ def capacity(shape: Shape, node: Node, block: Mask = 0) -> int:
         healthy = (block & node.healthy).bit_count() if block else len(node.healthy_gpus())
         limits.append(healthy // request.gpus)
     if request.share:
-        limits.append(promised(node) // request.share.compute)
+        limits.append(promised(node) // shape.on(node.accelerator).gpu_milli)
     if request.mig:
         limits.append(MILLI)  # a profile says itself how many of it there may be
     limits += [node.resources.get(name, 0) // amount for name, amount in request.resources.items() if amount]

@@ -48,7 +48,7 @@ class Fragmentation:
                 idle = part.idle(node.name)
                 for one in self.judge.expected:
                     card = part.spec.accelerators[node.accelerator]
-                    total.add(idle.amount.minus(_useful(part, node, card, idle, one)), one.weight)
+                    total.add(idle.amount.minus(_useful(part, node, card, idle, one.on(card.name))), one.weight)
         return total
 
     def measure(self, view: View, context: Context) -> int:

@@ -97,7 +97,7 @@ def slices(spec: Spec, request: Request, host: str) -> int:
     geometry = spec.accelerators[accelerator].mig if accelerator in spec.accelerators else None
     if profile and geometry is not None:
         return MILLI * _SLICES * geometry.by_name[profile].compute // geometry.compute
-    return _SLICES * request.gpu_milli
+    return _SLICES * request.on(accelerator).gpu_milli
 
 
 def _chosen(spec: Spec) -> list[Workload]:

@@ -103,6 +103,7 @@ def terms_of(request: Request, node: Node, card: int) -> Terms | None:
     ----------
     card : the memory of one GPU of the node, in MiB.
     """
+    request = request.on(node.accelerator)
     share = request.share
     sharing = node.sharing if equal_parts(node) else None
     if share is None or sharing is None or "fraction" not in share.modes or share.rate(node.accelerator) is None:

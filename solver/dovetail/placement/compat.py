@@ -73,7 +73,7 @@ def hardware_obstacle(role: Role, node: Node, accelerators: Mapping[str, Acceler
 
 def _part_obstacle(request: Request, node: Node, accelerators: Mapping[str, Accelerator]) -> Obstacle | None:
     """Return why no GPU of a node could give a part of itself to a request, None where one could."""
-    card = accelerators.get(node.accelerator or "")
+    card, request = accelerators.get(node.accelerator or ""), request.on(node.accelerator)
     if not request.partial or profiles_for(request, card):
         return None
     if request.share is None or "fraction" not in request.share.modes:

@@ -17,6 +17,7 @@ def copies(room: Room, request: Request) -> int:
 
     It is exact but for a share that may be on MIG or not, of which there may be fewer.
     """
+    request = request.on(room.node.accelerator)
     limits = [_ratio(room.cpu, request.cpu), _ratio(room.memory, request.memory)]
     limits += [_ratio(room.resources.get(name, 0), amount) for name, amount in request.resources.items()]
     if request.may_use_mig:

@@ -121,7 +121,8 @@ def _surplus(view: View) -> int:
     for replica, place in view.places.items():
         share, room = view.role(replica).request.share, view.rooms[place.node]
         if place.instance and share is not None and room.geometry is not None and counts(room.node):
-            total += room.geometry.by_name[parse_instance(place.instance).profile].milli - share.compute
+            profile = room.geometry.by_name[parse_instance(place.instance).profile]
+            total += profile.milli - share.on(room.node.accelerator).compute
     return total
 
 

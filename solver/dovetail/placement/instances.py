@@ -11,7 +11,7 @@ def share_memory(request: Request, card: int) -> int:
     """Return the GPU memory a share takes, in thousandths of a MiB, on a card of `card` MiB.
 
     A share without a memory figure takes the same fraction of the card (S2.2), which need not be whole MiB;
-    thousandths keep it exact.
+    thousandths keep it exact. The request is one that tells what is asked of this card (`Request.on`).
     """
     if request.share is None:
         return 0
@@ -28,16 +28,18 @@ def holds(profile: Profile, request: Request, card: int, accelerator: str | None
     """
     if request.share is None or not request.may_use_mig:
         return bool(request.mig) and request.mig == profile.name
-    peak = max(request.share.peak, request.share.compute)
+    share, request = request.share.on(accelerator), request.on(accelerator)
+    peak = max(share.peak, share.compute)
     fits = peak <= profile.milli and share_memory(request, card) <= MILLI * profile.memory
-    return fits and request.share.rate(accelerator, profile.name) is not None
+    return fits and share.rate(accelerator, profile.name) is not None
 
 
 def profiles_for(request: Request, accelerator: Accelerator | None) -> tuple[Profile, ...]:
     """Return the profiles of a product that may hold a request, in the order of its table."""
     if accelerator is None or accelerator.mig is None or not request.may_use_mig:
         return ()
-    return tuple(p for p in accelerator.mig.profiles if holds(p, request, accelerator.memory, accelerator.name))
+    own = request.on(accelerator.name)
+    return tuple(p for p in accelerator.mig.profiles if holds(p, own, accelerator.memory, accelerator.name))
 
 
 def least_profiles(request: Request, accelerator: Accelerator | None) -> tuple[Profile, ...]:

@@ -112,11 +112,12 @@ class Room:
             return free and (self.crowd is None or self.crowd.admits_whole(index))
         if self.crowd is not None:
             return self._takes_client(self.crowd, request, index)
+        share, request = request.share.on(self.node.accelerator), request.on(self.node.accelerator)
         return (
-            "fraction" in request.share.modes
+            "fraction" in share.modes
             and self.node.mechanism == "fraction"
-            and request.share.rate(self.node.accelerator) is not None
-            and request.share.compute <= self.compute[index]
+            and share.rate(self.node.accelerator) is not None
+            and share.compute <= self.compute[index]
             and share_memory(request, self.card) <= self.vram[index]
         )
 
@@ -185,5 +186,6 @@ class Room:
             profile = self.geometry.by_name[own.profile]
             return profile.milli, MILLI * profile.memory
         if request.share is not None:
-            return request.share.compute, share_memory(request, self.card)
+            asked = request.on(self.node.accelerator)
+            return asked.gpu_milli, share_memory(asked, self.card)
         return MILLI, MILLI * self.card

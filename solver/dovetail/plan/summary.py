@@ -71,12 +71,14 @@ def _admission(view: View) -> dict[str, Figure]:
 
 def _gpus(view: View) -> dict[str, Figure]:
     allocated = used = known = 0
-    for replica in view.places:
+    nodes = view.spec.cluster.by_name
+    for replica, place in view.places.items():
         role = view.role(replica)
-        allocated += role.request.gpu_milli
+        milli = role.request.on(nodes[place.node].accelerator).gpu_milli
+        allocated += milli
         if role.request.gpu_count and role.observed is not None and role.observed.compute is not None:
             used += role.observed.compute
-            known += role.request.gpu_milli
+            known += milli
     return {
         "gpusTotal": sum(len(node.healthy_gpus()) for node in view.spec.cluster.nodes),
         "gpusAllocated": figure(allocated, MILLI),
@@ -104,7 +106,9 @@ def _held(view: View) -> dict[str, Figure]:
     """Return the GPUs that policies hold free, where any policy holds places."""
     if not view.spec.placeholders:
         return {}
-    return {"gpusHeld": figure(sum(view.role(replica).request.gpu_milli for replica, _ in view.placeholders), MILLI)}
+    nodes = view.spec.cluster.by_name
+    held = ((view.role(replica).request, nodes[place.node].accelerator) for replica, place in view.placeholders)
+    return {"gpusHeld": figure(sum(request.on(accelerator).gpu_milli for request, accelerator in held), MILLI)}
 
 
 def _disruption(view: View, context: Context) -> dict[str, Figure]:

@@ -42,7 +42,7 @@ def _needs(spec: Spec, plan: Plan) -> Mapping[str, Mapping[Instance, Need]]:
         if place.instance and role is not None and card is not None and card.mig is not None:
             instance = parse_instance(place.instance)
             profile = card.mig.by_name.get(instance.profile)
-            need = Need(0, 0) if profile is None else _need(role.request, card, profile)
+            need = Need(0, 0) if profile is None else _need(role.request.on(card.name), card, profile)
             found.setdefault(f"{place.node}/{place.gpus[0]}", {})[instance] = need
     return found
 

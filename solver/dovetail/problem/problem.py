@@ -160,6 +160,10 @@ class Problem:
         """Return what the GPUs of a node can be cut into, None where they cannot be cut."""
         return self.spec.accelerators[node.accelerator].mig if node.accelerator else None
 
+    def request(self, shape: int, node: Node) -> Request:
+        """Return what a replica of a shape asks of a node."""
+        return self.shapes[shape].on(node.accelerator)
+
     @cached_property
     def _blocks(self) -> dict[tuple[int, tuple[Parts, Parts, int]], tuple[Mask, ...]]:
         return {}
@@ -222,7 +226,7 @@ class Problem:
         """
         key = shape, node.accelerator, node.mechanism, node.sharing, (node.mig_strategy, *node.leaning)
         if key not in self._modes:
-            request = self.shapes[shape].request
+            request = self.request(shape, node)
             card = self.spec.accelerators.get(node.accelerator or "")
             closed = self._closed(self.shapes[shape], node)
             outside = card is not None and _uncut(request, node, card.memory)
@@ -245,8 +249,7 @@ class Problem:
         key = shape, node.accelerator, node.mechanism, node.sharing, (node.mig_strategy, *node.leaning)
         if key not in self._terms:
             card = self.spec.accelerators.get(node.accelerator or "")
-            request = self.shapes[shape].request
-            self._terms[key] = None if card is None else terms_of(request, node, card.memory)
+            self._terms[key] = None if card is None else terms_of(self.request(shape, node), node, card.memory)
         return self._terms[key]
 
     def load(self, shape: int, node: Node) -> int:
@@ -255,7 +258,7 @@ class Problem:
         Of clients of a GPU none is there among more than it suffers, so that 1/n for each, n the most that it does,
         add up to 1 at the most; rounded down they are valid for bounds.
         """
-        request = self.shapes[shape].request
+        request = self.request(shape, node)
         if request.share is None or not equal_parts(node):
             return request.gpu_milli
         terms = self.terms(shape, node)

@@ -39,8 +39,25 @@ class Shape:
 
     @cached_property
     def request(self) -> Request:
-        """What each replica asks for."""
+        """What each replica asks for, wherever it is (`on`)."""
         return self.role.request
+
+    @cached_property
+    def varies(self) -> bool:
+        """Whether what it asks of a GPU depends on the accelerator."""
+        return self.request.share is not None and bool(self.request.share.elsewhere)
+
+    @cached_property
+    def _known(self) -> dict[str | None, Request]:
+        return {}
+
+    def on(self, accelerator: str | None) -> Request:
+        """Return what each replica asks of nodes with an accelerator, worked out once (S2.2)."""
+        if not self.varies:
+            return self.request
+        if accelerator not in self._known:
+            self._known[accelerator] = self.request.on(accelerator)
+        return self._known[accelerator]
 
 
 def shapes_of(context: Context) -> tuple[Shape, ...]:

@@ -158,7 +158,7 @@ class FleetModel(Counting):
         for name, capacity in {"gpus": MILLI * len(kind.node.healthy_gpus()), **capacities(kind)}.items():
             totals = {answer: Linear() for answer in sizes}
             for shape, found in cells.items():
-                request = self.problem.shapes[shape].request
+                request = self.problem.request(shape, kind.node)
                 # What instances count for may add up to more than a GPU, as a layout of 4g and 3g does.
                 amount = 0 if name == "gpus" and request.may_use_mig else requested_of(request, name)
                 for cell in found if amount else ():

@@ -194,7 +194,7 @@ def dimensions(problem: Problem, kind: Kind) -> tuple[Dimension, ...]:
 
 def room_for(kind: Kind, shape: Shape) -> int:
     """Return how many replicas of a shape one empty node of a kind could hold at the most."""
-    request = shape.request
+    request = shape.on(kind.node.accelerator)
     gpus = len(kind.node.healthy_gpus())
     limits = [shape.demand, kind.most.get(shape.index, shape.demand)]
     if request.partial:

@@ -63,7 +63,8 @@ class Promises(RuleDefaults):
                     used[place.node, name] = used.get((place.node, name), 0) + amount
                 if request.share is not None and not place.instance:
                     key = place.node, f"/{place.gpus[0]}"
-                    used[key] = used.get(key, 0) + request.share.compute
+                    asked = request.on(scope.spec.cluster.by_name[place.node].accelerator)
+                    used[key] = used.get(key, 0) + asked.gpu_milli
         return {subject: over for subject, over in self._judged(used, scope) if over > 0}
 
     def _judged(self, used: Mapping[tuple[str, str], int], scope: Scope) -> Iterator[tuple[str, int]]:

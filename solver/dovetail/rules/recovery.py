@@ -276,8 +276,9 @@ def _sets_for(room: Room, request: Request) -> Iterator[tuple[int, tuple[int, ..
 def _gpus_for(room: Room, role: Role) -> Iterator[tuple[int, Place]]:
     """Yield the GPUs that take a share, one of those with the same room left."""
     seen: set[tuple[int, int]] = set()
+    asked = role.request.on(room.node.accelerator)
     for index, milli in enumerate(room.compute):
         kind = milli, room.vram[index]
-        if kind not in seen and room.lacks(role.request, (index,)) is None:
+        if kind not in seen and room.lacks(asked, (index,)) is None:
             seen.add(kind)
-            yield milli - role.request.gpu_milli, Place(room.node.name, (index,))
+            yield milli - asked.gpu_milli, Place(room.node.name, (index,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dovetail.spec.workload import Request
 
@@ -25,6 +25,11 @@ class Expected:
     request: Request
     accelerators: tuple[str, ...]
     weight: int
+
+    def on(self, accelerator: str) -> Expected:
+        """Return what is expected of nodes with an accelerator (`Request.on`)."""
+        own = self.request.on(accelerator)
+        return self if own is self.request else replace(self, request=own)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -53,12 +53,22 @@ class ReplicaId(NamedTuple):
         return f"{self.workload}.{self.role}" if self.role else self.workload
 
 
+class Pace(NamedTuple):
+    """What a share takes of GPUs of an accelerator: `compute` and `peak` in milli-GPU, as in `Share`."""
+
+    accelerator: str
+    compute: int
+    peak: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """Part of one GPU: `compute` in milli-GPU; `memory` in MiB, None for the same fraction of the card (S2.2).
 
     Parameters
     ----------
+    compute : what it takes wherever it may be, at the least; of some accelerators it may take more.
+    elsewhere : the accelerators of which it takes more, by name, as it is measured on a reference (`Request.on`).
     peak : the milli-GPU that a MIG instance must offer, 0 where that is `compute` (S2.7).
     modes : what it may land on, sorted: a part of a GPU that is not cut (`fraction`), a MIG instance.
     barred : the modes of GPUs shared by equal parts that it may not be in, sorted.
@@ -75,6 +85,15 @@ class Share:
     barred: tuple[SharedMode, ...] = ()
     turns: tuple[str, ...] = ()
     leans: tuple[Lean, ...] = ()
+    elsewhere: tuple[Pace, ...] = ()
+
+    def on(self, accelerator: str | None) -> Share:
+        """Return what it asks of GPUs of an accelerator, which is told of no other any more."""
+        if not self.elsewhere:
+            return self
+        own = next((pace for pace in self.elsewhere if pace.accelerator == accelerator), None)
+        compute, peak = (self.compute, self.peak) if own is None else own[1:]
+        return replace(self, compute=compute, peak=peak, elsewhere=())
 
     def bars(self, mode: SharedMode, accelerator: str | None) -> bool:
         """Tell whether it may not be on GPUs in a mode (S2.7)."""
@@ -116,9 +135,18 @@ class Request:
             return self.within
         return (ISLAND_LEVEL, *self.within)
 
+    def on(self, accelerator: str | None) -> Request:
+        """Return what it asks of nodes with an accelerator: a share of a reference takes more of slower ones (S2.2).
+
+        What counts replicas wherever they are asks the request itself, which tells the least.
+        """
+        if self.share is None or not self.share.elsewhere:
+            return self
+        return replace(self, share=self.share.on(accelerator))
+
     @property
     def gpu_milli(self) -> int:
-        """Requested milli-GPU, 0 for a replica without GPU."""
+        """Requested milli-GPU, 0 for a replica without GPU; of a share what it takes at the least (`on`)."""
         return self.share.compute if self.share else MILLI * self.gpus + self.mig_milli
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
@@ -21,18 +21,14 @@ T = TypeVar("T")
 
 
 class Row(NamedTuple):
-    """A row of the plan whose replica and node exist."""
+    """A row of the plan whose replica and node exist, with what it asks of that node (`_asked_of`)."""
 
     replica: ReplicaId
     place: Place
     workload: Workload
     role: Role
     node: Node
-
-    @property
-    def request(self) -> Request:
-        """What the replica asks for."""
-        return self.role.request
+    request: Request
 
 
 @dataclass(frozen=True)
@@ -49,12 +45,15 @@ class Case:
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         """The rows that name a declared replica and a node of the cluster, in order."""
-        found = []
+        found, known = [], dict[tuple[int, str | None], Request]()
         for replica, place in sorted(self.places.items()):
             role = role_of(self.spec, replica)
             node = self.spec.cluster.by_name.get(place.node)
             if role is not None and node is not None:
-                found.append(Row(replica, place, self.spec.by_id[replica.workload], role, node))
+                key = id(role), node.accelerator
+                if key not in known:
+                    known[key] = _asked_of(node, role.request)
+                found.append(Row(replica, place, self.spec.by_id[replica.workload], role, node, known[key]))
         return tuple(found)
 
     @cached_property
@@ -158,3 +157,13 @@ def role_of(spec: Spec, replica: ReplicaId) -> Role | None:
     workload = spec.by_id.get(replica.workload)
     role = workload.by_role.get(replica.role) if workload else None
     return role if role is not None and replica.ordinal < role.replicas else None
+
+
+def _asked_of(node: Node, request: Request) -> Request:
+    """Return what a request asks of a node: of a share, what it takes of the node's accelerator (S2.2)."""
+    share = request.share
+    if share is None or not share.elsewhere:
+        return request
+    taken = {pace.accelerator: (pace.compute, pace.peak) for pace in share.elsewhere}
+    compute, peak = taken.get(node.accelerator or "", (share.compute, share.peak))
+    return replace(request, share=replace(share, compute=compute, peak=peak, elsewhere=()))

@@ -33,7 +33,8 @@ def cuts_of(spec: Spec, plan: Plan, node: Node) -> Iterator[Cut]:
             found.setdefault(key, []).append(place.gpus[0])
     for (name, role, profile), gpus in sorted(found.items()):
         workload = spec.by_id[name]
-        why = tuple(_why(spec, node, workload, workload.by_role[role].request, profile))
+        request = workload.by_role[role].request.on(node.accelerator)
+        why = tuple(_why(spec, node, workload, request, profile))
         yield Cut(name, profile, tuple(sorted(set(gpus))), len(gpus), why)
 
 

@@ -52,6 +52,7 @@ class Field:
         self._makes = np.array(problem.makes.of, dtype=np.int64)
         self._hosts: dict[tuple[frozenset[int], tuple[str, ...]], Bools] = {}
         self._hosts_of: dict[int, Bools] = {}
+        self._milli: dict[int, Ints] = {}
         self.partial = [shape.request.partial for shape in problem.shapes]
         self._closing = closing_of(problem)
         self.fills: dict[int, Fill] = {}
@@ -140,7 +141,7 @@ class Field:
 
     def _take_gpus(self, shares: list[tuple[int, int, int, int]], pinned: list[tuple[int, int]], free: Ints) -> None:
         for index, gpu, shape, count in shares:
-            request = self.problem.shapes[shape].request
+            request = self.problem.request(shape, self.problem.nodes[index])
             self.gpus[index, gpu] -= count * request.gpu_milli
             self.vram[index, gpu] -= count * share_memory(request, int(self.card[index]))
         if pinned:
@@ -236,11 +237,12 @@ class Field:
             return False
         if self.crowds.parted[index]:
             return self.crowds.fits(index, shape, gpu)
-        vram = share_memory(shape.request, int(self.card[index]))
-        return bool(self.gpus[index, gpu] >= shape.request.gpu_milli and self.vram[index, gpu] >= vram)
+        request = shape.on(self.problem.nodes[index].accelerator)
+        vram = share_memory(request, int(self.card[index]))
+        return bool(self.gpus[index, gpu] >= request.gpu_milli and self.vram[index, gpu] >= vram)
 
     def _put_share(self, index: int, shape: int, gpu: int, count: int) -> None:
-        request = self.problem.shapes[shape].request
+        request = self.problem.request(shape, self.problem.nodes[index])
         row = self.gpus[index]
         self.untouched[index] -= row[gpu] == MILLI
         row[gpu] -= count * request.gpu_milli
@@ -301,12 +303,22 @@ class Field:
             return False
         return all(self.resources[name][node] >= amount for name, amount in request.resources.items())
 
+    def share_milli(self, shape: Shape, nodes: Ints) -> Ints:
+        """Return the milli-GPU that a share takes on each of some nodes; one entry where that is all the same."""
+        if not shape.varies:
+            return np.array([shape.request.gpu_milli], dtype=np.int64)
+        if shape.index not in self._milli:
+            known = {name: shape.on(name).gpu_milli for name in {node.accelerator for node in self.problem.nodes}}
+            taken = [known[node.accelerator] for node in self.problem.nodes]
+            self._milli[shape.index] = np.array(taken, dtype=np.int64)
+        return np.asarray(self._milli[shape.index][nodes])
+
     def share_memory(self, shape: Shape, nodes: Ints) -> Ints:
         """Return the GPU memory that a share takes on each of some nodes, in thousandths of a MiB."""
         share = shape.request.share
         if share is None or share.memory is not None:
             return np.full(len(nodes), share_memory(shape.request, 0))
-        return np.asarray(share.compute * self.card[nodes])
+        return np.asarray(self.share_milli(shape, nodes) * self.card[nodes])
 
     def whole_room(self, shape: Shape, nodes: Ints) -> Ints:
         """Return for some nodes how many replicas of whole GPUs their untouched GPUs have room for."""
@@ -336,8 +348,9 @@ class Field:
             return [chosen] if self.room_on(index, shape, chosen) else []
         if request.share is not None:
             free, vram = int(self.gpus[index, gpus[0]]), int(self.vram[index, gpus[0]])
-            memory = share_memory(request, int(self.card[index]))
-            return [gpus] * min(most, free // request.gpu_milli, vram // memory if memory else most)
+            own = shape.on(self.problem.nodes[index].accelerator)
+            memory = share_memory(own, int(self.card[index]))
+            return [gpus] * min(most, free // own.gpu_milli, vram // memory if memory else most)
         each, row = request.gpus, self.gpus[index].tolist()
         idle = [gpu for gpu in gpus if row[gpu] == MILLI]
         most = min(most, len(idle) // each) if each else most

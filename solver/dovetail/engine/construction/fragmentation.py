@@ -47,7 +47,8 @@ class Gradient:
             ]
             step = int(np.searchsorted(self._steps, request.cpu))
             if request.gpu_count == 1:
-                one[accepted, step, request.gpu_milli] += shape.demand
+                for model in accepted:
+                    one[model, step, min(MILLI, shape.on(models[model]).gpu_milli)] += shape.demand
             elif request.gpu_count <= most:
                 many[accepted, step, request.gpu_count] += shape.demand
         popular = one.cumsum(axis=1).cumsum(axis=2)

@@ -363,7 +363,8 @@ class Crew:
         if request.gpus:
             room = np.minimum(room, own.whole_room(shape, nodes))
         if request.share:
-            room = np.minimum(room, (np.clip(own.gpus[nodes], 0, MILLI) // request.gpu_milli).sum(axis=1))
+            left = np.clip(own.gpus[nodes], 0, MILLI) // own.share_milli(shape, nodes)[:, None]
+            room = np.minimum(room, left.sum(axis=1))
         allowed = own.hosts(shape)[nodes]
         shut = own.gates.shut(shape.index)
         if shut is not None:

@@ -18,6 +18,7 @@ from dovetail.engine.construction.fragmentation import Gradient, Ints
 from dovetail.placement import amounts_of
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Shape
+from dovetail.spec import Request
 from dovetail.spec.workload import MILLI
 
 BUCKET = 40  # milli-GPU; the gradient is compared in steps of this size
@@ -117,9 +118,9 @@ class Outlook:
         self.ranks[nodes] = (after - self._spoilage.now(nodes)) // self._spoilage.unit * _STEP
 
     def _rank_share(self, nodes: Ints) -> None:
-        field, gradient, milli = self._field, self._spoilage.gradient, self._shape.request.gpu_milli
-        free = field.gpus[nodes]
-        fits = (free >= milli) & (field.vram[nodes] >= field.share_memory(self._shape, nodes)[:, None])
+        field, gradient = self._field, self._spoilage.gradient
+        free, milli = field.gpus[nodes], field.share_milli(self._shape, nodes)
+        fits = (free >= milli[:, None]) & (field.vram[nodes] >= field.share_memory(self._shape, nodes)[:, None])
         parted = np.flatnonzero(field.crowds.parted[nodes])
         if len(parted):
             fits[parted] = field.crowds.fit(self._shape, nodes[parted])
@@ -128,7 +129,8 @@ class Outlook:
         some = fits.any(axis=1)
         nodes, free, fits = nodes[some], np.maximum(free[some], 0), fits[some]
         models, step = gradient.model_of[nodes], gradient.steps_of(field.cpu[nodes] - self._shape.request.cpu)
-        left = np.where(fits, np.maximum(free - milli, 0), 0)
+        milli = field.share_milli(self._shape, nodes)
+        left = np.where(fits, np.maximum(free - milli[:, None], 0), 0)
         wasted = gradient.wasted[models[:, None], step[:, None], free]
         changed = gradient.wasted[models[:, None], step[:, None], left] - wasted
         untouched = field.untouched[nodes]
@@ -212,7 +214,7 @@ class Outlook:
 
         The node's rank then, its amount, and the GPU that the next one would take come with it.
         """
-        field, request, spoilage = self._field, self._shape.request, self._spoilage
+        field, request, spoilage = self._field, self._on(node), self._spoilage
         cpu, partial, untouched = self._state_of(node)
         amount = spoilage.amount(spoilage.tables(node, cpu), partial, untouched)
         allowed = field.gates.open_gpus(self._keys, node)
@@ -226,7 +228,7 @@ class Outlook:
             cpu -= request.cpu
             tables = spoilage.tables(node, cpu)
             able = [gpu for gpu in may if free[gpu] >= request.gpu_milli and vram[gpu] >= memory]
-            rank, gpu, after = self._best(tables, free, able, untouched, amount)
+            rank, gpu, after = self._best(tables, free, able, untouched, amount, request.gpu_milli)
             if not able or len(gpus) >= most or (gpus and rank > last):
                 return gpus, rank, amount, gpu
             gpus.append(gpu)
@@ -237,16 +239,17 @@ class Outlook:
         return gpus, NOWHERE, amount, 0
 
     def _best(
-        self, tables: Tables, free: list[int], able: list[int], untouched: int, amount: int
+        self, tables: Tables, free: list[int], able: list[int], untouched: int, amount: int, milli: int
     ) -> tuple[int, int, int]:
         """Return the rank of the best of some GPUs of a node for a share, that GPU, and the node's amount then.
 
         Parameters
         ----------
         tables, amount : those of the node with the share's CPU taken, and what it is before.
+        milli : what the share takes.
         """
         wasted, useful = tables
-        milli, unit = self._shape.request.gpu_milli, self._spoilage.unit
+        unit = self._spoilage.unit
         base = sum([wasted[left] for left in free]) - useful[untouched]
         broken = useful[untouched] - useful[untouched - 1] if untouched else 0
         best, seen = (NOWHERE, 0, amount), set[int]()
@@ -274,6 +277,10 @@ class Outlook:
             most = min(most, int(field.whole_room(self._shape, np.array([node]))[0]))
         return most
 
+    def _on(self, node: int) -> Request:
+        """Return what a replica asks of a node."""
+        return self._shape.on(self._field.problem.nodes[node].accelerator)
+
     def _state_of(self, node: int) -> tuple[int, list[int], int]:
         """Return the free CPU of a node, what is left of its shared GPUs, and its untouched GPUs."""
         field = self._field
@@ -282,14 +289,15 @@ class Outlook:
 
     def places(self, node: int) -> list[tuple[int, int]]:
         """Return the GPUs of a node that take a share, best first, each after its rank."""
-        field, milli = self._field, self._shape.request.gpu_milli
+        field, request = self._field, self._on(node)
+        milli = request.gpu_milli
         cpu, partial, untouched = self._state_of(node)
         before = self._spoilage.amount(self._spoilage.tables(node, cpu), partial, untouched)
         self._spoilage.is_now(node, before)
-        tables = wasted, useful = self._spoilage.tables(node, cpu - self._shape.request.cpu)
+        tables = wasted, useful = self._spoilage.tables(node, cpu - request.cpu)
         base = self._spoilage.amount(tables, partial, untouched) - before
         broken = useful[untouched] - useful[untouched - 1] if untouched else 0
-        memory = share_memory(self._shape.request, int(field.card[node]))
+        memory = share_memory(request, int(field.card[node]))
         allowed = field.gates.open_gpus(self._keys, node)
         found = []
         for gpu, (free, vram) in enumerate(zip(field.gpus[node].tolist(), field.vram[node].tolist(), strict=True)):

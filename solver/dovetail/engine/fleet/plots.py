@@ -32,7 +32,7 @@ def by_plot(fleet: FleetModel, kind: int, uses: Sequence[Use], values: Sequence[
     bound = frozenset(s for s, found in cells.items() if len(found) > 1)
     parts = {s: dealt(plots, cells[s], values) for use in uses for s in use.counts if s in bound}
     gpus = MILLI * max(1, len(fleet.kinds[kind].node.healthy_gpus()))
-    milli = {s: fleet.problem.shapes[s].request.gpu_milli for s in cells}
+    milli = {s: fleet.problem.request(s, fleet.kinds[kind].node).gpu_milli for s in cells}
     needs = [
         [
             sum(x * parts[s][z] * milli[s] for s, x in use.counts.items() if s in bound) / gpus

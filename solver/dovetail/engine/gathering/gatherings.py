@@ -104,7 +104,7 @@ class Gatherings:
 
     def _load(self, kind: Kind, shape: int) -> int:
         """Return the thousandths of GPUs that a replica takes on nodes of a kind at the least, by MIG or without."""
-        request = self.problem.shapes[shape].request
+        request = self.problem.request(shape, kind.node)
         load = self.problem.load(shape, kind.node)
         return min(load, request.gpu_milli) if request.may_use_mig else load
 

@@ -148,5 +148,5 @@ def _fill(
         for s in (s for workload in who for s in model.problem.shapes_of_workload.get(workload.id, ())):
             variable = model.counts.get((s, position, number))
             if variable is not None:
-                need.add_term(variable, model.problem.shapes[s].request.gpu_milli)
+                need.add_term(variable, model.problem.request(s, model.kinds[number].node).gpu_milli)
     model.model.require(need.minus(Linear.of(used, room)), upper=0)

@@ -166,7 +166,7 @@ def _whole(count: int, size: int) -> int:
 def _room(field: Field, node: int, shape: int) -> int:
     """Return how many more replicas of a shape a node could take, hard rules aside."""
     form = field.problem.shapes[shape]
-    request = form.request
+    request = field.problem.request(shape, field.problem.nodes[node])
     if not field.hosts(form)[node]:
         return 0
     asked = {"cpu": request.cpu, "memory": request.memory, **request.resources}

@@ -78,7 +78,8 @@ class Knapsack:
         self.instances = Instances(kind.geometry, modes)
         self.whole = np.array([f.request.gpus for f in forms], dtype=np.int64)
         self.card = problem.spec.accelerators[kind.node.accelerator].memory if kind.node.accelerator else 0
-        self.vram = np.array([share_memory(form.request, self.card) for form in forms], dtype=np.int64)
+        asked = [form.on(kind.node.accelerator) for form in forms]
+        self.vram = np.array([share_memory(request, self.card) for request in asked], dtype=np.int64)
         self.limit = np.array([room_for(kind, form) for form in forms], dtype=np.int64)
         self.step = reduce(gcd, (int(milli) for milli in self.milli if milli), MILLI)
         sides = kind.gpu_sides or (frozenset(shapes),)

@@ -58,6 +58,6 @@ class Packer:
 
 def _part(problem: Problem, node: Node, shape: int) -> float:
     """Return about which part of a node a replica fills: of its GPUs, and half of that of its CPU and memory."""
-    request = problem.shapes[shape].request
+    request = problem.request(shape, node)
     gpus = request.gpu_milli / (MILLI * max(1, len(node.healthy_gpus())))
     return gpus + (request.cpu / max(1, node.cpu) + request.memory / max(1, node.memory)) / 4

@@ -142,5 +142,6 @@ def _new(fill: Fill, shape: int) -> bool:
 
 def idle_milli(problem: Problem, state: State, node: int) -> int:
     """Return the milli-GPU of a node's healthy GPUs that nothing uses."""
-    used = sum(count * problem.shapes[slot.shape].request.gpu_milli for slot, count in state.fill(node).slots.items())
-    return MILLI * len(problem.nodes[node].healthy_gpus()) - used
+    made, slots = problem.nodes[node], state.fill(node).slots
+    used = sum(count * problem.request(slot.shape, made).gpu_milli for slot, count in slots.items())
+    return MILLI * len(made.healthy_gpus()) - used
