@@ -6,7 +6,9 @@ from collections import Counter
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
+from tests.support.mixed_specs import mixed
 from tests.support.plans import plan_for
 from tests.support.specs import CARD, make_spec, node, place, places, policy, replica, request, role, workload
 from tests.support.tiny_specs import tiny
@@ -15,6 +17,7 @@ from dovetail.engine.construction import construct as module
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Gradient
 from dovetail.engine.construction.outlook import NOWHERE, Outlook, Spoilage
+from dovetail.engine.construction.part_outlook import PartOutlook
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.model.expand import expand
 from dovetail.model.legal import legalise
@@ -185,6 +188,26 @@ def test_one_node_ranks_as_all_nodes_do() -> None:
             ]
             assert one_by_one == at_once
             assert [outlook.gpu(node) for node, rank in enumerate(at_once) if rank < NOWHERE] == gpus
+
+
+def test_nodes_ranked_at_once_for_instances_rank_as_one_by_one() -> None:
+    seen: Counter[bool] = Counter()
+    for seed in range(60):
+        problem = compiled(mixed(seed))
+        outlooks = Outlooks(Field(problem, today_state(problem)))
+        field = outlooks.field
+        for shape in problem.shapes:
+            if not shape.request.may_use_mig:
+                continue
+            outlook = PartOutlook(field, shape)
+            outlook.refresh()
+            for index in np.flatnonzero(field.hosts(shape)).tolist():
+                found = outlook.places(index) if field.host_fits(shape, index) else []
+                assert outlook.ranks[index] == (found[0][0] if found else NOWHERE)
+                assert not found or outlook.gpu(index) == found[0][1]
+                seen[bool(found)] += 1
+            outlooks.place(shape.index, 1)
+    assert min(seen.values()) > 10
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 3))

@@ -26,3 +26,21 @@ def test_an_interior_that_gets_nowhere_is_left_for_corners(monkeypatch: pytest.M
     lp = small()
     assert lp.solve(inner=True) == pytest.approx(17.5)
     assert lp.complete
+
+
+def test_a_remembered_corner_leads_to_the_optimum_of_what_is_asked_now() -> None:
+    def asked_anew(lp: Lp) -> float:
+        lp.objective({column: 1.0 + column for column in range(6)})
+        lp.bounds(0, -10.0, 4.0)
+        return lp.solve(start="first")
+
+    anew, lp = asked_anew(small()), small()
+    lp.objective({column: 2.0 + column for column in range(6)})
+    lp.solve()
+    lp.remember("first")
+    lp.objective(dict.fromkeys(range(6), -1.0))
+    lp.solve(start="unknown")
+    assert asked_anew(lp) == pytest.approx(anew)
+    lp.column(0.0, 3.0, {1: 1.0})  # newer than the corner
+    lp.objective({6: 9.0})
+    assert lp.solve(start="first") == pytest.approx(27.0)

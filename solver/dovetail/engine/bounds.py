@@ -71,24 +71,32 @@ class Bounds:
         found = []
         proofs = []
         given: dict[str, int] = {}
-        usable = True
+        usable, late = True, False
         for position, (tier, value) in enumerate(zip(self.problem.tiers, values, strict=True)):
             answer = answers[position] if usable and position < len(answers) else None
-            best = self._best(tier, value, given, answer)
+            late = late or tier.counts_nodes
+            best = self._best(tier, value, given, answer, late=late)
             found.append(_result(tier, value, best, given))
             proofs += [best.proof] if best.proof is not None else []
             given[tier.name] = value
             usable = usable and answer is not None and answer.value == value
         return Results(tuple(found), tuple(proofs))
 
-    def _best(self, tier: Tier, value: int, given: Mapping[str, int], answer: TierAnswer | None) -> Bound:
-        """Return the tightest bound known, arithmetic on the documents preferred where it is as good."""
+    def _best(
+        self, tier: Tier, value: int, given: Mapping[str, int], answer: TierAnswer | None, *, late: bool
+    ) -> Bound:
+        """Return the tightest bound known, arithmetic on the documents preferred where it is as good.
+
+        Parameters
+        ----------
+        late : whether the tier counts nodes, or follows one that does.
+        """
         candidates = [Bound(tier.limit(self.problem.context), "trivial")]
         if candidates[0].value != value and answer is not None and answer.bound is not None:
             candidates.append(Bound(answer.bound, "solver"))
         candidates += self._of_gatherings(tier, given)
         if all(bound.value != value for bound in candidates):
-            candidates += self._of_fleet(tier, value, given)
+            candidates += self._of_fleet(tier, value, given, late=late)
         sign = 1 if tier.sense == "max" else -1
         return min(candidates, key=lambda bound: sign * bound.value)
 
@@ -102,14 +110,15 @@ class Bounds:
                 return []
         return []
 
-    def _of_fleet(self, tier: Tier, value: int, given: Mapping[str, int]) -> list[Bound]:
+    def _of_fleet(self, tier: Tier, value: int, given: Mapping[str, int], *, late: bool) -> list[Bound]:
         """Return the bound of the relaxation to kinds of nodes, found anew where nothing is known yet.
 
-        The LP of tiers that count nodes is left for the end.
+        The LP of tiers that count nodes is left for the end, and those that follow it as well in large fleets.
         """
         best = self.fleet.best(tier, given)
         known = tier.name in self.fleet.asked or (best is not None and best[0] == value)
-        if not known and not tier.counts_nodes and self.fleet.knows(tier):
+        asks = not known and not tier.counts_nodes and self.fleet.knows(tier)
+        if asks and not (late and self.fleet.large):
             self.fleet.prove(tier, given, seconds=self._left())
             best = self.fleet.best(tier, given)
         if best is None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dovetail.engine.construction.domains import best, most, sums
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.construction.seating import gpus_of, seat, units_in
@@ -134,11 +135,11 @@ class Crew:
         need = {shape: self.outlooks.field.wanted(shape) for shape in shapes.values()}
         whole = Unit(depth=depth, parts=tuple((Unit(shape), count) for shape, count in need.items() if count))
         least = self._least(need)
-        room = self._sums(self._credit(least, everywhere), ids)
-        full = self._sums(self._credit(whole, everywhere), ids)
-        gpus = self._sums(self.outlooks.field.untouched, ids)
+        room = sums(self._credit(least, everywhere), ids)
+        full = sums(self._credit(whole, everywhere), ids)
+        gpus = sums(self.outlooks.field.untouched, ids)
         spare = np.where(full > 0, gpus, -gpus)
-        liked = self._liked(ids, everywhere, len(room))
+        liked = self._liked(ids, everywhere)
         order = sorted(np.flatnonzero(room).tolist(), key=lambda d: (not full[d], -liked[d], spare[d], d))
         for domain in order[:_AREAS]:
             yield np.flatnonzero(ids == domain), depth + 1
@@ -255,39 +256,35 @@ class Crew:
         ids = self.outlooks.domains[self._levels()[depth]][nodes]
         puts: list[Put] = []
         left = number
+        used, liked = self._used(ids, nodes), self._liked(ids, nodes)
         for room in self._rooms(unit, ids, nodes, depth):
             while left > 0 and room.any():
-                domain = self._best(room, left, ids, nodes)
+                domain, before = best(room, left, used, liked), len(self.used)
                 found, count = self._spread(unit, min(left, int(room[domain])), nodes[ids == domain], depth + 1)
                 puts += found
                 left -= count
                 room[domain] = 0
+                used[domain] |= len(self.used) > before
         return puts, number - left
 
     def _rooms(self, unit: Unit, ids: Ints, nodes: Ints, depth: int) -> Iterator[Ints]:
         """Yield how many units each domain takes: outermost ones first as many as are wished, then what they hold."""
-        room = self._sums(self._credit(unit, nodes), ids)
+        room = sums(self._credit(unit, nodes), ids)
         if self.liked is not None and depth == 0:
-            wished = self._liked(ids, nodes, len(room)) // sum(unit.sizes().values())
+            wished = self._liked(ids, nodes) // sum(unit.sizes().values())
             yield np.minimum(room, wished)
-            room = self._sums(self._credit(unit, nodes), ids)
+            room = sums(self._credit(unit, nodes), ids)
         yield room
 
-    def _best(self, room: Ints, left: int, ids: Ints, nodes: Ints) -> int:
-        """Return the domain that holds all that is left with least to spare, else the one that holds most."""
-        used = {int(domain) for domain, node in zip(ids, nodes, strict=True) if int(node) in self.used}
-        liked = self._liked(ids, nodes, len(room))
-        if (room >= left).any():
-            return min(np.flatnonzero(room >= left).tolist(), key=lambda d: (d not in used, -liked[d], room[d], d))
-        return min(np.flatnonzero(room).tolist(), key=lambda d: (-liked[d], -room[d], d not in used, d))
+    def _used(self, ids: Ints, nodes: Ints) -> Bools:
+        """Tell of each domain whether the gang is or was on some of its nodes."""
+        mine = np.zeros(len(self.outlooks.field.problem.nodes), dtype=bool)
+        mine[list(self.used)] = True
+        return most(ids, mine[nodes]).astype(bool)
 
-    def _liked(self, ids: Ints, nodes: Ints, number: int) -> Ints:
+    def _liked(self, ids: Ints, nodes: Ints) -> Ints:
         """Return per domain how many replicas are wished to be in the outermost domain around it."""
-        found = np.zeros(number, dtype=np.int64)
-        if self.liked is not None:
-            inside = ids >= 0
-            np.maximum.at(found, ids[inside], self.liked[nodes[inside]])
-        return found
+        return most(ids, np.zeros(len(nodes), dtype=np.int64) if self.liked is None else self.liked[nodes])
 
     def _together(self, unit: Unit, number: int, nodes: Ints, depth: int) -> tuple[list[Put], int]:
         """Add units inside one domain of their level: all parts of each, or fewer units."""
@@ -336,14 +333,14 @@ class Crew:
         if unit.shape is not None:
             return self._copies(self.outlooks.field.problem.shapes[unit.shape], nodes)
         ids = self.outlooks.domains[self._levels()[unit.depth]][nodes]
-        whole = [self._sums(self._credit(part, nodes), ids) // count for part, count in unit.parts]
+        whole = [sums(self._credit(part, nodes), ids) // count for part, count in unit.parts]
         sizes = unit.sizes()
         shapes = self.outlooks.field.problem.shapes
         gpus = sum(shapes[shape].request.gpus * count for shape, count in sizes.items())
         if gpus and len(sizes) > 1:
-            whole.append(self._sums(np.maximum(self.outlooks.field.untouched[nodes], 0), ids) // gpus)
+            whole.append(sums(np.maximum(self.outlooks.field.untouched[nodes], 0), ids) // gpus)
         if self._seats(unit):
-            whole.append(self._sums(units_in(self.outlooks.field, unit, nodes), ids))
+            whole.append(sums(units_in(self.outlooks.field, unit, nodes), ids))
         held = np.minimum.reduce(whole) if whole else np.zeros(0, dtype=np.int64)
         credit = np.zeros(len(nodes), dtype=np.int64)
         domains, first = np.unique(ids, return_index=True)
@@ -372,11 +369,6 @@ class Crew:
         if self.models is not None and request.gpu_count:
             allowed = allowed & self.outlooks.accepted(self.models)[nodes]
         return np.where(allowed, np.maximum(room, 0), 0)
-
-    def _sums(self, credit: Ints, ids: Ints) -> Ints:
-        """Return the sums by domain; nodes that lie in none do not count."""
-        inside: Bools = ids >= 0
-        return np.bincount(ids[inside], weights=credit[inside], minlength=1).astype(np.int64)
 
 
 def _inside(level: str) -> str:

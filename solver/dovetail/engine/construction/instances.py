@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
+from dovetail.engine.construction.fragmentation import Bools
 from dovetail.mig import Geometry, Instance, parse_instance
 from dovetail.model.starts import instances_beside
 from dovetail.model.state import State
@@ -22,7 +25,8 @@ class Cuts:
     problem, state : `state` tells who stays in place, which nothing changes.
 
     `closed` are GPUs that are cut today, hold nothing, and cannot be cut anew or made whole again without sending
-    away those who stay on their node: they offer today's instances only.
+    away those who stay on their node: they offer today's instances only. `touched` tells which nodes have GPUs that
+    are cut, or were.
     """
 
     def __init__(self, problem: Problem, state: State) -> None:
@@ -34,11 +38,14 @@ class Cuts:
         self._known: dict[object, str | None] = {}
         self._fixed: set[int] = set()
         self.closed: set[Spot] = set()
+        self.touched: Bools = np.array([bool(layouts) for layouts in problem.layouts], dtype=bool)
         for index, fill in state.fills.items():
             self._adopt(index, state)
             if self._unit == "node" and any(n and place.gpus for place, n in fill.kept.items()):
                 self._fixed.add(index)
                 self.closed |= {(index, gpu) for gpu in problem.layouts[index] if not self._held.get((index, gpu))}
+        self.touched[[index for index, _ in (*self._held, *self._kept)]] = True
+        self.touched[list(self._fixed)] = True
 
     def _adopt(self, index: int, state: State) -> None:
         for slot, count in state.fills[index].slots.items():
@@ -95,6 +102,7 @@ class Cuts:
 
     def put(self, index: int, gpu: int, shape: int, profile: str) -> None:
         """Enter a replica on an instance."""
+        self.touched[index] = True
         self._held.setdefault((index, gpu), Counter())[profile] += 1
         self._chosen.setdefault((index, gpu, shape), []).append(profile)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.outlook import NOWHERE, Ranks
 from dovetail.problem import Shape
 from dovetail.spec.workload import MILLI
@@ -29,15 +30,43 @@ class PartOutlook:
         self._hosts = field.hosts(shape)
         self._keys = field.gates.keys(shape)
         self._seen = -1
-        self._best: dict[int, int] = {}
+        self._best = np.zeros(len(self._hosts), dtype=np.int16)
+        self._makes = np.array(field.problem.makes.of, dtype=np.int64)
         self.ranks: Ranks = np.full(len(self._hosts), NOWHERE, dtype=np.int32)
 
     def refresh(self) -> None:
         """Rank the nodes again that changed since the last time."""
         rows = np.flatnonzero(self._hosts & (self._field.touched > self._seen))
         self._seen = self._field.turn
-        for node in rows.tolist():
+        uncut = self._uncut(rows)
+        self._rank_uncut(rows[uncut])
+        for node in rows[~uncut].tolist():
             self._again(node)
+
+    def _uncut(self, nodes: Ints) -> Bools:
+        """Tell for some nodes whether all that they offer a replica is a GPU that nothing is on."""
+        field = self._field
+        if self._shape.request.share is not None:  # who may share a GPU outside MIG has more to choose from
+            return np.zeros(len(nodes), dtype=bool)
+        return np.asarray(~(field.cuts.touched[nodes] | field.crowds.parted[nodes]))
+
+    def _rank_uncut(self, nodes: Ints) -> None:
+        """Rank nodes without cut GPUs, all at once: the first untouched GPU of each is as good as any."""
+        self.ranks[nodes] = NOWHERE
+        field = self._field
+        nodes = nodes[field.fits_host(self._shape, nodes)]
+        free = field.gpus[nodes] == MILLI
+        allowed = field.gates.open_gpus(self._keys, nodes)
+        free = free if allowed is None else free & allowed
+        able = free.any(axis=1)
+        for make in np.unique(self._makes[nodes]).tolist():  # nodes of one make are cut alike
+            alike = self._makes[nodes] == make
+            node = int(nodes[alike.argmax()])
+            able &= ~alike | (field.cuts.profile(node, 0, self._shape, untouched=True) is not None)
+        if able.any():
+            nodes = nodes[able]
+            self._best[nodes] = free[able].argmax(axis=1)
+            self.ranks[nodes] = _UNTOUCHED + field.untouched[nodes]
 
     def _again(self, node: int) -> None:
         """Rank one node again."""
@@ -47,11 +76,24 @@ class PartOutlook:
 
     def gpu(self, node: int) -> int | None:
         """Return the best GPU of a node."""
-        return self._best[node]
+        return int(self._best[node])
 
     def put(self, shape: int, node: int, most: int) -> list[tuple[int, ...]]:
-        """Add a replica to the best GPU of a node; there can only be one at a time."""
-        return self.put_on(shape, node, self._best[node])
+        """Add a replica to the best GPU of a node, and more as long as none makes it worse there; return GPUs.
+
+        There are at most `most` of them.
+        """
+        field, gpu, rank = self._field, int(self._best[node]), int(self.ranks[node])
+        found: list[tuple[int, ...]] = []
+        while len(found) < most:
+            field.put(node, shape, (gpu,))
+            found.append((gpu,))
+            after = self._rank(node, gpu, int(field.gpus[node, gpu]), int(field.untouched[node]))
+            if after is None or after > rank or not field.host_fits(self._shape, node):
+                break
+            rank = after
+        self._again(node)
+        return found
 
     def put_on(self, shape: int, node: int, gpu: int) -> list[tuple[int, ...]]:
         """Add a replica on a GPU, whether or not it is the best; return it."""

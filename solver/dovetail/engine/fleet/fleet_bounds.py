@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -173,6 +173,8 @@ class FleetBounds:
     def target(self, values: Mapping[str, int], seconds: float | None = None) -> FleetLp:
         """Return an LP solved for the tiers in order, whose last solution is a target for a plan.
 
+        It ends with the last tier that says how much is admitted; where plans have all of that, with the cost.
+
         Parameters
         ----------
         values : what a plan at hand reaches; tiers that have all there is need no LP of their own.
@@ -180,16 +182,19 @@ class FleetBounds:
         until = None if seconds is None else time.monotonic() + seconds
         tiers = [tier for tier in self.problem.tiers if self.knows(tier)]
         limits = {tier.name: tier.limit(self.problem.context) for tier in tiers}
-        full = all(values[t.name] == limits[t.name] for t in tiers if not t.counts_nodes)
+        told = _up_to_last(tiers, lambda tier: tier.sense == "max")
+        full = all(values[t.name] == limits[t.name] for t in told if not t.counts_nodes)
+        if full:
+            told = _up_to_last(tiers, lambda tier: tier.sense == "max" or tier.counts_nodes)
         lp = self.priced if full or self._few else self.plain
-        wanted = {t.name for t in tiers if full or not t.counts_nodes} & lp.fleet.tiers.keys()
-        asked = [t.name for t in tiers if t.name in wanted and values[t.name] != limits[t.name]]
+        wanted = {t.name for t in told if full or not t.counts_nodes} & lp.fleet.tiers.keys()
+        asked = [t.name for t in told if t.name in wanted and values[t.name] != limits[t.name]]
         given = in_sense(lp.fleet, {t.name: limits[t.name] for t in tiers if t.name in lp.fleet.tiers})
         there: dict[str, int] = {}
         self._climb(lp, asked, given, there, until)
-        if asked and settle(lp, asked[-1], _before(given, asked[-1]), self.stop):
+        if asked and settle(lp, asked[-1], _before(given, asked[-1]), given[asked[-1]], self.stop):
             self._climb(lp, asked, given, there, until)
-            lp.shut(())
+        lp.shut(())
         return lp
 
     def _climb(
@@ -238,6 +243,11 @@ class _Twins:
         found = {} if self._routes is None else self._routes.worth(self.of[shape], moves)
         told = ((self._twin(s), worth) for s, worth in found.items())
         return {twin: worth for twin, worth in told if twin is not None}
+
+
+def _up_to_last(tiers: Sequence[Tier], which: Callable[[Tier], bool]) -> Sequence[Tier]:
+    """Return the tiers up to the last one of some."""
+    return tiers[: max((place + 1 for place, tier in enumerate(tiers) if which(tier)), default=0)]
 
 
 def _before(values: Mapping[str, int], tier: str) -> dict[str, int]:

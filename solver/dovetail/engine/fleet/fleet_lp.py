@@ -276,7 +276,7 @@ class FleetLp:
         value, least = -np.inf, np.inf
         for number in range(_ROUNDS):
             left = None if until is None else until - time.monotonic()
-            before, value = value, lp.solve(inner=inner, warm=again, seconds=left) - pushed
+            before, value = value, lp.solve(inner=inner, warm=again, start=tier, seconds=left) - pushed
             if number and not lp.complete:  # the prices of a round before prove more than unfinished ones
                 break
             dual = lp.duals()
@@ -286,6 +286,7 @@ class FleetLp:
             over = self._stop or (left is not None and left <= 0) or (nodes and least - value <= _PROVED * abs(value))
             if over or not grown or value <= before + close * abs(value):
                 break
+        lp.remember(tier)
         return value / scale[tier] + expression.constant
 
     def _cut_better(self, dual: Sequence[float]) -> tuple[bool, float]:

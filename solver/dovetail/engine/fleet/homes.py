@@ -17,26 +17,27 @@ from dovetail.spec import Workload
 _ALMOST = 1e-3  # of a replica: less is rounding
 
 
-def settle(lp: FleetLp, tier: str, given: Mapping[str, int], stop: Stop) -> bool:
-    """Give every gang that the LP's last solution tears apart a home, the largest first; tell whether there was any.
+def settle(lp: FleetLp, tier: str, given: Mapping[str, int], reached: int, stop: Stop) -> bool:
+    """Give every gang that the LP's last solution tears apart a home, the largest first; tell whether that costs.
 
     Parameters
     ----------
-    tier, given : what was optimised last.
+    tier, given, reached : what was optimised last, and the value, rounded down.
     """
     spec = lp.fleet.spec
     if not spec.told_levels:
         return False
     gangs = [w for w in spec.workloads if w.id in lp.fleet.flags and w.topology is not None and w.topology.within]
     shut: list[int] = []
+    value: float = reached
     for workload in sorted(gangs, key=lambda w: (-sum(r.request.gpu_milli * r.replicas for r in w.roles), w.id)):
         amounts = amounts_of(lp, workload)
         if len(amounts) > 1 and not stop:
             home = max(amounts, key=lambda domain: (amounts[domain], domain))
             shut += [column for domain, columns in _cells(lp, workload) if domain != home for column in columns]
             lp.shut(shut)
-            lp.optimise(tier, given, again=True)
-    return bool(shut)
+            value = lp.optimise(tier, given, again=True)
+    return value < reached
 
 
 def amounts_of(lp: FleetLp, workload: Workload) -> Mapping[str, float]:

@@ -5,7 +5,7 @@ HiGHS runs on one thread, which makes it reproducible.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 
 import highspy
 import numpy as np
@@ -32,6 +32,7 @@ class Lp:
         self._highs: highspy.Highs | None = None
         self._shut: frozenset[int] = frozenset()
         self._open: dict[int, tuple[float, float]] = {}  # the limits that shut columns have otherwise
+        self._corners: dict[Hashable, highspy.HighsBasis] = {}
 
     def row(self, low: float, high: float, entries: Mapping[int, float] | Iterable[tuple[int, float]] = ()) -> int:
         """Add a row over columns that exist and return its number."""
@@ -88,7 +89,14 @@ class Lp:
         """Let some columns be 0 from the next solution on, no others; what is at hand stays until then."""
         self._shut = frozenset(columns)
 
-    def solve(self, *, inner: bool = False, warm: bool = False, seconds: float | None = None) -> float:
+    def remember(self, name: Hashable) -> None:
+        """Remember the corner of the last solution, if there is one, by a name."""
+        if self._highs is not None and self.complete:
+            self._corners[name] = self._highs.getBasis()
+
+    def solve(
+        self, *, inner: bool = False, warm: bool = False, start: Hashable = None, seconds: float | None = None
+    ) -> float:
         """Solve and return the value.
 
         Where nothing but columns is new, few steps remain from the last solution. To presolve anew is several times
@@ -98,13 +106,15 @@ class Lp:
         ----------
         inner : go through the interior, and to a corner in the end only, rather than from corner to corner.
         warm : go on from the last solution although more is new, which is little.
+        start : the name of a corner to go on from where more is new; if none is remembered by it, start anew.
         seconds : a ceiling; what is at hand when it strikes need not be a solution.
         """
         if self._highs is None:
             self._highs = self._build()
         self._open_and_shut()
         anew = self._asked_anew and not warm
-        inner = inner and anew
+        corner = self._corners.get(start) if anew else None
+        inner = inner and anew and corner is None
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
         self._highs.setOptionValue("simplex_strategy", _DUAL if self._asked_anew else _PRIMAL)
         self._highs.setOptionValue("ipm_iteration_limit", _MOST_STEPS)
@@ -117,6 +127,8 @@ class Lp:
             self._highs.addCol(self._costs.get(column, 0.0), low, high, len(entries), rows, values)
         if anew:
             self._highs.clearSolver()
+        if corner is not None:
+            self._take_up(corner)
         self._built = len(self._limits)
         self._asked_anew = False
         self._highs.run()
@@ -124,6 +136,13 @@ class Lp:
             self._highs.setOptionValue("solver", "simplex")
             self._highs.run()
         return float(self._highs.getInfo().objective_function_value)
+
+    def _take_up(self, corner: highspy.HighsBasis) -> None:
+        """Go on from a corner; columns that are newer than it are 0 there."""
+        assert self._highs is not None
+        newer = len(self._limits) - len(corner.col_status)
+        corner.col_status = [*corner.col_status, *[highspy.HighsBasisStatus.kLower] * newer]
+        self._highs.setBasis(corner)
 
     def _open_and_shut(self) -> None:
         for column in self._open.keys() - self._shut:
