@@ -84,6 +84,8 @@ def _new_places(problem: Problem, index: int, fill: Fill, cut_first: bool) -> It
     GPUs of a node that holds nothing today, and nothing that keeps within a part of it, are renumbered: whole-GPU
     replicas first, then those that parts are taken of, by load.
     """
+    if fill.slots.total() == fill.kept.total():  # all stays where it runs
+        return
     node, rest = problem.nodes[index], without_kept(problem, index, fill)
     parted = sorted({slot.gpu for slot in fill.slots if slot.gpu >= 0})
     whole, free = whole_gpus(problem, index, fill, cut_first)
