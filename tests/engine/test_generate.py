@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import inf
+from math import floor, inf
 from random import Random
 from typing import Any
 
@@ -18,7 +18,7 @@ from dovetail.engine.generation import patterns
 from dovetail.engine.generation.diving import dive, dive_again, worth
 from dovetail.engine.generation.fleet_rows import fleet_rows
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.guided import contents
+from dovetail.engine.generation.guided import contents, lead
 from dovetail.engine.generation.knapsack import Knapsack
 from dovetail.engine.generation.patterns import Master, Pattern, Wish, counts_of
 from dovetail.engine.generation.pricing import Pricing
@@ -40,6 +40,7 @@ from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
 from dovetail.spec import Policy
 
+ALMOST = 1e-6
 ALL = 10.0  # units of work, more than any of these needs
 
 
@@ -243,6 +244,42 @@ def test_what_the_lp_over_kinds_suggests_fits_and_is_worth_half_its_value(seed: 
             assert_fits(problem, index, pattern)
             master.add(lot_of[index], pattern)
     assert 0.5 * bound <= master.solve().value <= bound * (1 + 1e-6)
+
+
+def test_the_lp_wanders_to_other_solutions_that_are_worth_as_much() -> None:
+    problem = fleet(1)
+    lp = FleetLp(FleetModel(problem), Stop())
+    (first, second) = list(lp.fleet.tiers)[:2]
+    best = floor(lp.optimise(first, {}) - ALMOST)
+    lp.optimise(second, {first: best})
+    terms = [lp.fleet.tiers[name].terms for name in (first, second)]
+
+    def worth() -> list[float]:
+        return [sum(c * lp.values()[v] for v, c in each.items()) for each in terms]
+
+    before, solutions, source = worth(), {tuple(lp.values())}, Random(1)
+    for _ in range(3):
+        lp.wander(source)
+        solutions.add(tuple(lp.values()))
+        assert worth()[0] >= best - 1
+        assert worth()[1] == pytest.approx(before[1], rel=1e-5)
+    assert len(solutions) == 4
+    assert lp.optimise(first, {}) >= best
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_all_ways_to_follow_an_lp_keep_hard_rules(seed: int) -> None:
+    problem = fleet(seed, (policy("even", Spread(over="zone", max_skew=1)),))
+    lp = FleetLp(FleetModel(problem), Stop())
+    lp.optimise(next(iter(lp.fleet.tiers)), {})
+    left = Budget(4.0)
+    states = []
+    for state in lead(lp, State(), Stop(), left.spent).states:
+        left.work -= 1.0
+        states.append(state)
+    assert len(states) == 4
+    assert all(legalise(problem, state) == state for state in states)
+    assert all(not debt(problem, view_of(problem, state), frozenset()) for state in states)
 
 
 def test_a_fleet_with_prices_is_planned_beside_places_held_free() -> None:

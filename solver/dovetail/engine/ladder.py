@@ -46,6 +46,8 @@ _PART_WORK = 0.2  # of each part: what does not close in that seldom gets better
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
 _GENERATE_TIME, _GENERATE_SHARE = 0.8, 0.8
+_FOLLOW_TIME, _FOLLOW_SHARE = 0.25, 0.2
+_FOLLOW_WORK = 1e-4  # of an LP's solution, per column
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _CLEAR_TIME = 0.3  # to let some of what runs make way
@@ -264,15 +266,18 @@ class _Search:
         lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.now}, budget.seconds())
         if not lp.solved or budget.spent():
             return self.state, []
-        led = lead(lp, self.state, self.stop)
+        most = 0.0 if Generation.suits(self.bounds.fleet) else budget.work * _FOLLOW_SHARE
+        given = budget.part(most, _FOLLOW_TIME)
+        led = lead(lp, self.state, self.stop, given.spent)
         for state in led.states:
             self._offer(state)
+            given.work -= _FOLLOW_WORK * lp.columns
+        budget.work -= most - given.work
         return led.base, list(led.known)
 
     def _generate(self, budget: Budget, base: State, known: Sequence[Suggested]) -> None:
         """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time."""
-        # On few nodes with many sides and domains every pattern is used in part, and parts do better (measured).
-        if self.bounds.fleet.large and len(self.problem.nodes) <= _NODES_PER_ROUND:
+        if not Generation.suits(self.bounds.fleet):
             return
         given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME)
         before = given.work

@@ -27,7 +27,6 @@ from dovetail.proof.standing import StandingModel
 
 _SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next one a solution
 _LARGE = 8_000  # columns
-_FEW_NODES = 500  # up to here a target tells nodes of different prices apart
 
 
 @dataclass(slots=True)
@@ -165,11 +164,6 @@ class FleetBounds:
         """Tell whether no LP says more of a tier that counts nodes, given these very values of earlier ones."""
         return tier.counts_nodes and self._closest.get(tier.name) == given
 
-    @property
-    def _few(self) -> bool:
-        """Whether there are few nodes beside their kinds, and no gangs, which take an LP for every doubt."""
-        return len(self.problem.nodes) <= _FEW_NODES and not self.problem.ranked
-
     def target(self, values: Mapping[str, int], seconds: float | None = None) -> FleetLp:
         """Return an LP solved for the tiers in order, whose last solution is a target for a plan.
 
@@ -186,7 +180,7 @@ class FleetBounds:
         full = all(values[t.name] == limits[t.name] for t in told if not t.counts_nodes)
         if full:
             told = _up_to_last(tiers, lambda tier: tier.sense == "max" or tier.counts_nodes)
-        lp = self.priced if full or self._few else self.plain
+        lp = self.priced if full else self.plain
         wanted = {t.name for t in told if full or not t.counts_nodes} & lp.fleet.tiers.keys()
         asked = [t.name for t in told if t.name in wanted and values[t.name] != limits[t.name]]
         given = in_sense(lp.fleet, {t.name: limits[t.name] for t in tiers if t.name in lp.fleet.tiers})

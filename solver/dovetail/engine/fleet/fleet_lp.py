@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from random import Random
 from typing import TypeVar
 
 import numpy as np
@@ -288,6 +289,17 @@ class FleetLp:
                 break
         lp.remember(tier)
         return value / scale[tier] + expression.constant
+
+    def wander(self, source: Random) -> None:
+        """Move to another solution that is worth as much in all tiers so far, as chance has it; prices stay."""
+        lp, terms, values = self._lp, self.fleet.tiers[self._tier].terms, self._lp.values()
+        worth = sum(c * values[v] for v, c in terms.items())
+        lp.bounds(self._floors[self._tier], worth - _CLOSE * abs(worth), np.inf)
+        for variable in terms:
+            lp.cost(variable, 0.0)
+        for column in (c for side in self.sides for c in (*side.counts.values(), *side.patterns.values())):
+            lp.cost(column, source.uniform(-1, 1))
+        lp.solve(warm=True)
 
     def _cut_better(self, dual: Sequence[float]) -> tuple[bool, float]:
         """Add to every side the cuts of a GPU that pay more than a GPU costs there.

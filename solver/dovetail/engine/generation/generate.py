@@ -15,6 +15,7 @@ from math import inf
 from random import Random
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.generation.diving import Chosen, dive, dive_again, worth
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
@@ -25,6 +26,7 @@ from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
 
+_FEW_NODES = 1000
 _ROUNDS = 60
 _ALMOST = 1e-6
 _GRAIN = 1e-6, 1e-3  # of what is asked for in all, and in the band that is worth least
@@ -54,6 +56,15 @@ class Generation:
     stop: Stop
     rows: FleetRows = field(init=False)
     wish: Wish = field(init=False)
+
+    @staticmethod
+    def suits(fleet: FleetBounds) -> bool:
+        """Tell whether to mix patterns.
+
+        On few nodes with many sides and domains every pattern is used in part: to follow the LP in several ways, and
+        to plan parts, does better there (measured).
+        """
+        return not fleet.large or len(fleet.problem.nodes) > _FEW_NODES
 
     def __post_init__(self) -> None:
         joint = {s.index for s in self.problem.shapes if s.workload.joint or s.workload.holds}

@@ -8,8 +8,9 @@ Nodes of one side of a kind are alike, so contents are made up once and used as 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.fleet.fleet_lp import FleetLp
@@ -32,23 +33,36 @@ MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 class Lead:
     """What an LP leads to: states, what patterns are to be mixed around, and contents for that."""
 
-    states: Sequence[State]
+    states: Iterator[State]
     base: State
     known: Sequence[Suggested]
 
 
-def lead(lp: FleetLp, state: State, stop: Stop) -> Lead:
+def lead(lp: FleetLp, state: State, stop: Stop, over: Callable[[], bool]) -> Lead:
     """Follow the LP's last solution, gangs first; on many nodes only as far as contents.
 
     Parameters
     ----------
     state : the one at hand, around whose gangs patterns are mixed where the LP has none.
+    over : tells when no more states are asked for.
     """
     gangs = crews(lp, stop)
     base = gangs if gangs.fills else state
     if len(lp.fleet.problem.nodes) > MANY_NODES:
-        return Lead((), base, tuple(contents(lp, stop, gangs)))
-    return Lead((guided(lp, stop, gangs),), base, ())
+        return Lead(iter(()), base, tuple(contents(lp, stop, gangs)))
+    return Lead(_ways(lp, stop, gangs, over), base, ())
+
+
+def _ways(lp: FleetLp, stop: Stop, gangs: State, over: Callable[[], bool]) -> Iterator[State]:
+    """Yield states after the LP's last solution, and after others that are worth as much.
+
+    Which of them loses least when it is rounded nobody can tell beforehand.
+    """
+    yield guided(lp, stop, gangs)
+    source = Random(1)
+    while not over():
+        lp.wander(source)
+        yield guided(lp, stop, crews(lp, stop))
 
 
 def guided(lp: FleetLp, stop: Stop, crews: State) -> State:
