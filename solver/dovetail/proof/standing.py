@@ -18,11 +18,12 @@ from dovetail.objectives.disruption import GpuTimeLost, Moves, lost_seconds
 from dovetail.placement import Place
 from dovetail.problem import Problem
 from dovetail.proof.cells import Plot
+from dovetail.proof.contents import Contents, Lot, Stay
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import Kind
 from dovetail.proof.limits import tighten_box
 from dovetail.proof.node import Prices
-from dovetail.proof.stays import Contents, Lot, Stay, StayingLimit
+from dovetail.proof.stays import StayingLimit
 from dovetail.proof.tree import LARGEST
 from dovetail.spec import ReplicaId, Workload
 

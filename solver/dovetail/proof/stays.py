@@ -6,129 +6,19 @@ or some of it goes, and the rest and the others share the GPUs, whatever CPU and
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import gcd
-from typing import NamedTuple
 
 from dovetail.problem import Problem
+from dovetail.proof.contents import PARTS, Comer, Contents, Lot, Rooms, Stay, capacity_of, names_of
 from dovetail.proof.cutting import best_layout, profiles_of
 from dovetail.proof.kinds import Kind, room_for
 from dovetail.proof.node import packed
 from dovetail.proof.swaps import Coming, Leaving, gained, together
 from dovetail.rules.quota import requested_of
-from dovetail.spec import Node
 from dovetail.spec.workload import MILLI
-
-PARTS = 2520  # of a GPU: what up to ten share is told without a rest
-
-
-class Stay(NamedTuple):
-    """A protected replica where it runs; `cut` tells whether on a MIG instance."""
-
-    shape: int
-    gpus: tuple[int, ...]
-    cut: bool = False
-
-
-class Comer(NamedTuple):
-    """A replica of a shape that comes to a node: `new` where it is one more than are protected."""
-
-    shape: int
-    new: bool
-
-
-Rooms = Mapping[Comer, int]
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What is protected on one node, by its position in the Problem's list."""
-
-    problem: Problem
-    node: int
-    stays: Sequence[Stay]
-
-    @cached_property
-    def free(self) -> Mapping[str, int]:
-        """What it leaves of CPU, memory and resources."""
-        node = self.problem.nodes[self.node]
-        found = {"cpu": node.cpu, "memory": node.memory, **node.resources}
-        for stay in self.stays:
-            request = self.problem.shapes[stay.shape].request
-            for name in found:
-                found[name] -= requested_of(request, name)
-        return found
-
-    @cached_property
-    def untouched(self) -> int:
-        """The healthy GPUs that it leaves alone."""
-        taken = {gpu for stay in self.stays for gpu in stay.gpus}
-        return len(set(self.problem.nodes[self.node].healthy_gpus()) - taken)
-
-    def left(self, kept: Sequence[Stay]) -> tuple[int, ...]:
-        """Return what is left beside some: CPU, memory, resources, untouched GPUs in parts, thousandths of GPUs."""
-        node = self.problem.nodes[self.node]
-        requests = [self.problem.shapes[stay.shape].request for stay in kept]
-        *most, _, _ = _capacity(node)
-        hosts = (
-            amount - sum(requested_of(request, name) for request in requests)
-            for name, amount in zip(_names(node), most, strict=True)
-        )
-        taken = {gpu for stay in kept for gpu in stay.gpus}
-        loads: Counter[int] = Counter()
-        for stay, request in zip(kept, requests, strict=True):
-            for gpu in stay.gpus:
-                loads[gpu] += self._load(stay) if request.partial else MILLI
-        healthy = node.healthy_gpus()
-        idle = sum(MILLI - min(MILLI, loads[gpu]) for gpu in healthy)
-        return (*hosts, PARTS * len(set(healthy) - taken), idle)
-
-    def freed(self, kept: Sequence[Stay]) -> Iterator[tuple[int, ...]]:
-        """Yield what each of some that stay would free of these at the most.
-
-        Of a GPU that several share each frees a part, and all of them together all.
-        """
-        sharing = Counter(stay.gpus[0] for stay in kept if self.problem.shapes[stay.shape].request.partial)
-        names = _names(self.problem.nodes[self.node])
-        for stay in kept:
-            request = self.problem.shapes[stay.shape].request
-            parts, load = request.gpus * PARTS, request.gpus * MILLI
-            if request.partial:
-                parts, load = -(-PARTS // sharing[stay.gpus[0]]), self._load(stay)
-            yield (*(requested_of(request, name) for name in names), parts, load)
-
-    def _load(self, stay: Stay) -> int:
-        """Return the thousandths of its GPU that a share takes, none for an instance, whose GPU may be cut anew."""
-        return 0 if stay.cut else self.problem.load(stay.shape, self.problem.nodes[self.node])
-
-    @cached_property
-    def by_gpu(self) -> tuple[tuple[Stay, ...], ...]:
-        """Those that take parts of a GPU, GPU by GPU."""
-        found: dict[int, list[Stay]] = {}
-        for stay in self.stays:
-            if self.problem.shapes[stay.shape].request.partial:
-                found.setdefault(stay.gpus[0], []).append(stay)
-        return tuple(tuple(stays) for _, stays in sorted(found.items()))
-
-
-@dataclass(frozen=True, slots=True)
-class Lot:
-    """Nodes of a kind that no rule tells apart.
-
-    Parameters
-    ----------
-    counts : per shape, the variables that count a replica of it here: on the kind, and on a cell of it.
-    closed : the shapes of which none may come anew.
-    bare : how many nodes there are where nothing is protected; `contents` are those of the others.
-    """
-
-    counts: Mapping[int, tuple[int, ...]]
-    closed: frozenset[int]
-    bare: int
-    contents: tuple[Contents, ...]
 
 
 class StayingLimit:
@@ -242,7 +132,7 @@ class _Earning:
 
     def bare(self) -> int:
         """Return what a node earns where nothing is protected."""
-        free = _capacity(self.kind.node)
+        free = capacity_of(self.kind.node)
         return max(self._joined(free, rooms, self._arriving(self.gpus, rooms, [])) for _, rooms in self._sides)
 
     @cached_property
@@ -320,7 +210,7 @@ class _Earning:
         """Return what a replica that comes takes of each dimension of a node, at the least."""
         request, node = self.problem.shapes[shape].request, self.kind.node
         load = self.problem.load(shape, node) if request.share and not request.may_use_mig else 0
-        hosts = (requested_of(request, name) for name in _names(node))
+        hosts = (requested_of(request, name) for name in names_of(node))
         return (*hosts, request.gpus * PARTS, request.gpus * MILLI + load)
 
     def _fitting(self, contents: Contents, shape: int, room: int) -> int:
@@ -415,17 +305,6 @@ class _Earning:
             for profile in profiles:
                 worth[profile] = max(most[s], worth.get(profile, 0))
         return best_layout(self.kind.geometry, worth) if self.kind.geometry is not None and worth else 0
-
-
-def _names(node: Node) -> tuple[str, ...]:
-    return ("cpu", "memory", *sorted(node.resources))
-
-
-def _capacity(node: Node) -> tuple[int, ...]:
-    """Return what an empty node has in each of the dimensions of `Contents.left`."""
-    healthy = len(node.healthy_gpus())
-    resources = (node.resources[name] for name in sorted(node.resources))
-    return (node.cpu, node.memory, *resources, healthy * PARTS, healthy * MILLI)
 
 
 def _by_size(items: Iterable[tuple[int, int]]) -> Mapping[int, list[int]]:
