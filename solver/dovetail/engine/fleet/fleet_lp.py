@@ -234,14 +234,21 @@ class FleetLp:
         """Let some columns be 0 from the next solution on, no others: of places where something is not to be."""
         self._lp.shut(columns)
 
-    def _push(self) -> float:
-        """Make what is assumed worth more than all else, as it need not be possible; return what that adds."""
-        there = {name for name, is_there in self._assumed.items() if is_there}
-        worth = {name: _FIRM * self.fleet.spec.by_id[name].replicas for name in there}
+    def _hold(self, *, push: bool) -> float:
+        """Hold who is assumed to be there or not; return what that adds to the value.
+
+        Parameters
+        ----------
+        push : make it worth more than all else to be there, rather than demand it.
+        """
+        added = 0.0
         for name, flag in self.fleet.flags.items():
-            self._lp.limits(flag, 0.0, 0.0 if self._assumed.get(name) == 0 else 1.0)
-            self._lp.cost(flag, worth.get(name, 0.0))
-        return sum(worth.values())
+            there = self._assumed.get(name)
+            self._lp.limits(flag, 1.0 if there == 1 and not push else 0.0, 0.0 if there == 0 else 1.0)
+            worth = _FIRM * self.fleet.spec.by_id[name].replicas if there == 1 and push else 0.0
+            self._lp.cost(flag, worth)
+            added += worth
+        return added
 
     def values(self) -> Sequence[float]:
         """Return the last solution, the fleet's variables first."""
@@ -266,7 +273,7 @@ class FleetLp:
         lp.objective({v: c * scale[tier] for v, c in expression.terms.items()})
         for column in self._unplaced:
             lp.cost(column, -_PENALTY * _LARGEST)
-        pushed = self._push()
+        pushed = self._hold(push=False)
         for name, row in self._floors.items():
             low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf
             lp.bounds(row, low, np.inf)
@@ -278,6 +285,9 @@ class FleetLp:
         for number in range(_ROUNDS):
             left = None if until is None else until - time.monotonic()
             before, value = value, lp.solve(inner=inner, warm=again, start=tier, seconds=left) - pushed
+            if lp.infeasible:  # who is assumed to be there cannot be
+                pushed = self._hold(push=True)
+                value = lp.solve(inner=inner, seconds=left) - pushed
             if number and not lp.complete:  # the prices of a round before prove more than unfinished ones
                 break
             dual = lp.duals()

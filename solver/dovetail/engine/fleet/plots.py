@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,9 +29,10 @@ def by_plot(fleet: FleetModel, kind: int, uses: Sequence[Use], values: Sequence[
     ----------
     values : of the fleet's variables.
     """
-    plots, cells = fleet.plots_of[kind], fleet.cells_of[kind]
+    (plots, of), cells = widened(fleet, kind), fleet.cells_of[kind]
     bound = frozenset(s for s, found in cells.items() if len(found) > 1)
-    parts = {s: dealt(plots, cells[s], values) for use in uses for s in use.counts if s in bound}
+    asked = dict.fromkeys(s for use in uses for s in use.counts if s in bound)
+    parts = {s: dealt(fleet.plots_of[kind], of, cells[s], values) for s in asked}
     gpus = MILLI * max(1, len(fleet.kinds[kind].node.healthy_gpus()))
     milli = {s: fleet.problem.request(s, fleet.kinds[kind].node).gpu_milli for s in cells}
     needs = [
@@ -51,14 +53,41 @@ def by_plot(fleet: FleetModel, kind: int, uses: Sequence[Use], values: Sequence[
                 yield Target(kind, use.side.position, plot.members, bound, mine[z], own, use.prices)
 
 
-def dealt(plots: Sequence[Plot], cells: Sequence[Cell], values: Sequence[float]) -> list[float]:
-    """Return which part of a shape's count on a kind each plot takes."""
+def widened(fleet: FleetModel, kind: int) -> tuple[Sequence[Plot], Sequence[int]]:
+    """Return a kind's plots as far as they matter to replicas that stand alone, and which of these each plot is in.
+
+    Gangs ask for racks, of which there are hundreds; once they are placed, nobody else may tell racks apart.
+    """
+    shapes, cells = fleet.problem.shapes, fleet.cells_of[kind]
+    alone = [found for s, found in cells.items() if not shapes[s].workload.joint]
+    asked = dict.fromkeys(question for found in alone for question in found[0].answers)
+    members: dict[tuple[object, ...], list[int]] = {}
+    numbers: dict[tuple[object, ...], int] = {}
+    of = []
+    for plot in fleet.plots_of[kind]:
+        answers = tuple(plot.answers[question] for question in asked)
+        members.setdefault(answers, []).extend(plot.members)
+        of.append(numbers.setdefault(answers, len(numbers)))
+    return [Plot(dict(zip(asked, told, strict=True)), tuple(sorted(nodes))) for told, nodes in members.items()], of
+
+
+def dealt(plots: Sequence[Plot], of: Sequence[int], cells: Sequence[Cell], values: Sequence[float]) -> list[float]:
+    """Return which part of a shape's count on a kind each of its wider plots takes.
+
+    Parameters
+    ----------
+    of : the wider plot that each plot is in.
+    """
+    asked = list(cells[0].answers)
+    cell_of = {tuple[object, ...](cell.answers[question] for question in asked): cell for cell in cells}
+    told = [tuple(plot.answers[question] for question in asked) for plot in plots]
+    sizes: Counter[tuple[object, ...]] = Counter()
+    for plot, answers in zip(plots, told, strict=True):
+        sizes[answers] += len(plot.members)
     total = sum(values[cell.variable] for cell in cells) or 1.0
-    found = []
-    for plot in plots:
-        cell = next(cell for cell in cells if plot.lies_in(cell))
-        beside = sum(len(other.members) for other in plots if other.lies_in(cell))
-        found.append(values[cell.variable] / total * len(plot.members) / beside)
+    found = [0.0] * (max(of) + 1)
+    for plot, answers, wide in zip(plots, told, of, strict=True):
+        found[wide] += values[cell_of[answers].variable] / total * len(plot.members) / sizes[answers]
     return found
 
 

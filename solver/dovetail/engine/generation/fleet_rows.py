@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from dovetail.engine.fleet.plots import widened
 from dovetail.model.state import State
 from dovetail.proof.cells import Plot
 from dovetail.proof.fleet import FleetModel
@@ -73,16 +74,15 @@ def fleet_rows(fleet: FleetModel, state: State, free: Collection[int]) -> FleetR
     originals = _originals(fleet)
     for position, kind in enumerate(fleet.kinds):
         own = _in_terms_of(kind, originals)
-        for plot in fleet.plots_of[position]:
-            supplied = {s: draft.supply(position, plot, s) for s in fleet.counts_of[position]}
+        alone = [s for s in fleet.counts_of[position] if not fleet.problem.shapes[s].workload.joint]
+        for plot in widened(fleet, position)[0]:
+            supplied = {s: draft.supply(position, plot, s) for s in alone}
             rows = {s: row for twin, row in supplied.items() for s in originals[twin]}
+            draft.stay(plot, rows, state, free)
             nodes = tuple(node for node in plot.members if node in free)
-            for node in plot.members if len(nodes) < len(plot.members) else ():
-                for s, count in state.fill(node).counts().items() if node not in free else ():
-                    if s in rows:
-                        draft.found.limits[rows[s]] += count
             if nodes:
                 draft.found.lots.append(Lot(own, nodes, rows))
+        draft.stay_together(position, originals, state, free)
     found = draft.found
     found.counted += draft.counted()
     found.counted = [replace(c, shape=originals[c.shape][0]) if c.shape >= 0 else c for c in found.counted]
@@ -143,6 +143,25 @@ class _Draft:
             self._supplied[key] = self.found.row(0.0)
             self.found.counted.append(Counted(0.0, float("inf"), {**entries, self._supplied[key]: 1.0}))
         return self._supplied[key]
+
+    def stay(self, plot: Plot, rows: Mapping[int, int], state: State, free: Collection[int]) -> None:
+        """Count what stays on a plot's nodes that are not free, by the row that each shape supplies."""
+        for node in plot.members:
+            for s, count in state.fill(node).counts().items() if node not in free else ():
+                if s in rows:
+                    self.found.limits[rows[s]] += count
+
+    def stay_together(
+        self, kind: int, originals: Mapping[int, list[int]], state: State, free: Collection[int]
+    ) -> None:
+        """Count what stays of a kind's shapes that stand or fall together, of which patterns know nothing."""
+        shapes = self._fleet.problem.shapes
+        joint = {s: twin for twin in self._fleet.counts_of[kind] for s in originals[twin]}
+        joint = {s: twin for s, twin in joint.items() if shapes[twin].workload.joint}
+        for plot in self._fleet.plots_of[kind] if joint else ():
+            held = {s for n in plot.members if n not in free for s in state.fill(n).counts()}
+            rows = {s: self.supply(kind, plot, joint[s]) for s in sorted(held & joint.keys())}
+            self.stay(plot, rows, state, free)
 
     def counted(self) -> Iterator[Counted]:
         """Yield what rows count beside supply."""

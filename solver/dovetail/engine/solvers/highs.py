@@ -11,6 +11,7 @@ import highspy
 import numpy as np
 
 _DUAL, _PRIMAL = 1, 4  # HiGHS' numbers of its ways from corner to corner
+_INFEASIBLE = highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible
 _MOST_STEPS = 2000
 """Steps through the interior, of which 10 to 100 are usual; HiGHS 1.14 can take them for ever."""
 
@@ -155,6 +156,11 @@ class Lp:
     def complete(self) -> bool:
         """Whether the last solution is one, and not what was at hand when time ran out."""
         return self._highs is not None and self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether there is no solution at all, of an LP whose value has a limit."""
+        return self._highs is not None and self._highs.getModelStatus() in _INFEASIBLE
 
     def duals(self) -> Sequence[float]:
         """Return the price of every row in the last solution: what one more unit of its upper bound is worth."""
