@@ -140,7 +140,8 @@ class Bounds:
             closed = value == tier.limit(self.problem.context) or (best is not None and best[0] == value)
             if not (closed or self._over()) and self.fleet.stands(tier):
                 left = self._left()
-                self.fleet.stand(tier, given, value, new, None if left is None else _STANDING * left, self._routes)
+                seconds = None if left is None else _STANDING * left
+                self.fleet.stand(tier, given, value, new, seconds, None if tier.counts_nodes else self._routes)
 
     @cached_property
     def _routes(self) -> Ways:

@@ -71,9 +71,10 @@ class StayingLimit:
             if lot.bare:
                 total += lot.bare * max(0, opening + earning.bare())
             for contents in lot.contents:
-                best = earning.best(contents)
+                stays = earning.all_stay(contents)
+                best = earning.best(contents, stays)
                 total += max(0, opening + best)
-                if (gain := best - earning.all_stay(contents)) > 0:
+                if (gain := best - stays) > 0:
                     self.gains.append((contents, gain))
         return total
 
@@ -141,10 +142,15 @@ class _Earning:
         sides = map(frozenset, self.kind.sides)
         return [(side, {c: room for c, room in self.rooms.items() if c.shape in side}) for side in sides]
 
-    def best(self, contents: Contents) -> int:
-        """Return what a node earns with all that is protected on it, or without some of it, whichever is more."""
+    def best(self, contents: Contents, stays: int) -> int:
+        """Return what a node earns with all that is protected on it, or without some of it, whichever is more.
+
+        Parameters
+        ----------
+        stays : what `all_stay` says.
+        """
         if not self.worth:  # nothing is gained by taking one off, but what staying costs
-            return self.all_stay(contents) + max(0, self.gpu) * self.gpus
+            return stays + max(0, self.gpu) * self.gpus
         here = {stay.shape for stay in contents.stays}
         found = []
         for side, rooms in self._sides:
@@ -155,7 +161,7 @@ class _Earning:
                 found.append(self._some_gone(contents, side, rooms))
         if not any(here <= side for side, _ in self._sides):  # rules that today breaks let them stay
             found.append(self._all(contents, self.rooms))
-        return max(*found, self.all_stay(contents))
+        return max(*found, stays)
 
     def all_stay(self, contents: Contents) -> int:
         """Return what those earn that are protected on a node and gain by staying."""

@@ -40,7 +40,7 @@ def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]
     """
     clearing = _Clearing(Outlooks(Field(problem, state)), *_budget(problem, state))
     for band in problem.spec.bands:
-        for shape in problem.shapes:
+        for shape in sorted(problem.shapes, key=lambda shape: not problem.lost[shape.index]):
             alone = not (shape.workload.joint or shape.workload.holds)
             if alone and shape.request.gpu_count and problem.spec.band_of(shape.workload) == band:
                 while not (stop or over()) and clearing.place(shape.index):

@@ -2,7 +2,8 @@
 
 Bands come in order; within a band what is all-or-nothing first, largest first, then replicas with GPUs in an even
 mixture of shapes (a mixture leaves fewer odd remainders than any sorted order), then those without. The mixture is
-exact up to some thousands of replicas; where there are more, shapes take their turns with several at a time.
+exact up to some thousands of replicas; where there are more, shapes take their turns with several at a time. What ran
+on a place that is gone comes before the rest of its band.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ def fill_band(outlooks: Outlooks, band: int, stop: Stop) -> None:
         if stop:
             return
         _place_batch(outlooks, batch)
+    for form in single:  # whoever lost its place is evicted where it finds none
+        if problem.lost[form.index]:
+            _take_turn(outlooks, form.index, min(problem.lost[form.index], field.wanted(form.index)))
     for gpu in (True, False):
         for shape, count in _turns(outlooks, [s for s in single if bool(s.request.gpu_count) == gpu], many=many):
             if stop:
