@@ -76,7 +76,9 @@ def tight(seed: int) -> Spec:
                 running[f"{name.name}{number}#0"] = place(name.name, *gpus[:asked])
                 gpus, cpu = gpus[asked:], cpu - cores
     waits = [workload(f"w{i}", 1, gpus=rng.choice((1, 2, 4)), cpu=rng.choice((2000, 5000))) for i in range(2)]
-    return make_spec(nodes, [*work, *waits], running=running)
+    spread = [workload("s", 3, gpus=1, cpu=1000)] if seed % 2 else []
+    few = policy("few", Spread(over="node", max_per_domain=1), workloads=WorkloadSelector(ids=("s",)))
+    return make_spec(nodes, [*work, *waits, *spread], running=running, policies=(few,) if spread else ())
 
 
 def bound_on_moves(problem: Problem, after: State) -> int:

@@ -59,6 +59,16 @@ class Contents:
         taken = {gpu for stay in self.stays for gpu in stay.gpus}
         return len(set(self.problem.nodes[self.node].healthy_gpus()) - taken)
 
+    @cached_property
+    def _known(self) -> dict[tuple[Stay, ...], tuple[tuple[int, ...], list[tuple[int, ...]]]]:
+        return {}
+
+    def beside(self, kept: tuple[Stay, ...]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        """Return what is left beside some that stay, and what each of them would free; see `left` and `freed`."""
+        if kept not in self._known:
+            self._known[kept] = self.left(kept), list(self.freed(kept))
+        return self._known[kept]
+
     def left(self, kept: Sequence[Stay]) -> tuple[int, ...]:
         """Return what is left beside some: CPU, memory, resources, untouched GPUs in parts, thousandths of GPUs."""
         node = self.problem.nodes[self.node]
@@ -96,6 +106,11 @@ class Contents:
         return 0 if stay.cut else self.problem.load(stay.shape, self.problem.nodes[self.node])
 
     @cached_property
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        """The shapes, each with how many of it are protected here."""
+        return tuple(Counter(stay.shape for stay in self.stays).items())
+
+    @cached_property
     def by_gpu(self) -> tuple[tuple[Stay, ...], ...]:
         """Those that take parts of a GPU, GPU by GPU."""
         found: dict[int, list[Stay]] = {}
@@ -105,7 +120,7 @@ class Contents:
         return tuple(tuple(stays) for _, stays in sorted(found.items()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lot:
     """Nodes of a kind that no rule tells apart.
 
@@ -120,6 +135,11 @@ class Lot:
     closed: frozenset[int]
     bare: int
     contents: tuple[Contents, ...]
+
+    @cached_property
+    def protected(self) -> Mapping[int, int]:
+        """Per shape, how many are protected on all of them."""
+        return Counter(stay.shape for contents in self.contents for stay in contents.stays)
 
 
 def names_of(node: Node) -> tuple[str, ...]:

@@ -68,6 +68,9 @@ class StayingLimit:
         self.gains = []
         for lot in self._lots:
             earning = _Earning(self._problem, self._kind, lot, self._kept, self._new, self._gpus_used, costs)
+            if not (opening or earning.worth):
+                total += earning.nobody_comes()
+                continue
             if lot.bare:
                 total += lot.bare * max(0, opening + earning.bare())
             for contents in lot.contents:
@@ -91,6 +94,7 @@ class _Earning:
     gpus_used: int | None
     costs: Mapping[int, int]
     _stays: dict[int, int] = field(default_factory=dict)
+    _needed: dict[int, tuple[int, ...]] = field(default_factory=dict)
     _found: dict[Hashable, int] = field(default_factory=dict)
 
     @cached_property
@@ -124,12 +128,12 @@ class _Earning:
     def _by_use(self, shape: int) -> int:
         return self.gpu * self.problem.shapes[shape].request.gpus
 
-    def stays(self, stay: Stay) -> int:
-        """Return what a replica earns that stays, with its whole GPUs."""
-        if stay.shape not in self._stays:
-            own = (self.kept[stay.shape], *self.lot.counts.get(stay.shape, ()))
-            self._stays[stay.shape] = sum(self.costs[variable] for variable in own) + self._by_use(stay.shape)
-        return self._stays[stay.shape]
+    def stays(self, shape: int) -> int:
+        """Return what a replica of a shape earns that stays, with its whole GPUs."""
+        if shape not in self._stays:
+            own = (self.kept[shape], *self.lot.counts.get(shape, ()))
+            self._stays[shape] = sum(self.costs[variable] for variable in own) + self._by_use(shape)
+        return self._stays[shape]
 
     def bare(self) -> int:
         """Return what a node earns where nothing is protected."""
@@ -165,7 +169,12 @@ class _Earning:
 
     def all_stay(self, contents: Contents) -> int:
         """Return what those earn that are protected on a node and gain by staying."""
-        return sum(max(0, self.stays(stay)) for stay in contents.stays)
+        return sum(count * max(0, self.stays(shape)) for shape, count in contents.shapes)
+
+    def nobody_comes(self) -> int:
+        """Return what all nodes earn where nobody comes who earns anything."""
+        stay = sum(count * max(0, self.stays(shape)) for shape, count in self.lot.protected.items())
+        return stay + (len(self.lot.contents) + self.lot.bare) * max(0, self.gpu) * self.gpus
 
     def _all(self, contents: Contents, rooms: Rooms) -> int:
         """Return what a node earns where all stays."""
@@ -173,7 +182,8 @@ class _Earning:
         fitting = {comer: room for comer, room in fits.items() if room > 0}
         beside = sum(self.gpu + self._beside(stays, fitting) for stays in contents.by_gpu)
         more = beside + self._arriving(contents.untouched, fitting, [])
-        return sum(map(self.stays, contents.stays)) + self._joined(contents.left(contents.stays), fitting, more)
+        stay = sum(count * self.stays(shape) for shape, count in contents.shapes)
+        return stay + self._joined(contents.beside(tuple(contents.stays))[0], fitting, more)
 
     def _joined(self, free: tuple[int, ...], rooms: Rooms, most: int) -> int:
         """Return what replicas that come earn together, `most` by GPUs, with CPU, memory and resources as well."""
@@ -202,10 +212,9 @@ class _Earning:
 
     def _swapped(self, contents: Contents, side: frozenset[int], rooms: Rooms) -> int:
         """Return the same, told by who leaves for whom: CPU, memory and resources count."""
-        kept = [stay for stay in contents.stays if stay.shape in side and self.stays(stay) > 0]
-        freed = contents.freed(kept)
-        leaving = [Leaving(self.stays(stay), each) for stay, each in zip(kept, freed, strict=True)]
-        free = contents.left(kept)
+        kept = tuple(stay for stay in contents.stays if stay.shape in side and self.stays(stay.shape) > 0)
+        free, freed = contents.beside(kept)
+        leaving = [Leaving(self.stays(stay.shape), each) for stay, each in zip(kept, freed, strict=True)]
         lost = min((each.loss for each in leaving), default=0) if len(kept) == len(contents.stays) else 0
         return sum(each.loss for each in leaving) + gained(free, leaving, self._coming(rooms), self._packed, lost)
 
@@ -214,10 +223,12 @@ class _Earning:
 
     def _needs(self, shape: int) -> tuple[int, ...]:
         """Return what a replica that comes takes of each dimension of a node, at the least."""
-        request, node = self.problem.shapes[shape].request, self.kind.node
-        load = self.problem.load(shape, node) if request.share and not request.may_use_mig else 0
-        hosts = (requested_of(request, name) for name in names_of(node))
-        return (*hosts, request.gpus * PARTS, request.gpus * MILLI + load)
+        if shape not in self._needed:
+            request, node = self.problem.shapes[shape].request, self.kind.node
+            load = self.problem.load(shape, node) if request.share and not request.may_use_mig else 0
+            hosts = (requested_of(request, name) for name in names_of(node))
+            self._needed[shape] = (*hosts, request.gpus * PARTS, request.gpus * MILLI + load)
+        return self._needed[shape]
 
     def _fitting(self, contents: Contents, shape: int, room: int) -> int:
         request = self.problem.shapes[shape].request
@@ -239,7 +250,7 @@ class _Earning:
         """Yield one of each that it makes no difference which of them goes."""
         seen: set[tuple[int, int]] = set()
         for stay in contents.stays:
-            key = self.problem.shapes[stay.shape].request.gpus, self.stays(stay)
+            key = self.problem.shapes[stay.shape].request.gpus, self.stays(stay.shape)
             if self.problem.shapes[stay.shape].request.partial or key not in seen:
                 seen.add(key)
                 yield stay
@@ -255,7 +266,7 @@ class _Earning:
             left.remove(gone)
         shared: dict[int, int] = {}
         for stay in left:
-            request, earned = self.problem.shapes[stay.shape].request, max(0, self.stays(stay))
+            request, earned = self.problem.shapes[stay.shape].request, max(0, self.stays(stay.shape))
             if request.gpus:
                 whole.append((request.gpus, earned))
             elif request.partial:

@@ -81,7 +81,7 @@ class Ways:
         self._names = ("cpu", "memory", *self._field.resources)
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
         self._homes: dict[Hashable, Ints] = {}
-        self._away: dict[int, Hashable] = {}  # shapes of which one is away, with the domains that it left
+        self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
         self._seen = 0
         self._left = _WORK
 
@@ -143,7 +143,7 @@ class Ways:
         """Return what decides the ways to make room for a shape."""
         gates = self._field.gates
         if gates.strict(shape):
-            return shape, self._away.get(shape)
+            return shape, self._away.get(shape, ())
         return (self._outlooks.form(shape), gates.apart(shape))
 
     def _search(self, shape: int, moves: int) -> list[Way]:
@@ -174,10 +174,11 @@ class Ways:
 
     def follow(self, leaver: Leaver, most: int) -> int | None:
         """Return the fewest moves that another place for a replica costs; rules do not count it where it was."""
-        strict = bool(self._field.gates.strict(leaver.shape))
+        strict, before = bool(self._field.gates.strict(leaver.shape)), self._away.get(leaver.shape, ())
         if strict:
             self._field.undo(*leaver.put)
-            self._away[leaver.shape] = self._field.gates.domains(leaver.shape, leaver.put[0], None)
+            left = self._field.gates.domains(leaver.shape, leaver.put[0], None)
+            self._away[leaver.shape] = (*before, left)
         try:
             key = self._key(leaver.shape)
             if key not in self._homes:
@@ -186,7 +187,7 @@ class Ways:
         finally:
             if strict:
                 self._field.put(*leaver.put)
-                del self._away[leaver.shape]
+                self._away[leaver.shape] = before
 
     # Nodes and who may leave them.
 

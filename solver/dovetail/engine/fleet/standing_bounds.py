@@ -8,6 +8,7 @@ places.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -152,8 +153,9 @@ class StandingPrices:
                 if late() or best is not held or not loss:
                     break
                 prices = dict(held[1])
-                for s, step in steps.items():
-                    self._raise(prices, s, round(step * part * loss * _DENOMINATOR), new=s == shape)
+                for s, step in steps.items():  # where one more is wanted, others of its shape stay for as much
+                    new = s == shape and (moves == 1 or not self._stays[s])
+                    self._raise(prices, s, round(step * part * loss * _DENOMINATOR), new=new)
                 best = min(best, self._evened(prices, {*wanted} - {shape}, late), key=lambda each: each[0])
             if best is held:
                 break
@@ -178,11 +180,18 @@ class StandingPrices:
 
     def _raise(self, prices: dict[int, int], shape: int, price: int, *, new: bool) -> None:
         """Raise the price of places for a shape: for more of it than are protected, or for all that come."""
-        own = len(self.fleet.rows)
-        row = self.fleet.arrivals[shape] if new else self.fleet.supply[shape][1]
+        own, arrivals, supply = len(self.fleet.rows), self.fleet.arrivals.get(shape), self.fleet.supply[shape][1]
+        row = arrivals if new and arrivals is not None else supply
         prices[row] = prices.get(row, 0) + price
-        for earlier, worth in self._floors_on(shape) if new else ():  # what its band must reach pays for it
-            prices[own + earlier] = max(prices.get(own + earlier, 0), -(-prices[row] // worth))
+        if arrivals is not None:  # what its band must reach pays for it
+            total = prices.get(arrivals, 0) + prices.get(supply, 0)
+            for earlier, worth in self._floors_on(shape):
+                prices[own + earlier] = max(prices.get(own + earlier, 0), -(-total // worth))
+
+    @cached_property
+    def _stays(self) -> Mapping[int, int]:
+        """Per shape, how many are protected."""
+        return sum((Counter(lot.protected) for lots in self.fleet.lots_of for lot in lots), Counter[int]())
 
     @cached_property
     def _losses(self) -> list[int]:
