@@ -11,11 +11,15 @@ from tests.cli.shell import Engine, Shell
 from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, places, policy, request, role, workload
 
+from dovetail.documents import DocumentSet
 from dovetail.plan import Outcome
 from dovetail.rules.promises import Promises
 from dovetail.spec import EqualParts, Share
 from dovetail.spec.permits import Ratios
-from dovetail_cli.render.whynot import of_node
+from dovetail.spec.workload import Pace
+from dovetail.whynot import Explanation
+from dovetail_cli.project import Places
+from dovetail_cli.render.whynot import of_node, of_workload
 
 
 def test_a_workload_that_waits_is_told_why_and_what_would_help(
@@ -109,3 +113,12 @@ def test_a_node_that_promises_more_than_it_has_tells_both() -> None:
     told = of_node(spec, plan_for(spec, {}), "n")
     assert "12 of 12 left, which promises more than its 8" in told
     assert "MiB left\n" in told
+
+
+def test_a_workload_tells_what_it_takes_of_which_gpus() -> None:
+    asked = replace(request(), share=Share(100, elsewhere=(Pace("L4", 400),)))
+    work = workload("note", roles=[role("", 1, asked)])
+    spec = make_spec([node("quick", 1), node("slow", 1, accelerator="L4")], [work])
+    plan = plan_for(spec, places({"note#0": place("slow", 0)}))
+    told = of_workload(Explanation(spec, plan, work), Places(DocumentSet((), Path())))
+    assert "takes    0.1 of H100-80GB, 0.4 of L4" in told

@@ -13,6 +13,7 @@ from tests.oracle.test_mig import difference
 from tests.oracle.test_sharing import judged
 from tests.support.fleet_cuts import cuts, standing_cuts
 from tests.support.mig_specs import tiny_mig
+from tests.support.mixed_specs import mixed
 from tests.support.paced_specs import paced
 from tests.support.sharing_specs import tiny_sharing
 from tests.support.specs import policy
@@ -55,6 +56,7 @@ KINDS: dict[str, Callable[[int], Spec]] = {
     "fragmentation": judged,
     "survive": surviving,
     "promises": promising,
+    "mixed": mixed,
 }
 
 

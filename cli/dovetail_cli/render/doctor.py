@@ -88,8 +88,8 @@ def _asked(row: ShapeSize) -> str:
     parts = [f"{amount(request.gpus)} GPU"] if request.gpus else []
     if request.share:
         memory = "" if request.share.memory is None else f" with {amount(request.share.memory)} MiB"
-        more = " and more of some" if request.share.elsewhere else ""
-        parts.append(f"{format_milli(request.share.compute)} of a GPU{more}{memory}")
+        more = " or more" if request.share.elsewhere else ""
+        parts.append(f"{format_milli(request.share.compute)}{more} of a GPU{memory}")
     if request.cpu:
         parts.append(f"{format_milli(request.cpu)} cpu")
     if request.memory:

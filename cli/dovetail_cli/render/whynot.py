@@ -41,7 +41,7 @@ def of_workload(found: Explanation, places: facts.Places, name: str = "table") -
         return machine.rendered(to_document(found), name)
     spec, plan, workload = found.spec, found.plan, found.workload
     head = printable(f"dovetail explain: {workload.id}   {_state(plan, workload)}   plan {facts.status(plan)}")
-    blocks = [[head], _where(plan, workload)]
+    blocks = [[head], _where(spec, plan, workload)]
     if plan.outcome.status in ("infeasible", "unknown"):
         return _joined([*blocks, conflict_lines(facts.Review(plan, spec=spec, places=places), PLAIN)])
     if workload.id in plan.admitted:
@@ -105,12 +105,24 @@ def _state(plan: Plan, workload: Workload) -> str:
     return f"{found.replicas:,} of {plural(found.of, 'replica')} admitted" if found.replicas else "NOT ADMITTED"
 
 
-def _where(plan: Plan, workload: Workload) -> list[str]:
+def _where(spec: Spec, plan: Plan, workload: Workload) -> list[str]:
     held = [place for replica, place in plan.placements.items() if replica.workload == workload.id]
     modes = Counter(plan.shared[gpu].mode for place in held for gpu in place.gpu_names if gpu in plan.shared)
     told = ", ".join(f"{plural(count, 'replica')} by {mode}" for mode, count in sorted(modes.items()))
-    rows = [("runs on", nodes([place.node for place in held])), *([("shares GPUs", told)] if told else [])]
-    return layout(rows) if held else []
+    rows = [("runs on", nodes([place.node for place in held]))] if held else []
+    rows += [("shares GPUs", told)] if told else []
+    return layout([*rows, *_takes(spec, workload)])
+
+
+def _takes(spec: Spec, workload: Workload) -> Iterator[tuple[str, str]]:
+    """Yield what replicas take of which GPUs, role by role, where that is not the same of all."""
+    present = sorted({node.accelerator for node in spec.cluster.nodes if node.accelerator})
+    for role in workload.roles:
+        if role.request.share is not None and role.request.share.elsewhere:
+            able = [name for name in present if name in (role.accelerators or present)]
+            taken = ((amount(Decimal(role.request.on(name).gpu_milli) / 1000), name) for name in able)
+            told = ", ".join(f"{part} of {name}" for part, name in taken)
+            yield "takes", f"{role.name}: {told}" if role.name else told
 
 
 def _reasons(plan: Plan, workload: Workload) -> Iterator[str]:

@@ -332,15 +332,16 @@ class Ways:
 
     def _relieves(self, form: Shape, node: int, gpu: int, milli: int) -> bool:
         """Tell whether a GPU has room for a share once so much of it is free in addition."""
-        left = int(self._field.gpus[node, gpu])
-        return left >= 0 and left + milli >= max(1, form.request.gpu_milli) and left + milli > 0
+        left, asked = int(self._field.gpus[node, gpu]), self._problem.request(form.index, self._problem.nodes[node])
+        return left >= 0 and left + milli >= max(1, asked.gpu_milli) and left + milli > 0
 
     def _items(self, form: Shape, node: int, leavers: Sequence[Leaver]) -> list[_Item]:
         """Return what may leave, replica by replica; for whole GPUs also all the shares of one together."""
         found = []
         shared: dict[int, list[Leaver]] = {}
+        made = self._problem.nodes[node]
         for each in leavers:
-            request = self._problem.shapes[each.shape].request
+            request = self._problem.request(each.shape, made)
             gpus = request.gpus
             if request.partial:
                 shared.setdefault(each.put[2][0], []).append(each)
@@ -349,9 +350,8 @@ class Ways:
             found.append(_Item(each.moves, freed, (each,)))
         if not form.request.partial:
             for gpu, group in shared.items():
-                taken = sum(self._problem.shapes[each.shape].request.gpu_milli for each in group)
-                if int(self._field.gpus[node, gpu]) + taken == MILLI:
-                    requests = [self._problem.shapes[each.shape].request for each in group]
+                requests = [self._problem.request(each.shape, made) for each in group]
+                if int(self._field.gpus[node, gpu]) + sum(request.gpu_milli for request in requests) == MILLI:
                     freed = (*(sum(requested_of(r, name) for r in requests) for name in self._names), 1)
                     found.append(_Item(sum(each.moves for each in group), freed, tuple(group)))
         return sorted(found, key=lambda item: (item.moves, -item.freed[-1], -item.freed[0]))
