@@ -19,6 +19,7 @@ import highspy
 import numpy as np
 
 from dovetail.engine.generation.fleet_rows import FleetRows
+from dovetail.engine.solvers.highs import DUAL, PRIMAL
 from dovetail.model.state import Fill, Slot
 from dovetail.problem import Problem
 
@@ -112,6 +113,7 @@ class Master:
             self._highs.addRow(-np.inf, float(limit), 0, np.array([], dtype=np.int32), np.array([]))
         for counted in rows.counted:
             self._add_column(wish.worth.get(counted.shape, 0.0), counted.low, counted.high, counted.entries)
+        self._moved = True  # rows or limits, since the LP was solved
         self._first = len(rows.counted)  # the columns before those of patterns
         self.reset()
 
@@ -169,6 +171,7 @@ class Master:
 
     def refresh(self) -> None:
         """Tell the LP about nodes and demand that are left."""
+        self._moved = True
         for row, limit in enumerate(self._limits):
             self._highs.changeRowBounds(row, -np.inf, limit)
         for index, column in enumerate(self.columns):
@@ -179,6 +182,8 @@ class Master:
 
     def solve(self) -> Mixture:
         """Solve the LP over the known patterns, nodes and demands as last told."""
+        self._highs.setOptionValue("simplex_strategy", DUAL if self._moved else PRIMAL)
+        self._moved = False
         self._highs.run()
         solution = self._highs.getSolution()
         first, primal = solution.col_value[: self._first], solution.col_value[self._first :]

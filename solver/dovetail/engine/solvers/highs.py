@@ -10,7 +10,7 @@ from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 import highspy
 import numpy as np
 
-_DUAL, _PRIMAL = 1, 4  # HiGHS' numbers of its ways from corner to corner
+DUAL, PRIMAL = 1, 4  # HiGHS' numbers of its ways from corner to corner
 _INFEASIBLE = highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible
 _MOST_STEPS = 2000
 """Steps through the interior, of which 10 to 100 are usual; HiGHS 1.14 can take them for ever."""
@@ -117,7 +117,7 @@ class Lp:
         corner = self._corners.get(start) if anew else None
         inner = inner and anew and corner is None
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
-        self._highs.setOptionValue("simplex_strategy", _DUAL if self._asked_anew else _PRIMAL)
+        self._highs.setOptionValue("simplex_strategy", DUAL if self._asked_anew else PRIMAL)
         self._highs.setOptionValue("ipm_iteration_limit", _MOST_STEPS)
         ceiling = np.inf if seconds is None else self._highs.getRunTime() + max(0.1, seconds)
         self._highs.setOptionValue("time_limit", ceiling)
