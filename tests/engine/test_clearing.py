@@ -23,7 +23,8 @@ from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
 from dovetail.rules import context_of
 from dovetail.rules.separate import Separate
-from dovetail.spec import Spec
+from dovetail.rules.spread import Spread
+from dovetail.spec import Spec, WorkloadSelector
 
 
 def values(problem: Problem, state: State) -> dict[str, int]:
@@ -67,17 +68,19 @@ def tight(seed: int) -> Spec:
     rng = Random(seed)
     nodes = [node(name, rng.choice((2, 4)), cpu=rng.choice((6000, 10_000))) for name in "abcd"]
     work, running = [], {}
-    for name in nodes:
-        gpus, cpu = list(range(name.gpus)), name.cpu
+    for host in nodes:
+        gpus, cpu = list(range(host.gpus)), host.cpu
         for number in range(rng.randint(1, 3)):
             asked, cores = rng.choice((0, 1, 1, 2)), rng.choice((1000, 2000, 4000))
             if asked <= len(gpus) and cores <= cpu:
-                work.append(workload(f"{name.name}{number}", 1, gpus=asked, cpu=cores))
-                running[f"{name.name}{number}#0"] = place(name.name, *gpus[:asked])
+                work.append(workload(f"{host.name}{number}", 1, gpus=asked, cpu=cores))
+                running[f"{host.name}{number}#0"] = place(host.name, *gpus[:asked])
                 gpus, cpu = gpus[asked:], cpu - cores
     waits = [workload(f"w{i}", 1, gpus=rng.choice((1, 2, 4)), cpu=rng.choice((2000, 5000))) for i in range(2)]
     spread = [workload("s", 3, gpus=1, cpu=1000)] if seed % 2 else []
-    few = policy("few", Spread(over="node", max_per_domain=1), workloads=WorkloadSelector(ids=("s",)))
+    if spread and gpus:  # of the last node
+        running["s#0"] = place(host.name, gpus[0])
+    few = policy("few", Spread(over="node", max_per_domain=1), workloads=WorkloadSelector(names=("s",)))
     return make_spec(nodes, [*work, *waits, *spread], running=running, policies=(few,) if spread else ())
 
 
