@@ -146,7 +146,7 @@ class Bounds:
     @cached_property
     def _routes(self) -> Ways:
         """Who must leave for whom as things are today."""
-        return Ways(Outlooks(Field(self.problem, today_state(self.problem))), frozenset())
+        return Ways(Outlooks(Field(self.problem, today_state(self.problem))), frozenset(), self._over)
 
     def sharpen(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for the best bounds that these very values allow, the quick LPs first.

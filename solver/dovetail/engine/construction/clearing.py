@@ -38,7 +38,9 @@ def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]
     ----------
     over : tells when time has run out.
     """
-    clearing = _Clearing(Outlooks(Field(problem, state)), *_budget(problem, state))
+    budget, pinned = _budget(problem, state)
+    outlooks = Outlooks(Field(problem, state))
+    clearing = _Clearing(outlooks, Ways(outlooks, pinned, lambda: bool(stop) or over()), budget)
     for band in problem.spec.bands:
         for shape in sorted(problem.shapes, key=lambda shape: not problem.lost[shape.index]):
             alone = not (shape.workload.joint or shape.workload.holds)
@@ -66,14 +68,13 @@ class _Clearing:
 
     Parameters
     ----------
+    ways : those of its field.
     budget : how many may move.
-    pinned : workloads that may not.
     """
 
-    def __init__(self, outlooks: Outlooks, budget: float, pinned: frozenset[str]) -> None:
+    def __init__(self, outlooks: Outlooks, ways: Ways, budget: float) -> None:
         self._outlooks, self.field = outlooks, outlooks.field
-        self._ways = Ways(outlooks, pinned)
-        self._budget = budget
+        self._ways, self._budget = ways, budget
         self._vain = 0
         self._done: list[Put | Leaver] = []
 
@@ -82,6 +83,7 @@ class _Clearing:
         if self.field.room_in_all(shape) <= 0:
             return False
         self._done.clear()
+        self._ways.begin()
         placed = self._put(shape, self._everywhere()) or self._made(shape, int(min(MOST_MOVES, self._budget)))
         if placed:
             self._budget -= sum(each.moves for each in self._done if isinstance(each, Leaver))

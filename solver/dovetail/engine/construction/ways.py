@@ -7,7 +7,7 @@ first what one move makes possible, then two.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -30,7 +30,8 @@ MOST_MOVES = 6  # that a place for one replica may cost
 _WAYS = 8  # that are kept for a shape, of those that cost the same
 _COVERS = 24  # sets of replicas that are looked at on one node
 _ANEW = 2  # replicas that came anew, and leave beside others that move
-_WORK = 20_000  # nodes that are looked at for one replica, for itself and for all who follow
+_WORK = 4_000  # nodes that are looked at for one replica, for itself and for all who follow
+_ALL_WORK = 40_000  # and for all replicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +73,29 @@ class Ways:
     Parameters
     ----------
     pinned : workloads that may not move.
+    over : tells when to look no further.
     """
 
-    def __init__(self, outlooks: Outlooks, pinned: frozenset[str]) -> None:
+    def __init__(self, outlooks: Outlooks, pinned: frozenset[str], over: Callable[[], bool] = lambda: False) -> None:
         self._outlooks, self._field = outlooks, outlooks.field
         self._problem = outlooks.field.problem
-        self._pinned = pinned
+        self._pinned, self._over = pinned, over
         self._names = ("cpu", "memory", *self._field.resources)
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
         self._homes: dict[Hashable, Ints] = {}
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
         self._seen = 0
-        self._left = _WORK
+        self._left, self._left_in_all = _WORK, _ALL_WORK
 
     def forget(self) -> None:
         """Forget all ways, as the field has changed."""
         self._known.clear()
         self._homes.clear()
-        self._left = _WORK
+
+    def begin(self) -> None:
+        """Begin to look for another replica."""
+        self._left_in_all -= _WORK - self._left
+        self._left = max(0, min(_WORK, self._left_in_all))
 
     def known(self, shape: int, moves: int) -> Sequence[Way]:
         """Return the ways that were found at exactly so many moves."""
@@ -112,6 +118,7 @@ class Ways:
         Whoever leaves for it must be worth as much with who follows, or the fewest moves that its own place costs.
         """
         found: dict[int, int] = {}
+        self._left = _ALL_WORK
         self._raise(shape, moves, found)
         return found
 
@@ -122,6 +129,9 @@ class Ways:
         if moves <= 1:
             return
         for node in self._nodes(shape, moves - 1):
+            if self._left <= 0 or self._over():
+                return
+            self._left -= 1
             for cover in self._covers(self._problem.shapes[shape], node, moves - 1):
                 for each in cover:
                     short = moves - sum(1 + found.get(other.shape, 0) for other in cover)
@@ -136,6 +146,7 @@ class Ways:
         """Return the fewest moves that a place costs, 0 where there is one, at most one more than some."""
         if (self._outlooks.ranks(shape) != NOWHERE).any():
             return 0
+        self._left = _ALL_WORK
         found = self.find(shape, most)
         return most + 1 if found is None else found
 
@@ -149,7 +160,7 @@ class Ways:
     def _search(self, shape: int, moves: int) -> list[Way]:
         found: list[Way] = []
         for node in self._nodes(shape, moves):
-            if self._left <= 0:
+            if self._left <= 0 or self._over():
                 break
             self._left -= 1
             for cover in self._covers(self._problem.shapes[shape], node, moves):
