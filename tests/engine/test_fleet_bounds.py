@@ -7,7 +7,7 @@ import os
 import pytest
 from tests.oracle.brute import TooLarge, ascending, brute
 from tests.support.fleet_cuts import cuts, standing_cuts
-from tests.support.specs import make_spec, node, policy, request, workload
+from tests.support.specs import CARD, make_spec, node, place, policy, request, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
@@ -71,6 +71,20 @@ def test_a_quota_counts_whole_gpus() -> None:
     best = bounds.best(tier, {})
     assert best is not None
     assert best[0] == 3400  # of 3900, which three and the share do not fill
+
+
+def test_who_finds_no_other_node_is_evicted_and_that_is_proved() -> None:
+    """The only node of a kind has failed; a service and a job that ran on it may be nowhere else."""
+    nodes = [node("a", 2, down=True), node("b", 2, accelerator="L4")]
+    work = [workload("v", 2, gpus=1, accelerators=(CARD,)), workload("w", 1, gpus=1)]
+    running = {"v#0": place("a", 0), "v#1": place("a", 1), "w#0": place("b", 0)}
+    problem = compile_problem(context_of(make_spec(nodes=nodes, workloads=work, running=running)))
+    bounds, tier = FleetBounds(problem, Stop()), next(t for t in problem.tiers if t.name == "disruption.evicted")
+    assert bounds.stands(tier)
+    bounds.stand(tier, {}, 1, [])
+    best = bounds.best(tier, {})
+    assert best is not None
+    assert best[0] == 1
 
 
 @pytest.mark.campaign
