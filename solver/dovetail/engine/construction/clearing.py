@@ -14,8 +14,9 @@ import numpy as np
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
+from dovetail.engine.construction.leavers import MOST_MOVES, Leaver
 from dovetail.engine.construction.placing import Outlooks, Put
-from dovetail.engine.construction.ways import MOST_MOVES, Leaver, Way, Ways
+from dovetail.engine.construction.ways import Way, Ways
 from dovetail.model.legal import legalise
 from dovetail.model.score import better
 from dovetail.model.state import State

@@ -8,48 +8,26 @@ first what one move makes possible, then two.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from dovetail.engine.construction.fragmentation import Ints
+from dovetail.engine.construction.leavers import MOST_MOVES, Leaver, Leavers
 from dovetail.engine.construction.outlook import NOWHERE
-from dovetail.engine.construction.placing import Outlooks, Put
-from dovetail.model.seats import without_kept
-from dovetail.model.state import NO_GPU, Fill
-from dovetail.problem import Present, Shape
+from dovetail.engine.construction.placing import Outlooks
+from dovetail.problem import Shape
 from dovetail.rules.guards import ApartGuard
 from dovetail.rules.quota import requested_of
 from dovetail.spec.cluster import NODE_LEVEL
 from dovetail.spec.workload import MILLI
 
-MOST_MOVES = 6  # that a place for one replica may cost
 _WAYS = 8  # that are kept for a shape, of those that cost the same
 _COVERS = 24  # sets of replicas that are looked at on one node
 _ANEW = 2  # replicas that came anew, and leave beside others that move
 _WORK = 4_000  # nodes that are looked at for one replica, for itself and for all who follow
 _ALL_WORK = 40_000  # and for all replicas
-
-
-@dataclass(frozen=True, slots=True)
-class Leaver:
-    """A replica that may leave its node; `place` is where it runs today, None for one that came anew."""
-
-    put: Put
-    place: Present | None
-
-    @property
-    def shape(self) -> int:
-        """Its shape."""
-        return self.put[1]
-
-    @property
-    def moves(self) -> int:
-        """What it costs that it leaves: nothing where it came anew."""
-        return int(self.place is not None)
 
 
 class Way(NamedTuple):
@@ -79,12 +57,11 @@ class Ways:
     def __init__(self, outlooks: Outlooks, pinned: frozenset[str], over: Callable[[], bool] = lambda: False) -> None:
         self._outlooks, self._field = outlooks, outlooks.field
         self._problem = outlooks.field.problem
-        self._pinned, self._over = pinned, over
-        self._names = ("cpu", "memory", *self._field.resources)
+        self._over = over
+        self._leavers = Leavers(outlooks.field, pinned)
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
         self._homes: dict[Hashable, Ints] = {}
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
-        self._seen = 0
         self._left, self._left_in_all = _WORK, _ALL_WORK
 
     def forget(self) -> None:
@@ -205,107 +182,30 @@ class Ways:
     def _nodes(self, shape: int, moves: int) -> list[int]:
         """Return the nodes on which so many moves may make room, those first that lack the least."""
         field, form = self._field, self._problem.shapes[shape]
-        self._refresh()
+        most = self._leavers.most()
         may = field.hosts(form) & ~field.gates.crowded(shape)
         nodes = np.flatnonzero(may)
         rank = min(moves, MOST_MOVES)
-        lacks = [self._free(name)[nodes] for name in self._names]
-        asked = [requested_of(form.request, name) for name in self._names]
+        lacks = [self._leavers.free(name)[nodes] for name in self._leavers.names]
+        asked = [requested_of(form.request, name) for name in self._leavers.names]
         fits = np.ones(len(nodes), dtype=bool)
         for position, (free, amount) in enumerate(zip(lacks, asked, strict=True)):
             if amount:
-                fits &= free + self._most[nodes, rank, position] >= amount
+                fits &= free + most[nodes, rank, position] >= amount
         gpus = np.minimum(form.request.gpu_count, 1) if form.request.partial else form.request.gpus
         idle = field.untouched[nodes]
         if form.request.gpu_count and not form.request.partial:
-            fits &= idle + self._most[nodes, rank, len(self._names)] >= gpus
+            fits &= idle + most[nodes, rank, len(self._leavers.names)] >= gpus
         lack = np.maximum(0, gpus - idle)
         tight = (field.cpu[nodes] < form.request.cpu) | (field.memory[nodes] < form.request.memory)
         order = np.lexsort((nodes, tight, lack))
         return [int(node) for node in nodes[order][fits[order]]]
 
-    def _free(self, name: str) -> Ints:
-        field = self._field
-        return field.cpu if name == "cpu" else field.memory if name == "memory" else field.resources[name]
-
-    @cached_property
-    def _most(self) -> Ints:
-        """What replicas free on every node that leave it at the most, by how many move, dimension by dimension."""
-        found = np.zeros((len(self._problem.nodes), MOST_MOVES + 1, len(self._names) + 1), dtype=np.int64)
-        for node in self._field.fills:
-            found[node] = self._most_of(node)
-        self._seen = self._field.turn
-        return found
-
-    def _refresh(self) -> None:
-        most = self._most
-        for node in np.flatnonzero(self._field.touched > self._seen).tolist():
-            most[node] = self._most_of(node)
-        self._seen = self._field.turn
-
-    def _most_of(self, node: int) -> Ints:
-        amounts = np.zeros((2, 0, len(self._names) + 1), dtype=np.int64)
-        found = np.zeros((MOST_MOVES + 1, len(self._names) + 1), dtype=np.int64)
-        leavers = self._leavers(node)
-        if not leavers:
-            return found
-        requests = [self._problem.shapes[each.shape].request for each in leavers]
-        amounts = np.array(
-            [
-                [*(requested_of(r, n) for n in self._names), min(r.gpu_count, 1) if r.partial else r.gpus]
-                for r in requests
-            ],
-            dtype=np.int64,
-        )
-        free = np.array([not each.moves for each in leavers])
-        ranked = -np.sort(-amounts[~free], axis=0)[:MOST_MOVES]
-        found[:] = amounts[free].sum(axis=0)
-        found[1 : len(ranked) + 1] += np.cumsum(ranked, axis=0)
-        found[len(ranked) + 1 :] += ranked.sum(axis=0)
-        return found
-
-    def _leavers(self, node: int) -> list[Leaver]:
-        """Return who may leave a node."""
-        fill = self._field.fills.get(node)
-        if fill is None:
-            return []
-        found = [
-            Leaver((node, place.shape, place.gpus), place)
-            for place, count in fill.kept.items()
-            if not place.instance
-            for _ in range(count)
-        ]
-        return [each for each in (*found, *self._anew(node, fill)) if self._may_leave(each)]
-
-    def _anew(self, node: int, fill: Fill) -> Iterator[Leaver]:
-        """Yield what came to a node anew; of whole GPUs where it is plain which these are."""
-        plain = not (self._field.blocks.matter(node) or self._field.crowds.parted[node])
-        pinned = {slot.gpu for slot, count in fill.slots.items() if count}
-        pinned |= {gpu for place, count in fill.kept.items() if count for gpu in place.gpus}
-        row = self._field.gpus[node].tolist()
-        whole = [
-            gpu
-            for gpu in self._problem.nodes[node].healthy_gpus()
-            if gpu not in pinned and not row[gpu] and (node, gpu) not in self._field.cuts.closed
-        ]
-        for slot, count in without_kept(self._problem, node, fill).items():
-            gpus = self._problem.shapes[slot.shape].request.gpus
-            if slot.profile or (gpus and not plain):
-                continue
-            for _ in range(count):
-                taken = tuple(whole.pop() for _ in range(gpus)) if slot.gpu == NO_GPU else (slot.gpu,)
-                yield Leaver((node, slot.shape, taken), None)
-
-    def _may_leave(self, each: Leaver) -> bool:
-        workload = self._problem.shapes[each.shape].workload
-        alone = not (workload.joint or workload.ranked or workload.holds)
-        return alone and (each.place is None or (workload.movable and workload.id not in self._pinned))
-
     # Who leaves.
 
     def _covers(self, form: Shape, node: int, moves: int) -> Iterator[tuple[Leaver, ...]]:
         """Yield sets of replicas without which a node has room for one, none that holds another, few first."""
-        leavers = self._leavers(node)
+        leavers = self._leavers.of(node)
         barring = [each for each in leavers if self._bars(form, each.shape)]
         budget = moves - sum(each.moves for each in barring)
         if budget < 0:
@@ -330,13 +230,15 @@ class Ways:
 
     def _lack(self, form: Shape, node: int, gone: Sequence[Leaver]) -> tuple[int, ...]:
         """Return what a node lacks for a replica once some are gone: CPU, memory, resources, and GPUs."""
-        lack = [requested_of(form.request, name) - int(self._free(name)[node]) for name in self._names]
+        lack = [
+            requested_of(form.request, name) - int(self._leavers.free(name)[node]) for name in self._leavers.names
+        ]
         idle = int(self._field.untouched[node])
         if form.request.partial and idle == 0:
             idle = int(any(self._relieves(form, node, gpu, 0) for gpu in range(self._field.gpus.shape[1])))
         for each in gone:
             request = self._problem.shapes[each.shape].request
-            lack = [a - requested_of(request, name) for a, name in zip(lack, self._names, strict=True)]
+            lack = [a - requested_of(request, name) for a, name in zip(lack, names, strict=True)]
             idle += request.gpus or int(form.request.partial and request.partial)
         asked = min(form.request.gpu_count, 1) if form.request.partial else form.request.gpus
         return (*lack, asked - idle)
@@ -357,13 +259,13 @@ class Ways:
             if request.partial:
                 shared.setdefault(each.put[2][0], []).append(each)
                 gpus = int(form.request.partial and self._relieves(form, node, each.put[2][0], request.gpu_milli))
-            freed = (*(requested_of(request, name) for name in self._names), gpus)
+            freed = (*(requested_of(request, name) for name in self._leavers.names), gpus)
             found.append(_Item(each.moves, freed, (each,)))
         if not form.request.partial:
             for gpu, group in shared.items():
                 requests = [self._problem.request(each.shape, made) for each in group]
                 if int(self._field.gpus[node, gpu]) + sum(request.gpu_milli for request in requests) == MILLI:
-                    freed = (*(sum(requested_of(r, name) for r in requests) for name in self._names), 1)
+                    freed = (*(sum(requested_of(r, name) for r in requests) for name in self._leavers.names), 1)
                     found.append(_Item(sum(each.moves for each in group), freed, tuple(group)))
         return sorted(found, key=lambda item: (item.moves, -item.freed[-1], -item.freed[0]))
 

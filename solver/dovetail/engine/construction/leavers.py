@@ -1,0 +1,156 @@
+"""Who may leave a node: what runs there and may move, and what came anew, as far as either stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.fragmentation import Bools, Ints
+from dovetail.engine.construction.placing import Put
+from dovetail.model.seats import without_kept
+from dovetail.model.state import NO_GPU, Fill
+from dovetail.problem import Present
+from dovetail.rules.quota import requested_of
+from dovetail.spec import Workload
+
+MOST_MOVES = 6  # that a place for one replica may cost
+
+
+@dataclass(frozen=True, slots=True)
+class Leaver:
+    """A replica that may leave its node; `place` is where it runs today, None for one that came anew."""
+
+    put: Put
+    place: Present | None
+
+    @property
+    def shape(self) -> int:
+        """Its shape."""
+        return self.put[1]
+
+    @property
+    def moves(self) -> int:
+        """What it costs that it leaves: nothing where it came anew."""
+        return int(self.place is not None)
+
+
+class Leavers:
+    """Who may leave the nodes of a field.
+
+    Parameters
+    ----------
+    pinned : workloads that may not move; `names` are CPU, memory and resources, the dimensions before GPUs.
+    """
+
+    def __init__(self, field: Field, pinned: frozenset[str]) -> None:
+        self._field, self._problem, self._pinned = field, field.problem, pinned
+        self.names = ("cpu", "memory", *field.resources)
+        self._seen = 0
+
+    def free(self, name: str) -> Ints:
+        """Return what is left of CPU, memory or a resource on every node."""
+        field = self._field
+        return field.cpu if name == "cpu" else field.memory if name == "memory" else field.resources[name]
+
+    @cached_property
+    def amounts(self) -> Ints:
+        """What a replica of each shape has of every dimension: CPU, memory, resources, and GPUs, one for a part."""
+        requests = [shape.request for shape in self._problem.shapes]
+        hosts = [[requested_of(request, name) for name in self.names] for request in requests]
+        gpus = [min(r.gpu_count, 1) if r.partial else r.gpus for r in requests]
+        rows = [[*row, count] for row, count in zip(hosts, gpus, strict=True)]
+        return np.array(rows, dtype=np.int64).reshape(len(rows), len(self.names) + 1)
+
+    @cached_property
+    def _movable(self) -> Bools:
+        """Of which shapes replicas may leave where they run."""
+        alike = [shape.workload for shape in self._problem.shapes]
+        return np.array([self._alone(w) and w.movable and w.id not in self._pinned for w in alike], dtype=bool)
+
+    @staticmethod
+    def _alone(workload: Workload) -> bool:
+        return not (workload.joint or workload.ranked or workload.holds)
+
+    @cached_property
+    def _most(self) -> Ints:
+        fills = self._field.fills
+        found = np.zeros((len(self._problem.nodes), MOST_MOVES + 1, len(self.names) + 1), dtype=np.int64)
+        runs = [
+            (node, place.shape)
+            for node, fill in fills.items()
+            for place, count in fill.kept.items()
+            if not place.instance
+            for _ in range(count)
+        ]
+        if runs:
+            nodes, shapes = np.array(runs, dtype=np.int64).T
+            nodes, shapes = nodes[self._movable[shapes]], shapes[self._movable[shapes]]
+            for dimension, amounts in enumerate(self.amounts[shapes].T):
+                order = np.lexsort((-amounts, nodes))
+                ranked, sizes = nodes[order], amounts[order]
+                rank = np.arange(len(order)) - np.searchsorted(ranked, ranked)
+                first = rank < MOST_MOVES
+                found[ranked[first], rank[first] + 1, dimension] = sizes[first]
+        found = found.cumsum(axis=1)
+        for node, fill in fills.items():
+            if fill.slots.total() != fill.kept.total():
+                found[node] = self._most_of(node)
+        self._seen = self._field.turn
+        return found
+
+    def most(self) -> Ints:
+        """Return what replicas free that leave a node: by node, how many move at the most, and dimension."""
+        most = self._most
+        for node in np.flatnonzero(self._field.touched > self._seen).tolist():
+            most[node] = self._most_of(node)
+        self._seen = self._field.turn
+        return most
+
+    def _most_of(self, node: int) -> Ints:
+        found = np.zeros((MOST_MOVES + 1, len(self.names) + 1), dtype=np.int64)
+        leavers = self.of(node)
+        if leavers:
+            amounts = self.amounts[[each.shape for each in leavers]]
+            free = np.array([not each.moves for each in leavers])
+            ranked = -np.sort(-amounts[~free], axis=0)[:MOST_MOVES]
+            found[1 : len(ranked) + 1] = ranked
+            found = found.cumsum(axis=0) + amounts[free].sum(axis=0)
+        return found
+
+    def of(self, node: int) -> list[Leaver]:
+        """Return who may leave a node."""
+        fill = self._field.fills.get(node)
+        if fill is None:
+            return []
+        found = [
+            Leaver((node, place.shape, place.gpus), place)
+            for place, count in fill.kept.items()
+            if not place.instance and self._movable[place.shape]
+            for _ in range(count)
+        ]
+        return [*found, *self._anew(node, fill)]
+
+    def _anew(self, node: int, fill: Fill) -> Iterator[Leaver]:
+        """Yield what came to a node anew; of whole GPUs where it is plain which these are."""
+        if fill.slots.total() == fill.kept.total():
+            return
+        plain = not (self._field.blocks.matter(node) or self._field.crowds.parted[node])
+        pinned = {slot.gpu for slot, count in fill.slots.items() if count}
+        pinned |= {gpu for place, count in fill.kept.items() if count for gpu in place.gpus}
+        row = self._field.gpus[node].tolist()
+        whole = [
+            gpu
+            for gpu in self._problem.nodes[node].healthy_gpus()
+            if gpu not in pinned and not row[gpu] and (node, gpu) not in self._field.cuts.closed
+        ]
+        for slot, count in without_kept(self._problem, node, fill).items():
+            gpus = self._problem.shapes[slot.shape].request.gpus
+            if slot.profile or (gpus and not plain) or not self._alone(self._problem.shapes[slot.shape].workload):
+                continue
+            for _ in range(min(count, len(whole) // gpus if gpus else count)):
+                taken = tuple(whole.pop() for _ in range(gpus)) if slot.gpu == NO_GPU else (slot.gpu,)
+                yield Leaver((node, slot.shape, taken), None)
