@@ -230,9 +230,8 @@ class Ways:
 
     def _lack(self, form: Shape, node: int, gone: Sequence[Leaver]) -> tuple[int, ...]:
         """Return what a node lacks for a replica once some are gone: CPU, memory, resources, and GPUs."""
-        lack = [
-            requested_of(form.request, name) - int(self._leavers.free(name)[node]) for name in self._leavers.names
-        ]
+        names, free = self._leavers.names, self._leavers.free
+        lack = [requested_of(form.request, name) - int(free(name)[node]) for name in names]
         idle = int(self._field.untouched[node])
         if form.request.partial and idle == 0:
             idle = int(any(self._relieves(form, node, gpu, 0) for gpu in range(self._field.gpus.shape[1])))
