@@ -66,6 +66,7 @@ class Listener(Counting):
         self._count = {shape.index: self.model.integer(0, shape.demand) for shape in problem.shapes}
         self.asked: dict[int, dict[Question, None]] = {}
         self.inside = False
+        self._domains: dict[str, tuple[Domain, ...]] = {}
         self.violations: Mapping[str, Mapping[str, Linear]] = {}
 
     def all_questions(self) -> set[Question]:
@@ -86,7 +87,9 @@ class Listener(Counting):
     def domains(self, level: str) -> Iterable[Domain]:
         """Return the domains of a level, noting whether it is one within nodes."""
         self.inside = self.inside or level in INSIDE
-        return domains_of(self.problem.nodes, level)
+        if level not in self._domains:
+            self._domains[level] = domains_of(self.problem.nodes, level)
+        return self._domains[level]
 
     def every_domain(self, level: str) -> Iterable[Domain]:
         """Return the domains of a level: nothing is outside."""
@@ -104,8 +107,9 @@ class Listener(Counting):
         self, workload: Workload, level: str, nodes: frozenset[str] | None = None, *, role: str | None = None
     ) -> Mapping[str, Linear]:
         """Note that a workload is counted in the domains of a level."""
-        shapes = self._shapes_of(workload, role)
-        return {domain.path: self._ask(shapes, *questions_of(domain, nodes)) for domain in self.domains(level)}
+        shapes, domains = self._shapes_of(workload, role), tuple(self.domains(level))
+        total = self._ask(shapes, *questions_of(domains[0], nodes)) if domains else Linear()
+        return {domain.path: Linear(dict(total.terms)) for domain in domains}  # all of a level put the same questions
 
     def misplaced(self, workload: Workload, nodes: frozenset[str], *, role: str | None = None) -> Linear:
         """Note that a workload is counted on some nodes."""

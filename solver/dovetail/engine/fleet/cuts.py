@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import gcd
 
 import numpy as np
 
 from dovetail.spec.workload import MILLI
+
+MILLION = 10**6
 
 
 @lru_cache(maxsize=100_000)
@@ -57,3 +59,8 @@ def _taken(choice: np.ndarray, sizes: np.ndarray, useful: Sequence[int], count: 
             pattern[useful[choice[room]]] += 1
             room -= int(sizes[choice[room]])
     return tuple(pattern)
+
+
+def millionths(dual: Sequence[float], rows: Iterable[int]) -> tuple[int, ...]:
+    """Return the prices of rows, in millionths."""
+    return tuple(max(0, round(dual[row] * MILLION)) for row in rows)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dovetail.engine.fleet.cuts import dearest
+from dovetail.engine.fleet.cuts import MILLION, dearest, millionths
 from dovetail.engine.fleet.multisets import packed
 from dovetail.engine.fleet.plots import Use, by_plot
 from dovetail.engine.fleet.sides import NOTHING, Side, Target
@@ -34,7 +34,6 @@ _ROUNDS = 40
 _CLOSE = 1e-6
 _PROVED = 1e-4  # of a tier that counts nodes: what its proof may be above the LP's value
 _CLOSE_ENOUGH = 1e-5  # where sides are set aside, more is lost already
-_MILLION = 10**6
 _LARGEST = 1e3  # objectives are scaled so that their largest coefficient is this
 _FIRM = 1e2 * _LARGEST  # per replica, that a workload is there or not as is assumed
 _PENALTY = 1e5  # per scaled unit that an earlier tier falls short, while patterns are too few to reach it
@@ -235,12 +234,7 @@ class FleetLp:
         self._lp.shut(columns)
 
     def _hold(self, *, push: bool) -> float:
-        """Hold who is assumed to be there or not; return what that adds to the value.
-
-        Parameters
-        ----------
-        push : make it worth more than all else to be there, rather than demand it.
-        """
+        """Demand what is assumed, or `push` for it, as worth more than all else; return what that adds."""
         added = 0.0
         for name, flag in self.fleet.flags.items():
             there = self._assumed.get(name)
@@ -325,7 +319,7 @@ class FleetLp:
         offers: dict[tuple[int, ...], dict[tuple[int, ...], None]] = {}
         losses: dict[int, float] = {}
         asking = [
-            (side, group, _millionths(dual, side.milli[group].values()), self._price_of_gpu(side, dual))
+            (side, group, millionths(dual, side.milli[group].values()), self._price_of_gpu(side, dual))
             for side in self.sides
             for group in range(len(side.milli))
         ]
@@ -334,7 +328,7 @@ class FleetLp:
             for worth, pattern in dearest(millis, prices):
                 if worth > cost:
                     offers.setdefault(millis, {})[pattern] = None
-                    lost = (worth - cost) / _MILLION * kind.size * len(kind.node.healthy_gpus())
+                    lost = (worth - cost) / MILLION * kind.size * len(kind.node.healthy_gpus())
                     losses[side.kind] = max(lost, losses.get(side.kind, 0.0))
         grown = False
         for side, group, prices, cost in asking:
@@ -349,7 +343,7 @@ class FleetLp:
         """Return what a shared GPU costs on a side, in millionths, with a little that need not be gained."""
         rows = (side.gpus, self._gpus_in_use[side.kind])
         price = sum(dual[row] for row in rows if row is not None)
-        return round(price * _MILLION * (1 + _CLOSE)) + 1
+        return round(price * MILLION * (1 + _CLOSE)) + 1
 
     def proof(self) -> FleetProof:
         """Return the dual solution of the last tier in integers."""
@@ -400,11 +394,5 @@ class FleetLp:
         return {s: self._lp.cost_of(side.counts[s], rows, self._dual) for s in counts}
 
 
-def _millionths(dual: Sequence[float], rows: Iterable[int]) -> tuple[int, ...]:
-    """Return the prices of rows, in millionths."""
-    return tuple(max(0, round(dual[row] * _MILLION)) for row in rows)
-
-
 def _scale(coefficients: Iterable[int]) -> float:
-    largest = max((abs(c) for c in coefficients), default=1)
-    return _LARGEST / (largest or 1)
+    return _LARGEST / (max((abs(c) for c in coefficients), default=1) or 1)
