@@ -119,10 +119,10 @@ def _surplus(view: View) -> int:
     """Return the thousandths that instances offer beyond the shares on them, on nodes that count."""
     total = 0
     for replica, place in view.places.items():
-        share, room = view.role(replica).request.share, view.rooms[place.node]
-        if place.instance and share is not None and room.geometry is not None and counts(room.node):
+        request, room = view.role(replica).request, view.rooms[place.node]
+        if place.instance and request.share is not None and room.geometry is not None and counts(room.node):
             profile = room.geometry.by_name[parse_instance(place.instance).profile]
-            total += profile.milli - share.on(room.node.accelerator).compute
+            total += profile.milli - request.on(room.node.accelerator).gpu_milli
     return total
 
 

@@ -26,9 +26,10 @@ def holds(profile: Profile, request: Request, card: int, accelerator: str | None
     A request for a profile lands on that very profile; a share on one that offers its peak and its memory, and on
     which its service knows its rate.
     """
-    if request.share is None or not request.may_use_mig:
+    request = request.on(accelerator)
+    share = request.share
+    if share is None or not request.may_use_mig:
         return bool(request.mig) and request.mig == profile.name
-    share, request = request.share.on(accelerator), request.on(accelerator)
     peak = max(share.peak, share.compute)
     fits = peak <= profile.milli and share_memory(request, card) <= MILLI * profile.memory
     return fits and share.rate(accelerator, profile.name) is not None

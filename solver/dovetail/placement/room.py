@@ -112,9 +112,13 @@ class Room:
             return free and (self.crowd is None or self.crowd.admits_whole(index))
         if self.crowd is not None:
             return self._takes_client(self.crowd, request, index)
-        share, request = request.share.on(self.node.accelerator), request.on(self.node.accelerator)
+        return self._takes_share(request.on(self.node.accelerator), index)
+
+    def _takes_share(self, request: Request, index: int) -> bool:
+        share = request.share
         return (
-            "fraction" in share.modes
+            share is not None
+            and "fraction" in share.modes
             and self.node.mechanism == "fraction"
             and share.rate(self.node.accelerator) is not None
             and share.compute <= self.compute[index]

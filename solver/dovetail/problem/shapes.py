@@ -47,17 +47,9 @@ class Shape:
         """Whether what it asks of a GPU depends on the accelerator."""
         return self.request.share is not None and bool(self.request.share.elsewhere)
 
-    @cached_property
-    def _known(self) -> dict[str | None, Request]:
-        return {}
-
     def on(self, accelerator: str | None) -> Request:
-        """Return what each replica asks of nodes with an accelerator, worked out once (S2.2)."""
-        if not self.varies:
-            return self.request
-        if accelerator not in self._known:
-            self._known[accelerator] = self.request.on(accelerator)
-        return self._known[accelerator]
+        """Return what each replica asks of nodes with an accelerator (S2.2)."""
+        return self.request.on(accelerator) if self.varies else self.request
 
 
 def shapes_of(context: Context) -> tuple[Shape, ...]:

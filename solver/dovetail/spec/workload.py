@@ -107,8 +107,15 @@ class Share:
         return next((rate for name, rate in self.rated if name == host), None)
 
 
+class _Asked:
+    """What a request asks of nodes with an accelerator, as far as anybody wanted to know; no part of what it is."""
+
+    __slots__ = ("known",)
+    known: dict[str | None, Request]
+
+
 @dataclass(frozen=True, slots=True)
-class Request:
+class Request(_Asked):
     """What one replica asks for: whole GPUs of one node, part of one GPU, or no GPU; plus host resources.
 
     Parameters
@@ -142,7 +149,12 @@ class Request:
         """
         if self.share is None or not self.share.elsewhere:
             return self
-        return replace(self, share=self.share.on(accelerator))
+        if not hasattr(self, "known"):
+            object.__setattr__(self, "known", {})
+        found = self.known.get(accelerator)
+        if found is None:
+            found = self.known[accelerator] = replace(self, share=self.share.on(accelerator))
+        return found
 
     @property
     def gpu_milli(self) -> int:
