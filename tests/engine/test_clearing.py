@@ -16,12 +16,17 @@ from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
-from dovetail.engine.fleet.fleet_bounds import FleetBounds
+from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.model.legal import legalise
 from dovetail.model.score import debt, hard_policies, sound, view_of
 from dovetail.model.state import State, newcomers, today_state
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
+from dovetail.proof.certificate import Leaf
+from dovetail.proof.fleet_models import FleetModels
+from dovetail.proof.models import Earlier
+from dovetail.proof.standing import StandingModel
+from dovetail.proof.tree import Unproved, check_tree
 from dovetail.rules import context_of
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
@@ -112,6 +117,31 @@ def test_who_leaves_may_need_another_to_leave_and_that_is_proved() -> None:
     told = values(problem, after)
     assert (sum(after.admitted().values()), told["disruption.moves"]) == (3, 2)
     assert bound_on(problem, after) == 2
+
+
+def test_the_proof_is_checked_from_the_documents_and_no_more_is() -> None:
+    problem, before = started(chained())
+    after = cleared(problem, before, Stop(), lambda: False)
+    told, given = values(problem, after), dict[str, int]()
+    position = [tier.name for tier in problem.tiers].index("disruption.moves")
+    for tier in problem.tiers[:position]:
+        given[tier.name] = told[tier.name]
+    bounds, routes = FleetBounds(problem, Stop()), Ways(Outlooks(Field(problem, today_state(problem))), frozenset())
+    bounds.stand(problem.tiers[position], given, 2, newcomers(problem, after), None, routes)
+    best = bounds.best(problem.tiers[position], given)
+    assert best is not None
+    proof = proof_of("disruption.moves", best[0], given, best[1])
+    fleet = StandingModel(problem)  # made anew, as `verify` does
+    models = FleetModels(fleet)
+    statement = models.of_tier(position, {name: Earlier(value, None) for name, value in given.items()})
+    check_tree(statement.question(-2), proof.tree, proof.cuts)
+    with pytest.raises(Unproved):
+        check_tree(statement.question(-3), proof.tree, proof.cuts)
+    (leaf,) = proof.tree
+    assert isinstance(leaf, Leaf)
+    row = fleet.arrivals[fleet.problem.shapes_of_role["wide", ""]]
+    with pytest.raises(Unproved):
+        check_tree(statement.question(-2), (replace(leaf, multipliers={**leaf.multipliers, row: 0}),), proof.cuts)
 
 
 def test_cpu_alone_is_made_room_for_and_that_is_proved() -> None:
