@@ -28,7 +28,7 @@ from dovetail.linear import Linear
 from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
 from dovetail.model.score import debt, view_of
-from dovetail.model.state import NO_GPU, State, today_state
+from dovetail.model.state import NO_GPU, Fill, Slot, State, today_state
 from dovetail.placement import Room
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
@@ -290,3 +290,17 @@ def test_a_fleet_with_prices_is_planned_beside_places_held_free() -> None:
     model = FleetModel(problem, priced=True)
     assert [lot.kind.shapes for lot in fleet_rows(model, State(), range(3)).lots] == [(own,)]
     assert list(Generation(problem, today_state(problem), model, Stop()).run(Budget(ALL)))
+
+
+def test_what_is_all_admitted_is_wished_for_on_cheaper_nodes() -> None:
+    nodes = [node(f"n{i}", 4, price=price) for i, price in enumerate((9, 9, 5, 5))]
+    problem = compile_problem(context_of(make_spec(nodes=nodes, workloads=[workload("x", 8, gpus=1)])))
+    model = FleetModel(problem, priced=True)
+    dear = State({0: Fill(Counter({Slot(0, NO_GPU): 4})), 1: Fill(Counter({Slot(0, NO_GPU): 4}))})
+    asks = Generation(problem, State(), model, Stop())
+    spares = Generation(problem, State(), model, Stop(), dear)
+    assert max(asks.wish.cost) < min(asks.wish.worth.values())
+    assert sorted(set(spares.wish.cost)) == [5, 9]
+    assert min(spares.wish.worth.values()) > 9
+    *_, last = spares.run(Budget(ALL))
+    assert sorted(last.fills) == [2, 3]

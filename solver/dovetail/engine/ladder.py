@@ -281,8 +281,8 @@ class _Search:
             return
         given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME)
         before = given.work
-        generation = Generation(self.problem, base, self.bounds.fleet.rows, self.stop)
-        for candidate in generation.run(given, [*known, *generation.seen(self.state)]):
+        generation = Generation(self.problem, base, self.bounds.fleet.rows, self.stop, self.state)
+        for candidate in generation.run(given, known):
             self._offer(candidate)
             if self._close_enough():
                 break

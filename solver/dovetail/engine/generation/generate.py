@@ -30,6 +30,8 @@ _FEW_NODES = 1000
 _ROUNDS = 60
 _ALMOST = 1e-6
 _GRAIN = 1e-6, 1e-3  # of what is asked for in all, and in the band that is worth least
+_GRAIN_OF_COST = 1e-4  # of what all nodes cost
+_MISSED = 2.0  # of the dearest node, what it costs to leave a replica out: no replica takes more than a node
 _MIXING = 0.5, 0.7  # of the time, and of the work, before the first dive
 _PATIENCE = 6  # dives that find nothing better
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
@@ -48,12 +50,14 @@ class Generation:
     ----------
     state : what stays where it is not free.
     fleet : the rows that bind all nodes together.
+    best : the best state at hand, if that is another one: its patterns are among those to begin with.
     """
 
     problem: Problem
     state: State
     fleet: FleetModel
     stop: Stop
+    best: State | None = None
     rows: FleetRows = field(init=False)
     wish: Wish = field(init=False)
 
@@ -76,18 +80,35 @@ class Generation:
         self.rows = fleet_rows(self.fleet, self.state, free)
         shapes = [s for s in self.problem.shapes if s.index not in joint and s.demand > fixed[s.index]]
         demand = {s.index: s.demand - fixed[s.index] for s in shapes}
-        worth = {s.index: self._worth(s) for s in self.problem.shapes}
-        self.wish = Wish(demand, worth, self._costs(), self._grain(demand, worth))
+        self.wish = self._spare(demand) or self._ask(demand)
 
     def _free(self, joint: set[int]) -> frozenset[int]:
         empty = (node for group in self.problem.classes if group.empty for node in group.nodes)
         return frozenset(n for n in empty if not any(slot.shape in joint for slot in self.state.fill(n).slots))
 
-    def seen(self, state: State) -> Iterator[tuple[Sequence[int], Pattern]]:
-        """Yield the patterns of another state, each with the node that has it, as far as they may be mixed."""
-        for node, fill in state.fills.items() if state is not self.state else ():
+    def _seen(self) -> Iterator[tuple[Sequence[int], Pattern]]:
+        """Yield the patterns of the best state, each with the node that has it, as far as they may be mixed."""
+        for node, fill in self.best.fills.items() if self.best is not None else ():
             if not any(slot.shape not in self.wish.demand for slot in fill.slots):
                 yield (node,), pattern_of(self.problem, fill)
+
+    def _prices(self) -> list[float]:
+        """Return what a node of each lot costs in use, with all its GPUs."""
+        return [lot.kind.node.price + lot.gpus * lot.kind.node.gpu_price for lot in self.rows.lots]
+
+    def _spare(self, demand: Mapping[int, int]) -> Wish | None:
+        """Return what to wish for where all that asks is there, and nodes cost: the same on cheaper nodes."""
+        prices, admitted = self._prices(), (self.best or self.state).admitted()
+        total = sum(price * len(lot.nodes) for price, lot in zip(prices, self.rows.lots, strict=True))
+        complete = all(admitted[s.index] >= s.demand for s in self.problem.shapes)
+        if not (self.fleet.priced and total and complete):
+            return None
+        return Wish(demand, dict.fromkeys(demand, _MISSED * max(prices)), prices, _GRAIN_OF_COST * total)
+
+    def _ask(self, demand: Mapping[int, int]) -> Wish:
+        """Return what to wish for where not all that asks is there."""
+        worth = {s.index: self._worth(s) for s in self.problem.shapes}
+        return Wish(demand, worth, self._costs(), self._grain(demand, worth))
 
     def _worth(self, shape: Shape) -> float:
         """Return what the LP counts for a replica: earlier tiers weigh more, as far as arithmetic stays sound."""
@@ -105,8 +126,7 @@ class Generation:
 
     def _costs(self) -> list[float]:
         """Return what it costs to use a node of each lot: little beside the worth of what it may hold."""
-        lots = self.rows.lots
-        prices = [lot.kind.node.price + lot.gpus * lot.kind.node.gpu_price for lot in lots]
+        lots, prices = self.rows.lots, self._prices()
         dearest = max((price / lot.gpus for lot, price in zip(lots, prices, strict=True)), default=0.0)
         if not self.fleet.priced or not dearest:
             return [0.0] * len(lots)
@@ -131,7 +151,7 @@ class Generation:
             for node in lot.nodes:
                 master.add(position, pattern_of(self.problem, self.state.fill(node)))
         lot_of = {node: position for position, lot in enumerate(self.rows.lots) for node in lot.nodes}
-        for nodes, pattern in known:
+        for nodes, pattern in (*known, *self._seen()):
             for position in sorted({lot_of[node] for node in nodes if node in lot_of}):
                 master.add(position, pattern)
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop)
