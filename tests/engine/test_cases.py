@@ -42,6 +42,19 @@ def test_half_a_gang_is_worth_nothing() -> None:
     assert split[0] == each
 
 
+def test_who_cannot_be_there_together_has_prices_all_the_same() -> None:
+    problem = problem_of(half_too_many())
+    name, lp = problem.tiers[0].name, FleetBounds(problem, Stop()).plain
+    free = lp.optimise(name, {})
+    lp.assume(dict.fromkeys(lp.fleet.flags, 1))
+    assert lp.optimise(name, {}) < 0
+    assert lp.proof().bound(lp.proof().total(lp.fleet, {}), {}) >= round(free)
+    lp.assume(dict.fromkeys(lp.fleet.flags, 0))
+    assert lp.optimise(name, {}) == pytest.approx(0)
+    lp.assume({})
+    assert lp.optimise(name, {}) == pytest.approx(free)
+
+
 def test_the_cases_are_a_tree_that_the_verifier_follows() -> None:
     problem = problem_of(half_too_many())
     tier, bounds = problem.tiers[0], FleetBounds(problem, Stop())
