@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -152,12 +153,14 @@ class Bounds:
         """Look for the best bounds that these very values allow, the quick LPs first.
 
         Where that leaves a gap, nodes of different prices are told apart, and for tiers that count nodes those
-        sides of them that rules keep apart.
+        sides of them that rules keep apart. Tiers that count nodes, and what follows them, come last.
         """
         names = [tier.name for tier in self.problem.tiers]
-        for priced in (False, True):
+        late = next((i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes), len(names))
+        for places, priced in itertools.product((range(late), range(late, len(names))), (False, True)):
             told = self.results(values, answers).tiers
-            for position, (tier, result) in enumerate(zip(self.problem.tiers, told, strict=True)):
+            for position in places:
+                tier, result = self.problem.tiers[position], told[position]
                 given = dict(zip(names[:position], values, strict=False))
                 closed = (result.gap or 0.0) <= (_WIDE if priced else 0.0) or self.fleet.has_proved(tier, given)
                 closed = closed or (tier.counts_nodes and not priced and self.fleet.best(tier, given) is not None)

@@ -18,7 +18,7 @@ from dovetail.engine.exact import Climb, TierAnswer, climb
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.guided import Suggested, lead
+from dovetail.engine.generation.guided import MANY_NODES, Suggested, lead
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.parts.lns import Neighbourhoods
@@ -40,7 +40,7 @@ from dovetail.proof.attach import attached
 from dovetail.rules import context_of
 from dovetail.spec import Spec
 
-_BOUND_SHARE = 0.3  # of the time, for the last bounds of a large fleet
+_BOUND_SHARE = 0.2, 0.3  # of the time, for the last bounds of a large fleet, and of one with many nodes
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
 _PART_WORK = 0.2  # of each part: what does not close in that seldom gets better, and holds up a round
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
@@ -181,7 +181,7 @@ class _Search:
             self.budget.deadline -= min(_AFTER * construction, 0.2 * self.limits.time)
             self.bounds.until = self.budget.deadline
             if self.problem.counts > EXACT_VARIABLES and self.bounds.fleet.large:
-                self.budget.deadline -= _BOUND_SHARE * self.limits.time
+                self.budget.deadline -= _BOUND_SHARE[len(self.problem.nodes) > MANY_NODES] * self.limits.time
 
     @property
     def _searching(self) -> frozenset[str]:
