@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
 
 from dovetail.linear import Linear, Model
 from dovetail.model.counting import Counting
@@ -22,7 +21,7 @@ from dovetail.problem import Problem, Shape
 from dovetail.proof.cells import Cell, Listener, Plot, Question, domains_of, questions_of
 from dovetail.proof.hosts import hosts_of
 from dovetail.proof.kinds import Kind, capacities, kinds_of, room_for
-from dovetail.proof.lagrangian import Block, PlainRow, plain_rows
+from dovetail.proof.lagrangian import Block, PlainRow, plain_ends, plain_rows
 from dovetail.proof.limits import tighten
 from dovetail.proof.node import NodeLimit, Packing, Prices
 from dovetail.proof.without_today import present_shapes, protected, without_held, without_today
@@ -340,7 +339,7 @@ class FleetModel(Counting):
     @cached_property
     def supply(self) -> Mapping[int, tuple[int, int]]:
         """By shape, the rows by which no more, and no less, is on nodes than is admitted."""
-        ends = list(accumulate((row.upper is not None) + (row.lower is not None) for row in self.model.rows))
+        ends = plain_ends(self.model)
         return {shape: (ends[row] - 2, ends[row] - 1) for shape, row in self._supply.items()}
 
     @cached_property

@@ -11,6 +11,7 @@ in place of their boxes. Nothing here rests on how the multipliers were found.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from dovetail.linear import Linear, Model, Row
@@ -41,6 +42,11 @@ def plain_rows(model: Model) -> list[PlainRow]:
     A row under a literal is relaxed by as much as variable bounds let it be missed, where the literal is false.
     """
     return [plain for row in model.rows for plain in _sides(model, row)]
+
+
+def plain_ends(model: Model) -> Sequence[int]:
+    """Return for each row of a model how many of its plain rows there are up to that one's last side."""
+    return list(accumulate((row.upper is not None) + (row.lower is not None) for row in model.rows))
 
 
 def _sides(model: Model, row: Row) -> Iterator[PlainRow]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
 
 from dovetail.linear import Linear
 from dovetail.objectives import Tier
@@ -21,6 +20,7 @@ from dovetail.proof.cells import Plot
 from dovetail.proof.contents import Contents, Lot, Stay
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import Kind
+from dovetail.proof.lagrangian import plain_ends
 from dovetail.proof.limits import tighten_box
 from dovetail.proof.node import Prices
 from dovetail.proof.stays import StayingLimit
@@ -60,7 +60,7 @@ class StandingModel(FleetModel):
     @cached_property
     def arrivals(self) -> Mapping[int, int]:
         """By shape, the row by which no fewer come than are more than are protected."""
-        ends = list(accumulate((row.upper is not None) + (row.lower is not None) for row in self.model.rows))
+        ends = plain_ends(self.model)
         return {shape: ends[row] - 1 for shape, row in self._arrivals.items()}
 
     def _present(self, lots: tuple[Lot, ...]) -> Counter[int]:
