@@ -43,21 +43,14 @@ class Contents:
     stays: Sequence[Stay]
 
     @cached_property
-    def free(self) -> Mapping[str, int]:
-        """What it leaves of CPU, memory and resources."""
-        node = self.problem.nodes[self.node]
-        found = {"cpu": node.cpu, "memory": node.memory, **node.resources}
-        for stay in self.stays:
-            request = self.problem.shapes[stay.shape].request
-            for name in found:
-                found[name] -= requested_of(request, name)
-        return found
+    def free(self) -> tuple[int, ...]:
+        """What is left beside all of it (`left`)."""
+        return self.left(self.stays)
 
-    @cached_property
+    @property
     def untouched(self) -> int:
         """The healthy GPUs that it leaves alone."""
-        taken = {gpu for stay in self.stays for gpu in stay.gpus}
-        return len(set(self.problem.nodes[self.node].healthy_gpus()) - taken)
+        return self.free[-2] // PARTS
 
     @cached_property
     def _known(self) -> dict[tuple[Stay, ...], tuple[tuple[int, ...], list[tuple[int, ...]]]]:

@@ -183,7 +183,7 @@ class _Earning:
         beside = sum(self.gpu + self._beside(stays, fitting) for stays in contents.by_gpu)
         more = beside + self._arriving(contents.untouched, fitting, [])
         stay = sum(count * self.stays(shape) for shape, count in contents.shapes)
-        return stay + self._joined(contents.beside(tuple(contents.stays))[0], fitting, more)
+        return stay + self._joined(contents.free, fitting, more)
 
     def _joined(self, free: tuple[int, ...], rooms: Rooms, most: int) -> int:
         """Return what replicas that come earn together, `most` by GPUs, with CPU, memory and resources as well."""
@@ -231,9 +231,8 @@ class _Earning:
         return self._needed[shape]
 
     def _fitting(self, contents: Contents, shape: int, room: int) -> int:
-        request = self.problem.shapes[shape].request
-        asked = ((name, requested_of(request, name)) for name in contents.free)
-        return min([room, *(max(0, contents.free[name]) // amount for name, amount in asked if amount)])
+        hosts = zip(contents.free[:-2], self._needs(shape)[:-2], strict=True)
+        return min([room, *(max(0, free) // amount for free, amount in hosts if amount)])
 
     def _beside(self, stays: Sequence[Stay], fitting: Iterable[Comer]) -> int:
         """Return what else a GPU earns beside those on it."""
