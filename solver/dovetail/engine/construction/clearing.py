@@ -120,7 +120,7 @@ class _Clearing:
         return False
 
     def _settled(self, leavers: Sequence[Leaver], most: int, nodes: Bools) -> bool:
-        """Place replicas that left, those first that no node has room for; tell whether that took too many moves."""
+        """Place replicas that left, those last that no node has room for; tell whether so many moves are enough."""
         homeless = []
         for leaver in leavers:
             if not self._put(leaver.shape, nodes):

@@ -43,7 +43,9 @@ class Leavers:
 
     Parameters
     ----------
-    pinned : workloads that may not move; `names` are CPU, memory and resources, the dimensions before GPUs.
+    pinned : workloads that may not move.
+
+    `names` are CPU, memory and resources, the dimensions before GPUs.
     """
 
     def __init__(self, field: Field, pinned: frozenset[str]) -> None:
@@ -56,14 +58,20 @@ class Leavers:
         field = self._field
         return field.cpu if name == "cpu" else field.memory if name == "memory" else field.resources[name]
 
+    def asked(self, shape: int) -> list[int]:
+        """Return what a replica of a shape has of every dimension: `names`, and GPUs, one for a part."""
+        return self._asked[shape]
+
     @cached_property
-    def amounts(self) -> Ints:
-        """What a replica of each shape has of every dimension: CPU, memory, resources, and GPUs, one for a part."""
+    def _asked(self) -> list[list[int]]:
         requests = [shape.request for shape in self._problem.shapes]
         hosts = [[requested_of(request, name) for name in self.names] for request in requests]
         gpus = [min(r.gpu_count, 1) if r.partial else r.gpus for r in requests]
-        rows = [[*row, count] for row, count in zip(hosts, gpus, strict=True)]
-        return np.array(rows, dtype=np.int64).reshape(len(rows), len(self.names) + 1)
+        return [[*row, count] for row, count in zip(hosts, gpus, strict=True)]
+
+    @cached_property
+    def _amounts(self) -> Ints:
+        return np.array(self._asked, dtype=np.int64).reshape(len(self._asked), len(self.names) + 1)
 
     @cached_property
     def _movable(self) -> Bools:
@@ -89,7 +97,7 @@ class Leavers:
         if runs:
             nodes, shapes = np.array(runs, dtype=np.int64).T
             nodes, shapes = nodes[self._movable[shapes]], shapes[self._movable[shapes]]
-            for dimension, amounts in enumerate(self.amounts[shapes].T):
+            for dimension, amounts in enumerate(self._amounts[shapes].T):
                 order = np.lexsort((-amounts, nodes))
                 ranked, sizes = nodes[order], amounts[order]
                 rank = np.arange(len(order)) - np.searchsorted(ranked, ranked)
@@ -114,7 +122,7 @@ class Leavers:
         found = np.zeros((MOST_MOVES + 1, len(self.names) + 1), dtype=np.int64)
         leavers = self.of(node)
         if leavers:
-            amounts = self.amounts[[each.shape for each in leavers]]
+            amounts = self._amounts[[each.shape for each in leavers]]
             free = np.array([not each.moves for each in leavers])
             ranked = -np.sort(-amounts[~free], axis=0)[:MOST_MOVES]
             found[1 : len(ranked) + 1] = ranked

@@ -19,7 +19,6 @@ from dovetail.engine.construction.outlook import NOWHERE
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.problem import Shape
 from dovetail.rules.guards import ApartGuard
-from dovetail.rules.quota import requested_of
 from dovetail.spec.cluster import NODE_LEVEL
 from dovetail.spec.workload import MILLI
 
@@ -31,7 +30,7 @@ _ALL_WORK = 40_000  # and for all replicas
 
 
 class Way(NamedTuple):
-    """Who leaves a node, and how many moves that costs in all, at the least."""
+    """A node, and who leaves it to make room there."""
 
     node: int
     leavers: tuple[Leaver, ...]
@@ -186,13 +185,12 @@ class Ways:
         may = field.hosts(form) & ~field.gates.crowded(shape)
         nodes = np.flatnonzero(may)
         rank = min(moves, MOST_MOVES)
-        lacks = [self._leavers.free(name)[nodes] for name in self._leavers.names]
-        asked = [requested_of(form.request, name) for name in self._leavers.names]
+        left = [self._leavers.free(name)[nodes] for name in self._leavers.names]
+        *asked, gpus = self._leavers.asked(shape)
         fits = np.ones(len(nodes), dtype=bool)
-        for position, (free, amount) in enumerate(zip(lacks, asked, strict=True)):
+        for position, (free, amount) in enumerate(zip(left, asked, strict=True)):
             if amount:
                 fits &= free + most[nodes, rank, position] >= amount
-        gpus = np.minimum(form.request.gpu_count, 1) if form.request.partial else form.request.gpus
         idle = field.untouched[nodes]
         if form.request.gpu_count and not form.request.partial:
             fits &= idle + most[nodes, rank, len(self._leavers.names)] >= gpus
@@ -230,22 +228,22 @@ class Ways:
 
     def _lack(self, form: Shape, node: int, gone: Sequence[Leaver]) -> tuple[int, ...]:
         """Return what a node lacks for a replica once some are gone: CPU, memory, resources, and GPUs."""
-        names, free = self._leavers.names, self._leavers.free
-        lack = [requested_of(form.request, name) - int(free(name)[node]) for name in names]
+        *hosts, gpus = self._leavers.asked(form.index)
+        free = (int(self._leavers.free(name)[node]) for name in self._leavers.names)
+        lack = [asked - left for asked, left in zip(hosts, free, strict=True)]
         idle = int(self._field.untouched[node])
         if form.request.partial and idle == 0:
             idle = int(any(self._relieves(form, node, gpu, 0) for gpu in range(self._field.gpus.shape[1])))
         for each in gone:
             request = self._problem.shapes[each.shape].request
-            lack = [a - requested_of(request, name) for a, name in zip(lack, names, strict=True)]
+            lack = [a - b for a, b in zip(lack, self._leavers.asked(each.shape)[:-1], strict=True)]
             idle += request.gpus or int(form.request.partial and request.partial)
-        asked = min(form.request.gpu_count, 1) if form.request.partial else form.request.gpus
-        return (*lack, asked - idle)
+        return (*lack, gpus - idle)
 
     def _relieves(self, form: Shape, node: int, gpu: int, milli: int) -> bool:
         """Tell whether a GPU has room for a share once so much of it is free in addition."""
         left, asked = int(self._field.gpus[node, gpu]), self._problem.request(form.index, self._problem.nodes[node])
-        return left >= 0 and left + milli >= max(1, asked.gpu_milli) and left + milli > 0
+        return left >= 0 and left + milli >= max(1, asked.gpu_milli)
 
     def _items(self, form: Shape, node: int, leavers: Sequence[Leaver]) -> list[_Item]:
         """Return what may leave, replica by replica; for whole GPUs also all the shares of one together."""
@@ -254,18 +252,17 @@ class Ways:
         made = self._problem.nodes[node]
         for each in leavers:
             request = self._problem.request(each.shape, made)
-            gpus = request.gpus
+            *hosts, gpus = self._leavers.asked(each.shape)
             if request.partial:
                 shared.setdefault(each.put[2][0], []).append(each)
                 gpus = int(form.request.partial and self._relieves(form, node, each.put[2][0], request.gpu_milli))
-            freed = (*(requested_of(request, name) for name in self._leavers.names), gpus)
-            found.append(_Item(each.moves, freed, (each,)))
+            found.append(_Item(each.moves, (*hosts, gpus), (each,)))
         if not form.request.partial:
             for gpu, group in shared.items():
                 requests = [self._problem.request(each.shape, made) for each in group]
                 if int(self._field.gpus[node, gpu]) + sum(request.gpu_milli for request in requests) == MILLI:
-                    freed = (*(sum(requested_of(r, name) for r in requests) for name in self._leavers.names), 1)
-                    found.append(_Item(sum(each.moves for each in group), freed, tuple(group)))
+                    *hosts, _ = map(sum, zip(*(self._leavers.asked(each.shape) for each in group), strict=True))
+                    found.append(_Item(sum(each.moves for each in group), (*hosts, 1), tuple(group)))
         return sorted(found, key=lambda item: (item.moves, -item.freed[-1], -item.freed[0]))
 
 
