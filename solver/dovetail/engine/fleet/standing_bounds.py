@@ -104,9 +104,7 @@ class StandingPrices:
         best = self._total({})
         for prices in self._worth_staying():
             best = min(best, self._total(prices), key=lambda each: each[0])
-        more = self.fleet.arrivals
-        told = routes is not None and bool(self._losses)
-        far = {shape: routes.costs(shape, _FAR) if told and routes and shape in more else 0 for shape in new}
+        far = {shape: self._far(shape, routes) for shape in new}
         for shape in sorted(new, key=lambda shape: -far[shape])[:_MOST]:
             if routes is not None and far[shape]:
                 best = self._by_routes(best, shape, min(_FAR, far[shape]), routes, late)
@@ -117,6 +115,11 @@ class StandingPrices:
         floors = {names[row - own]: price for row, price in best[1].items() if row >= own}
         rows = {row: price for row, price in best[1].items() if row < own}
         return StandingBound(self.fleet, FleetProof(self.tier, _DENOMINATOR, rows, floors, {}))
+
+    def _far(self, shape: int, routes: Routes | None) -> int:
+        """Return the moves that a place for one more of a shape costs, 0 where that is not told."""
+        told = self._losses and shape in self.fleet.arrivals
+        return routes.costs(shape, _FAR) if routes is not None and told else 0
 
     @cached_property
     def _names(self) -> list[str]:
@@ -144,13 +147,13 @@ class StandingPrices:
         self, best: tuple[int, Prices], shape: int, far: int, routes: Routes, late: Callable[[], bool]
     ) -> tuple[int, Prices]:
         """Return prices by which a place for a shape is worth what it costs, step by step while that proves more."""
-        loss, before = self._losses[0] if self._losses else 0, dict[int, int]()
+        loss, before = self._losses[0], dict[int, int]()
         for moves in range(1, far + 1):
             wanted = routes.worth(shape, moves)
             steps = {s: worth - before.get(s, 0) for s, worth in wanted.items() if worth > before.get(s, 0)}
             before, held = dict(wanted), best
             for part in _PARTS:
-                if late() or best is not held or not loss:
+                if late() or best is not held:
                     break
                 prices = dict(held[1])
                 for s, step in steps.items():  # where one more is wanted, others of its shape stay for as much
