@@ -272,12 +272,9 @@ def test_all_ways_to_follow_an_lp_keep_hard_rules(seed: int) -> None:
     problem = fleet(seed, (policy("even", Spread(over="zone", max_skew=1)),))
     lp = FleetLp(FleetModel(problem), Stop())
     lp.optimise(next(iter(lp.fleet.tiers)), {})
-    left = Budget(4.0)
-    states = []
-    for state in lead(lp, State(), Stop(), left.spent).states:
-        left.work -= 1.0
-        states.append(state)
+    states = list(lead(lp, State(), Stop(), 4, lambda: False).states)
     assert len(states) == 4
+    assert len(list(lead(lp, State(), Stop(), 4, lambda: True).states)) == 1
     assert all(legalise(problem, state) == state for state in states)
     assert all(not debt(problem, view_of(problem, state), frozenset()) for state in states)
 

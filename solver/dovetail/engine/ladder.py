@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.budget import DEFAULT_WORK, Budget
@@ -266,13 +267,12 @@ class _Search:
         lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.now}, budget.seconds())
         if not lp.solved or budget.spent():
             return self.state, []
-        most = 0.0 if Generation.suits(self.bounds.fleet) else budget.work * _FOLLOW_SHARE
-        given = budget.part(most, _FOLLOW_TIME)
-        led = lead(lp, self.state, self.stop, given.spent)
+        each = _FOLLOW_WORK * lp.columns
+        ways = 1 if Generation.suits(self.bounds.fleet) else ceil(budget.work * _FOLLOW_SHARE / each)
+        led = lead(lp, self.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME).out_of_time)
         for state in led.states:
             self._offer(state)
-            given.work -= _FOLLOW_WORK * lp.columns
-        budget.work -= most - given.work
+            budget.work -= each
         return led.base, list(led.known)
 
     def _generate(self, budget: Budget, base: State, known: Sequence[Suggested]) -> None:

@@ -38,29 +38,32 @@ class Lead:
     known: Sequence[Suggested]
 
 
-def lead(lp: FleetLp, state: State, stop: Stop, over: Callable[[], bool]) -> Lead:
+def lead(lp: FleetLp, state: State, stop: Stop, ways: int, over: Callable[[], bool]) -> Lead:
     """Follow the LP's last solution, gangs first; on many nodes only as far as contents.
 
     Parameters
     ----------
     state : the one at hand, around whose gangs patterns are mixed where the LP has none.
-    over : tells when no more states are asked for.
+    ways : how many states there are at the most, the first of them always.
+    over : tells when time is up for more of them.
     """
     gangs = crews(lp, stop)
     base = gangs if gangs.fills else state
     if len(lp.fleet.problem.nodes) > MANY_NODES:
         return Lead(iter(()), base, tuple(contents(lp, stop, gangs)))
-    return Lead(_ways(lp, stop, gangs, over), base, ())
+    return Lead(_led(lp, stop, gangs, ways, over), base, ())
 
 
-def _ways(lp: FleetLp, stop: Stop, gangs: State, over: Callable[[], bool]) -> Iterator[State]:
+def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, over: Callable[[], bool]) -> Iterator[State]:
     """Yield states after the LP's last solution, and after others that are worth as much.
 
     Which of them loses least when it is rounded nobody can tell beforehand.
     """
     yield guided(lp, stop, gangs)
     source = Random(1)
-    while not over():
+    for _ in range(1, ways):
+        if over():
+            break
         lp.wander(source)
         yield guided(lp, stop, crews(lp, stop))
 
