@@ -88,7 +88,7 @@ def _asked(row: ShapeSize) -> str:
     parts = [f"{amount(request.gpus)} GPU"] if request.gpus else []
     if request.share:
         memory = "" if request.share.memory is None else f" with {amount(request.share.memory)} MiB"
-        more = " or more" if request.share.elsewhere else ""
+        more = " or more" if request.varies else ""
         parts.append(f"{format_milli(request.share.compute)}{more} of a GPU{memory}")
     if request.cpu:
         parts.append(f"{format_milli(request.cpu)} cpu")

@@ -118,7 +118,7 @@ def _takes(spec: Spec, workload: Workload) -> Iterator[tuple[str, str]]:
     """Yield what replicas take of which GPUs, role by role, where that is not the same of all."""
     present = sorted({node.accelerator for node in spec.cluster.nodes if node.accelerator})
     for role in workload.roles:
-        if role.request.share is not None and role.request.share.elsewhere:
+        if role.request.varies:
             able = [name for name in present if name in (role.accelerators or present)]
             taken = ((amount(Decimal(role.request.on(name).gpu_milli) / 1000), name) for name in able)
             told = ", ".join(f"{part} of {name}" for part, name in taken)
@@ -141,8 +141,7 @@ def _lacks(spec: Spec, plan: Plan, workload: Workload) -> list[str]:
 def _shortage(found: Shortage) -> Iterator[tuple[str, str]]:
     request = found.role.request
     name = f"role {found.role.name}: " if found.role.name else ""
-    varies = request.share is not None and bool(request.share.elsewhere)
-    gpu = f"{amount(Decimal(request.gpu_milli) / 1000)} GPU{' or more' if varies else ''}"
+    gpu = f"{amount(Decimal(request.gpu_milli) / 1000)} GPU{' or more' if request.varies else ''}"
     asks = [gpu] if request.gpu_milli else []
     asks += [f"{amount(Decimal(request.cpu) / 1000)} cpu"] if request.cpu else []
     asks += [f"{request.memory:,} MiB"] if request.memory else []

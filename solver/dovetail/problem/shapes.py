@@ -45,7 +45,7 @@ class Shape:
     @cached_property
     def varies(self) -> bool:
         """Whether what it asks of a GPU depends on the accelerator."""
-        return self.request.share is not None and bool(self.request.share.elsewhere)
+        return self.request.varies
 
     def on(self, accelerator: str | None) -> Request:
         """Return what each replica asks of nodes with an accelerator (S2.2)."""

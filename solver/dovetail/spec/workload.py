@@ -142,6 +142,11 @@ class Request(_Asked):
             return self.within
         return (ISLAND_LEVEL, *self.within)
 
+    @property
+    def varies(self) -> bool:
+        """Whether what it asks of a GPU depends on the accelerator."""
+        return self.share is not None and bool(self.share.elsewhere)
+
     def on(self, accelerator: str | None) -> Request:
         """Return what it asks of nodes with an accelerator: a share of a reference takes more of slower ones (S2.2).
 
