@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dovetail.build import assemble, contradictions, current_from, declares_current
 from dovetail.documents import Document, DocumentSet, load_file, load_project
-from dovetail.faults import Fault, Position, Refused, nearest, render_fault
+from dovetail.faults import Fault, Position, Refused, nearest
 from dovetail.plan import NameTaken, Plan, current_of, limited
 from dovetail.spec import Current, Options, Spec
 from dovetail_cli import streams
 from dovetail_cli.plans import read_plan
 from dovetail_cli.problems import usage
+from dovetail_cli.render import faults
 from dovetail_cli.render.words import printable
 
 _SHIPPED = "dovetail:"
@@ -68,10 +69,10 @@ def judged(project: Project) -> Project:
     return replace(project, warnings=(*project.warnings, *found))
 
 
-def tell_warnings(project: Project) -> None:
-    """Say on stderr what is odd about the documents."""
-    for fault in project.warnings:
-        streams.say(render_fault(fault))
+def tell_warnings(warnings: Sequence[Fault]) -> None:
+    """Say on stderr what is odd about documents, as far as people read it there; `validate` tells all."""
+    if warnings:
+        streams.say(faults.folded(warnings))
 
 
 def _current(documents: DocumentSet, question: Question) -> Current | None:

@@ -183,3 +183,34 @@ def test_findings_are_placed_in_the_plan_of_this_run(dovetail: Shell, project: P
     edit(project / "plan.yaml", "kind: Plan\n", "# looked through\nkind: Plan\n")
     assert dovetail("verify", "plan.yaml", "-o", "github") == 4
     assert "line=10," in dovetail.out
+
+
+def undeclared(project: Path, count: int) -> None:
+    rows = ", ".join(f"gone-{i % 4}#{i}: {{node: g1}}" for i in range(count))
+    text = (
+        f"apiVersion: dovetail/v1alpha1\nkind: Placement\nmetadata: {{name: now}}\nspec: {{placements: {{{rows}}}}}\n"
+    )
+    (project / "today.yaml").write_text(text, encoding="utf-8")
+
+
+def test_many_warnings_of_a_code_are_one_line_beside_an_answer(dovetail: Shell, project: Path) -> None:
+    undeclared(project, 8)
+    assert dovetail("policies") == 0
+    (line,) = (line for line in dovetail.err.splitlines() if "DT1914" in line)
+    assert line.startswith("warning DT1914: runs but is not declared, 8 times: today.yaml:4:")
+    assert [f"no workload 'gone-{i}' is declared" in line for i in range(4)] == [True, True, True, False]
+    assert line.endswith("('dovetail validate' tells all)")
+
+
+def test_few_warnings_of_a_code_are_told_one_by_one(dovetail: Shell, project: Path) -> None:
+    undeclared(project, 3)
+    assert dovetail("policies") == 0
+    assert [line for line in dovetail.err.splitlines() if ": warning DT1914: no workload 'gone-" in line][2:]
+
+
+def test_all_warnings_are_in_what_validate_prints(dovetail: Shell, project: Path) -> None:
+    undeclared(project, 8)
+    assert dovetail("validate", "-o", "json") == 0
+    assert [each["code"] for each in json.loads(dovetail.out)["spec"]["faults"]] == ["DT1914"] * 8
+    assert dovetail("validate") == 0
+    assert dovetail.out.count("warning DT1914") == 8

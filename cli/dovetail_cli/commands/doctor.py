@@ -49,7 +49,7 @@ def run(
             found = project.load(path or ".", project.Question(options.as_of(as_of), before, current))
         except Refused as refused:
             return refusals.tell(refused, shown)
-        project.tell_warnings(found)
+        project.tell_warnings(found.warnings)
         report = report_on(compile_problem(context_of(found.spec)))
         streams.publish(lambda name, screen: doctor.of_model(report, name, screen, detail=detail), shown, wanted)
         return ExitCode.DONE

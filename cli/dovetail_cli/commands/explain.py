@@ -67,7 +67,7 @@ def run(
         found = project.load(path, project.Question(options.as_of(as_of)))
     except Refused as refused:
         return refusals.tell(refused, shown)
-    project.tell_warnings(found)
+    project.tell_warnings(found.warnings)
     spec = found.spec if before is None else _as_planned(found.spec, before)
     _check_known(spec, thing)
     if thing not in spec.by_id and (shown != "table" or wanted):

@@ -102,7 +102,7 @@ def run(
         found = project.judged(project.load(path, question))
     except Refused as refused:
         return refusals.tell(refused, shown)
-    project.tell_warnings(found)
+    project.tell_warnings(found.warnings)
     hint = before.placements if before else None
     if write_model is not None:
         timeline.phase("write model")

@@ -67,7 +67,7 @@ def run(
     except Refused as refused:
         return refusals.tell(refused, shown)
     listed = listing(found.spec, origins_of(found.documents), _known(found.spec, name))
-    project.tell_warnings(found)
+    project.tell_warnings(found.warnings)
     for fault in contradictions(found.documents, found.spec):
         streams.say(render_fault(fault))  # not refused: leaving a policy out may be what is looked for
     pricing, findings = _priced(listed, limits) if price else (None, ())

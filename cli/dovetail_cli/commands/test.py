@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 from dovetail.documents import DocumentSet, load_project
-from dovetail.faults import Refused, nearest, render_fault
+from dovetail.faults import Refused, nearest
 from dovetail.plan import Plan
 from dovetail.progress import Limits
 from dovetail.testing import CaseResult, ScenarioTrial, Trial, prepare
 from dovetail.testing import run as run_all
-from dovetail_cli import options, planner, refusals, streams
+from dovetail_cli import options, planner, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.plans import read_plan
 from dovetail_cli.problems import usage
@@ -60,8 +60,7 @@ def run(
         trials = prepare(documents, as_of=options.as_of(as_of), only=_only(documents, only or ()))
     except Refused as refused:
         return refusals.tell(refused, shown)
-    for fault in documents.warnings:
-        streams.say(render_fault(fault))
+    project.tell_warnings(documents.warnings)
     if not trials:
         streams.warn("there is no PolicyTest, and no Scenario that expects anything")
     done = _run([_started(trial, before) for trial in trials], limits)

@@ -64,7 +64,7 @@ def run(
         found = project.load(path, question)
     except Refused as refused:
         return refusals.tell(refused, shown)
-    project.tell_warnings(found)
+    project.tell_warnings(found.warnings)
     planning.tell_waivers(found)
     verification = library.verify(found.spec, checked, proofs)
     where = _positions(plan)

@@ -123,7 +123,7 @@ def _found(asked: _Asked) -> _Found:
 
 def _compared(found: _Found, limits: Limits) -> tuple[WhatIfResult, tuple[Finding, ...]]:
     """Return both sides compared, and what the run found out; say on stderr what is odd."""
-    project.tell_warnings(found.project)
+    project.tell_warnings(found.project.warnings)
     with planner.running(limits) as plan:
         result = compare(found.question, plan, base=found.before)
     plan.complain()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dovetail.faults import Fault, render_fault, render_faults, to_document
+from dovetail.faults import CODES, Fault, render_fault, render_faults, to_document
 from dovetail_cli.render import annotated, annotation, junit, machine
 from dovetail_cli.render.words import plural, printable
 
 FORMATS = ("table", "json", "yaml", "junit", *annotated.FORMATS)
+
+_FEW = 3  # of one code that are told one by one; of more, so many are named
 
 
 def rendered(faults: Sequence[Fault], name: str, verdict: str = "", files: Iterable[str] = ()) -> str:
@@ -27,6 +29,24 @@ def rendered(faults: Sequence[Fault], name: str, verdict: str = "", files: Itera
     errors = sum(fault.severity == "error" for fault in faults)
     last = verdict or f"refused: {plural(errors, 'fault')}"
     return printable("\n".join(filter(None, (render_faults(faults), last))), keep="\n") + "\n"
+
+
+def folded(warnings: Iterable[Fault]) -> str:
+    """Return warnings as text beside the answer of a command: those of a code that many have in one line."""
+    by_code: dict[str, list[Fault]] = {}
+    for fault in warnings:
+        by_code.setdefault(fault.code, []).append(fault)
+    return "\n".join(render_faults(each) if len(each) <= _FEW else _in_one_line(each) for each in by_code.values())
+
+
+def _in_one_line(alike: Sequence[Fault]) -> str:
+    """Return how many warnings of one code there are, and the first few that do not say the same."""
+    first: dict[str, str] = {}
+    for fault in alike:
+        first.setdefault(fault.message, f"{fault.position}: {fault.message}" if fault.position else fault.message)
+    told = "; ".join(list(first.values())[:_FEW])
+    title = CODES[alike[0].code].title
+    return f"warning {alike[0].code}: {title}, {len(alike):,} times: {told} ('dovetail validate' tells all)"
 
 
 def _cases(faults: Sequence[Fault], files: Iterable[str]) -> Iterable[junit.Case]:
