@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.shell import Engine, Shell
@@ -12,12 +13,14 @@ from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, places, policy, request, role, workload
 
 from dovetail.documents import DocumentSet
-from dovetail.plan import Outcome
+from dovetail.plan import Outcome, Plan
+from dovetail.progress import Limits
 from dovetail.rules.promises import Promises
-from dovetail.spec import EqualParts, Share
+from dovetail.spec import EqualParts, Share, Spec
 from dovetail.spec.permits import Ratios
 from dovetail.spec.workload import Pace
 from dovetail.whynot import Explanation
+from dovetail_cli import library
 from dovetail_cli.project import Places
 from dovetail_cli.render.whynot import of_node, of_workload
 
@@ -42,6 +45,49 @@ def test_without_ways_nothing_more_is_planned(dovetail: Shell, project: Path, en
     assert dovetail("explain", "research/train", "--ways", "0") == 0
     assert len(asked) == 1
     assert "admitted in full" in dovetail.out
+
+
+def limits_of(monkeypatch: pytest.MonkeyPatch, engine: Engine) -> list[Limits]:
+    """Return what will be given to the engine."""
+    asked: list[Limits] = []
+    engine.bound = 96_000
+
+    def solve(spec: Spec, limits: Limits, **named: Any) -> Plan:
+        asked.append(limits)
+        return engine.solve(spec, limits, **named)
+
+    monkeypatch.setattr(library, "solve", solve)
+    return asked
+
+
+def test_ways_share_seconds_unless_limits_are_given(
+    dovetail: Shell, project: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = limits_of(monkeypatch, engine)
+    assert dovetail("explain", "search/web") == 0
+    assert asked[0] == Limits()
+    assert len(asked) > 1
+    assert all(limits.work and limits.time and limits.time <= 20 for limits in asked[1:])
+    asked.clear()
+    assert dovetail("explain", "search/web", "--work", "3") == 0
+    assert set(asked) == {Limits(work=3.0)}
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+def test_when_time_is_up_it_says_so(
+    dovetail: Shell, project: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch, replicas: int
+) -> None:
+    monkeypatch.setattr("dovetail_cli.commands.explain._PATIENCE", 0.0)
+    asked = limits_of(monkeypatch, engine)
+    text = (project / "workloads" / "train.yaml").read_text(encoding="utf-8")
+    (project / "workloads" / "train.yaml").write_text(text.replace("replicas: 2", f"replicas: {replicas}"), "utf-8")
+    assert dovetail("explain", "research/train") == 0
+    assert len(asked) == 1
+    assert "Time was up before more was planned" in dovetail.out
+    assert dovetail("explain", "research/train", "-o", "json") == 0
+    assert json.loads(dovetail.out)["spec"]["cut"] is True
+    dovetail("explain", "research/train", "-o", "json", "--work", "5")  # the stand-in knows nothing of policies
+    assert json.loads(dovetail.out)["spec"]["cut"] is False
 
 
 def test_a_plan_may_be_given(dovetail: Shell, project: Path, engine: Engine) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,6 +36,8 @@ _Ways = Annotated[
     int,
     typer.Option("--ways", min=0, metavar="N", help="Make at most N plans for ways out or other places; 0 for none."),
 ]
+_PATIENCE = 20.0  # seconds for all plans of ways together, unless it is said how long each may take
+_WORK = 1.0  # units for each of them then
 _CODE = re.compile(r"DT\d{4}", re.IGNORECASE | re.ASCII)
 
 
@@ -74,7 +78,8 @@ def run(
         raise usage("nodes are explained as a table alone", "leave -o out")
     with running(limits) as planner:
         made = planner(spec) if before is None else before
-        found_out = _explained(spec, made, thing, planner, ways) if thing in spec.by_id else None
+        asking = _Asking(planner, shared=time_limit is None and work is None)
+        found_out = _explained(spec, made, thing, asking, ways) if thing in spec.by_id else None
         interrupted = bool(planner.stop)
     planner.complain()
     places = project.Places(found.documents)
@@ -86,19 +91,43 @@ def _told(spec: Spec, plan: Plan, node: str, found: Explanation | None, places: 
     return formats.of_node(spec, plan, node) if found is None else formats.of_workload(found, places, name)
 
 
-def _explained(spec: Spec, plan: Plan, thing: str, planner: Planner, most: int) -> Explanation:
+class _Asking:
+    """Plans ways out one after the other, within seconds that they share or, with limits, each within these.
+
+    `cut` tells whether time was up before all were planned.
+    """
+
+    def __init__(self, planner: Planner, *, shared: bool) -> None:
+        self.planner = planner
+        self._until = time.monotonic() + _PATIENCE if shared else None
+        self.cut = False
+
+    def __call__(self, spec: Spec) -> Plan:
+        """Return a plan."""
+        if self._until is not None:
+            left = max(1.0, self._until - time.monotonic())
+            self.planner.limits = replace(self.planner.limits, work=_WORK, time=left)
+        return self.planner(spec)
+
+    def over(self) -> bool:
+        """Tell whether no more plans are to be made."""
+        self.cut |= self._until is not None and time.monotonic() >= self._until
+        return self.cut or bool(self.planner.stop)
+
+
+def _explained(spec: Spec, plan: Plan, thing: str, asking: _Asking, most: int) -> Explanation:
     """Return what is known of a workload: ways out where it is not admitted in full, else other places."""
     from dovetail.whynot import Explanation, tried, ways, without
 
-    workload = spec.by_id[thing]
+    workload, planner = spec.by_id[thing], asking.planner
     if plan.outcome.status not in ("optimal", "feasible"):
         return Explanation(spec, plan, workload)
     planner.timeline.phase("ways")
     if thing in plan.admitted:
-        outs = [way for way in ways(spec, plan, workload, planner, most) if not planner.stop]
-        return Explanation(spec, plan, workload, outs, tried(spec, plan, workload))
-    plans = [each for each in without(spec, plan, workload, planner, most) if not planner.stop]
-    return Explanation(spec, plan, workload, (), tried(spec, plan, workload), plans)
+        outs = [way for way in ways(spec, plan, workload, asking, most, asking.over) if not planner.stop]
+        return Explanation(spec, plan, workload, outs, tried(spec, plan, workload), cut=asking.cut)
+    plans = [each for each in without(spec, plan, workload, asking, most, asking.over) if not planner.stop]
+    return Explanation(spec, plan, workload, (), tried(spec, plan, workload), plans, asking.cut)
 
 
 def _as_planned(spec: Spec, plan: Plan) -> Spec:

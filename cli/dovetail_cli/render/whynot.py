@@ -48,6 +48,8 @@ def of_workload(found: Explanation, places: facts.Places, name: str = "table") -
         blocks += [list(_reasons(plan, workload)), _lacks(spec, plan, workload)]
     blocks += [_bound(spec, workload, places), _ways(spec, workload, found.ways)]
     blocks += [_tried(found.tried), _without(found.without)]
+    if found.cut:
+        blocks += [["  Time was up before more was planned; --work or --time-limit says how long each plan may take"]]
     return _joined(blocks)
 
 

@@ -23,6 +23,7 @@ class Explanation:
     ways : changes that were planned because it is not admitted in full.
     tried : what other nodes would change for what is on one of its nodes.
     without : plans in which it keeps off where it is.
+    cut : whether time was up before all of these plans were made.
     """
 
     spec: Spec
@@ -31,6 +32,7 @@ class Explanation:
     ways: Sequence[Way] = ()
     tried: Tried | None = None
     without: Sequence[Without] = ()
+    cut: bool = False
 
     @property
     def nodes(self) -> list[str]:
@@ -57,6 +59,7 @@ def to_document(found: Explanation) -> dict[str, Any]:
     if found.tried is not None:
         spec["tried"] = _tried(found.tried)
     spec["without"] = [_without(each) for each in found.without]
+    spec["cut"] = found.cut
     return {
         "apiVersion": API_VERSION,
         "kind": "Explanation",

@@ -8,7 +8,7 @@ where the workload keeps off its nodes, its domains or its accelerator: what the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -212,9 +212,18 @@ class _Trial:
         return {tier.name: tier.measure(view, self._context) for tier in self._tiers}
 
 
-def without(spec: Spec, plan: Plan, workload: Workload, solve: Solve, most: int) -> Iterator[Without]:
-    """Yield what plans are worth in which a workload keeps off where it is, at most so many plans made for them."""
+def without(
+    spec: Spec, plan: Plan, workload: Workload, solve: Solve, most: int, over: Callable[[], bool] = lambda: False
+) -> Iterator[Without]:
+    """Yield what plans are worth in which a workload keeps off where it is, at most so many plans made for them.
+
+    Parameters
+    ----------
+    over : tells, before each plan, that no more are to be made.
+    """
     for what, nodes in list(_bans(spec, plan, workload))[:most]:
+        if over():
+            return
         ban = Policy(_BAN, Forbid(), WorkloadSelector(names=(workload.id,)), NodeSelector(names=tuple(sorted(nodes))))
         policies = tuple(sorted((*spec.policies, ban), key=lambda policy: policy.name))
         found = solve(replace(spec, policies=policies))

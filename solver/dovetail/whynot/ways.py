@@ -7,7 +7,7 @@ first; then nodes of each group, the fewest that help.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -41,9 +41,16 @@ class Way:
     least: bool = False
 
 
-def ways(spec: Spec, plan: Plan, workload: Workload, solve: Solve, most: int) -> Iterator[Way]:
-    """Yield ways out, at most so many plans made for them."""
-    asking = _Asking(spec, workload, solve, most)
+def ways(
+    spec: Spec, plan: Plan, workload: Workload, solve: Solve, most: int, over: Callable[[], bool] = lambda: False
+) -> Iterator[Way]:
+    """Yield ways out, at most so many plans made for them.
+
+    Parameters
+    ----------
+    over : tells, before each plan, that no more are to be made.
+    """
+    asking = _Asking(spec, workload, solve, most, over)
     for policy in binding(spec, workload):
         yield from asking.tried(Drop(policy=policy.name))
     for other in _in_the_way(spec, plan, workload):
@@ -60,10 +67,11 @@ class _Asking:
     workload: Workload
     solve: Solve
     left: int
+    over: Callable[[], bool]
 
     def tried(self, patch: Patch) -> Iterator[Way]:
         """Yield what one change does, nothing where no more plans may be made."""
-        if self.left <= 0:
+        if self.left <= 0 or self.over():
             return
         self.left -= 1
         plan = self.solve(patch.applied(self.spec))
