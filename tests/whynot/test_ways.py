@@ -8,9 +8,10 @@ from tests.support.specs import make_spec, node, policy, workload
 
 from dovetail.engine.ladder import solve
 from dovetail.plan import Plan
+from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
-from dovetail.spec import NodeGroup, NodeSelector, Policy, Spec, WorkloadSelector
+from dovetail.spec import Current, NodeGroup, NodeSelector, Policy, PresentReplica, ReplicaId, Spec, WorkloadSelector
 from dovetail.whynot import Way, binding, shortages, ways
 
 
@@ -55,6 +56,13 @@ def test_a_policy_in_the_way_is_found_among_others() -> None:
     assert [(str(way.patch), way.helps) for way in told][:1] == [("policy few dropped", True)]
     assert {way.helps for way in told[1:]} == {False}
     assert all(way.certain for way in told)
+
+
+def test_a_budget_of_moves_binds_where_something_runs() -> None:
+    idle = spec_of(policy("still", Move(max_moves=0)))
+    runs = replace(idle, current=Current((PresentReplica(ReplicaId("small", "", 0), "n-000", (0, 1)),)))
+    told = [[each.name for each in binding(spec, spec.by_id["big"])] for spec in (idle, runs)]
+    assert told == [[], ["still"]]
 
 
 def test_closed_nodes_are_counted() -> None:

@@ -65,12 +65,10 @@ def shortages(spec: Spec, plan: Plan, workload: Workload) -> tuple[Shortage, ...
 
 
 def binding(spec: Spec, workload: Workload) -> tuple[Policy, ...]:
-    """Return the hard policies that bind a workload, by name."""
-    return tuple(
-        policy
-        for policy in spec.policies
-        if policy.enforcement.kind == "hard" and any(each is workload for each in spec.matched(policy))
-    )
+    """Return the hard policies that bind a workload, by name; none about moves where nothing runs."""
+    hard = (policy for policy in spec.policies if policy.enforcement.kind == "hard")
+    told = (policy for policy in hard if spec.current.replicas or not policy.rule.needs_current)
+    return tuple(policy for policy in told if any(each is workload for each in spec.matched(policy)))
 
 
 def _together(room: Room, request: Request) -> int:
