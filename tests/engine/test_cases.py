@@ -13,7 +13,7 @@ from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
-from dovetail.engine.fleet.homes import amounts_of
+from dovetail.engine.fleet.homes import amounts_of, settle
 from dovetail.engine.generation.crews import crews
 from dovetail.progress import Stop
 from dovetail.proof import fleet
@@ -105,6 +105,20 @@ def test_gangs_that_are_torn_apart_get_a_home_each() -> None:
     places = crews(lp, Stop()).fills
     wide = {problem.nodes[n].domain("rack") for n in places}
     assert (len(places), len(wide)) == (15, 3)
+
+
+def test_who_is_to_be_there_stays_while_gangs_get_their_homes() -> None:
+    inside = [replace(gang, topology=Topology(within="rack")) for gang in gangs(6, 5, 4)]
+    late = workload("late", 30, gpus=8, type="gang", value=90_000)  # parts of it are worth more than the others
+    problem = problem_of(make_spec(ragged([7, 6, 5]), [*inside, late]))
+    lp, tier = FleetBounds(problem, Stop()).plain, problem.tiers[0].name
+    there = {**dict.fromkeys((gang.id for gang in inside), 1), late.id: 0}
+    lp.assume(there)
+    reached = lp.optimise(tier, {})
+    torn = [len(amounts_of(lp, gang)) for gang in inside]
+    settle(lp, tier, {}, there, int(reached), Stop())
+    assert max(torn) > 1
+    assert [list(map(round, amounts_of(lp, gang).values())) for gang in (*inside, late)] == [[6], [5], [4], []]
 
 
 def test_a_tier_of_too_many_domains_has_no_bound_of_the_fleet(monkeypatch: pytest.MonkeyPatch) -> None:

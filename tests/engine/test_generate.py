@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from math import floor, inf
 from random import Random
 from typing import Any
@@ -35,6 +36,7 @@ from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import kinds_of
 from dovetail.rules import context_of
+from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
@@ -120,9 +122,12 @@ def test_pricing_leaves_out_what_nobody_asks_for_any_more() -> None:
         assert all(n <= left[s] for s, n in counts_of(pattern).items())
 
 
-def master_of(problem: Problem, wish: Wish | None = None) -> Master:
-    """Return a master over all nodes of a problem, work without GPU worth nothing."""
-    rows = fleet_rows(FleetModel(problem), State(), range(len(problem.nodes)))
+def master_of(
+    problem: Problem, wish: Wish | None = None, *, state: State | None = None, free: Sequence[int] | None = None
+) -> Master:
+    """Return a master over all nodes of a problem or those that are `free`, work without GPU worth nothing."""
+    nodes = range(len(problem.nodes)) if free is None else free
+    rows = fleet_rows(FleetModel(problem), state or State(), nodes)
     demand = {s.index: s.demand for s in problem.shapes}
     values = {s.index: float(s.role.value) if s.request.gpu_count else 0.0 for s in problem.shapes}
     return Master(rows, wish or Wish(demand, values, [0.0] * len(rows.lots), 1.0))
@@ -176,6 +181,28 @@ def test_what_a_spread_ties_together_is_mixed_as_it_allows() -> None:
     master = master_of(problem)
     pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
     assert pricing.settle(master, pricing.solve(master), 30, inf).value == pytest.approx(3000.0)
+
+
+def test_patterns_are_mixed_with_what_a_gang_at_hand_leaves_of_a_quota() -> None:
+    """A single replica is worth more than its part of the gang, which stays all the same, and so does its quota."""
+    gang = workload("gang", 2, gpus=8, type="gang")
+    few = policy("few", Quota(limits=(("gpus", 24_000),)))
+    problem = compile_problem(
+        context_of(
+            make_spec(
+                nodes=[node(f"n{i}", 8) for i in range(4)],
+                workloads=[gang, workload("s", 2, gpus=8, value=90_000)],
+                policies=(few,),
+            )
+        )
+    )
+    (shape,) = problem.shapes_of_workload["gang"]
+    base = State({n: Fill({Slot(shape): 1}) for n in (0, 1)})
+    master = master_of(problem, state=base, free=(2, 3))
+    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+    admitted = pricing.settle(master, pricing.solve(master), 30, inf).admitted
+    (single,) = problem.shapes_of_workload["s"]
+    assert (admitted[shape], admitted[single]) == (2, pytest.approx(1))
 
 
 @pytest.mark.parametrize("seed", range(60))

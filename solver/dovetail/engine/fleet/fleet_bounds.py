@@ -186,7 +186,7 @@ class FleetBounds:
         given = in_sense(lp.fleet, {t.name: limits[t.name] for t in tiers if t.name in lp.fleet.tiers})
         there: dict[str, int] = {}
         self._climb(lp, asked, given, there, until)
-        if asked and settle(lp, asked[-1], _before(given, asked[-1]), given[asked[-1]], self.stop):
+        if asked and settle(lp, asked[-1], _before(given, asked[-1]), there, given[asked[-1]], self.stop):
             self._climb(lp, asked, given, there, until)
         lp.shut(())
         return lp

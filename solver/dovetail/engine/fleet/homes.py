@@ -17,12 +17,14 @@ from dovetail.spec import Workload
 _ALMOST = 1e-3  # of a replica: less is rounding
 
 
-def settle(lp: FleetLp, tier: str, given: Mapping[str, int], reached: int, stop: Stop) -> bool:
+def settle(
+    lp: FleetLp, tier: str, given: Mapping[str, int], there: Mapping[str, int], reached: int, stop: Stop
+) -> bool:
     """Give every gang that the LP's last solution tears apart a home, the largest first; tell whether that costs.
 
     Parameters
     ----------
-    tier, given, reached : what was optimised last, and the value, rounded down.
+    tier, given, there, reached : what was optimised last, with whom, and the value, rounded down.
     """
     spec = lp.fleet.spec
     if not spec.told_levels:
@@ -30,6 +32,7 @@ def settle(lp: FleetLp, tier: str, given: Mapping[str, int], reached: int, stop:
     gangs = [w for w in spec.workloads if w.id in lp.fleet.flags and w.topology is not None and w.topology.within]
     shut: list[int] = []
     value: float = reached
+    lp.assume(there)
     for workload in sorted(gangs, key=lambda w: (-sum(r.request.gpu_milli * r.replicas for r in w.roles), w.id)):
         amounts = amounts_of(lp, workload)
         if len(amounts) > 1 and not stop:
@@ -37,6 +40,7 @@ def settle(lp: FleetLp, tier: str, given: Mapping[str, int], reached: int, stop:
             shut += [column for domain, columns in _cells(lp, workload) if domain != home for column in columns]
             lp.shut(shut)
             value = lp.optimise(tier, given, again=True)
+    lp.assume({})
     return value < reached
 
 

@@ -84,7 +84,7 @@ def fleet_rows(fleet: FleetModel, state: State, free: Collection[int]) -> FleetR
                 draft.found.lots.append(Lot(own, nodes, rows))
         draft.stay_together(position, originals, state, free)
     found = draft.found
-    found.counted += draft.counted()
+    found.counted += draft.counted(_together(fleet, originals, state))
     found.counted = [replace(c, shape=originals[c.shape][0]) if c.shape >= 0 else c for c in found.counted]
     return found
 
@@ -163,12 +163,21 @@ class _Draft:
             rows = {s: self.supply(kind, plot, joint[s]) for s in sorted(held & joint.keys())}
             self.stay(plot, rows, state, free)
 
-    def counted(self) -> Iterator[Counted]:
-        """Yield what rows count beside supply."""
+    def counted(self, together: Mapping[int, int]) -> Iterator[Counted]:
+        """Yield what rows count beside supply; what stands or falls together is there as often as it stays."""
         model = self._fleet.model
         for variable, (low, high) in enumerate(zip(model.lower, model.upper, strict=True)):
             if variable not in self._held and variable in self._by_variable:
-                yield Counted(low, high, self._by_variable[variable], self._admitted.get(variable, -1))
+                shape = self._admitted.get(variable, -1)
+                least, most = (together[shape],) * 2 if shape in together else (low, high)
+                yield Counted(least, most, self._by_variable[variable], shape)
+
+
+def _together(fleet: FleetModel, originals: Mapping[int, list[int]], state: State) -> Mapping[int, int]:
+    """Return how many replicas a state has of every shape of the fleet that stands or falls together with others."""
+    admitted = state.admitted()
+    joint = (shape.index for shape in fleet.problem.shapes if shape.workload.joint)
+    return {twin: sum(admitted[s] for s in originals[twin]) for twin in joint}
 
 
 def _originals(fleet: FleetModel) -> Mapping[int, list[int]]:
