@@ -58,8 +58,9 @@ def run(
 
     Of a workload: how far it is admitted, what it lacks in numbers, and ways out, each of them planned: without a
     hard policy, without other work, with more nodes. Of one that is admitted: what other nodes would change, tier by
-    tier, and plans in which it keeps off where it is. Of a node: what it holds and has left. Of a code: what it
-    means. Formats, of a workload: table, json, yaml.
+    tier, and plans in which it keeps off where it is. These plans share 20 seconds, unless --work or --time-limit
+    says how long each may take. Of a node: what it holds and has left. Of a code: what it means. Formats, of a
+    workload: table, json, yaml.
     """
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
