@@ -49,8 +49,8 @@ Jobs = Annotated[
         "--jobs",
         min=1,
         metavar="N",
-        help="Solve parts in N processes side by side, which changes the time and not the plan; default 1, with "
-        "--fast one per processor.",
+        help="Solve parts in N processes side by side, which changes the time and not the plan; default 1, "
+        "with --time-limit or --fast one per processor.",
     ),
 ]
 Memory = Annotated[

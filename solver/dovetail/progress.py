@@ -18,7 +18,7 @@ class Limits:
     gap : relative gap of the admitted tiers at which the search may stop improving them.
     fast : search in parallel; quicker, but not reproducible.
     jobs : how many processes may solve parts side by side, which changes nothing but the time that it takes; None for
-        one, or with `fast` for one per processor.
+        one per processor where time ends the search or with `fast`, else for one.
     memory : bytes that each process of a search may take, None for four fifths of the machine's; it binds where the
         search has a process of its own.
     """
@@ -35,7 +35,7 @@ class Limits:
         """How many processes may solve parts side by side."""
         if self.jobs is not None:
             return self.jobs
-        return (os.cpu_count() or 1) if self.fast else 1
+        return 1 if self.time is None and not self.fast else os.cpu_count() or 1
 
 
 class Reporter:

@@ -15,7 +15,7 @@ from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
 from dovetail.engine.construction.construct import construct
-from dovetail.engine.parts.jobs import JobAnswer, Jobs, SolveJob, process_pool, solve_job
+from dovetail.engine.parts.jobs import JobAnswer, Jobs, SolveJob, process_pool
 from dovetail.engine.parts.rounds import Task, divided, improve, windows
 from dovetail.engine.solvers.answer import Effort
 from dovetail.linear import Linear, Model
@@ -55,11 +55,11 @@ def packed(answers: list[JobAnswer | None]) -> list[int]:
 def test_a_job_improves_one_objective_after_the_other_and_stays_as_it_is() -> None:
     job = JOBS[1]
     rows = list(job.model.rows)
-    answer = solve_job(job)
+    answer = job.run(Stop())
     assert answer.closed
     assert answer.values == [0, 0, 0, 0, 1]
     assert job.model.rows == rows
-    assert solve_job(job) == answer
+    assert job.run(Stop()) == answer
 
 
 def pools() -> list[Callable[[], Jobs]]:
@@ -220,6 +220,6 @@ def _is_solution(problem: Problem, state: State) -> bool:
         if part.model.lower[variable] > part.model.upper[variable]:
             return False
     return (
-        solve_job(SolveJob(part.model, tuple(windows(part, problem.search_tiers)), {}, Effort(5.0))).values
+        SolveJob(part.model, tuple(windows(part, problem.search_tiers)), {}, Effort(5.0)).run(Stop()).values
         is not None
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,17 +12,20 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
 from dovetail.engine.exact import TierAnswer
+from dovetail.engine.fleet.aside import Aside
+from dovetail.engine.fleet.cases import Cases
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
+from dovetail.engine.fleet.pursuit import WIDE, Best
 from dovetail.engine.gathering.gatherings import Reached
 from dovetail.model.state import today_state
 from dovetail.objectives import Tier
 from dovetail.plan.model import Proof as Rests
 from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
+from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.progress import Stop
 from dovetail.proof.certificate import Proof
 
-_WIDE = 1e-3  # a gap, relative, that is worth a larger LP
 _STANDING = 0.15  # of the time left, for a tier beside what runs today
 _FIRST = 0.75  # of the time left, for the quicker LP of a tier that counts nodes
 
@@ -46,11 +49,18 @@ class Results:
 
 
 class Bounds:
-    """The bounds of one Problem."""
+    """The bounds of one Problem.
 
-    def __init__(self, problem: Problem, stop: Stop) -> None:
+    Parameters
+    ----------
+    aside : where the closest bounds of a large fleet are looked for meanwhile.
+    """
+
+    def __init__(self, problem: Problem, stop: Stop, aside: Aside | None = None) -> None:
         self.problem = problem
         self.fleet = FleetBounds(problem, stop)
+        self._aside = aside
+        self._told = 0
         self._stop = stop
         self._gathered: Sequence[Reached] = ()
         self._forgotten: tuple[str, ...] = ()
@@ -149,26 +159,64 @@ class Bounds:
         """Who must leave for whom as things are today."""
         return Ways(Outlooks(Field(self.problem, today_state(self.problem))), frozenset(), self._over)
 
+    @property
+    def pursued(self) -> bool:
+        """Whether the closest bounds are looked for while the search goes on."""
+        there = self._aside is not None and not self._aside.lost and self.until is not None
+        return there and self.problem.counts > EXACT_VARIABLES and self.fleet.large
+
+    def pursue(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> Results:
+        """Return what `results` does, with what was found meanwhile, and let others be looked for."""
+        if self._aside is not None and self.pursued:
+            self._learn(self._aside.heard(self._stop))
+            self._tell(values)
+        return self.results(values, answers)
+
+    def _tell(self, values: Sequence[int], *, last: bool = False) -> None:
+        assert self._aside is not None
+        self._told += 1
+        self._aside.tell(Best(self._told, tuple(values), self.until or 0.0, last))
+
+    def _learn(self, heard: Iterable[tuple[str, Cases] | int]) -> None:
+        """Take bounds that were found meanwhile, until nothing is left to find for what was told last."""
+        tiers = {tier.name: tier for tier in self.problem.tiers}
+        for found in heard:
+            if isinstance(found, int):
+                if found == self._told:
+                    return
+            else:
+                self.fleet.learn(tiers[found[0]], found[1], priced=True)
+
+    def _see_out(self, values: Sequence[int]) -> None:
+        """Wait for the closest bounds that these very values allow, as long as there is time."""
+        if self._aside is not None and self.pursued:
+            self._tell(values, last=True)
+            self._learn(self._aside.heard(self._stop, self.until or 0.0))
+            self._aside.close()
+
     def sharpen(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for the best bounds that these very values allow, the quick LPs first.
 
         Where that leaves a gap, nodes of different prices are told apart, and for tiers that count nodes those
-        sides of them that rules keep apart. Tiers that count nodes, and what follows them, come last.
+        sides of them that rules keep apart. Tiers that count nodes, and what follows them, come last. The larger LPs
+        are left to another process where there is one.
         """
         names = [tier.name for tier in self.problem.tiers]
         late = next((i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes), len(names))
-        for places, priced in itertools.product((range(late), range(late, len(names))), (False, True)):
+        ways = (False,) if self.pursued else (False, True)
+        for places, priced in itertools.product((range(late), range(late, len(names))), ways):
             told = self.results(values, answers).tiers
             for position in places:
                 tier, result = self.problem.tiers[position], told[position]
                 given = dict(zip(names[:position], values, strict=False))
-                closed = (result.gap or 0.0) <= (_WIDE if priced else 0.0) or self.fleet.has_proved(tier, given)
+                closed = (result.gap or 0.0) <= (WIDE if priced else 0.0) or self.fleet.has_proved(tier, given)
                 closed = closed or (tier.counts_nodes and not priced and self.fleet.best(tier, given) is not None)
                 if not (closed or self._over()) and self.fleet.knows(tier):
                     left = self._left()
                     most = left if left is None or priced or not tier.counts_nodes else _FIRST * left
                     reached = result.value if tier.sense == "max" else None
                     self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=most)
+        self._see_out(values)
 
     def prove_cost(self, told: Sequence[TierResult]) -> float:
         """Look for the best bound on the first tier that counts nodes, sides told apart; return the seconds it took.

@@ -9,21 +9,22 @@ from math import ceil
 
 from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.budget import DEFAULT_WORK, Budget
-from dovetail.engine.conflict import irreducible
 from dovetail.engine.construction import cutting
 from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.served import without_surplus
 from dovetail.engine.exact import Climb, TierAnswer, climb
+from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.guided import MANY_NODES, Suggested, lead
+from dovetail.engine.generation.guided import MANY_NODES, lead
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.parts.lns import Neighbourhoods
 from dovetail.engine.parts.rounds import Task, improve
+from dovetail.engine.refusal import without_plan
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.sparing import ALMOST_FULL, FULL, sparing
 from dovetail.engine.start import start, untouched
@@ -42,19 +43,19 @@ from dovetail.rules import context_of
 from dovetail.spec import Spec
 
 _BOUND_SHARE = 0.2, 0.3  # of the time, for the last bounds of a large fleet, and of one with many nodes
+_PURSUED_SHARE = 0.05  # of the time, where another process looks for them meanwhile
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
 _PART_WORK = 0.2  # of each part: what does not close in that seldom gets better, and holds up a round
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
-_GENERATE_TIME, _GENERATE_SHARE = 0.8, 0.8
+_GENERATE_TIME = 0.8, 0.95  # of the time, to mix patterns: parts gain little on many nodes
+_GENERATE_SHARE = 0.8
 _FOLLOW_TIME, _FOLLOW_SHARE = 0.25, 0.2
 _FOLLOW_WORK = 1e-4  # of an LP's solution, per column
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _CLEAR_TIME = 0.5  # to let some of what runs make way
 _TIDY_TIME = 0.5  # after that, to let replicas make way and empty nodes
-_CONFIRM_SECONDS = 120.0
-_CONFLICT_WORK = 20.0
 _FAST_WORKERS = 8
 
 
@@ -67,6 +68,7 @@ def solve(
     stop: Stop | None = None,
     jobs: Jobs | None = None,
     keep: Keep | None = None,
+    aside: Aside | None = None,
 ) -> Plan:
     """Plan a Spec.
 
@@ -75,6 +77,7 @@ def solve(
     hint : places that may serve as a start for work that does not run today.
     jobs : where parts are solved, by default on as many processes as the limits say.
     keep : is given every better state that is a plan, and what is known of it.
+    aside : where bounds are looked for meanwhile; ended with the search.
 
     Returns
     -------
@@ -92,8 +95,11 @@ def solve(
     own.warn = reporter.warning
     stop = Stop() if stop is None else stop
     try:
-        return _Search(problem, limits, budget, reporter, stop, own, keep or forget).run(hint)
+        bounds = Bounds(problem, stop, aside)
+        return _Search(problem, limits, budget, reporter, stop, own, keep or forget, bounds).run(hint)
     finally:
+        if aside is not None:
+            aside.close()
         if jobs is None:
             own.close()
 
@@ -112,14 +118,16 @@ class _Search:
     stop: Stop
     jobs: Jobs
     keep: Keep
+    bounds: Bounds
     state: State = field(default_factory=State)
     answers: tuple[TierAnswer, ...] = ()
     unpaid: frozenset[str] = frozenset()
-    bounds: Bounds = field(init=False)
     now: tuple[TierResult, ...] = ()
+    _construction: float = 0.0  # seconds that it took
 
-    def __post_init__(self) -> None:
-        self.bounds = Bounds(self.problem, self.stop)
+    @property
+    def _many(self) -> bool:
+        return len(self.problem.nodes) > MANY_NODES
 
     def run(self, hint: Places | None) -> Plan:
         """Climb the ladder as far as the limits allow."""
@@ -127,14 +135,16 @@ class _Search:
         began = time.monotonic()
         self.state, self.unpaid = start(self.problem, hint, self.stop)
         self._keep()
-        took = time.monotonic() - began
+        self._construction = time.monotonic() - began
         for number, (phase, step, share) in enumerate(self._steps()):
             self.reporter.phase(phase)
             if not number:
-                self._reserve(took)
+                self._reserve()
             verdict = step(self.budget.part(self.budget.work * share))
             if verdict is Verdict.INFEASIBLE:
-                return self._without_plan()
+                return without_plan(
+                    self.problem, self.limits.fast, self._stopped_by, self.budget, self.stop, self.reporter
+                )
             if verdict is Verdict.OPTIMAL or self.stop or self.budget.spent():
                 break
         return self._finished()
@@ -173,16 +183,17 @@ class _Search:
             self.state, self.answers, self.unpaid = before
         return verdict
 
-    def _reserve(self, construction: float) -> None:
+    def _reserve(self) -> None:
         """Keep time for what follows the search: figures and reasons, as measured by what construction took.
 
         Bounds of large fleets take a part of the time as well.
         """
         if self.budget.deadline is not None and self.limits.time is not None:
-            self.budget.deadline -= min(_AFTER * construction, 0.2 * self.limits.time)
+            self.budget.deadline -= min(_AFTER * self._construction, 0.2 * self.limits.time)
             self.bounds.until = self.budget.deadline
             if self.problem.counts > EXACT_VARIABLES and self.bounds.fleet.large:
-                self.budget.deadline -= _BOUND_SHARE[len(self.problem.nodes) > MANY_NODES] * self.limits.time
+                share = _PURSUED_SHARE if self.bounds.pursued else _BOUND_SHARE[self._many]
+                self.budget.deadline -= share * self.limits.time
 
     @property
     def _searching(self) -> frozenset[str]:
@@ -230,9 +241,9 @@ class _Search:
         if self._close_enough():
             return Verdict.OPTIMAL
         self.jobs.warm_up()
-        led = self._follow_targets(budget)
+        base = self._follow_targets(budget)
         spared = not self.unpaid and self._spare(budget, FULL)
-        self._generate(budget, *led)
+        self._generate(budget, base)
         large = self.problem.counts > EXACT_VARIABLES  # parts tidy up smaller ones
         if large and not self.unpaid and not budget.out_of_time():
             self._offer(tidied(self.problem, self.state, self.stop, budget.part(0.0, _TIDY_TIME).out_of_time))
@@ -260,29 +271,33 @@ class _Search:
         self._report()
         return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
-    def _follow_targets(self, budget: Budget) -> tuple[State, list[Suggested]]:
-        """Follow the LP over kinds of nodes, where nothing runs; return what to mix patterns around, and contents."""
+    def _follow_targets(self, budget: Budget) -> State:
+        """Follow the LP over kinds of nodes, where nothing runs; return what to mix patterns around."""
         if self.problem.present or self.unpaid or all(tier.proved for tier in self.now):
-            return self.state, []
+            return self.state
+        if self._many and not any(shape.workload.joint for shape in self.problem.shapes):
+            return self.state  # patterns are as good mixed without
         lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.now}, budget.seconds())
         if not lp.solved or budget.spent():
-            return self.state, []
+            return self.state
         each = _FOLLOW_WORK * lp.columns
-        ways = 1 if Generation.suits(self.bounds.fleet) else ceil(budget.work * _FOLLOW_SHARE / each)
+        ways = ceil(budget.work * _FOLLOW_SHARE / each)
+        if Generation.suits(self.bounds.fleet):
+            ways = 0 if self._many else 1
         led = lead(lp, self.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME).out_of_time)
         for state in led.states:
             self._offer(state)
             budget.work -= each
-        return led.base, list(led.known)
+        return led.base
 
-    def _generate(self, budget: Budget, base: State, known: Sequence[Suggested]) -> None:
-        """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time."""
+    def _generate(self, budget: Budget, base: State) -> None:
+        """Mix node patterns around gangs of a base, with a part of the work and time."""
         if not Generation.suits(self.bounds.fleet):
             return
-        given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME)
+        given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME[self._many])
         before = given.work
-        generation = Generation(self.problem, base, self.bounds.fleet.rows, self.stop, self.state)
-        for candidate in generation.run(given, known):
+        generation = Generation(self.problem, base, self.bounds.fleet.rows, self.stop, self.state, self.jobs)
+        for candidate in generation.run(given, self._construction):
             self._offer(candidate)
             if self._close_enough():
                 break
@@ -334,7 +349,8 @@ class _Search:
             self.bounds.stand(values, newcomers(self.problem, self.state))
         if last:
             self.bounds.sharpen(values, self.answers)
-        return self.bounds.results(values, self.answers)
+            return self.bounds.results(values, self.answers)
+        return self.bounds.pursue(values, self.answers)
 
     def _report(self, *, standing: bool = False) -> None:
         """Tell values, bounds and gaps as they stand, after a look beside what runs today where that is asked for."""
@@ -356,22 +372,6 @@ class _Search:
             return True
         gaps = [tier.gap or 0.0 for tier in self.now if tier.name.startswith("admitted")]
         return 0 < self.limits.gap >= max(gaps, default=0.0)
-
-    def _without_plan(self) -> Plan:
-        """Report infeasibility only on a certificate, or where a second engine proves it too (S6.4)."""
-        from dovetail.engine.proving.certify import refutation
-        from dovetail.engine.second_opinion import confirm_infeasible
-
-        context, fast, seconds = self.problem.context, self.limits.fast, self.budget.seconds_within(_CONFIRM_SECONDS)
-        proof = refutation(self.problem, seconds=seconds, stop=self.stop)
-        seconds = self.budget.seconds_within(_CONFIRM_SECONDS)
-        if proof is None and not confirm_infeasible(self.problem, seconds=seconds, stop=self.stop):
-            return finish(context, {}, (), Outcome("unknown", self._stopped_by(), fast))
-        outcome = Outcome("infeasible", fast=fast, proof=None if proof is not None else "two-engines")
-        work = self.budget.part(max(self.budget.work, _CONFLICT_WORK))
-        names = irreducible(self.problem.spec, work, self.stop, self.reporter)
-        found = finish(context, {}, (), outcome, conflict=names)
-        return found if proof is None else attached(found, (), proof)
 
     def _finished(self) -> Plan:
         problem = self.problem

@@ -18,6 +18,7 @@ from dovetail.proof.fleet_models import FleetProof
 
 if TYPE_CHECKING:
     from dovetail.engine.fleet.fleet_lp import FleetLp
+    from dovetail.proof.fleet import FleetModel
 
 SPLITS: Final = 24
 """How often the best case of a tier is split at the most, for a bound."""
@@ -48,24 +49,52 @@ class Case:
     there: Mapping[str, int]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Cases:
-    """The cases of one tier, by what each assumes.
+    """Cases of one tier that leave nothing out, by what each assumes.
+
+    Parameters
+    ----------
+    branches : by which workload what was assumed so far is split.
+    """
+
+    leaves: dict[Assumed, Case] = field(default_factory=dict)
+    branches: dict[Assumed, str] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Assumed:
+        """The case that is worth most."""
+        return max(self.leaves, key=lambda assumed: self.leaves[assumed].value)
+
+    def tree(self, fleet: FleetModel, earlier: Mapping[str, int], assumed: Assumed = ()) -> Iterator[Branch | Leaf]:
+        """Yield the nodes of the tree in preorder; see `FleetProof.leaf`."""
+        name = self.branches.get(assumed)
+        if name is None:
+            yield self.leaves[assumed].proof.leaf(fleet, earlier)
+            return
+        yield Branch(fleet.flags[name], 0)
+        for there in (0, 1):
+            yield from self.tree(fleet, earlier, (*assumed, (name, there)))
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSearch:
+    """A search for the cases of one tier.
 
     Parameters
     ----------
     given : what earlier tiers reach, greater being better.
     fixed : what all cases assume.
+    found : as far as it has come.
     """
 
     lp: FleetLp
     tier: str
     given: Mapping[str, int]
     fixed: Mapping[str, int] = field(default_factory=dict)
-    leaves: dict[Assumed, Case] = field(default_factory=dict)
-    branches: dict[Assumed, str] = field(default_factory=dict)
+    found: Cases = field(default_factory=Cases)
 
-    def split(self, most: int, aim: int | None, until: float | None, stop: Stop) -> None:
+    def split(self, most: int, aim: int | None, until: float | None, stop: Stop) -> Cases:
         """Solve the LP, and again for halves of the best case, until that has no parts or is no better than `aim`.
 
         Parameters
@@ -73,24 +102,20 @@ class Cases:
         most : how often.
         until : when to stop, on the monotonic clock.
         """
-        self.leaves[()] = self._solved((), until)
-        while (case := self.leaves[self.best]).undecided is not None and len(self.branches) < most:
+        self.found.leaves[()] = self._solved((), until)
+        while (case := self.found.leaves[self.found.best]).undecided is not None and len(self.found.branches) < most:
             late = bool(stop) or (until is not None and time.monotonic() >= until)
             if late or (aim is not None and case.value <= aim):
                 break
-            self._halve(self.best, case.undecided, until)
+            self._halve(self.found.best, case.undecided, until)
+        return self.found
 
     def _halve(self, assumed: Assumed, workload: str, until: float | None) -> None:
-        del self.leaves[assumed]
-        self.branches[assumed] = workload
+        del self.found.leaves[assumed]
+        self.found.branches[assumed] = workload
         for there in (0, 1):
             half = (*assumed, (workload, there))
-            self.leaves[half] = self._solved(half, until, again=True)
-
-    @property
-    def best(self) -> Assumed:
-        """The case that is worth most."""
-        return max(self.leaves, key=lambda assumed: self.leaves[assumed].value)
+            self.found.leaves[half] = self._solved(half, until, again=True)
 
     def _solved(self, assumed: Assumed, until: float | None, *, again: bool = False) -> Case:
         lp, all_assumed = self.lp, {**self.fixed, **dict(assumed)}
@@ -126,16 +151,6 @@ class Cases:
                 found[name] = share, sum(role.value * role.replicas for role in workload.roles)
         return found
 
-    def tree(self, earlier: Mapping[str, int], assumed: Assumed = ()) -> Iterator[Branch | Leaf]:
-        """Yield the nodes of the tree in preorder; see `FleetProof.leaf`."""
-        name = self.branches.get(assumed)
-        if name is None:
-            yield self.leaves[assumed].proof.leaf(self.lp.fleet, earlier)
-            return
-        yield Branch(self.lp.fleet.flags[name], 0)
-        for there in (0, 1):
-            yield from self.tree(earlier, (*assumed, (name, there)))
-
 
 def decided(
     lp: FleetLp, tier: str, given: Mapping[str, int], there: dict[str, int], until: float | None, stop: Stop
@@ -146,8 +161,7 @@ def decided(
     ----------
     there : what was decided before; what is decided here joins it, and the LP's last solution keeps it.
     """
-    cases = Cases(lp, tier, given, there)
-    cases.split(_SPLITS_TO_DECIDE, None, until, stop)
+    cases = CaseSearch(lp, tier, given, there).split(_SPLITS_TO_DECIDE, None, until, stop)
     best = cases.leaves[cases.best]
     there.update(best.there)
     if not cases.branches:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
-from dovetail.engine.fleet.cases import SPLITS, Cases, decided
+from dovetail.engine.fleet.cases import SPLITS, Cases, CaseSearch, decided
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import settle
 from dovetail.engine.fleet.standing_bounds import Routes, StandingBound, StandingPrices
@@ -47,7 +47,7 @@ class FleetBound:
 
     def tree(self, given: Mapping[str, int]) -> Iterable[Branch | Leaf]:
         """Return the tree of its proof."""
-        return self.cases.tree(given)
+        return self.cases.tree(self.fleet, given)
 
 
 @dataclass
@@ -69,9 +69,14 @@ class FleetBounds:
         return FleetLp(FleetModel(self.problem), self.stop)
 
     @cached_property
+    def priced_model(self) -> FleetModel:
+        """The fleet with nodes told apart by price."""
+        return FleetModel(self.problem, priced=True)
+
+    @cached_property
     def priced(self) -> FleetLp:
         """The LP that does."""
-        return FleetLp(FleetModel(self.problem, priced=True), self.stop)
+        return FleetLp(self.priced_model, self.stop)
 
     @cached_property
     def cost(self) -> FleetLp:
@@ -86,7 +91,7 @@ class FleetBounds:
     @property
     def rows(self) -> FleetModel:
         """The fleet with nodes told apart by price where a tier counts them."""
-        return (self.priced if any(tier.counts_nodes for tier in self.problem.tiers) else self.plain).fleet
+        return self.priced_model if any(tier.counts_nodes for tier in self.problem.tiers) else self.plain.fleet
 
     @property
     def large(self) -> bool:
@@ -150,15 +155,29 @@ class FleetBounds:
             where places do.
         seconds : a ceiling.
         """
-        lp = self.priced if priced else self.cost if tier.counts_nodes else self.plain
-        earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
         until = None if seconds is None else time.monotonic() + seconds
-        cases = Cases(lp, tier.name, earlier)
-        cases.split(0 if reached is None else SPLITS, reached, until, self.stop)
-        self._found.setdefault(tier.name, []).append(FleetBound(lp.fleet, cases))
-        self.asked.add(tier.name)
+        cases = self.cases(tier, given, reached=reached, priced=priced, seconds=seconds)
+        self.learn(tier, cases, priced=priced)
         if priced and (until is None or time.monotonic() < until):
             self._closest[tier.name] = dict(given)
+
+    def cases(
+        self, tier: Tier, given: Mapping[str, int], *, reached: int | None, priced: bool, seconds: float | None
+    ) -> Cases:
+        """Return what `prove` finds, for whoever has the same Problem to `learn`."""
+        lp = self._asked_of(tier, priced=priced)
+        earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
+        until = None if seconds is None else time.monotonic() + seconds
+        return CaseSearch(lp, tier.name, earlier).split(0 if reached is None else SPLITS, reached, until, self.stop)
+
+    def learn(self, tier: Tier, cases: Cases, *, priced: bool) -> None:
+        """Take cases of a tier as a bound."""
+        fleet = self.priced_model if priced else self._asked_of(tier, priced=False).fleet
+        self._found.setdefault(tier.name, []).append(FleetBound(fleet, cases))
+        self.asked.add(tier.name)
+
+    def _asked_of(self, tier: Tier, *, priced: bool) -> FleetLp:
+        return self.priced if priced else self.cost if tier.counts_nodes else self.plain
 
     def has_proved(self, tier: Tier, given: Mapping[str, int]) -> bool:
         """Tell whether no LP says more of a tier that counts nodes, given these very values of earlier ones."""

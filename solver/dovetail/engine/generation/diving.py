@@ -33,14 +33,15 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
     """
     chosen: Chosen = []
     chances, at_once = _CHANCES, _AT_ONCE
-    while before := sum(master.sizes):
+    while any(master.sizes):
         settled = _step(master, mixture, first=not chosen, hurried=pricing.hurried, at_once=at_once)
         if not settled:
             break
         if rounds:  # otherwise the caller's mixture is still of use
             master.forget(mixture)
         master.refresh()
-        share = 1 - sqrt(sum(master.sizes) / before)
+        before = sum(mixture.uses.values())
+        share = 1 - sqrt(max(0.0, 1 - sum(times for _, times in settled) / before))
         pricing.pause_after(share, share)
         after = pricing.settle(master, pricing.solve(master), rounds, mixture.value - master.wish.grain)
         lost = mixture.value - after.value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from random import Random
@@ -21,6 +21,7 @@ from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
 from dovetail.engine.generation.patterns import Master, Mixture, Pattern, Wish, pattern_of
 from dovetail.engine.generation.pricing import Pricing
+from dovetail.engine.parts.jobs import Jobs
 from dovetail.model.state import Fill, State
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
@@ -33,6 +34,7 @@ _GRAIN = 1e-6, 1e-3  # of what is asked for in all, and in the band that is wort
 _GRAIN_OF_COST = 1e-4  # of what all nodes cost
 _MISSED = 2.0  # of the dearest node, what it costs to leave a replica out: no replica takes more than a node
 _MIXING = 0.5, 0.7  # of the time, and of the work, before the first dive
+_AMPLE = 8.0  # times what it takes to fill nodes: so much time, and a state in haste costs little of it
 _PATIENCE = 6  # dives that find nothing better
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
 _BAND = 0.03  # worth of the next band, where that of a band is 1
@@ -51,6 +53,7 @@ class Generation:
     state : what stays where it is not free.
     fleet : the rows that bind all nodes together.
     best : the best state at hand, if that is another one: its patterns are among those to begin with.
+    jobs : where nodes are priced.
     """
 
     problem: Problem
@@ -58,8 +61,10 @@ class Generation:
     fleet: FleetModel
     stop: Stop
     best: State | None = None
+    jobs: Jobs = field(default_factory=Jobs)
     rows: FleetRows = field(init=False)
     wish: Wish = field(init=False)
+    _millis: Mapping[int, int] = field(init=False)
 
     @staticmethod
     def suits(fleet: FleetBounds) -> bool:
@@ -71,6 +76,7 @@ class Generation:
         return not fleet.large or len(fleet.problem.nodes) > _FEW_NODES
 
     def __post_init__(self) -> None:
+        self._millis = {s.index: s.request.gpu_milli for s in self.problem.shapes}
         joint = {s.index for s in self.problem.shapes if s.workload.joint or s.workload.holds}
         free = self._free(joint)
         fixed: Counter[int] = Counter()
@@ -86,11 +92,11 @@ class Generation:
         empty = (node for group in self.problem.classes if group.empty for node in group.nodes)
         return frozenset(n for n in empty if not any(slot.shape in joint for slot in self.state.fill(n).slots))
 
-    def _seen(self) -> Iterator[tuple[Sequence[int], Pattern]]:
+    def _seen(self) -> Iterator[tuple[int, Pattern]]:
         """Yield the patterns of the best state, each with the node that has it, as far as they may be mixed."""
         for node, fill in self.best.fills.items() if self.best is not None else ():
             if not any(slot.shape not in self.wish.demand for slot in fill.slots):
-                yield (node,), pattern_of(self.problem, fill)
+                yield node, pattern_of(self._millis, fill)
 
     def _prices(self) -> list[float]:
         """Return what a node of each lot costs in use, with all its GPUs."""
@@ -136,36 +142,43 @@ class Generation:
         )
         return [_COST * least * price / dearest for price in prices]
 
-    def run(self, budget: Budget, known: Iterable[tuple[Sequence[int], Pattern]] = ()) -> Iterator[State]:
-        """Yield whole states: one as soon as pricing ends, in haste, then those of dives.
+    def run(self, budget: Budget, filling: float = 0.0) -> Iterator[State]:
+        """Yield whole states: one as soon as pricing ends, in haste where there is time for it, then those of dives.
 
         Parameters
         ----------
-        known : patterns to begin with beside those of the state, each with nodes that may take it.
+        filling : seconds that it may take to fill nodes as patterns say.
         """
         if not self.rows.lots or not self.wish.demand:
             return
-        master = Master(self.rows, self.wish)
-        for position, lot in enumerate(self.rows.lots):
-            master.add(position, ())
-            for node in lot.nodes:
-                master.add(position, pattern_of(self.problem, self.state.fill(node)))
-        lot_of = {node: position for position, lot in enumerate(self.rows.lots) for node in lot.nodes}
-        for nodes, pattern in (*known, *self._seen()):
-            for position in sorted({lot_of[node] for node in nodes if node in lot_of}):
-                master.add(position, pattern)
-        pricing = Pricing(self.problem, self.rows.lots, budget, self.stop)
+        master = self._master()
+        pricing = Pricing(self.problem, self.rows.lots, budget, self.stop, self.jobs)
         pricing.pause_after(*_MIXING)
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
-        began = time.monotonic()
-        yield self._quick(master, mixture, pricing)
-        budget.hold_back(time.monotonic() - began)  # the last state takes as long again
-        if pricing.hurried:
+        if ample := (left := budget.seconds()) is None or left > _AMPLE * filling:
+            began = time.monotonic()
+            yield self._quick(master, mixture, pricing)
+            filling = time.monotonic() - began
+        budget.hold_back(filling)  # for the last state
+        if ample and pricing.hurried:
             return
         chosen = dive(master, mixture, pricing)
         yield self.filled(chosen, mixture)
         for better in self._improve(master, chosen, pricing, mixture.value):
             yield self.filled(better, mixture)
+
+    def _master(self) -> Master:
+        """Return the LP over the patterns of both states."""
+        master = Master(self.rows, self.wish)
+        for position, lot in enumerate(self.rows.lots):
+            master.add(position, ())
+            for node in lot.nodes:
+                master.add(position, pattern_of(self._millis, self.state.fill(node)))
+        lot_of = {node: position for position, lot in enumerate(self.rows.lots) for node in lot.nodes}
+        for node, pattern in self._seen():
+            if node in lot_of:
+                master.add(lot_of[node], pattern)
+        return master
 
     def _quick(self, master: Master, mixture: Mixture, pricing: Pricing) -> State:
         """Return a state from the patterns at hand, in case the search ends before it has better ones."""

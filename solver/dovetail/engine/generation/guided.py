@@ -31,27 +31,23 @@ MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """What an LP leads to: states, what patterns are to be mixed around, and contents for that."""
+    """What an LP leads to: states, and what patterns are to be mixed around."""
 
     states: Iterator[State]
     base: State
-    known: Sequence[Suggested]
 
 
 def lead(lp: FleetLp, state: State, stop: Stop, ways: int, over: Callable[[], bool]) -> Lead:
-    """Follow the LP's last solution, gangs first; on many nodes only as far as contents.
+    """Follow the LP's last solution, gangs first.
 
     Parameters
     ----------
     state : the one at hand, around whose gangs patterns are mixed where the LP has none.
-    ways : how many states there are at the most, the first of them always.
+    ways : how many states there are at the most, the first of them whatever the time.
     over : tells when time is up for more of them.
     """
     gangs = crews(lp, stop)
-    base = gangs if gangs.fills else state
-    if len(lp.fleet.problem.nodes) > MANY_NODES:
-        return Lead(iter(()), base, tuple(contents(lp, stop, gangs)))
-    return Lead(_led(lp, stop, gangs, ways, over), base, ())
+    return Lead(_led(lp, stop, gangs, ways, over), gangs if gangs.fills else state)
 
 
 def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, over: Callable[[], bool]) -> Iterator[State]:
@@ -59,13 +55,14 @@ def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, over: Callable[[], bo
 
     Which of them loses least when it is rounded nobody can tell beforehand.
     """
-    yield guided(lp, stop, gangs)
     source = Random(1)
-    for _ in range(1, ways):
-        if over():
-            break
-        lp.wander(source)
-        yield guided(lp, stop, crews(lp, stop))
+    for number in range(ways):
+        if number:
+            if over():
+                break
+            lp.wander(source)
+            gangs = crews(lp, stop)
+        yield guided(lp, stop, gangs)
 
 
 def guided(lp: FleetLp, stop: Stop, crews: State) -> State:
@@ -81,16 +78,10 @@ def guided(lp: FleetLp, stop: Stop, crews: State) -> State:
     counts = _wanted(problem, targets)
     planned = sum(counts, Counter[int]())
     _deduct(targets, counts, crews)
-    contents = _contents(lp, targets, counts, stop, crews)
-    wishes = [wish for nodes, pattern in contents for n in nodes for wish in wishes_on(problem, n, pattern)]
+    found = _contents(lp, targets, counts, stop, crews)
+    wishes = [wish for nodes, pattern in found for n in nodes for wish in wishes_on(problem, n, pattern)]
     follow(field, wishes, planned, stop)
     return field.state()
-
-
-def contents(lp: FleetLp, stop: Stop, crews: State) -> Iterator[Suggested]:
-    """Yield contents that the LP's last solution suggests beside gangs, each with nodes that are to take it."""
-    targets = list(lp.targets())
-    return _contents(lp, targets, _wanted(lp.fleet.problem, targets), stop, crews)
 
 
 def _wanted(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:

@@ -61,10 +61,10 @@ class Knapsack:
     """
 
     def __init__(self, problem: Problem, kind: Kind, shapes: Sequence[int]) -> None:
-        self.problem = problem
         self.gpus = len(kind.node.healthy_gpus())
         forms = [problem.shapes[s] for s in shapes]
         self.shapes = np.array(shapes, dtype=np.int64)
+        self.millis = {s: form.request.gpu_milli for s, form in zip(shapes, forms, strict=True)}
         names = list(capacities(kind))
         self.room = np.array(list(capacities(kind).values()), dtype=np.int64)
         amounts = [[requested_of(form.request, name) for name in names] for form in forms]
@@ -336,4 +336,4 @@ class _Search:
             elif content >= 0:
                 for item in np.flatnonzero(self.pool[content] * (self.milli > 0)).tolist():
                     fill.slots[Slot(shape[item], gpu)] = int(self.pool[content, item])
-        return pattern_of(self.node.problem, fill)
+        return pattern_of(self.node.millis, fill)

@@ -6,12 +6,13 @@ sum_p y_lp <= N_l          (price of a node)         y_lp >= 0
 z_s <= sum_g u_sg, and whatever rules say of z and u       0 <= z_s <= d_s
 
 A pattern with more of a shape than is left to place takes part only up to that, so it is switched off as demand
-shrinks: what the LP mixes could then not be rounded.
+shrinks: what the LP mixes could then not be rounded. What nodes hold beyond what the LP counts there (u, which rules
+may keep down) places nobody, and demand is not less for it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,22 +22,27 @@ import numpy as np
 from dovetail.engine.generation.fleet_rows import FleetRows
 from dovetail.engine.solvers.highs import DUAL, PRIMAL
 from dovetail.model.state import Fill, Slot
-from dovetail.problem import Problem
 
 Pattern = tuple[tuple[Slot, int], ...]
 
+_WHOLE = 1e-6
 _MOST = 6000  # patterns that stay where there are twice as many
 
 
-def pattern_of(problem: Problem, fill: Fill) -> Pattern:
-    """Return a node's contents with its shared GPUs numbered by load, so that equal contents are equal patterns."""
+def pattern_of(millis: Mapping[int, int], fill: Fill) -> Pattern:
+    """Return a node's contents with its shared GPUs numbered by load, so that equal contents are equal patterns.
+
+    Parameters
+    ----------
+    millis : thousandths of a GPU that a replica of each shape asks for.
+    """
     gpus: dict[int, list[tuple[int, str, int]]] = {}
     for slot, count in fill.slots.items():
         if slot.gpu >= 0:
             gpus.setdefault(slot.gpu, []).append((slot.shape, slot.profile, count))
 
     def load(contents: list[tuple[int, str, int]]) -> int:
-        return sum(count * problem.shapes[shape].request.gpu_milli for shape, _, count in contents)
+        return sum(count * millis[shape] for shape, _, count in contents)
 
     shared = sorted((sorted(contents) for contents in gpus.values()), key=lambda c: (-load(c), c))
     slots = [(slot, count) for slot, count in fill.slots.items() if slot.gpu < 0]
@@ -113,6 +119,11 @@ class Master:
             self._highs.addRow(-np.inf, float(limit), 0, np.array([], dtype=np.int32), np.array([]))
         for counted in rows.counted:
             self._add_column(wish.worth.get(counted.shape, 0.0), counted.low, counted.high, counted.entries)
+        self._supplied = {row for lot in rows.lots for row in lot.rows.values()}
+        self._uses = [
+            [(row, amount) for row, amount in counted.entries.items() if row in self._supplied]
+            for counted in rows.counted
+        ]
         self._moved = True  # rows or limits, since the LP was solved
         self._first = len(rows.counted)  # the columns before those of patterns
         self.reset()
@@ -154,6 +165,7 @@ class Master:
         self._paid += self._cost(column) * times
         for shape, count in column.counts.items():
             self.demand[shape] -= times * count
+            self._settled[self.rows.lots[column.lot].rows[shape]][shape] += times * count
         for row, amount in column.entries.items():
             self._limits[row] -= times * amount
 
@@ -167,11 +179,14 @@ class Master:
         self.sizes = [len(lot.nodes) for lot in self.rows.lots]
         self.demand = dict(self.wish.demand)
         self._paid = 0.0
+        self._settled: dict[int, Counter[int]] = defaultdict(Counter)  # replicas, by row and shape
+        self._needed: dict[int, float] = {}  # what the last solution counts of every such row
         self._limits = [*map(float, self.rows.limits), *map(float, self.sizes)]
 
     def refresh(self) -> None:
         """Tell the LP about nodes and demand that are left."""
         self._moved = True
+        self._leave_out_surplus()
         for row, limit in enumerate(self._limits):
             self._highs.changeRowBounds(row, -np.inf, limit)
         for index, column in enumerate(self.columns):
@@ -179,6 +194,18 @@ class Master:
             if usable != self._on[index]:
                 self._on[index] = usable
                 self._highs.changeColBounds(self._first + index, 0.0, np.inf if usable else 0.0)
+
+    def _leave_out_surplus(self) -> None:
+        """Work out the demand that is left by what is settled and counts in the last solution."""
+        if not self._needed:
+            return
+        self.demand = dict(self.wish.demand)
+        for row, settled in self._settled.items():
+            needed = int(self._needed.get(row, 0.0) - self.rows.limits[row] + _WHOLE)
+            for shape, count in settled.items():
+                counts = min(count, max(0, needed))
+                self.demand[shape] -= counts
+                needed -= counts
 
     def solve(self) -> Mixture:
         """Solve the LP over the known patterns, nodes and demands as last told."""
@@ -190,6 +217,10 @@ class Master:
         solution = self._highs.getSolution()
         first, primal = solution.col_value[: self._first], solution.col_value[self._first :]
         dual = list(solution.row_dual)
+        self._needed = defaultdict(float)
+        for times, amounts in zip(first, self._uses, strict=True):
+            for row, amount in amounts if times else ():
+                self._needed[row] += amount * times
         uses = {index: times for index, times in enumerate(primal) if times > 1e-9}
         prices = [{s: max(0.0, dual[row]) for s, row in lot.rows.items()} for lot in self.rows.lots]
         value = self._highs.getInfo().objective_function_value - self._paid

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.generation.fleet_rows import Lot
+from dovetail.engine.generation.gpu_contents import Floats
 from dovetail.engine.generation.knapsack import NARROW, WIDE, Knapsack, Width
-from dovetail.engine.generation.patterns import Master, Mixture
+from dovetail.engine.generation.patterns import Master, Mixture, Pattern
+from dovetail.engine.parts.jobs import Jobs
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.kinds import Kind
@@ -41,6 +43,50 @@ _STAGES: Final = (_Stage(NARROW, _INERTIA), _Stage(NARROW, 0.0), _Stage(WIDE, 0.
 _SIDED: Final = (_Stage(NARROW, 0.0),)
 
 
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What one side of a node may best hold, and its multipliers, from where its next pricing goes on."""
+
+    patterns: tuple[Pattern, ...]
+    multipliers: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class PriceJob:
+    """A node by the sides that it may take, to be priced.
+
+    Parameters
+    ----------
+    prices : of shapes.
+    left : the most replicas per shape that a node may hold.
+    """
+
+    nodes: Sequence[Knapsack]
+    prices: Mapping[int, float]
+    left: Mapping[int, int]
+    width: Width
+
+    def run(self, stop: Stop) -> list[Priced]:
+        """Return what each side may best hold."""
+        found = []
+        for node in self.nodes:
+            patterns = tuple(pattern for _, pattern in node.price(self.prices, self.left, self.width))
+            found.append(Priced(patterns, node.multipliers))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Lots of equal nodes, and such a node by the sides that it may take."""
+
+    lots: Sequence[int]
+    nodes: Sequence[Knapsack]
+
+
+def _sides(problem: Problem, kind: Kind) -> list[Knapsack]:
+    return [Knapsack(problem, kind, side) for side in kind.sides]
+
+
 class Pricing:
     """Adds patterns to a master, with a budget.
 
@@ -49,10 +95,14 @@ class Pricing:
     Parameters
     ----------
     lots : the master's.
+    jobs : where nodes are priced, by default in this process.
     """
 
-    def __init__(self, problem: Problem, lots: Sequence[Lot], budget: Budget, stop: Stop) -> None:
+    def __init__(
+        self, problem: Problem, lots: Sequence[Lot], budget: Budget, stop: Stop, jobs: Jobs | None = None
+    ) -> None:
         self.budget = budget
+        self._jobs = jobs or Jobs()
         self._stop = stop
         self._until: float | None = None
         self._least = 0.0  # work that is left for later
@@ -61,11 +111,8 @@ class Pricing:
         groups: dict[Hashable, list[int]] = {}
         for position, lot in enumerate(lots):
             groups.setdefault(_alike(problem, lot.kind), []).append(position)
-        self._groups = [
-            (members, [Knapsack(problem, lots[members[0]].kind, side) for side in lots[members[0]].kind.sides])
-            for members in groups.values()
-        ]
-        self._stages = _STAGES if all(len(sides) == 1 for _, sides in self._groups) else _SIDED
+        self._groups = [_Group(members, _sides(problem, lots[members[0]].kind)) for members in groups.values()]
+        self._stages = _STAGES if all(len(group.nodes) == 1 for group in self._groups) else _SIDED
 
     @property
     def over(self) -> bool:
@@ -99,33 +146,36 @@ class Pricing:
         """
         grown = False
         self._turn += 1
-        for lots, sides in self._groups:
-            left = [lot for lot in lots if master.sizes[lot]]
-            for lot in left[self._turn % len(left) :] + left[: self._turn % len(left)] if left else ():
-                if self._rest[lot] > 0:
-                    self._rest[lot] -= 1
-                elif self._ask(master, mixture, lot, left, sides, prices[lot], width):
+        turns = [(group, self._in_turn(master, group)) for group in self._groups]
+        while turns and not self.over:
+            asked = [(group, lot, turn) for group, turn in turns if (lot := next(turn, None)) is not None]
+            jobs = [PriceJob(group.nodes, prices[lot], master.demand, width) for group, lot, _ in asked]
+            turns = []
+            for (group, lot, turn), found in zip(asked, self._jobs.solve(jobs, self._stop), strict=False):
+                self.budget.work -= sum(node.work for node in group.nodes) * width.work
+                if found is not None and self._add(master, mixture, lot, group, found):
                     grown = True
-                    break
-                if self.over:
-                    return grown
+                else:
+                    turns.append((group, turn))
         return grown
 
-    def _ask(
-        self,
-        master: Master,
-        mixture: Mixture,
-        asked: int,
-        lots: Sequence[int],
-        sides: Sequence[Knapsack],
-        prices: Mapping[int, float],
-        width: Width,
-    ) -> bool:
+    def _in_turn(self, master: Master, group: _Group) -> Iterator[int]:
+        """Yield the lots of a group that have nodes left, each turn from another one on, but for those at rest."""
+        left = [lot for lot in group.lots if master.sizes[lot]]
+        first = self._turn % len(left) if left else 0
+        for lot in left[first:] + left[:first]:
+            if self._rest[lot] > 0:
+                self._rest[lot] -= 1
+            else:
+                yield lot
+
+    def _add(self, master: Master, mixture: Mixture, asked: int, group: _Group, found: Sequence[Priced]) -> bool:
         """Add the best patterns of a lot, to those too of the alike that gain by them; tell whether any is new."""
         grown, most = False, 0.0
-        for node in sides:
-            self.budget.work -= node.work * width.work
-            for _, pattern in node.price(prices, master.demand, width):
+        lots = [lot for lot in group.lots if master.sizes[lot]]
+        for node, priced in zip(group.nodes, found, strict=True):
+            node.multipliers = priced.multipliers
+            for pattern in priced.patterns:
                 gains = {lot: mixture.gain(lot, pattern) * master.sizes[lot] for lot in lots}
                 most = max(most, gains[asked])
                 for lot, gain in gains.items():

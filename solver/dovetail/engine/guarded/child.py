@@ -58,16 +58,19 @@ class Search:
 
     def run(self, desk: Desk) -> Plan:
         """Return the plan."""
+        from dovetail.engine.fleet.aside import Aside
         from dovetail.engine.parts.jobs import Jobs
 
+        # Processes are started before anything that a fork should not meet.
+        aside = Aside.for_limits(desk.spec, self.limits, desk.connection)
         jobs = desk.jobs = desk.jobs or Jobs.for_limits(self.limits, desk.connection)
-        jobs.start()  # before anything that a fork should not meet
+        jobs.start()
         desk.listen()
         from dovetail.engine.ladder import solve
 
         told = _Told(desk)
         given = desk.spec, self.limits
-        return solve(*given, hint=self.hint, reporter=told, stop=desk.stop, jobs=jobs, keep=told.keep)
+        return solve(*given, hint=self.hint, reporter=told, stop=desk.stop, jobs=jobs, keep=told.keep, aside=aside)
 
 
 @dataclass(frozen=True, slots=True)

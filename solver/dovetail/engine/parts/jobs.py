@@ -1,4 +1,4 @@
-"""Sub-models as jobs: plain data in, plain data out, solved wherever an executor takes them.
+"""Parts of a search as jobs: plain data in, plain data out, done wherever an executor takes them.
 
 A job does not know the cluster, and its answer depends on nothing but itself, so that a search gives the same result
 in one process, on many, or on a cluster of machines.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
+from typing import Protocol, TypeVar
 
 from dovetail.engine.processes import context_to_start, follow_parent, ignore_interrupts
 from dovetail.engine.solvers.answer import Effort, Verdict
@@ -20,6 +21,17 @@ from dovetail.progress import Limits, Stop
 _MOST_LOSSES = 3  # rounds that may be lost before everything is done in this process
 _TICK = 0.1
 _OVERRUN = 1.0  # seconds beyond the deadline until what still runs is given up
+
+
+Answer_co = TypeVar("Answer_co", covariant=True)
+Answer = TypeVar("Answer")
+
+
+class Job(Protocol[Answer_co]):
+    """Plain data that can be sent to another process and worked on there."""
+
+    def run(self, stop: Stop) -> Answer_co:
+        """Return the answer: to the same job always the same, unless time or `stop` cuts it off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,24 @@ class SolveJob:
     hint: Mapping[int, int]
     effort: Effort
 
+    def run(self, stop: Stop) -> JobAnswer:
+        """Return the best values found."""
+        from dovetail.engine.solvers.cpsat import CpSat
+
+        model = replace(self.model, rows=list(self.model.rows))
+        engine, hint = CpSat(model), self.hint
+        values, closed, work = None, True, 0.0
+        for objective in self.objectives:
+            effort = replace(self.effort, work=max(self.effort.work - work, 0.05))
+            answer = engine.solve(objective, "max", effort, hint, stop)
+            work += answer.work
+            closed = closed and answer.verdict is Verdict.OPTIMAL
+            if answer.values is None:
+                break
+            values, hint = answer.values, dict(enumerate(answer.values))
+            model.require(objective, lower=objective.value(values))
+        return JobAnswer(values, closed, work)
+
 
 @dataclass(frozen=True, slots=True)
 class JobAnswer:
@@ -47,23 +77,8 @@ class JobAnswer:
     work: float
 
 
-def solve_job(job: SolveJob, stop: Stop | None = None) -> JobAnswer:
-    """Solve a job; the same job always gives the same answer, unless time or `stop` cuts it off."""
-    from dovetail.engine.solvers.cpsat import CpSat
-
-    model = replace(job.model, rows=list(job.model.rows))
-    engine, hint = CpSat(model), job.hint
-    values, closed, work = None, True, 0.0
-    for objective in job.objectives:
-        effort = replace(job.effort, work=max(job.effort.work - work, 0.05))
-        answer = engine.solve(objective, "max", effort, hint, stop or Stop())
-        work += answer.work
-        closed = closed and answer.verdict is Verdict.OPTIMAL
-        if answer.values is None:
-            break
-        values, hint = answer.values, dict(enumerate(answer.values))
-        model.require(objective, lower=objective.value(values))
-    return JobAnswer(values, closed, work)
+def _run(job: Job[Answer]) -> Answer:
+    return job.run(Stop())
 
 
 def _unheard(message: str) -> None:
@@ -149,7 +164,7 @@ class Jobs:
         except (OSError, BrokenExecutor) as error:
             self._lost(error)
 
-    def solve(self, jobs: Iterable[SolveJob], stop: Stop, deadline: float | None = None) -> list[JobAnswer | None]:
+    def solve(self, jobs: Iterable[Job[Answer]], stop: Stop, deadline: float | None = None) -> list[Answer | None]:
         """Return an answer per job, in order: None where it was lost or came too late, fewer where none was taken.
 
         Parameters
@@ -159,17 +174,17 @@ class Jobs:
         """
         self.start()
         if self._executor is None:
-            return [None if stop else solve_job(job, stop) for job in jobs]
+            return [None if stop else job.run(stop) for job in jobs]
         try:
-            futures = [self._executor.submit(solve_job, _without_names(job)) for job in jobs]
+            futures = [self._executor.submit(_run, job) for job in jobs]
         except (OSError, BrokenExecutor) as error:
             self._lost(error)
             return []
         _await(futures, stop, deadline)
         return self._answers(futures)
 
-    def _answers(self, futures: list[Future[JobAnswer]]) -> list[JobAnswer | None]:
-        answers: list[JobAnswer | None] = []
+    def _answers(self, futures: list[Future[Answer]]) -> list[Answer | None]:
+        answers: list[Answer | None] = []
         failure: BaseException | None = None
         for future in futures:
             error = future.exception() if future.done() else None
@@ -196,12 +211,7 @@ class Jobs:
         self._executor = None
 
 
-def _without_names(job: SolveJob) -> SolveJob:
-    """Return a job whose variables have no names: nobody there asks for them."""
-    return replace(job, model=replace(job.model, names=[]))
-
-
-def _await(futures: list[Future[JobAnswer]], stop: Stop, deadline: float | None) -> None:
+def _await(futures: list[Future[Answer]], stop: Stop, deadline: float | None) -> None:
     """Wait until all are done, or until the search is to stop or too late."""
     waiting = set(futures)
     while waiting and not stop:

@@ -86,7 +86,8 @@ def improve(
             drafts.append(_Draft(part, windows(part, task.tiers)))
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             limited = replace(effort, seconds=left)
-            yield SolveJob(part.model, tuple(drafts[-1].objectives), part.variables.hint(state), limited)
+            unnamed = replace(part.model, names=[])  # nobody there asks for names
+            yield SolveJob(unnamed, tuple(drafts[-1].objectives), part.variables.hint(state), limited)
 
     answers = jobs.solve(made(), stop, deadline)
     now, closed, work = state, [], 0.0

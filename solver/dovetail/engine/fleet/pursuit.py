@@ -1,0 +1,84 @@
+"""Which bound of a large fleet to look for next, while plans still get better.
+
+Multipliers prove a bound whatever earlier tiers reach in the end, and about as close a one as at the values they were
+found for. So they may be looked for before the last plan is there, with values that it is expected to have.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from dovetail.engine.fleet.cases import Cases
+from dovetail.engine.fleet.fleet_bounds import FleetBounds
+
+WIDE: Final = 1e-3
+"""A gap, relative, that is worth a larger LP."""
+
+_NEAR = 3e-3  # a gap, relative, of a plan that is about as good as the last one will be
+_LOST = 3e-4  # of a bound, that the last plan is expected to lose
+_SHARE = 0.5  # of the time left, for one tier
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """What the best plan so far has in every tier.
+
+    Parameters
+    ----------
+    number : of such messages before it.
+    until : when the time for bounds is over, on the monotonic clock.
+    last : whether no plan will be better.
+    """
+
+    number: int
+    values: tuple[int, ...]
+    until: float
+    last: bool = False
+
+
+@dataclass(slots=True)
+class Pursuit:
+    """The closest bounds of a Problem, nodes of different prices told apart, tier by tier."""
+
+    fleet: FleetBounds
+    _asked: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    _times: Counter[str] = field(default_factory=Counter)
+
+    def next(self, now: Best) -> tuple[str, Cases] | None:
+        """Return a tier and what proves a bound on it, None where no bound is worth while.
+
+        It is the tier that was asked for least often. What earlier tiers will have in the end is guessed: what the
+        plan has if that is near its bound, else a little less than the bound.
+        """
+        given: dict[str, int] = {}
+        found: tuple[int, Mapping[str, int]] | None = None
+        tiers = self.fleet.problem.tiers
+        for position, (tier, value) in enumerate(zip(tiers, now.values, strict=True)):
+            gap, bound = self._gap(position, value, given)
+            worth = gap > WIDE and self.fleet.knows(tier) and self._asked.get(tier.name) != given
+            if worth and (found is None or self._times[tier.name] < self._times[tiers[found[0]].name]):
+                found = position, dict(given)
+            given[tier.name] = round((1 - _LOST) * bound) if gap > _NEAR and not now.last else value
+        return None if found is None else self._proved(*found, now)
+
+    def _gap(self, position: int, value: int, given: Mapping[str, int]) -> tuple[float, int]:
+        """Return how far a value is from the best bound so far, and that bound."""
+        tier = self.fleet.problem.tiers[position]
+        limit, best = tier.limit(self.fleet.problem.context), self.fleet.best(tier, given)
+        bounds = [limit] if best is None else [limit, best[0]]
+        bound = min(bounds) if tier.sense == "max" else max(bounds)
+        return abs(bound - value) / max(abs(bound), abs(value), 1), bound
+
+    def _proved(self, position: int, given: Mapping[str, int], now: Best) -> tuple[str, Cases]:
+        tier = self.fleet.problem.tiers[position]
+        self._asked[tier.name] = given
+        self._times[tier.name] += 1
+        reached = now.values[position] if tier.sense == "max" else None
+        seconds = max(0.0, now.until - time.monotonic()) * (1.0 if now.last else _SHARE)
+        cases = self.fleet.cases(tier, given, reached=reached, priced=True, seconds=seconds)
+        self.fleet.learn(tier, cases, priced=True)
+        return tier.name, cases

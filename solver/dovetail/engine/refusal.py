@@ -1,0 +1,39 @@
+"""What is told where there is no plan: that none is possible, and why, or that this is not known (S6.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.conflict import irreducible
+from dovetail.plan import finish
+from dovetail.plan.model import Outcome, Plan
+from dovetail.problem import Problem
+from dovetail.progress import Reporter, Stop
+from dovetail.proof.attach import attached
+
+_CONFIRM_SECONDS = 120.0
+_CONFLICT_WORK = 20.0
+
+
+def without_plan(
+    problem: Problem, fast: bool, stopped_by: Callable[[], str], budget: Budget, stop: Stop, reporter: Reporter
+) -> Plan:
+    """Report infeasibility only on a certificate, or where a second engine proves it too (S6.4).
+
+    Parameters
+    ----------
+    stopped_by : tells what ended the search, where neither is found.
+    """
+    from dovetail.engine.proving.certify import refutation
+    from dovetail.engine.second_opinion import confirm_infeasible
+
+    context = problem.context
+    proof = refutation(problem, seconds=budget.seconds_within(_CONFIRM_SECONDS), stop=stop)
+    seconds = budget.seconds_within(_CONFIRM_SECONDS)
+    if proof is None and not confirm_infeasible(problem, seconds=seconds, stop=stop):
+        return finish(context, {}, (), Outcome("unknown", stopped_by(), fast))
+    outcome = Outcome("infeasible", fast=fast, proof=None if proof is not None else "two-engines")
+    names = irreducible(problem.spec, budget.part(max(budget.work, _CONFLICT_WORK)), stop, reporter)
+    found = finish(context, {}, (), outcome, conflict=names)
+    return found if proof is None else attached(found, (), proof)
