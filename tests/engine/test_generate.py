@@ -295,9 +295,9 @@ def test_all_ways_to_follow_an_lp_keep_hard_rules(seed: int) -> None:
     problem = fleet(seed, (policy("even", Spread(over="zone", max_skew=1)),))
     lp = FleetLp(FleetModel(problem), Stop())
     lp.optimise(next(iter(lp.fleet.tiers)), {})
-    states = list(lead(lp, State(), Stop(), 4, lambda: False).states)
+    states = list(lead(lp, State(), Stop(), 4, Budget(ALL)).states)
     assert len(states) == 4
-    assert len(list(lead(lp, State(), Stop(), 4, lambda: True).states)) == 1
+    assert len(list(lead(lp, State(), Stop(), 4, Budget(ALL, deadline=0.0)).states)) == 1
     assert all(legalise(problem, state) == state for state in states)
     assert all(not debt(problem, view_of(problem, state), frozenset()) for state in states)
 

@@ -284,7 +284,7 @@ class _Search:
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
         if Generation.suits(self.bounds.fleet):
             ways = 0 if self._many else 1
-        led = lead(lp, self.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME).out_of_time)
+        led = lead(lp, self.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME))
         for state in led.states:
             self._offer(state)
             budget.work -= each

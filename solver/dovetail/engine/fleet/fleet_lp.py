@@ -294,8 +294,8 @@ class FleetLp:
         lp.remember(tier)
         return value / scale[tier] + expression.constant
 
-    def wander(self, source: Random) -> None:
-        """Move to another solution that is worth as much in all tiers so far, as chance has it; prices stay."""
+    def wander(self, source: Random, seconds: float | None = None) -> None:
+        """Move to another solution that is worth as much in all tiers so far, if there is time; prices stay."""
         lp, terms, values = self._lp, self.fleet.tiers[self._tier].terms, self._lp.values()
         worth = sum(c * values[v] for v, c in terms.items())
         lp.bounds(self._floors[self._tier], worth - _CLOSE * abs(worth), np.inf)
@@ -303,7 +303,7 @@ class FleetLp:
             lp.cost(variable, 0.0)
         for column in (c for side in self.sides for c in (*side.counts.values(), *side.patterns.values())):
             lp.cost(column, source.uniform(-1, 1))
-        lp.solve(warm=True)
+        lp.solve(warm=True, seconds=seconds)
 
     def _cut_better(self, dual: Sequence[float]) -> tuple[bool, float]:
         """Add to every side the cuts of a GPU that pay more than a GPU costs there.

@@ -8,10 +8,11 @@ Nodes of one side of a kind are alike, so contents are made up once and used as 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from dovetail.engine.budget import Budget
 from dovetail.engine.construction.field import Field
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.sides import Target
@@ -37,20 +38,20 @@ class Lead:
     base: State
 
 
-def lead(lp: FleetLp, state: State, stop: Stop, ways: int, over: Callable[[], bool]) -> Lead:
+def lead(lp: FleetLp, state: State, stop: Stop, ways: int, budget: Budget) -> Lead:
     """Follow the LP's last solution, gangs first.
 
     Parameters
     ----------
     state : the one at hand, around whose gangs patterns are mixed where the LP has none.
     ways : how many states there are at the most, the first of them whatever the time.
-    over : tells when time is up for more of them.
+    budget : until when there may be more of them.
     """
     gangs = crews(lp, stop)
-    return Lead(_led(lp, stop, gangs, ways, over), gangs if gangs.fills else state)
+    return Lead(_led(lp, stop, gangs, ways, budget), gangs if gangs.fills else state)
 
 
-def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, over: Callable[[], bool]) -> Iterator[State]:
+def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, budget: Budget) -> Iterator[State]:
     """Yield states after the LP's last solution, and after others that are worth as much.
 
     Which of them loses least when it is rounded nobody can tell beforehand.
@@ -58,9 +59,10 @@ def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, over: Callable[[], bo
     source = Random(1)
     for number in range(ways):
         if number:
-            if over():
+            if not budget.out_of_time():
+                lp.wander(source, budget.seconds())
+            if budget.out_of_time():  # what is at hand need not be a solution
                 break
-            lp.wander(source)
             gangs = crews(lp, stop)
         yield guided(lp, stop, gangs)
 
