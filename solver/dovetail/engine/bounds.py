@@ -201,6 +201,8 @@ class Bounds:
         sides of them that rules keep apart. Tiers that count nodes, and what follows them, come last. The larger LPs
         are left to another process where there is one.
         """
+        if self._aside is not None and self.pursued:
+            self._learn(self._aside.heard(self._stop))
         names = [tier.name for tier in self.problem.tiers]
         late = next((i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes), len(names))
         ways = (False,) if self.pursued else (False, True)

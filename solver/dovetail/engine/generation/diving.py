@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import floor, sqrt
+from math import cbrt, floor
 from random import Random
 
 from dovetail.engine.generation.patterns import Column, Master, Mixture
@@ -16,9 +16,13 @@ _DEAR = 0.5  # of the price per GPU of the dearest node left
 _AT_ONCE = 0.1  # of the nodes left, that such a step may settle
 _ROUNDS = 20  # of pricing after each step
 _DEARLY = 1e-5  # of the LP's value: what a step may cost
+_TOO_DEARLY = 3e-4
 _CHANCES = 40  # steps that are taken back because they cost more
+_IN_A_ROW = 6
 _LAST = 40  # nodes settled last, which later dives always take up again
-_RELEASED = 0.12  # of all others, that they take up too
+_RELEASED = 40  # of all others, that they take up too, more or less
+
+_TAIL = 25.0  # nodes that the LP still uses, few enough to settle all at once
 
 
 def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUNDS) -> Chosen:
@@ -32,32 +36,72 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
     nodes, the more for each.
     """
     chosen: Chosen = []
-    chances, at_once = _CHANCES, _AT_ONCE
+    chances, row, at_once = _CHANCES, 0, _AT_ONCE
     while any(master.sizes):
+        if rounds and sum(mixture.uses.values()) <= _TAIL and not pricing.hurried:
+            chosen += pricing.whole(master)
+            break
         settled = _step(master, mixture, first=not chosen, hurried=pricing.hurried, at_once=at_once)
         if not settled:
             break
         if rounds:  # otherwise the caller's mixture is still of use
             master.forget(mixture)
-        master.refresh()
-        before = sum(mixture.uses.values())
-        share = 1 - sqrt(max(0.0, 1 - sum(times for _, times in settled) / before))
-        pricing.pause_after(share, share)
-        after = pricing.settle(master, pricing.solve(master), rounds, mixture.value - master.wish.grain)
-        lost = mixture.value - after.value
-        if lost > _DEARLY * abs(mixture.value) and chosen and rounds and chances and not pricing.over:
+        before, at_once = mixture, _AT_ONCE
+        _keep_pace(pricing, before, settled)
+        mixture = _priced(master, pricing, rounds, before)
+        if chosen and rounds and row < min(chances, _IN_A_ROW) and _too_dear(before, mixture, settled, pricing):
             chances -= 1
-            at_once = 0.0
-            if sum(times for _, times in settled) == 1:
-                master.ban(settled[0][0])
-            for column, times in settled:
-                master.take(column, -times)
-            master.refresh()
-            mixture = pricing.solve(master)
-        else:
-            chosen, mixture, at_once = chosen + settled, after, _AT_ONCE
+            mixture, settled = _otherwise(master, settled, mixture, pricing, rounds)
+            at_once = _AT_ONCE if settled else 0.0
+        row = 0 if settled else row + 1
+        chosen += settled
     pricing.pause_after(1, 1)
     return chosen
+
+
+def _keep_pace(pricing: Pricing, mixture: Mixture, settled: Chosen) -> None:
+    """Let a step take its part of the work and time that are left: the fewer nodes the LP still uses, the more each."""
+    used = sum(mixture.uses.values())
+    share = 1 - cbrt(max(0.0, 1 - sum(times for _, times in settled) / used))
+    pricing.pause_after(share, share)
+
+
+def _priced(master: Master, pricing: Pricing, rounds: int, before: Mixture) -> Mixture:
+    """Return the LP for what is left, priced until it is worth what it was before."""
+    master.refresh()
+    return pricing.settle(master, pricing.solve(master), rounds, before.value - master.wish.grain)
+
+
+def _too_dear(before: Mixture, after: Mixture, settled: Chosen, pricing: Pricing) -> bool:
+    """Tell whether a step costs so much that another one is worth a look.
+
+    Where many nodes had no time to be priced, some of what they cost is patterns that are not there yet.
+    """
+    most = _DEARLY if len(settled) == settled[0][1] == 1 or not pricing.over else _TOO_DEARLY
+    return not pricing.hurried and before.value - after.value > most * abs(before.value)
+
+
+def _otherwise(
+    master: Master, settled: Chosen, mixture: Mixture, pricing: Pricing, rounds: int
+) -> tuple[Mixture, Chosen]:
+    """Take a step back, for good if the LP is worth more without; return it, and what stays settled.
+
+    Several nodes are settled one by one then. A pattern on a single node is left out until the next dive.
+    """
+    for column, times in settled:
+        master.take(column, -times)
+    if len(settled) > 1 or settled[0][1] > 1:
+        master.refresh()
+        return pricing.solve(master), []
+    column = settled[0][0]
+    master.ban(column)
+    other = _priced(master, pricing, rounds, mixture)
+    if other.value > mixture.value:
+        return other, []
+    master.allow(column)
+    master.take(column, 1)
+    master.refresh()
+    return pricing.solve(master), settled
 
 
 def dive_again(master: Master, chosen: Chosen, pricing: Pricing, source: Random, aim: float) -> Chosen:
@@ -90,9 +134,10 @@ def _release(chosen: Chosen, source: Random) -> Chosen:
     """Return what stays of what was chosen when some nodes are set free again."""
     kept: Chosen = []
     late = sum(times for _, times in chosen) - _LAST
+    part = _RELEASED / max(1, late)
     for column, times in chosen:
         late -= times
-        freed = times if late < 0 else sum(source.random() < _RELEASED for _ in range(times))
+        freed = times if late < 0 else sum(source.random() < part for _ in range(times))
         if times > freed:
             kept.append((column, times - freed))
     return kept

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from dovetail.engine.fleet.sides import Target
-from dovetail.engine.generation.knapsack import Knapsack
+from dovetail.engine.generation.knapsack import NARROW, Knapsack
 from dovetail.engine.generation.patterns import Pattern, counts_of
 from dovetail.problem import Problem
 from dovetail.proof.kinds import Kind
@@ -41,7 +41,7 @@ class Packer:
         """Yield contents and how many nodes take each."""
         while nodes > 0 and self._knapsack is not None and any(self._wanted.values()):
             given = nodes
-            for _, pattern in self._knapsack.price(self._price, self._wanted):
+            for _, pattern in self._knapsack.price(self._price, self._wanted, NARROW):
                 uses = counts_of(pattern)
                 times = min([nodes, *(self._wanted[s] // n for s, n in uses.items())])
                 if times:

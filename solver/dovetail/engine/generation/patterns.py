@@ -26,6 +26,8 @@ from dovetail.model.state import Fill, Slot
 Pattern = tuple[tuple[Slot, int], ...]
 
 _WHOLE = 1e-6
+_CLOSE = 3e-5  # of the LP's value, in whole numbers
+_MOST_NODES = 20  # of the tree of branches
 _MOST = 6000  # patterns that stay where there are twice as many
 
 
@@ -173,6 +175,10 @@ class Master:
         """Leave a pattern out until the next `reset`."""
         self._banned.add((column.lot, column.pattern))
 
+    def allow(self, column: Column) -> None:
+        """Do not leave out a pattern any more."""
+        self._banned.discard((column.lot, column.pattern))
+
     def reset(self) -> None:
         """Start again with nothing settled, and all patterns known so far; `refresh` tells the LP."""
         self._banned: set[tuple[int, Pattern]] = set()
@@ -226,6 +232,31 @@ class Master:
         value = self._highs.getInfo().objective_function_value - self._paid
         admitted = {c.shape: count for c, count in zip(self.rows.counted, first, strict=True) if c.shape >= 0}
         return Mixture(value, uses, prices, dual[self._size_row :], admitted)
+
+    def whole(self, seconds: float) -> tuple[list[tuple[Column, int]], int]:
+        """Solve the LP over the known patterns in whole numbers of these, about as good as there are.
+
+        Returns
+        -------
+        tuple
+            Patterns and how many nodes take each, and the steps of the simplex algorithm that it took.
+        """
+        columns = [index for index, on in enumerate(self._on) if on]
+        highs = highspy.Highs()
+        highs.setOptionValue("output_flag", False)
+        highs.setOptionValue("threads", 1)
+        highs.setOptionValue("mip_rel_gap", _CLOSE)
+        highs.setOptionValue("mip_max_nodes", _MOST_NODES)
+        highs.setOptionValue("time_limit", max(0.1, seconds))
+        highs.passModel(self._highs.getLp())
+        kinds = np.array([highspy.HighsVarType.kInteger] * len(columns))
+        highs.changeColsIntegrality(len(columns), np.array([self._first + i for i in columns], dtype=np.int32), kinds)
+        highs.run()
+        info, values = highs.getInfo(), highs.getSolution().col_value
+        if not info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+            return [], info.simplex_iteration_count
+        found = [(self.columns[i], round(values[self._first + i])) for i in columns]
+        return [(column, times) for column, times in found if times], info.simplex_iteration_count
 
     def forget(self, mixture: Mixture) -> None:
         """Drop the patterns that pay least at an LP's prices, where there are many."""

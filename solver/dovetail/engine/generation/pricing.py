@@ -11,7 +11,7 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.generation.fleet_rows import Lot
 from dovetail.engine.generation.gpu_contents import Floats
 from dovetail.engine.generation.knapsack import NARROW, WIDE, Knapsack, Width
-from dovetail.engine.generation.patterns import Master, Mixture, Pattern
+from dovetail.engine.generation.patterns import Column, Master, Mixture, Pattern
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.problem import Problem
 from dovetail.progress import Stop
@@ -22,6 +22,8 @@ Prices = Sequence[Mapping[int, float]]
 _PATIENCE = 3  # rounds of a stage that gain nothing to speak of
 _RESTS = 2
 _SOLVE_WORK = 0.015
+_WHOLE_SECONDS, _WHOLE_SHARE = 10.0, 0.5
+_STEP_WORK = 1e-4
 _FEW = 4  # so many nodes left, and what a node holds is asked for its own worth as well
 _INERTIA = 0.6
 
@@ -134,6 +136,13 @@ class Pricing:
         """Solve the LP, at its cost."""
         self.budget.work -= _SOLVE_WORK + 1e-5 * len(master.columns)
         return master.solve()
+
+    def whole(self, master: Master) -> list[tuple[Column, int]]:
+        """Return whole numbers of known patterns for what is left, about as good as there are, at their cost."""
+        left = self.budget.seconds()
+        found, steps = master.whole(_WHOLE_SECONDS if left is None else min(_WHOLE_SECONDS, _WHOLE_SHARE * left))
+        self.budget.work -= _STEP_WORK * steps
+        return found
 
     def grow(self, master: Master, mixture: Mixture, prices: Prices, width: Width) -> bool:
         """Add the best patterns of every kind of lot that has nodes left; tell whether any is new.
