@@ -253,7 +253,7 @@ class Master:
         highs.changeColsIntegrality(len(columns), np.array([self._first + i for i in columns], dtype=np.int32), kinds)
         highs.run()
         info, values = highs.getInfo(), highs.getSolution().col_value
-        if not info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+        if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
             return [], info.simplex_iteration_count
         found = [(self.columns[i], round(values[self._first + i])) for i in columns]
         return [(column, times) for column, times in found if times], info.simplex_iteration_count
