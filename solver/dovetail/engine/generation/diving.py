@@ -16,7 +16,6 @@ _DEAR = 0.5  # of the price per GPU of the dearest node left
 _AT_ONCE = 0.1  # of the nodes left, that such a step may settle
 _ROUNDS = 20  # of pricing after each step
 _DEARLY = 1e-5  # of the LP's value: what a step may cost
-_TOO_DEARLY = 3e-4  # the same, of a step that was not priced in full
 _CHANCES = 40  # steps that may be taken back because they cost more
 _IN_A_ROW = 6  # of these, until one is taken that costs more
 _LAST = 40  # nodes settled last, which later dives always take up again
@@ -45,10 +44,12 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
             break
         if rounds:  # otherwise the caller's mixture is still of use
             master.forget(mixture)
-        before, at_once = mixture, _AT_ONCE
+        before = mixture
         _keep_pace(pricing, before, settled)
         mixture = _priced(master, pricing, rounds, before)
-        if chosen and rounds and row < min(chances, _IN_A_ROW) and _too_dear(before, mixture, settled, pricing):
+        again = rounds and row < min(chances, _IN_A_ROW) and (at_once or _alone(settled))
+        at_once = _AT_ONCE
+        if chosen and again and _too_dear(before, mixture, settled, pricing):
             chances -= 1
             mixture, settled = _otherwise(master, settled, mixture, pricing, rounds)
             at_once = _AT_ONCE if settled else 0.0
@@ -74,10 +75,15 @@ def _priced(master: Master, pricing: Pricing, rounds: int, before: Mixture) -> M
 def _too_dear(before: Mixture, after: Mixture, settled: Chosen, pricing: Pricing) -> bool:
     """Tell whether a step costs so much that another one is worth a look.
 
-    Where many nodes had no time to be priced, some of what they cost is patterns that are not there yet.
+    Where many nodes had no time to be priced, what they cost may be patterns that are not there yet.
     """
-    most = _DEARLY if len(settled) == settled[0][1] == 1 or not pricing.over else _TOO_DEARLY
-    return not pricing.hurried and before.value - after.value > most * abs(before.value)
+    told = not pricing.hurried if _alone(settled) else not pricing.over
+    return told and before.value - after.value > _DEARLY * abs(before.value)
+
+
+def _alone(settled: Chosen) -> bool:
+    """Tell whether a step settled a single node."""
+    return len(settled) == 1 and settled[0][1] == 1
 
 
 def _otherwise(
@@ -89,7 +95,7 @@ def _otherwise(
     """
     for column, times in settled:
         master.take(column, -times)
-    if len(settled) > 1 or settled[0][1] > 1:
+    if not _alone(settled):
         master.refresh()
         return pricing.solve(master), []
     column = settled[0][0]
