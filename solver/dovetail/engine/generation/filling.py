@@ -179,16 +179,30 @@ def _make_way(
     cleared = False
     for s, short in lacking.items():
         may = field.hosts(problem.shapes[s]) & ~field.gates.crowded(s)
-        need = short * problem.shapes[s].request.gpu_milli
+        tries = _TRIES
         for node in order:
-            if need <= 0:
+            if short <= 0 or not tries:
                 break
-            if may[node] and lower[node]:
-                need -= sum(problem.shapes[put[1]].request.gpu_milli for put in lower[node])
+            if may[node] and lower[node] and not field.turned_away(node, s, None):
+                tries -= 1
                 outlooks.undo(list(lacking), lower[node])
-                granted[node] = [put for put in granted[node] if rank[put[1]] <= mine]
-                lower[node], cleared = [], True
+                if room := _room_for(field, node, s, short):
+                    short -= room
+                    granted[node] = [put for put in granted[node] if rank[put[1]] <= mine]
+                    lower[node], cleared = [], True
+                else:
+                    for put in lower[node]:
+                        field.put(*put)
     return cleared
+
+
+def _room_for(field: Field, node: int, shape: int, most: int) -> int:
+    """Return how many more replicas of a shape a node has room for now, up to some number."""
+    form = field.problem.shapes[shape]
+    if form.request.partial:
+        healthy = field.problem.nodes[node].healthy_gpus()
+        return min(most, sum(len(field.places_on(node, form, (gpu,), most)) for gpu in healthy))
+    return len(field.places_on(node, form, field.whole_gpus(node, form, most), most))
 
 
 def _lacking(field: Field, mine: int, rank: Mapping[int, int], planned: Counter[int]) -> dict[int, int]:
