@@ -146,11 +146,36 @@ def test_no_dive_and_no_mixture_pass_the_bound(seed: int) -> None:
     again = dive_again(master, chosen, pricing, Random(1), mixture.value)
     for found in (chosen, again):
         assert 0.8 * mixture.value <= worth(master, found) <= bound
-        held: Counter[int] = Counter()
-        for column, times in found:
-            held.update({shape: times * count for shape, count in column.counts.items()})
-        assert all(held[shape] <= problem.shapes[shape].demand for shape in held)
         assert sum(times for _, times in found) <= len(problem.nodes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_numbers_of_patterns_are_no_better_than_fractions_and_fit(seed: int) -> None:
+    problem = fleet(seed)
+    master = master_of(problem)
+    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+    mixture = pricing.settle(master, pricing.solve(master), 30, inf)
+    chosen = pricing.whole(master)
+    for lot, size in enumerate(list(master.sizes)):
+        assert sum(times for column, times in chosen if column.lot == lot) <= size
+    assert 0.8 * mixture.value <= worth(master, chosen) <= mixture.value + 1e-6
+
+
+def test_what_rules_do_not_let_count_leaves_demand_for_others() -> None:
+    nodes = [node("a1", 8, domains={"zone": "a"}), node("b1", 1, domains={"zone": "b"})]
+    even = policy("even", Spread(over="zone", max_skew=1))
+    problem = compile_problem(
+        context_of(make_spec(nodes=nodes, workloads=[workload("w", 6, gpus=1)], policies=(even,)))
+    )
+    master = master_of(problem)
+    (shape,) = master.demand
+    for lot, count in ((0, 5), (1, 1)):
+        master.add(lot, ((Slot(shape), count),))
+    assert master.solve().value == pytest.approx(3000.0)  # two there and one here: three of the five are surplus
+    (five,) = (column for column in master.columns if column.counts.get(shape) == 5)
+    master.take(five, 1)
+    master.refresh()
+    assert master.demand[shape] == 4
 
 
 def test_a_pattern_with_more_than_is_left_is_not_mixed() -> None:

@@ -1,0 +1,86 @@
+"""Bounds that another process looks for are those found here, and it may be lost at any time."""
+
+from __future__ import annotations
+
+import time
+
+from tests.engine.test_generate import fleet
+
+from dovetail.engine.bounds import Bounds
+from dovetail.engine.fleet.aside import Aside
+from dovetail.engine.fleet.fleet_bounds import FleetBounds
+from dovetail.engine.fleet.pursuit import Best, Pursuit
+from dovetail.problem import Problem
+from dovetail.progress import Limits, Stop
+
+PATIENCE = 60.0
+
+
+def nothing(problem: Problem, number: int = 1, *, last: bool = False) -> Best:
+    """Return what a plan has that admits nothing."""
+    return Best(number, (0,) * len(problem.tiers), time.monotonic() + PATIENCE, last)
+
+
+def test_bounds_found_aside_are_those_found_here() -> None:
+    problem = fleet(1)
+    here, there = FleetBounds(problem, Stop()), FleetBounds(problem, Stop())
+    tiers = {tier.name: tier for tier in problem.tiers}
+    aside = Aside(problem.spec)
+    found = set()
+    try:
+        aside.tell(nothing(problem, 7, last=True))
+        for heard in aside.heard(Stop(), time.monotonic() + PATIENCE):
+            if isinstance(heard, int):
+                assert heard == 7
+                break
+            name, cases = heard
+            there.learn(tiers[name], cases, priced=True)
+            given = dict.fromkeys(list(tiers)[: list(tiers).index(name)], 0)
+            here.prove(tiers[name], given, reached=0, priced=True)
+            ours, theirs = here.best(tiers[name], given), there.best(tiers[name], given)
+            assert ours is not None
+            assert theirs is not None
+            assert ours[0] == theirs[0]
+            assert list(ours[1].tree(given)) == list(theirs[1].tree(given))
+            found.add(name)
+    finally:
+        aside.close()
+    assert {name for name in tiers if name.startswith("admitted")} <= found
+
+
+def test_a_process_that_is_gone_is_noticed_and_bounds_are_looked_for_here() -> None:
+    problem = fleet(1)
+    aside = Aside(problem.spec)
+    bounds = Bounds(problem, Stop(), aside)
+    bounds.until = time.monotonic() + PATIENCE
+    aside.tell(nothing(problem))
+    aside.close()
+    aside.tell(nothing(problem))
+    assert list(aside.heard(Stop(), time.monotonic() + PATIENCE)) == []
+    assert not bounds.pursued
+    values = [0] * len(problem.tiers)
+    bounds.sharpen(values, ())
+    assert bounds.results(values, ()).tiers[0].proof == "certificate"
+
+
+def test_there_is_none_where_a_search_is_to_be_reproduced_or_has_one_processor() -> None:
+    problem = fleet(1)
+    assert Aside.for_limits(problem.spec, Limits(work=1.0, jobs=2)) is None
+    assert Aside.for_limits(problem.spec, Limits(time=1.0, jobs=1)) is None
+
+
+def test_tiers_take_turns_and_are_not_asked_twice_for_the_same() -> None:
+    problem = fleet(1)
+    pursuit = Pursuit(FleetBounds(problem, Stop()))
+    known = [tier.name for tier in problem.tiers]
+    asked = []
+    while (found := pursuit.next(nothing(problem, last=True))) is not None:
+        asked.append(found[0])
+    assert asked == [name for name in known if name in asked]
+    assert len(set(asked)) == len(asked) > 1
+
+
+def test_nothing_is_looked_for_where_all_that_asks_is_there() -> None:
+    problem = fleet(1)
+    limits = tuple(tier.limit(problem.context) for tier in problem.tiers)
+    assert Pursuit(FleetBounds(problem, Stop())).next(Best(1, limits, time.monotonic() + PATIENCE)) is None
