@@ -187,11 +187,12 @@ class Bounds:
             else:
                 self.fleet.learn(tiers[found[0]], found[1], priced=True)
 
-    def _see_out(self, values: Sequence[int]) -> None:
-        """Wait for the closest bounds that these very values allow, as long as there is time."""
+    def _see_out(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
+        """Wait for the closest bounds that these very values allow, where that is worth it and there is time."""
         if self._aside is not None and self.pursued:
-            self._tell(values, last=True)
-            self._learn(self._aside.heard(self._stop, self.until or 0.0))
+            if any((tier.gap or 0.0) > WIDE for tier in self.results(values, answers).tiers):
+                self._tell(values, last=True)
+                self._learn(self._aside.heard(self._stop, self.until or 0.0))
             self._aside.close()
 
     def sharpen(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
@@ -218,7 +219,7 @@ class Bounds:
                     most = left if left is None or priced or not tier.counts_nodes else _FIRST * left
                     reached = result.value if tier.sense == "max" else None
                     self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=most)
-        self._see_out(values)
+        self._see_out(values, answers)
 
     def prove_cost(self, told: Sequence[TierResult]) -> float:
         """Look for the best bound on the first tier that counts nodes, sides told apart; return the seconds it took.

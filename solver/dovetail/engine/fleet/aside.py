@@ -55,9 +55,11 @@ class Aside:
 
     def _start(self, *, at_once: bool = False) -> None:
         """Start the process, with `at_once` only by a fork, as before anything is imported."""
+        if self._process is not None or self.lost:
+            return
         context = context_to_start()
         forks = context.get_start_method() == "fork"
-        if self._process is not None or self.lost or (at_once and not forks):
+        if at_once and not forks:
             return
         ours, theirs = context.Pipe()
         given: tuple[Any, ...] = (theirs, self.spec, ours, self.private) if forks else (theirs, None)

@@ -104,6 +104,15 @@ class Wish:
     grain: float
 
 
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Patterns and how many nodes take each, the steps of the simplex algorithm it took, and if time cut it off."""
+
+    chosen: list[tuple[Column, int]]
+    steps: int
+    cut: bool
+
+
 class Master:
     """The LP over the patterns known so far, solved again and again from where it stood."""
 
@@ -233,13 +242,12 @@ class Master:
         admitted = {c.shape: count for c, count in zip(self.rows.counted, first, strict=True) if c.shape >= 0}
         return Mixture(value, uses, prices, dual[self._size_row :], admitted)
 
-    def whole(self, seconds: float) -> tuple[list[tuple[Column, int]], int]:
+    def whole(self, seconds: float | None) -> Whole:
         """Solve the LP over the known patterns in whole numbers of these, about as good as there are.
 
-        Returns
-        -------
-        tuple
-            Patterns and how many nodes take each, and the steps of the simplex algorithm that it took.
+        Parameters
+        ----------
+        seconds : a ceiling; without it the result is always the same.
         """
         columns = [index for index, on in enumerate(self._on) if on]
         highs = highspy.Highs()
@@ -247,16 +255,16 @@ class Master:
         highs.setOptionValue("threads", 1)
         highs.setOptionValue("mip_rel_gap", _CLOSE)
         highs.setOptionValue("mip_max_nodes", _MOST_NODES)
-        highs.setOptionValue("time_limit", max(0.1, seconds))
+        highs.setOptionValue("time_limit", np.inf if seconds is None else max(0.1, seconds))
         highs.passModel(self._highs.getLp())
         kinds = np.array([highspy.HighsVarType.kInteger] * len(columns))
         highs.changeColsIntegrality(len(columns), np.array([self._first + i for i in columns], dtype=np.int32), kinds)
         highs.run()
         info, values = highs.getInfo(), highs.getSolution().col_value
-        if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-            return [], info.simplex_iteration_count
-        found = [(self.columns[i], round(values[self._first + i])) for i in columns]
-        return [(column, times) for column, times in found if times], info.simplex_iteration_count
+        there = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        found = [(self.columns[i], round(values[self._first + i])) for i in columns] if there else []
+        cut = highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit
+        return Whole([(column, times) for column, times in found if times], info.simplex_iteration_count, cut)
 
     def forget(self, mixture: Mixture) -> None:
         """Drop the patterns that pay least at an LP's prices, where there are many."""

@@ -22,8 +22,8 @@ Prices = Sequence[Mapping[int, float]]
 _PATIENCE = 3  # rounds of a stage that gain nothing to speak of
 _RESTS = 2
 _SOLVE_WORK = 0.015
-_WHOLE_SECONDS, _WHOLE_SHARE = 10.0, 0.5
-_STEP_WORK = 1e-4
+_WHOLE_SHARE = 0.5  # of the time that is left, for whole numbers
+_STEP_WORK = 1e-4  # of a step of the simplex algorithm there
 _FEW = 4  # so many nodes left, and what a node holds is asked for its own worth as well
 _INERTIA = 0.6
 
@@ -140,9 +140,10 @@ class Pricing:
     def whole(self, master: Master) -> list[tuple[Column, int]]:
         """Return whole numbers of known patterns for what is left, about as good as there are, at their cost."""
         left = self.budget.seconds()
-        found, steps = master.whole(_WHOLE_SECONDS if left is None else min(_WHOLE_SECONDS, _WHOLE_SHARE * left))
-        self.budget.work -= _STEP_WORK * steps
-        return found
+        found = master.whole(None if left is None else _WHOLE_SHARE * left)
+        self.budget.work -= _STEP_WORK * found.steps
+        self.budget.clock.cut |= found.cut
+        return found.chosen
 
     def grow(self, master: Master, mixture: Mixture, prices: Prices, width: Width) -> bool:
         """Add the best patterns of every kind of lot that has nodes left; tell whether any is new.
