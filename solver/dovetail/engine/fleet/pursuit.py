@@ -45,25 +45,29 @@ class Pursuit:
     """The closest bounds of a Problem, nodes of different prices told apart, tier by tier."""
 
     fleet: FleetBounds
-    _asked: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    _asked: dict[str, Mapping[str, int] | None] = field(default_factory=dict)
     _times: Counter[str] = field(default_factory=Counter)
 
     def next(self, now: Best) -> tuple[str, Cases] | None:
         """Return a tier and what proves a bound on it, None where no bound is worth while.
 
-        It is the tier that was asked for least often. What earlier tiers will have in the end is guessed: what the
+        It is the tier that was asked for least often; who is there is told apart from the second time on. Tiers that
+        count nodes, and what follows them, come last. What earlier tiers will have in the end is guessed: what the
         plan has if that is near its bound, else a little less than the bound.
         """
         given: dict[str, int] = {}
-        found: tuple[int, Mapping[str, int]] | None = None
-        tiers = self.fleet.problem.tiers
+        found: list[tuple[bool, int, int, Mapping[str, int]]] = []
+        tiers, late = self.fleet.problem.tiers, False
         for position, (tier, value) in enumerate(zip(tiers, now.values, strict=True)):
             gap, bound = self._gap(position, value, given)
-            worth = gap > WIDE and self.fleet.knows(tier) and self._asked.get(tier.name) != given
-            if worth and (found is None or self._times[tier.name] < self._times[tiers[found[0]].name]):
-                found = position, dict(given)
+            late = late or tier.counts_nodes
+            if gap > WIDE and self.fleet.knows(tier) and self._asked.get(tier.name) != given:
+                found.append((late, self._times[tier.name], position, dict(given)))
             given[tier.name] = round((1 - _LOST) * bound) if gap > _NEAR and not now.last else value
-        return None if found is None else self._proved(*found, now)
+        if not found:
+            return None
+        *_, position, assumed = min(found, key=lambda each: each[:3])
+        return self._proved(position, assumed, now)
 
     def _gap(self, position: int, value: int, given: Mapping[str, int]) -> tuple[float, int]:
         """Return how far a value is from the best bound so far, and that bound."""
@@ -75,9 +79,10 @@ class Pursuit:
 
     def _proved(self, position: int, given: Mapping[str, int], now: Best) -> tuple[str, Cases]:
         tier = self.fleet.problem.tiers[position]
-        self._asked[tier.name] = given
+        first = bool(self.fleet.priced_model.flags) and not self._times[tier.name]
+        self._asked[tier.name] = None if first else given
         self._times[tier.name] += 1
-        reached = now.values[position] if tier.sense == "max" else None
+        reached = now.values[position] if tier.sense == "max" and not first else None
         seconds = max(0.0, now.until - time.monotonic()) * (1.0 if now.last else _SHARE)
         cases = self.fleet.cases(tier, given, reached=reached, priced=True, seconds=seconds)
         self.fleet.learn(tier, cases, priced=True)
