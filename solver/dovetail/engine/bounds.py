@@ -161,9 +161,13 @@ class Bounds:
 
     @property
     def pursued(self) -> bool:
-        """Whether the closest bounds are looked for while the search goes on."""
+        """Whether the closest bounds are looked for while the search goes on.
+
+        What stands or falls together is told apart case by case, which is worth it for the last values only.
+        """
         there = self._aside is not None and not self._aside.lost and self.until is not None
-        return there and self.problem.counts > EXACT_VARIABLES and self.fleet.large
+        large = there and self.problem.counts > EXACT_VARIABLES and self.fleet.large
+        return large and not any(shape.workload.joint for shape in self.problem.shapes)
 
     def pursue(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> Results:
         """Return what `results` does, with what was found meanwhile, and let others be looked for."""

@@ -258,8 +258,10 @@ class FleetLp:
         seconds : a ceiling; multipliers prove something whenever it strikes.
         again : whether this was optimised last, but for what is assumed or shut; to go on from there is quicker then.
         """
-        # Many times faster where prices tell kinds with sides apart, and slower elsewhere (measured).
+        # Many times faster where prices tell kinds with sides apart, and slower elsewhere (measured); so is to begin
+        # anew there, rather than at a corner where earlier tiers have other values.
         inner = self.fleet.priced and self.fleet.sided
+        start = (tier, *given.items()) if inner else tier
         until = None if seconds is None else time.monotonic() + seconds
         lp, scale = self._lp, self._scale
         expression = self.fleet.tiers[tier]
@@ -278,7 +280,7 @@ class FleetLp:
         value, least = -np.inf, np.inf
         for number in range(_ROUNDS):
             left = None if until is None else until - time.monotonic()
-            before, value = value, lp.solve(inner=inner, warm=again, start=tier, seconds=left) - pushed
+            before, value = value, lp.solve(inner=inner, warm=again, start=start, seconds=left) - pushed
             if lp.infeasible:  # who is assumed to be there cannot be
                 pushed = self._hold(push=True)
                 value = lp.solve(inner=inner, seconds=left) - pushed
@@ -291,7 +293,7 @@ class FleetLp:
             over = self._stop or (left is not None and left <= 0) or (nodes and least - value <= _PROVED * abs(value))
             if over or not grown or value <= before + close * abs(value):
                 break
-        lp.remember(tier)
+        lp.remember(start)
         return value / scale[tier] + expression.constant
 
     def wander(self, source: Random, seconds: float | None = None) -> None:

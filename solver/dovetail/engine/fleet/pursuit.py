@@ -45,15 +45,15 @@ class Pursuit:
     """The closest bounds of a Problem, nodes of different prices told apart, tier by tier."""
 
     fleet: FleetBounds
-    _asked: dict[str, Mapping[str, int] | None] = field(default_factory=dict)
+    _asked: dict[str, Mapping[str, int]] = field(default_factory=dict)
     _times: Counter[str] = field(default_factory=Counter)
 
     def next(self, now: Best) -> tuple[str, Cases] | None:
         """Return a tier and what proves a bound on it, None where no bound is worth while.
 
-        It is the tier that was asked for least often; who is there is told apart from the second time on. Tiers that
-        count nodes, and what follows them, come last. What earlier tiers will have in the end is guessed: what the
-        plan has if that is near its bound, else a little less than the bound.
+        It is the tier that was asked for least often; those that count nodes, and what follows them, come last. What
+        earlier tiers will have in the end is guessed: what the plan has if that is near its bound, else a little less
+        than the bound.
         """
         given: dict[str, int] = {}
         found: list[tuple[bool, int, int, Mapping[str, int]]] = []
@@ -79,10 +79,9 @@ class Pursuit:
 
     def _proved(self, position: int, given: Mapping[str, int], now: Best) -> tuple[str, Cases]:
         tier = self.fleet.problem.tiers[position]
-        first = bool(self.fleet.priced_model.flags) and not self._times[tier.name]
-        self._asked[tier.name] = None if first else given
+        self._asked[tier.name] = given
         self._times[tier.name] += 1
-        reached = now.values[position] if tier.sense == "max" and not first else None
+        reached = now.values[position] if tier.sense == "max" else None
         seconds = max(0.0, now.until - time.monotonic()) * (1.0 if now.last else _SHARE)
         cases = self.fleet.cases(tier, given, reached=reached, priced=True, seconds=seconds)
         self.fleet.learn(tier, cases, priced=True)
