@@ -19,7 +19,7 @@ from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.guided import MANY_NODES, lead
+from dovetail.engine.generation.guided import MANY_NODES, Suggested, lead
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.parts.lns import Neighbourhoods
@@ -241,9 +241,9 @@ class _Search:
         if self._close_enough():
             return Verdict.OPTIMAL
         self.jobs.warm_up()
-        base = self._follow_targets(budget)
+        led = self._follow_targets(budget)
         spared = not self.unpaid and self._spare(budget, FULL)
-        self._generate(budget, base)
+        self._generate(budget, *led)
         large = self.problem.counts > EXACT_VARIABLES  # parts tidy up smaller ones
         if large and not self.unpaid and not budget.out_of_time():
             self._offer(tidied(self.problem, self.state, self.stop, budget.part(0.0, _TIDY_TIME).out_of_time))
@@ -271,15 +271,15 @@ class _Search:
         self._report()
         return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
 
-    def _follow_targets(self, budget: Budget) -> State:
-        """Follow the LP over kinds of nodes, where nothing runs; return what to mix patterns around."""
+    def _follow_targets(self, budget: Budget) -> tuple[State, Sequence[Suggested]]:
+        """Follow the LP over kinds of nodes, where nothing runs; return what to mix patterns around, and contents."""
         if self.problem.present or self.unpaid or all(tier.proved for tier in self.now):
-            return self.state
+            return self.state, ()
         if self._many and not any(shape.workload.joint for shape in self.problem.shapes):
-            return self.state  # patterns are as good mixed without
+            return self.state, ()  # patterns are as good mixed without
         lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.now}, budget.seconds())
         if not lp.solved or budget.spent():
-            return self.state
+            return self.state, ()
         each = _FOLLOW_WORK * lp.columns
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
         if Generation.suits(self.bounds.fleet):
@@ -288,16 +288,16 @@ class _Search:
         for state in led.states:
             self._offer(state)
             budget.work -= each
-        return led.base
+        return led.base, led.known
 
-    def _generate(self, budget: Budget, base: State) -> None:
-        """Mix node patterns around gangs of a base, with a part of the work and time."""
+    def _generate(self, budget: Budget, base: State, known: Sequence[Suggested]) -> None:
+        """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time."""
         if not Generation.suits(self.bounds.fleet):
             return
         given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME[self._many])
         before = given.work
         generation = Generation(self.problem, base, self.bounds.fleet.rows, self.stop, self.state, self.jobs)
-        for candidate in generation.run(given, self._construction):
+        for candidate in generation.run(given, known, self._construction):
             self._offer(candidate)
             if self._close_enough():
                 break

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from random import Random
@@ -92,11 +92,11 @@ class Generation:
         empty = (node for group in self.problem.classes if group.empty for node in group.nodes)
         return frozenset(n for n in empty if not any(slot.shape in joint for slot in self.state.fill(n).slots))
 
-    def _seen(self) -> Iterator[tuple[int, Pattern]]:
+    def _seen(self) -> Iterator[tuple[Sequence[int], Pattern]]:
         """Yield the patterns of the best state, each with the node that has it, as far as they may be mixed."""
         for node, fill in self.best.fills.items() if self.best is not None else ():
             if not any(slot.shape not in self.wish.demand for slot in fill.slots):
-                yield node, pattern_of(self._millis, fill)
+                yield (node,), pattern_of(self._millis, fill)
 
     def _prices(self) -> list[float]:
         """Return what a node of each lot costs in use, with all its GPUs."""
@@ -142,16 +142,19 @@ class Generation:
         )
         return [_COST * least * price / dearest for price in prices]
 
-    def run(self, budget: Budget, filling: float = 0.0) -> Iterator[State]:
+    def run(
+        self, budget: Budget, known: Iterable[tuple[Sequence[int], Pattern]] = (), filling: float = 0.0
+    ) -> Iterator[State]:
         """Yield whole states: one as soon as pricing ends, in haste where there is time for it, then those of dives.
 
         Parameters
         ----------
+        known : patterns to begin with beside those of the states, each with nodes that may take it.
         filling : seconds that it may take to fill nodes as patterns say.
         """
         if not self.rows.lots or not self.wish.demand:
             return
-        master = self._master()
+        master = self._master(known)
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop, self.jobs)
         pricing.pause_after(*_MIXING)
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
@@ -167,17 +170,17 @@ class Generation:
         for better in self._improve(master, chosen, pricing, mixture.value):
             yield self.filled(better, mixture)
 
-    def _master(self) -> Master:
-        """Return the LP over the patterns of both states."""
+    def _master(self, known: Iterable[tuple[Sequence[int], Pattern]]) -> Master:
+        """Return the LP over the patterns of both states, and others that are known."""
         master = Master(self.rows, self.wish)
         for position, lot in enumerate(self.rows.lots):
             master.add(position, ())
             for node in lot.nodes:
                 master.add(position, pattern_of(self._millis, self.state.fill(node)))
         lot_of = {node: position for position, lot in enumerate(self.rows.lots) for node in lot.nodes}
-        for node, pattern in self._seen():
-            if node in lot_of:
-                master.add(lot_of[node], pattern)
+        for nodes, pattern in (*known, *self._seen()):
+            for position in sorted({lot_of[node] for node in nodes if node in lot_of}):
+                master.add(position, pattern)
         return master
 
     def _quick(self, master: Master, mixture: Mixture, pricing: Pricing) -> State:

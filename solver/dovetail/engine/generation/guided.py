@@ -32,10 +32,11 @@ MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """What an LP leads to: states, and what patterns are to be mixed around."""
+    """What an LP leads to: states, what patterns are to be mixed around, and contents for that."""
 
     states: Iterator[State]
     base: State
+    known: Sequence[Suggested]
 
 
 def lead(lp: FleetLp, state: State, stop: Stop, ways: int, budget: Budget) -> Lead:
@@ -44,11 +45,12 @@ def lead(lp: FleetLp, state: State, stop: Stop, ways: int, budget: Budget) -> Le
     Parameters
     ----------
     state : the one at hand, around whose gangs patterns are mixed where the LP has none.
-    ways : how many states there are at the most, the first of them whatever the time.
+    ways : how many states there are at the most, the first of them whatever the time; with none, contents are known.
     budget : until when there may be more of them.
     """
     gangs = crews(lp, stop)
-    return Lead(_led(lp, stop, gangs, ways, budget), gangs if gangs.fills else state)
+    known = () if ways else tuple(_suggested(lp, stop, gangs))
+    return Lead(_led(lp, stop, gangs, ways, budget), gangs if gangs.fills else state, known)
 
 
 def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, budget: Budget) -> Iterator[State]:
@@ -84,6 +86,12 @@ def guided(lp: FleetLp, stop: Stop, crews: State) -> State:
     wishes = [wish for nodes, pattern in found for n in nodes for wish in wishes_on(problem, n, pattern)]
     follow(field, wishes, planned, stop)
     return field.state()
+
+
+def _suggested(lp: FleetLp, stop: Stop, crews: State) -> Iterator[Suggested]:
+    """Yield contents that the LP's last solution suggests beside gangs, each with nodes that are to take it."""
+    targets = list(lp.targets())
+    return _contents(lp, targets, _wanted(lp.fleet.problem, targets), stop, crews)
 
 
 def _wanted(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:
