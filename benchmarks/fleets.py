@@ -28,7 +28,7 @@ from benchmarks.fleet import ALSO, fleet, write
 from benchmarks.measure import Run, dovetail
 from benchmarks.page import FLEETS_RAW, JOINT_RAW, SCRATCH, raw, store, write_page
 
-from dovetail.plan import read
+from dovetail.plan import read, relative_gap
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 600  # seconds of processor time on top of the limits, after which a run is ended
@@ -201,7 +201,7 @@ def worst(history: Sequence[Mapping[str, Any]], load: float) -> list[tuple[float
         value, bound = entry["value"], entry["bound"]
         if not counts(entry["tier"], load) or value is None or bound is None:
             continue
-        latest[entry["tier"]] = 100 * abs(bound - value) / max(abs(bound), abs(value), 1)
+        latest[entry["tier"]] = 100 * relative_gap(value, bound)
         gap = max(latest.values())
         if not found or found[-1][1] != gap:
             found.append((float(entry["at"]), gap))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from dovetail.plan import relative_gap
 from dovetail.progress import Reporter
 from dovetail_cli import streams
 from dovetail_cli.render.words import human_unit, human_value, percent, printable
@@ -128,8 +129,7 @@ def _point(point: Point) -> str:
     text += f", bound {human_value(point.bound, point.unit)} {human_unit(point.unit)}"
     if point.value is None:
         return text
-    gap = abs(point.bound - point.value) / max(abs(point.bound), abs(point.value), 1)
-    return f"{text}, gap {percent(gap)}"
+    return f"{text}, gap {percent(relative_gap(point.value, point.bound))}"
 
 
 class Display:

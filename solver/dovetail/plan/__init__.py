@@ -18,6 +18,7 @@ from dovetail.plan.model import (
     SecondOpinion,
     Status,
     TierResult,
+    relative_gap,
 )
 from dovetail.plan.opinion import better, confirmed, contradiction, opinion_of, told_twice
 from dovetail.plan.options import NameTaken, as_planned, limited
@@ -54,6 +55,7 @@ __all__ = [
     "outside_digest",
     "plan_of",
     "read",
+    "relative_gap",
     "state_digest",
     "to_document",
     "told_twice",

@@ -19,6 +19,11 @@ Figure = int | Decimal
 """A figure of the summary; exact, and whole numbers are always `int`."""
 
 
+def relative_gap(value: int, bound: int) -> float:
+    """Return `|bound - value| / max(|bound|, |value|, 1)`."""
+    return abs(bound - value) / max(abs(bound), abs(value), 1)
+
+
 @dataclass(frozen=True, slots=True)
 class TierResult:
     """One tier's value and the bound nobody can beat (S5.2).
@@ -48,10 +53,8 @@ class TierResult:
 
     @property
     def gap(self) -> float | None:
-        """Return `|bound - value| / max(|bound|, |value|, 1)`, None without a bound."""
-        if self.bound is None:
-            return None
-        return abs(self.bound - self.value) / max(abs(self.bound), abs(self.value), 1)
+        """Return the relative gap, None without a bound."""
+        return None if self.bound is None else relative_gap(self.value, self.bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,4 +210,5 @@ __all__ = [
     "SecondOpinion",
     "Status",
     "TierResult",
+    "relative_gap",
 ]

@@ -14,6 +14,7 @@ from typing import Final
 
 from dovetail.engine.fleet.cases import Cases
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
+from dovetail.plan import relative_gap
 
 WIDE: Final = 1e-3
 """A gap, relative, that is worth a larger LP."""
@@ -75,7 +76,7 @@ class Pursuit:
         limit, best = tier.limit(self.fleet.problem.context), self.fleet.best(tier, given)
         bounds = [limit] if best is None else [limit, best[0]]
         bound = min(bounds) if tier.sense == "max" else max(bounds)
-        return abs(bound - value) / max(abs(bound), abs(value), 1), bound
+        return relative_gap(value, bound), bound
 
     def _proved(self, position: int, given: Mapping[str, int], now: Best) -> tuple[str, Cases]:
         tier = self.fleet.problem.tiers[position]
