@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from types import MappingProxyType
@@ -103,13 +104,27 @@ def end_group(leader: int) -> None:
             os.killpg(leader, signal.SIGKILL)
 
 
+def begin_helping(*copied: Connection | None) -> None:
+    """Prepare a process that helps its parent and ends with it.
+
+    Parameters
+    ----------
+    copied : the parent's connections that a fork has copied: they are to have one owner only.
+    """
+    ignore_interrupts()
+    _follow_parent()
+    for connection in copied:
+        if connection is not None:
+            connection.close()
+
+
 def ignore_interrupts() -> None:
     """Leave Ctrl-C to the parent."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def follow_parent() -> None:
+def _follow_parent() -> None:
     """End this process as soon as the one that started it is gone."""
     parent = multiprocessing.parent_process()
     if parent is None:

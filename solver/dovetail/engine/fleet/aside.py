@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
-from dovetail.engine.processes import context_to_start, dumps, follow_parent, ignore_interrupts, loads
+from dovetail.engine.processes import begin_helping, context_to_start, dumps, loads
 from dovetail.progress import Limits, Stop
 from dovetail.spec import Spec
 
@@ -133,11 +133,7 @@ def _serve(connection: Connection, given: Spec | None, *others: Connection | Non
     given : None where the first message is the Spec.
     others : ends of connections that a fork has copied.
     """
-    ignore_interrupts()
-    follow_parent()
-    for other in others:
-        if other is not None:
-            other.close()
+    begin_helping(*others)
     with suppress(EOFError, OSError):
         spec = given if given is not None else loads(connection.recv_bytes())
         reached: Best = loads(connection.recv_bytes())

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Protocol, TypeVar
 
-from dovetail.engine.processes import context_to_start, follow_parent, ignore_interrupts
+from dovetail.engine.processes import begin_helping, context_to_start
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.linear import Linear, Model
 from dovetail.progress import Limits, Stop
@@ -93,16 +93,8 @@ def process_pool(processes: int, private: Connection | None = None) -> Executor:
     private : a connection whose other end must see that it is closed when this process ends.
     """
     context = context_to_start()
-    copied = (private,) if private is not None and context.get_start_method() == "fork" else ()
-    return ProcessPoolExecutor(processes, mp_context=context, initializer=_enter, initargs=copied)
-
-
-def _enter(*copied: Connection) -> None:
-    """Prepare a process of a pool: it keeps no copy of its parent's connections."""
-    ignore_interrupts()
-    follow_parent()
-    for connection in copied:
-        connection.close()
+    copied = (private,) if context.get_start_method() == "fork" else ()
+    return ProcessPoolExecutor(processes, mp_context=context, initializer=begin_helping, initargs=copied)
 
 
 def _nothing() -> None:
