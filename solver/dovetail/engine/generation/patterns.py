@@ -130,10 +130,9 @@ class Master:
             self._highs.addRow(-np.inf, float(limit), 0, np.array([], dtype=np.int32), np.array([]))
         for counted in rows.counted:
             self._add_column(wish.worth.get(counted.shape, 0.0), counted.low, counted.high, counted.entries)
-        self._supplied = {row for lot in rows.lots for row in lot.rows.values()}
+        supplied = {row for lot in rows.lots for row in lot.rows.values()}
         self._uses = [
-            [(row, amount) for row, amount in counted.entries.items() if row in self._supplied]
-            for counted in rows.counted
+            [(row, amount) for row, amount in counted.entries.items() if row in supplied] for counted in rows.counted
         ]
         self._moved = True  # rows or limits, since the LP was solved
         self._first = len(rows.counted)  # the columns before those of patterns
