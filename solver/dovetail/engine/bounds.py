@@ -221,7 +221,7 @@ class Bounds:
                 if not (closed or self._over()) and self.fleet.knows(tier):
                     left = self._left()
                     most = left if left is None or priced or not tier.counts_nodes else _FIRST * left
-                    reached = result.value if tier.sense == "max" and not self.pursued else None
+                    reached = result.value if tier.sense == "max" else None
                     self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=most)
         self._see_out(values, answers)
 
