@@ -161,25 +161,29 @@ class Bounds:
 
     @property
     def pursued(self) -> bool:
-        """Whether the closest bounds are looked for while the search goes on.
+        """Whether the closest bounds are looked for while the search goes on."""
+        return self._pursuer is not None
+
+    @property
+    def _pursuer(self) -> Aside | None:
+        """Where the closest bounds are looked for while the search goes on, None where they are not.
 
         What stands or falls together is told apart case by case, which is worth it for the last values only.
         """
         there = self._aside is not None and not self._aside.lost and self.until is not None
         large = there and self.problem.counts > EXACT_VARIABLES and self.fleet.large
-        return large and not any(shape.workload.joint for shape in self.problem.shapes)
+        return self._aside if large and not any(shape.workload.joint for shape in self.problem.shapes) else None
 
     def pursue(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> Results:
         """Return what `results` does, with what was found meanwhile, and let others be looked for."""
-        if self._aside is not None and self.pursued:
-            self._learn(self._aside.heard(self._stop))
-            self._tell(values)
+        if (aside := self._pursuer) is not None:
+            self._learn(aside.heard(self._stop))
+            self._tell(aside, values)
         return self.results(values, answers)
 
-    def _tell(self, values: Sequence[int], *, last: bool = False) -> None:
-        assert self._aside is not None
+    def _tell(self, aside: Aside, values: Sequence[int], *, last: bool = False) -> None:
         self._told += 1
-        self._aside.tell(Best(self._told, tuple(values), self.until or 0.0, last))
+        aside.tell(Best(self._told, tuple(values), self.until or 0.0, last))
 
     def _learn(self, heard: Iterable[tuple[str, Cases] | int]) -> None:
         """Take bounds that were found meanwhile, until nothing is left to find for what was told last."""
@@ -193,11 +197,11 @@ class Bounds:
 
     def _see_out(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Wait for the closest bounds that these very values allow, where that is worth it and there is time."""
-        if self._aside is not None and self.pursued:
+        if (aside := self._pursuer) is not None:
             if any((tier.gap or 0.0) > WIDE for tier in self.results(values, answers).tiers):
-                self._tell(values, last=True)
-                self._learn(self._aside.heard(self._stop, self.until or 0.0))
-            self._aside.close()
+                self._tell(aside, values, last=True)
+                self._learn(aside.heard(self._stop, self.until or 0.0))
+            aside.close()
 
     def sharpen(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for the best bounds that these very values allow, the quick LPs first.
@@ -206,8 +210,8 @@ class Bounds:
         sides of them that rules keep apart. Tiers that count nodes, and what follows them, come last. The larger LPs
         are left to another process where there is one.
         """
-        if self._aside is not None and self.pursued:
-            self._learn(self._aside.heard(self._stop))
+        if (aside := self._pursuer) is not None:
+            self._learn(aside.heard(self._stop))
         names = [tier.name for tier in self.problem.tiers]
         late = next((i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes), len(names))
         ways = (False,) if self.pursued else (False, True)
