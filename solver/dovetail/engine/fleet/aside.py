@@ -65,8 +65,8 @@ class Aside:
         given: tuple[Any, ...] = (theirs, self.spec, ours, self.private) if forks else (theirs, None)
         process = context.Process(target=_serve, args=given, name="bounds", daemon=True)  # type: ignore[attr-defined]
         try:
-            process.start()
-            theirs.close()  # so that to send to a process that is gone fails
+            with theirs:  # closed here once the process has it, so that to send to one that is gone fails
+                process.start()
             if not forks:
                 ours.send_bytes(dumps(self.spec))
         except OSError:
@@ -74,8 +74,6 @@ class Aside:
             ours.close()
         else:
             self._process, self._connection = process, ours
-        finally:
-            theirs.close()
 
     def tell(self, reached: Best) -> None:
         """Tell of the best plan so far."""
