@@ -172,10 +172,10 @@ _CLASSES = 8
 def dimensions(problem: Problem, kind: Kind) -> tuple[Dimension, ...]:
     """Return what a node's contents must keep to beside its GPUs: CPU, memory, resources, and classes of each.
 
-    With a capacity C and k = 1..8, a replica that takes d of it counts ceil((k + 1) d / C) - 1, and a node holds k of
-    these at the most: their sum is below (k + 1) times the used part of C, so below k + 1, and it is whole. That
-    tells how few replicas of a third or more of a node fit it, which totals do not (dual feasible functions; Fekete
-    and Schepers 2001).
+    With a capacity C and k = 1..8, a replica that takes d of it counts d / C where (k + 1) d / C is whole, else that
+    number rounded down over k: what fits C adds up to 1 at the most (a dual feasible function; Fekete and Schepers
+    2001, u^(k)). That tells how few replicas of a third or more of a node fit it, which totals do not. They are
+    counted in parts of k (k + 1), so that all are whole.
     """
     found = []
     for name, capacity in capacities(kind).items():
@@ -185,11 +185,17 @@ def dimensions(problem: Problem, kind: Kind) -> tuple[Dimension, ...]:
             continue
         found.append(Dimension(capacity, amounts))
         for k in range(1, _CLASSES + 1) if capacity else ():
-            classes = {s: -(-(k + 1) * amount // capacity) - 1 for s, amount in amounts.items() if amount <= capacity}
+            classes = {s: _class(k, amount, capacity) for s, amount in amounts.items() if amount <= capacity}
             counted = {s: number for s, number in classes.items() if number > 0}
             if counted:
-                found.append(Dimension(k, counted))
+                found.append(Dimension(k * (k + 1), counted))
     return tuple(found)
+
+
+def _class(k: int, amount: int, capacity: int) -> int:
+    """Return what an amount counts in the class k, of k (k + 1)."""
+    whole, rest = divmod((k + 1) * amount, capacity)
+    return whole * (k + 1 if rest else k)
 
 
 def room_for(kind: Kind, shape: Shape) -> int:
