@@ -84,6 +84,8 @@ class Knapsack:
         self.step = reduce(gcd, (int(milli) for milli in self.milli if milli), MILLI)
         sides = kind.gpu_sides or (frozenset(shapes),)
         self.sides = [np.array([s in side for s in shapes], dtype=bool) for side in sides]
+        # Contents are told apart by sums of these, which wrap around: equal sums of others are next to impossible.
+        self.codes = np.random.default_rng(1).integers(-(2**62), 2**62, len(forms), dtype=np.int64)
         self.multipliers = np.zeros(_PRICED)
 
     @property
@@ -122,7 +124,7 @@ class _Search:
         self.cut = node.instances.at(rows)
         self.alone = np.flatnonzero((self.milli == 0) & (self.whole == 0) & ~self.cut.any())
         self.shares = self._shares(np.ones(len(rows), dtype=bool))
-        self.hash = (np.arange(1, len(rows) + 1, dtype=np.int64) * 2654435761) % 1000003
+        self.codes = node.codes[rows]
         self.known: dict[int, Contents] = {}
         self.multipliers = self._descend()
         self.reduced = worth - earnings(self.host[:, :_PRICED], self.multipliers)
@@ -197,12 +199,16 @@ class _Search:
         if not plenty.all():
             found.append(self._best(plenty, self._shares(plenty), limit))
         merged = np.concatenate([np.zeros((1, len(self.rows)), dtype=np.int64), *found])
-        _, first = np.unique(merged @ self.hash, return_index=True)
+        _, first = np.unique(merged @ self.codes, return_index=True)
         self.pool = merged[np.sort(first)]  # the first one is empty
         return self._contents(self.pool, np.arange(len(self.pool))[:, None])
 
     def _best(self, wanted: NDArray[np.bool_], shares: Sequence[Shares], limit: int) -> Ints:
-        """Return those contents of a GPU, of some items only, that fit the host and earn almost the most."""
+        """Return the best contents of a GPU, of some items only, that fit the host.
+
+        Among them may be what earns less than it pays for CPU and memory: what fills a node to the last core is best
+        there, whatever the multipliers say.
+        """
         ones = np.flatnonzero((self.whole == 1) & wanted)
         whole = np.zeros((len(ones), len(self.rows)), dtype=np.int64)
         whole[np.arange(len(ones)), ones] = 1
@@ -212,9 +218,7 @@ class _Search:
         counts = np.concatenate([whole, *layers])
         host = counts @ self.host
         counts, host = counts[fits := (host <= self.node.room).all(axis=1)], host[fits]
-        value = earnings(counts, self.reduced)
-        keep = np.flatnonzero(value >= (1 - _SLACK) * max(0.0, value.max(initial=0.0)))
-        return counts[keep[spread(value[keep], self._load(host[keep]), limit)]]
+        return counts[spread(earnings(counts, self.reduced), self._load(host), limit)]
 
     def _shared(self, shares: Shares) -> Iterator[Ints]:
         """Yield the contents of a shared GPU that earn almost the most, in layers by their number of replicas."""
@@ -258,7 +262,7 @@ class _Search:
             nothing = np.zeros((1, len(self.rows)), dtype=np.int64)  # what is best may leave the others no room
             found.append(self._contents(nothing, np.zeros((1, gpus), dtype=np.int64)))
             merged = Contents(*(np.concatenate([getattr(f, name) for f in found]) for name in Contents.__slots__))
-            _, first = np.unique(merged.counts @ self.hash, return_index=True)
+            _, first = np.unique(merged.counts @ self.codes, return_index=True)
             limit = self.width.joined * (4 if gpus == self.node.gpus else 1)
             self.known[gpus] = merged.take(first[spread(merged.value[first], self._load(merged.host[first]), limit)])
         return self.known[gpus]
