@@ -32,8 +32,9 @@ take anything back. First fit decreasing is offline, like a plan.
 """
 
 EXPLANATION = """\
-- **bound**: no plan allocates more GPUs. It rests on GPU patterns and on the totals of each kind of node, so it
-  forgets node borders; a part of the gap may be the bound's. **Gap** is that to the least bound of the table.
+- **bound**: no plan allocates more GPUs. It rests on GPU patterns and, per kind of node, on totals and classes of
+  CPU and memory; the borders of nodes it knows no further, so a part of the gap may be the bound's. **Gap** is that
+  to the least bound of the table.
 - **CPU-only**: pods without GPU that run, of those that arrived. In a plan they come after GPUs (`admitted-cpu`).
 - **time** is that of the whole command, from documents to the verified plan on disk; for baselines that of placing.
   dovetail's limits are given in its row: so many seconds, and as many units of deterministic work (`--time-limit 60s

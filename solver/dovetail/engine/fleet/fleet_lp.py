@@ -1,9 +1,9 @@
 """The LP over kinds of nodes: prices for bounds, and a mixture of contents to build plans from.
 
 Per kind of node and side of it, the LP decides how many nodes take which multiset of GPU sizes (all are listed), what
-runs on them in all, and how shared GPUs are cut (patterns of one GPU, found by column generation). CPU, memory and
-resources bind per side of a kind in all. Its dual solution, rounded to integers, is a proof (`proof.fleet`) whatever
-the LP solver did; its primal solution is a target that construction follows.
+runs on them in all, and how shared GPUs are cut (patterns of one GPU, found by column generation). CPU, memory,
+resources and classes of each bind per side of a kind in all. Its dual solution, rounded to integers, is a proof
+(`proof.fleet`) whatever the LP solver did; its primal solution is a target that construction follows.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class FleetLp:
         return self._lp.column(0.0, np.inf, self._lp.entries(own))
 
     def _add_hosts(self, kind: Kind, side: Side, shapes: Sequence[int]) -> None:
-        """Bind CPU, memory and resources of a side's nodes in all, and what rules allow of a shape per node."""
+        """Bind the dimensions of a side's nodes in all, and what rules allow of a shape per node."""
         lp = self._lp
         forms = self.fleet.problem.shapes
         for position, dimension in enumerate(self.fleet.packings[side.kind].dimensions):

@@ -1,8 +1,9 @@
 """Cheap pricing of one empty node: near-optimal contents of single GPUs, joined under CPU, memory and the rest.
 
 CPU and memory are priced by multipliers that make the Lagrangian bound of the node least; what a GPU may then earn is
-an exact one-dimensional knapsack. All contents of a GPU close to that are listed, and joined two by two, best first,
-until the node is full. What comes out is legal as far as amounts go, but not proved best.
+an exact one-dimensional knapsack. Items of a whole GPU are listed, and shares of one that come close to that. They
+are joined two by two, the best of those that take about as much of the host, until the node is full. What comes out
+is legal as far as amounts go, but not proved best.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _PRICED = 2  # resources of a host that multipliers price: CPU and memory; the o
 _FAR = (0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.8, 3.0)
 _NEAR = (0.0, 0.6, 0.85, 1.0, 1.15, 1.6)
 _NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
-_SLACK = 0.1  # how far from the best a content of one GPU may be, as a share of it
+_SLACK = 0.1  # how far from the best the contents of a shared GPU may be, as a share of it
 _RETURNED = 8
 
 
