@@ -15,12 +15,13 @@ _SURE = 0.7  # fractions from here on are rounded up, several in one step
 _DEAR = 0.5  # of the price per GPU of the dearest node left
 _AT_ONCE = 0.1  # of the nodes left, that such a step may settle
 _ROUNDS = 20  # of pricing after each step
-_DEARLY = 1e-5  # of the LP's value: what a step may cost
+_DEARLY = 1e-6  # of the LP's value: what a step may cost
 _CHANCES = 40  # steps that may be taken back because they cost more
 _IN_A_ROW = 6  # of these, until one is taken that costs more
 _LAST = 40  # nodes settled last, which later dives always take up again
 _RELEASED = 40  # of all others, that they take up too, more or less
-_TAIL = 25.0  # nodes that the LP still uses, few enough to settle all at once
+_REST = 0.5  # of the time and work left, where those nodes come next that are settled all at once
+_TAIL = 60.0  # nodes that the LP still uses, few enough to settle all at once
 
 
 def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUNDS) -> Chosen:
@@ -61,8 +62,9 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
 
 def _keep_pace(pricing: Pricing, mixture: Mixture, settled: Chosen) -> None:
     """Let a step take its part of the work and time that are left: the fewer nodes are in use, the more for each."""
-    used = sum(mixture.uses.values())
-    share = 1 - cbrt(max(0.0, 1 - sum(times for _, times in settled) / used))
+    used = max(sum(mixture.uses.values()) - _TAIL, 1.0)
+    left = max(0.0, 1 - sum(times for _, times in settled) / used)
+    share = 1 - cbrt(left) if left else _REST
     pricing.pause_after(share, share)
 
 

@@ -30,7 +30,7 @@ from dovetail.proof.fleet import FleetModel
 _FEW_NODES = 1000
 _ROUNDS = 60
 _ALMOST = 1e-6
-_GRAIN = 1e-6, 1e-3  # of what is asked for in all, and in the band that is worth least
+_GRAIN = 1e-7, 1e-4  # of what is asked for in all, and in the band that is worth least
 _GRAIN_OF_COST = 1e-4  # of what all nodes cost
 _MISSED = 2.0  # of the dearest node, what it costs to leave a replica out: no replica takes more than a node
 _MIXING = 0.5, 0.7  # of the time, and of the work, before the first dive

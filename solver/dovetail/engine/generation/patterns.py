@@ -26,8 +26,8 @@ from dovetail.model.state import Fill, Slot
 Pattern = tuple[tuple[Slot, int], ...]
 
 _WHOLE = 1e-6
-_CLOSE = 3e-5  # of the LP's value, in whole numbers
-_MOST_NODES = 20  # of the tree of branches
+_CLOSE = 1e-7  # of the LP's value, in whole numbers
+_MOST_NODES = 20, 200  # of the tree of branches, without and with a ceiling in seconds
 _MOST = 6000  # patterns that stay where there are twice as many
 
 
@@ -253,7 +253,7 @@ class Master:
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("threads", 1)
         highs.setOptionValue("mip_rel_gap", _CLOSE)
-        highs.setOptionValue("mip_max_nodes", _MOST_NODES)
+        highs.setOptionValue("mip_max_nodes", _MOST_NODES[seconds is not None])
         highs.setOptionValue("time_limit", np.inf if seconds is None else max(0.1, seconds))
         highs.passModel(self._highs.getLp())
         kinds = np.array([highspy.HighsVarType.kInteger] * len(columns))
