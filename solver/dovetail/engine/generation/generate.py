@@ -86,7 +86,9 @@ class Generation:
         self.rows = fleet_rows(self.fleet, self.state, free)
         shapes = [s for s in self.problem.shapes if s.index not in joint and s.demand > fixed[s.index]]
         demand = {s.index: s.demand - fixed[s.index] for s in shapes}
-        self.wish = self._spare(demand) or self._ask(demand)
+        there = (self.best or self.state).admitted()
+        spare = self._spare(demand) if all(there[s.index] >= s.demand for s in self.problem.shapes) else None
+        self.wish = spare or self._ask(demand)
 
     def _free(self, joint: set[int]) -> frozenset[int]:
         empty = (node for group in self.problem.classes if group.empty for node in group.nodes)
@@ -103,11 +105,10 @@ class Generation:
         return [lot.kind.node.price + lot.gpus * lot.kind.node.gpu_price for lot in self.rows.lots]
 
     def _spare(self, demand: Mapping[int, int]) -> Wish | None:
-        """Return what to wish for where all that asks is there, and nodes cost: the same on cheaper nodes."""
-        prices, admitted = self._prices(), (self.best or self.state).admitted()
+        """Return what to wish for where all that asks finds room, and nodes cost: the same on cheaper nodes."""
+        prices = self._prices()
         total = sum(price * len(lot.nodes) for price, lot in zip(prices, self.rows.lots, strict=True))
-        complete = all(admitted[s.index] >= s.demand for s in self.problem.shapes)
-        if not (self.fleet.priced and total and complete):
+        if not (self.fleet.priced and total):
             return None
         return Wish(demand, dict.fromkeys(demand, _MISSED * max(prices)), prices, _GRAIN_OF_COST * total)
 
@@ -158,6 +159,13 @@ class Generation:
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop, self.jobs)
         pricing.pause_after(*_MIXING)
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
+        if self._complete(mixture) and (spare := self._spare(self.wish.demand)) and spare != self.wish:
+            self.wish, columns = spare, master.columns
+            master = Master(self.rows, spare)
+            for column in columns:
+                master.add(column.lot, column.pattern)
+            pricing.pause_after(*_MIXING)
+            mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
         if ample := (left := budget.seconds()) is None or left > _AMPLE * filling:
             began = time.monotonic()
             yield self._quick(master, mixture, pricing)
@@ -169,6 +177,10 @@ class Generation:
         yield self.filled(chosen, mixture)
         for better in self._improve(master, chosen, pricing, mixture.value):
             yield self.filled(better, mixture)
+
+    def _complete(self, mixture: Mixture) -> bool:
+        """Tell whether a mixture has all that asks."""
+        return sum(mixture.admitted.values()) > sum(s.demand for s in self.problem.shapes) - _ALMOST
 
     def _master(self, known: Iterable[tuple[Sequence[int], Pattern]]) -> Master:
         """Return the LP over the patterns of both states, and others that are known."""
