@@ -155,10 +155,12 @@ def test_whole_numbers_of_patterns_are_no_better_than_fractions_and_fit(seed: in
     master = master_of(problem)
     pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
     mixture = pricing.settle(master, pricing.solve(master), 30, inf)
-    chosen = pricing.whole(master)
+    found = pricing.whole(master, mixture)
+    chosen = found.chosen
     for lot, size in enumerate(list(master.sizes)):
         assert sum(times for column, times in chosen if column.lot == lot) <= size
     assert 0.8 * mixture.value <= worth(master, chosen) <= mixture.value + 1e-6
+    assert found.value <= worth(master, chosen) + 1e-6
 
 
 def test_what_rules_do_not_let_count_leaves_demand_for_others() -> None:
@@ -277,7 +279,7 @@ def test_without_work_left_there_is_a_state_from_the_patterns_at_hand() -> None:
 
 
 def test_patterns_that_a_dive_drops_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "_MOST", 1)
+    monkeypatch.setattr(patterns, "_MOST", (1, 1))
     problem = fleet(2)
     states = list(Generation(problem, today_state(problem), FleetModel(problem), Stop()).run(Budget(ALL)))
     assert len(states) > 1

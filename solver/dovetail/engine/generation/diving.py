@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import cbrt, floor
+from operator import itemgetter
 from random import Random
 
 from dovetail.engine.generation.patterns import Column, Master, Mixture
@@ -11,17 +13,19 @@ from dovetail.engine.generation.pricing import Pricing
 Chosen = list[tuple[Column, int]]
 
 _WHOLE = 1e-6
-_SURE = 0.7  # fractions from here on are rounded up, several in one step
+_SURE = 0.7, 0.5  # fractions from here on are rounded up, several in one step; the same where a dive is slow
+_FIRST = 0.15  # of the nodes in use, left about once the whole parts of the mixture are settled
+_END = 0.35  # of the time and work, kept for the nodes that are settled last
 _DEAR = 0.5  # of the price per GPU of the dearest node left
 _AT_ONCE = 0.1  # of the nodes left, that such a step may settle
-_ROUNDS = 20  # of pricing after each step
-_DEARLY = 1e-6  # of the LP's value: what a step may cost
+_ROUNDS = 60  # of pricing after each step
+_DEARLY = 10.0  # times what is no matter: what a step may cost
 _CHANCES = 40  # steps that may be taken back because they cost more
 _IN_A_ROW = 6  # of these, until one is taken that costs more
 _LAST = 40  # nodes settled last, which later dives always take up again
 _RELEASED = 40  # of all others, that they take up too, more or less
 _REST = 0.5  # of the time and work left, where those nodes come next that are settled all at once
-_TAIL = 60.0  # nodes that the LP still uses, few enough to settle all at once
+_TAILS = 60.0, 25.0  # nodes that the LP still uses, few enough to settle all at once: a first attempt, and for good
 
 
 def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUNDS) -> Chosen:
@@ -32,37 +36,63 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
     to some number of times. The master is left as the dive ends.
 
     Each step may take its part of the work and time that are left, so that a dive comes to its end: the fewer the
-    nodes, the more for each.
+    nodes, the more for each. Once few nodes are left, all of these are settled in whole numbers at once; where that
+    loses much, step by step as well, and the better end counts.
     """
     chosen: Chosen = []
-    chances, row, at_once = _CHANCES, 0, _AT_ONCE
+    ends: list[tuple[float, Chosen]] = []  # that this dive might have, and what they are worth
+    chances, row, at_once, tails = _CHANCES, 0, _AT_ONCE, list(_TAILS) if rounds else []
+    pace = _Pace(pricing)
     while any(master.sizes):
-        if rounds and sum(mixture.uses.values()) <= _TAIL and not pricing.hurried:
-            chosen += pricing.whole(master)
-            break
-        settled = _step(master, mixture, first=not chosen, hurried=pricing.hurried, at_once=at_once)
+        if tails and sum(mixture.uses.values()) <= tails[0] and not pricing.hurried:
+            tails.pop(0)
+            found = pricing.whole(master, mixture)
+            ends.append((found.value, chosen + found.chosen))
+            if mixture.value - found.value <= _DEARLY * master.wish.grain * len(found.chosen):
+                break
+        behind = pace.behind(sum(mixture.uses.values()) - max(tails, default=0.0))
+        sure = 0.0 if pricing.hurried else _SURE[behind]
+        settled = _step(master, mixture, first=not chosen, sure=sure, at_once=at_once)
         if not settled:
+            ends.append((mixture.value, chosen))
             break
         if rounds:  # otherwise the caller's mixture is still of use
             master.forget(mixture)
         before = mixture
-        _keep_pace(pricing, before, settled)
+        _keep_pace(pricing, before, settled, tails)
         mixture = _priced(master, pricing, rounds, before)
-        again = rounds and row < min(chances, _IN_A_ROW) and (at_once or _alone(settled))
+        again = rounds and not behind and row < min(chances, _IN_A_ROW) and (at_once or _alone(settled))
         at_once = _AT_ONCE
-        if chosen and again and _too_dear(before, mixture, settled, pricing):
+        if chosen and again and _too_dear(before.value - mixture.value, master, settled, pricing):
             chances -= 1
             mixture, settled = _otherwise(master, settled, mixture, pricing, rounds)
             at_once = _AT_ONCE if settled else 0.0
         row = 0 if settled else row + 1
-        chosen += settled
+        chosen = chosen + settled
+    else:
+        ends.append((mixture.value, chosen))
     pricing.pause_after(1, 1)
-    return chosen
+    return max(ends, key=itemgetter(0))[1]
 
 
-def _keep_pace(pricing: Pricing, mixture: Mixture, settled: Chosen) -> None:
+class _Pace:
+    """Tells whether a dive goes through its nodes as fast as through its time and work."""
+
+    def __init__(self, pricing: Pricing) -> None:
+        self._pricing = pricing
+        self._begun = pricing.left
+        self._most = 0.0
+
+    def behind(self, nodes: float) -> bool:
+        """Tell whether there is less time or work left than nodes, as shares of what there was at first."""
+        self._most = self._most or nodes * _FIRST
+        left = min(now / max(before, _WHOLE) for now, before in zip(self._pricing.left, self._begun, strict=True))
+        return (left - _END) / (1 - _END) < min(1.0, nodes / max(self._most, 1.0))
+
+
+def _keep_pace(pricing: Pricing, mixture: Mixture, settled: Chosen, tails: Sequence[float]) -> None:
     """Let a step take its part of the work and time that are left: the fewer nodes are in use, the more for each."""
-    used = max(sum(mixture.uses.values()) - _TAIL, 1.0)
+    used = max(sum(mixture.uses.values()) - max(tails, default=0.0), 1.0)
     left = max(0.0, 1 - sum(times for _, times in settled) / used)
     share = 1 - cbrt(left) if left else _REST
     pricing.pause_after(share, share)
@@ -74,13 +104,13 @@ def _priced(master: Master, pricing: Pricing, rounds: int, before: Mixture) -> M
     return pricing.settle(master, pricing.solve(master), rounds, before.value - master.wish.grain)
 
 
-def _too_dear(before: Mixture, after: Mixture, settled: Chosen, pricing: Pricing) -> bool:
+def _too_dear(lost: float, master: Master, settled: Chosen, pricing: Pricing) -> bool:
     """Tell whether a step costs so much that another one is worth a look.
 
     Where many nodes had no time to be priced, what they cost may be patterns that are not there yet.
     """
     told = not pricing.hurried if _alone(settled) else not pricing.over
-    return told and before.value - after.value > _DEARLY * abs(before.value)
+    return told and lost > _DEARLY * master.wish.grain
 
 
 def _alone(settled: Chosen) -> bool:
@@ -150,12 +180,12 @@ def _release(chosen: Chosen, source: Random) -> Chosen:
     return kept
 
 
-def _step(master: Master, mixture: Mixture, *, first: bool, hurried: bool, at_once: float) -> Chosen:
+def _step(master: Master, mixture: Mixture, *, first: bool, sure: float, at_once: float) -> Chosen:
     """Settle whole parts of the mixture and, but for the first step, fractions near one; at least something.
 
     Parameters
     ----------
-    hurried : settle all fractions as far as they still fit, largest first.
+    sure : fractions from here on are settled, as far as they still fit, largest first.
     at_once : the part of the nodes left that may be settled on fractions.
     """
     settled: Chosen = []
@@ -164,11 +194,11 @@ def _step(master: Master, mixture: Mixture, *, first: bool, hurried: bool, at_on
         whole = floor(uses + _WHOLE)
         _take(master, index, whole, settled)
         rest.append((whole - uses, index))
-    if settled and (first or not at_once) and not hurried:
+    if settled and (first or not at_once) and sure:
         return settled
-    limit = sum(master.sizes) if hurried else max(1, int(at_once * sum(master.sizes)))
+    limit = max(1, int(at_once * sum(master.sizes))) if sure else sum(master.sizes)
     for minus, index in _in_order(master, mixture, rest):
-        if minus > -_WHOLE or (settled and -minus < _SURE and not hurried):
+        if minus > -_WHOLE or (settled and -minus < sure):
             break
         limit -= _take(master, index, 1, settled)
         if limit <= 0:

@@ -159,11 +159,8 @@ class Generation:
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop, self.jobs)
         pricing.pause_after(*_MIXING)
         mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
-        if self._complete(mixture) and (spare := self._spare(self.wish.demand)) and spare != self.wish:
-            self.wish, columns = spare, master.columns
-            master = Master(self.rows, spare)
-            for column in columns:
-                master.add(column.lot, column.pattern)
+        if cheapest := self._cheapest(mixture, master):
+            master = cheapest
             pricing.pause_after(*_MIXING)
             mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
         if ample := (left := budget.seconds()) is None or left > _AMPLE * filling:
@@ -178,9 +175,20 @@ class Generation:
         for better in self._improve(master, chosen, pricing, mixture.value):
             yield self.filled(better, mixture)
 
-    def _complete(self, mixture: Mixture) -> bool:
-        """Tell whether a mixture has all that asks."""
-        return sum(mixture.admitted.values()) > sum(s.demand for s in self.problem.shapes) - _ALMOST
+    def _cheapest(self, mixture: Mixture, master: Master) -> Master | None:
+        """Wish for the least cost where a mixture has all that asks; return the LP for that over the same patterns.
+
+        None where it has not, or where that was wished for already.
+        """
+        complete = sum(mixture.admitted.values()) > sum(s.demand for s in self.problem.shapes) - _ALMOST
+        spare = self._spare(self.wish.demand) if complete else None
+        if spare is None or spare == self.wish:
+            return None
+        self.wish = spare
+        found = Master(self.rows, spare)
+        for column in master.columns:
+            found.add(column.lot, column.pattern)
+        return found
 
     def _master(self, known: Iterable[tuple[Sequence[int], Pattern]]) -> Master:
         """Return the LP over the patterns of both states, and others that are known."""

@@ -28,7 +28,9 @@ Pattern = tuple[tuple[Slot, int], ...]
 _WHOLE = 1e-6
 _CLOSE = 1e-7  # of the LP's value, in whole numbers
 _MOST_NODES = 20, 200  # of the tree of branches, without and with a ceiling in seconds
-_MOST = 6000  # patterns that stay where there are twice as many
+_MOST_WHOLE = 4000  # patterns among which to choose in whole numbers
+_MOST = 3000, 6000  # patterns that stay where there are twice as many: on fewer nodes, and on many
+_MANY_NODES = 5000
 
 
 def pattern_of(millis: Mapping[int, int], fill: Fill) -> Pattern:
@@ -106,9 +108,13 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Patterns and how many nodes take each, the steps of the simplex algorithm it took, and if time cut it off."""
+    """Patterns and how many nodes take each, the worth of it all, the simplex steps it took, and whether time cut it.
+
+    The worth is that of what was settled before as well.
+    """
 
     chosen: list[tuple[Column, int]]
+    value: float
     steps: int
     cut: bool
 
@@ -241,14 +247,17 @@ class Master:
         admitted = {c.shape: count for c, count in zip(self.rows.counted, first, strict=True) if c.shape >= 0}
         return Mixture(value, uses, prices, dual[self._size_row :], admitted)
 
-    def whole(self, seconds: float | None) -> Whole:
-        """Solve the LP over the known patterns in whole numbers of these, about as good as there are.
+    def whole(self, mixture: Mixture, seconds: float | None) -> Whole:
+        """Solve the LP over the known patterns that pay most in whole numbers of these, about as good as there are.
 
         Parameters
         ----------
+        mixture : its last solution.
         seconds : a ceiling; without it the result is always the same.
         """
-        columns = [index for index, on in enumerate(self._on) if on]
+        on = (index for index, on in enumerate(self._on) if on)
+        columns = sorted(sorted(on, key=lambda index: (-self._pays(mixture, index), index))[:_MOST_WHOLE])
+        rest = sorted(set(range(len(self.columns))).difference(columns))
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("threads", 1)
@@ -256,21 +265,25 @@ class Master:
         highs.setOptionValue("mip_max_nodes", _MOST_NODES[seconds is not None])
         highs.setOptionValue("time_limit", np.inf if seconds is None else max(0.1, seconds))
         highs.passModel(self._highs.getLp())
-        kinds = np.array([highspy.HighsVarType.kInteger] * len(columns))
-        highs.changeColsIntegrality(len(columns), np.array([self._first + i for i in columns], dtype=np.int32), kinds)
+        highs.deleteCols(len(rest), np.array([self._first + i for i in rest], dtype=np.int32))
+        own = np.arange(self._first, self._first + len(columns), dtype=np.int32)
+        highs.changeColsIntegrality(len(own), own, np.array([highspy.HighsVarType.kInteger] * len(own)))
         highs.run()
-        info, values = highs.getInfo(), highs.getSolution().col_value
+        info, values = highs.getInfo(), highs.getSolution().col_value[self._first :]
         there = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        found = [(self.columns[i], round(values[self._first + i])) for i in columns] if there else []
+        found = [(self.columns[i], round(times)) for i, times in zip(columns, values, strict=True)] if there else []
+        chosen = [(column, times) for column, times in found if times]
+        value = info.objective_function_value - self._paid if there else -np.inf
         cut = highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit
-        return Whole([(column, times) for column, times in found if times], info.simplex_iteration_count, cut)
+        return Whole(chosen, value, info.simplex_iteration_count, cut)
 
     def forget(self, mixture: Mixture) -> None:
         """Drop the patterns that pay least at an LP's prices, where there are many."""
-        if len(self.columns) < 2 * _MOST:
+        most = _MOST[sum(len(lot.nodes) for lot in self.rows.lots) > _MANY_NODES]
+        if len(self.columns) < 2 * most:
             return
         spare = [i for i, column in enumerate(self.columns) if i not in mixture.uses and column.counts]
-        gone = sorted(sorted(spare, key=lambda i: self._pays(mixture, i))[: len(self.columns) - _MOST])
+        gone = sorted(sorted(spare, key=lambda i: self._pays(mixture, i))[: len(self.columns) - most])
         self._highs.deleteCols(len(gone), np.array([self._first + i for i in gone], dtype=np.int32))
         dropped = set(gone)
         self._known -= {(self.columns[i].lot, self.columns[i].pattern) for i in gone}

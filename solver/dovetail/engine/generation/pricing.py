@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.generation.fleet_rows import Lot
 from dovetail.engine.generation.gpu_contents import Floats
 from dovetail.engine.generation.knapsack import NARROW, WIDE, Knapsack, Width
-from dovetail.engine.generation.patterns import Column, Master, Mixture, Pattern
+from dovetail.engine.generation.patterns import Master, Mixture, Pattern, Whole
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.problem import Problem
 from dovetail.progress import Stop
@@ -22,7 +23,7 @@ Prices = Sequence[Mapping[int, float]]
 _PATIENCE = 3  # rounds of a stage that gain nothing to speak of
 _RESTS = 2
 _SOLVE_WORK = 0.015
-_WHOLE_SHARE = 0.5  # of the time that is left, for whole numbers
+_WHOLE_SHARE = 0.3  # of the time that is left, for whole numbers
 _STEP_WORK = 1e-4  # of a step of the simplex algorithm there
 _FEW = 4  # so many nodes left, and what a node holds is asked for its own worth as well
 _INERTIA = 0.6
@@ -127,6 +128,12 @@ class Pricing:
         """Whether the search must end at once."""
         return bool(self._stop) or self.budget.out_of_time()
 
+    @property
+    def left(self) -> tuple[float, float]:
+        """The work and the seconds that are left, as many as there may ever be where none are limited."""
+        seconds = self.budget.seconds()
+        return self.budget.work, sys.float_info.max if seconds is None else seconds
+
     def pause_after(self, time_share: float, work_share: float) -> None:
         """Ask for no patterns once a share of the time or work that is left now is gone; 1: until the end."""
         self._least = max(0.0, self.budget.work * (1 - work_share))
@@ -137,13 +144,13 @@ class Pricing:
         self.budget.work -= _SOLVE_WORK + 1e-5 * len(master.columns)
         return master.solve()
 
-    def whole(self, master: Master) -> list[tuple[Column, int]]:
+    def whole(self, master: Master, mixture: Mixture) -> Whole:
         """Return whole numbers of known patterns for what is left, about as good as there are, at their cost."""
         left = self.budget.seconds()
-        found = master.whole(None if left is None else _WHOLE_SHARE * left)
+        found = master.whole(mixture, None if left is None else _WHOLE_SHARE * left)
         self.budget.work -= _STEP_WORK * found.steps
         self.budget.clock.cut |= found.cut
-        return found.chosen
+        return found
 
     def grow(self, master: Master, mixture: Mixture, prices: Prices, width: Width) -> bool:
         """Add the best patterns of every kind of lot that has nodes left; tell whether any is new.
