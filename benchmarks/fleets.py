@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks import rivals
 from benchmarks.fleet import ALSO, fleet, write
-from benchmarks.measure import Run, dovetail
+from benchmarks.measure import PLENTY, Run, dovetail
 from benchmarks.page import FLEETS_RAW, JOINT_RAW, SCRATCH, raw, store, write_page
 
 from dovetail.plan import read, relative_gap
@@ -134,8 +134,8 @@ def measure(gpus: int, load: float, given: Any) -> Fleet:
 
 
 def plan(project: Path, file: Path, seconds: int, fast: bool, load: float) -> Planned:
-    """Plan and verify; as much work as seconds are allowed, so that either may end the search."""
-    limits = ["--time-limit", f"{seconds}s", "--work", str(seconds), *(["--fast"] if fast else [])]
+    """Plan and verify; so much work is allowed that the seconds end the search."""
+    limits = ["--time-limit", f"{seconds}s", "--work", str(PLENTY * seconds), *(["--fast"] if fast else [])]
     run = dovetail("plan", project, *limits, "--out", file, ceiling=PATIENCE + 4 * seconds)
     if not file.exists():
         return Planned(seconds, fast, run.seconds, run.peak, failed=_why(run))

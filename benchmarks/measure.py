@@ -10,6 +10,9 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+PLENTY: Final = 10  # units of work for every second of a time limit, so that it is time that ends a search
 
 # A small process starts and awaits the command: the peak that a system reports for a child includes what its parent
 # held when it was started, and a process that runs tests or a solver may hold a lot.

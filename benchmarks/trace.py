@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import baselines, rivals
-from benchmarks.measure import dovetail
+from benchmarks.measure import PLENTY, dovetail
 from benchmarks.page import SCRATCH, TRACE_RAW, store, write_page
 from benchmarks.trace_page import Measured, Row
 
@@ -95,9 +95,9 @@ def _rival(name: str, project: Path, seconds: int) -> Row:
 
 
 def _plan(scratch: Path, seconds: int) -> Row:
-    """Plan and verify; as much work as seconds are allowed, so that either may end the search."""
+    """Plan and verify; so much work is allowed that the seconds end the search."""
     project, file = scratch / "project", scratch / f"plan-{seconds}.yaml"
-    limits = ("--time-limit", f"{seconds}s", "--work", str(seconds))
+    limits = ("--time-limit", f"{seconds}s", "--work", str(PLENTY * seconds))
     run = dovetail("plan", project, *limits, "--out", file)
     if run.code:
         raise SystemExit(run.err)

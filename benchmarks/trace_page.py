@@ -37,8 +37,8 @@ EXPLANATION = """\
   to the least bound of the table.
 - **CPU-only**: pods without GPU that run, of those that arrived. In a plan they come after GPUs (`admitted-cpu`).
 - **time** is that of the whole command, from documents to the verified plan on disk; for baselines that of placing.
-  dovetail's limits are given in its row: so many seconds, and as many units of deterministic work (`--time-limit 60s
-  --work 60`), whichever is reached first; `ended by` names it.
+  dovetail's limit is given in its row: so many seconds, with work to spare (`--time-limit 60s --work 600`); `ended
+  by` names what ended the search.
 - Every plan passes `dovetail verify`, and every baseline's placement a check of CPU, memory, GPUs and models.
 """
 
