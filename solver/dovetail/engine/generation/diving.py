@@ -25,7 +25,7 @@ _IN_A_ROW = 6  # of these, until one is taken that costs more
 _LAST = 40  # nodes settled last, which later dives always take up again
 _RELEASED = 40  # of all others, that they take up too, more or less
 _REST = 0.5  # of the time and work left, where those nodes come next that are settled all at once
-_TAILS = 60.0, 25.0  # nodes that the LP still uses, few enough to settle all at once: a first attempt, and for good
+_TAILS = 60.0, 25.0  # nodes that the LP still uses, few enough to settle all at once: at first, and once more
 
 
 def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUNDS) -> Chosen:
@@ -36,8 +36,9 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
     to some number of times. The master is left as the dive ends.
 
     Each step may take its part of the work and time that are left, so that a dive comes to its end: the fewer the
-    nodes, the more for each. Once few nodes are left, all of these are settled in whole numbers at once; where that
-    loses much, step by step as well, and the better end counts.
+    nodes, the more for each. Where it is slow all the same, more is settled at once and nothing is taken back. Once
+    few nodes are left, all of these are settled in whole numbers at once; where that loses much, step by step as
+    well, with a second attempt on the way, and the best of these ends counts.
     """
     chosen: Chosen = []
     ends: list[tuple[float, Chosen]] = []  # that this dive might have, and what they are worth
@@ -84,7 +85,13 @@ class _Pace:
         self._most = 0.0
 
     def behind(self, nodes: float) -> bool:
-        """Tell whether there is less time or work left than nodes, as shares of what there was at first."""
+        """Tell whether a smaller share of time or work is left than of nodes, but for what is kept for the end.
+
+        Parameters
+        ----------
+        nodes : in use and not settled, those of the end left out; before a dive's first step when told first. Whole
+            parts of the mixture are settled in one step, so the share is of the few that are left then.
+        """
         self._most = self._most or nodes * _FIRST
         left = min(now / max(before, _WHOLE) for now, before in zip(self._pricing.left, self._begun, strict=True))
         return (left - _END) / (1 - _END) < min(1.0, nodes / max(self._most, 1.0))
@@ -185,7 +192,7 @@ def _step(master: Master, mixture: Mixture, *, first: bool, sure: float, at_once
 
     Parameters
     ----------
-    sure : fractions from here on are settled, as far as they still fit, largest first.
+    sure : fractions from here on are settled, as far as they still fit, largest first; 0: all of them.
     at_once : the part of the nodes left that may be settled on fractions.
     """
     settled: Chosen = []

@@ -2,7 +2,8 @@
 
 Patterns start from what the nodes hold now and grow by pricing: one node of a lot, filled with what the LP pays most
 for. Rules and totals are rows of that LP as far as a whole fleet's bound knows them. A dive makes whole nodes of the
-LP's mixture. What rules still keep out there is placed elsewhere by construction, if there is room.
+LP's mixture; where nodes cost and it has room for all that asks, of the mixture of least cost. What rules still keep
+out there is placed elsewhere by construction, if there is room.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _ALMOST = 1e-6
 _GRAIN = 1e-7, 1e-4  # of what is asked for in all, and in the band that is worth least
 _GRAIN_OF_COST = 1e-4  # of what all nodes cost
 _MISSED = 2.0  # of the dearest node, what it costs to leave a replica out: no replica takes more than a node
-_MIXING = 0.5, 0.7  # of the time, and of the work, before the first dive
+_MIXING = 0.5, 0.7  # of the time, and of the work, that are left, for a mixture before the first dive
 _AMPLE = 20.0  # times what it takes to fill nodes: so much time, and a state in haste costs little of it
 _PATIENCE = 6  # dives that find nothing better
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
@@ -147,6 +148,8 @@ class Generation:
         self, budget: Budget, known: Iterable[tuple[Sequence[int], Pattern]] = (), filling: float = 0.0
     ) -> Iterator[State]:
         """Yield whole states: one as soon as pricing ends, in haste where there is time for it, then those of dives.
+
+        Where nodes cost and the mixture has all that asks, patterns are mixed for the least cost before any of these.
 
         Parameters
         ----------
