@@ -351,3 +351,40 @@ def test_what_is_all_admitted_is_wished_for_on_cheaper_nodes() -> None:
     assert min(spares.wish.worth.values()) > 9
     *_, last = spares.run(Budget(ALL))
     assert sorted(last.fills) == [2, 3]
+
+
+def priced_fleet(singles: int) -> Problem:
+    """Return a fleet whose first shape is worth so much that what nodes cost is no matter beside it."""
+    prices = {"a": (4, 20), "b": (4, 10), "c": (2, 9)}
+    nodes = [node(f"{make}{i}", gpus, price=price) for make, (gpus, price) in prices.items() for i in range(3)]
+    work = [
+        workload("pair", 3, gpus=2, value=10**7),
+        workload("single", singles, gpus=1, value=1),
+        workload("part", 5, share=400, value=1),
+    ]
+    return compile_problem(context_of(make_spec(nodes=nodes, workloads=work)))
+
+
+def bill(problem: Problem, state: State) -> float:
+    return sum(problem.nodes[index].price for index, fill in state.fills.items() if fill.slots)
+
+
+def test_what_finds_room_in_the_mixture_is_wished_for_on_cheaper_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = priced_fleet(singles=2)
+    one = State({0: Fill(Counter({Slot(problem.shapes_of_workload["single"][0]): 1}))})
+    spares = Generation(problem, one, FleetModel(problem, priced=True), Stop())
+    assert max(spares.wish.cost) < 1  # not all is there: it is asked for, and nodes cost less than any of it
+    states = list(spares.run(Budget(ALL)))
+    assert sorted(set(spares.wish.cost)) == [9, 10, 20]
+    assert all(sum(state.admitted().values()) == 10 for state in states)
+    monkeypatch.setattr(Generation, "_cheapest", lambda *_: None)
+    *_, asked = Generation(problem, one, FleetModel(problem, priced=True), Stop()).run(Budget(ALL))
+    assert bill(problem, states[-1]) == 30 < bill(problem, asked)  # 11 GPUs: three nodes of the cheapest make
+
+
+def test_what_has_no_room_in_the_mixture_is_asked_for_to_the_end() -> None:
+    problem = priced_fleet(singles=30)
+    asks = Generation(problem, State(), FleetModel(problem, priced=True), Stop())
+    wish = asks.wish
+    assert list(asks.run(Budget(ALL)))
+    assert asks.wish == wish

@@ -1,0 +1,123 @@
+"""Dives go through their nodes as fast as through their time, and the best of their ends counts."""
+
+from __future__ import annotations
+
+import sys
+from math import inf
+
+import pytest
+from tests.engine.test_generate import ALL, fleet, master_of
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.generation import diving
+from dovetail.engine.generation.diving import Chosen, dive, worth
+from dovetail.engine.generation.patterns import Master, Mixture, Whole
+from dovetail.engine.generation.pricing import Pricing
+from dovetail.progress import Stop
+
+NOTHING = Whole([], -inf, 0, cut=False)
+LOSES = 11  # a fleet that loses much where it is settled step by step without new patterns
+
+
+class ByHand(Pricing):
+    """A pricing whose work and seconds are told."""
+
+    def __init__(self, work: float, seconds: float) -> None:
+        self.now = work, seconds
+
+    @property
+    def left(self) -> tuple[float, float]:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("work", "seconds", "nodes", "behind"),
+    [
+        (1.0, 1.0, 1.0, False),  # shares of what there was at first
+        (0.5, 1.0, 1.0, True),
+        (1.0, 0.5, 1.0, True),
+        (0.5, 0.5, 0.5, True),  # of a half, 0.35 is for the end
+        (0.5, 1.0, 0.1, False),
+        (1.0, 0.5, 0.1, False),
+        (0.8, 0.8, 0.5, False),
+        (0.3, 1.0, 0.1, True),  # of what is for the end
+        (1.0, 0.3, 0.1, True),
+        (1.0, 0.9, 5.0, True),  # more nodes than whole parts leave, as a rule
+        (1.0, 1.0, 5.0, False),
+    ],
+)
+def test_a_dive_is_behind_once_time_or_work_has_gone_faster_than_nodes(
+    work: float, seconds: float, nodes: float, behind: bool
+) -> None:
+    pricing = ByHand(8.0, 60.0)
+    pace = diving._Pace(pricing)
+    assert not pace.behind(200.0)  # of which whole parts leave 30
+    pricing.now = 8.0 * work, 60.0 * seconds
+    assert pace.behind(30.0 * nodes) is behind
+
+
+def test_without_a_time_limit_work_alone_sets_the_pace() -> None:
+    pricing = ByHand(8.0, sys.float_info.max)
+    pace = diving._Pace(pricing)
+    assert not pace.behind(200.0)
+    pricing.now = 4.0, sys.float_info.max
+    assert pace.behind(30.0)
+    assert not pace.behind(3.0)
+
+
+def mixed(seed: int) -> tuple[Master, Mixture, Pricing]:
+    problem = fleet(seed)
+    master = master_of(problem)
+    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+    return master, pricing.settle(master, pricing.solve(master), 30, inf), pricing
+
+
+def ending(seed: int, monkeypatch: pytest.MonkeyPatch, first: Whole) -> tuple[Chosen, float, int]:
+    """Return what a dive settles that is told an end in whole numbers, its worth, and how often it asked for one.
+
+    It has no work left for new patterns.
+    """
+    master, mixture, pricing = mixed(seed)
+    pricing.budget.work = 0.0
+    answers = [first]
+    asked = 0
+
+    def whole(*_: object) -> Whole:
+        nonlocal asked
+        asked += 1
+        return answers.pop() if answers else NOTHING
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pricing, "whole", whole)
+        chosen = dive(master, mixture, pricing)
+    return chosen, worth(master, chosen), asked
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_dive_goes_on_step_by_step_where_whole_numbers_give_nothing(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master, mixture, _ = mixed(seed)
+    chosen, value, asked = ending(seed, monkeypatch, NOTHING)
+    assert 0.6 * mixture.value <= value <= mixture.value * (1 + 1e-6)
+    assert 0 < sum(times for _, times in chosen) <= sum(master.sizes)
+    assert 1 <= asked <= 2
+
+
+def test_a_dive_ends_where_whole_numbers_lose_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, mixture, pricing = mixed(LOSES)
+    found = pricing.whole(master, mixture).chosen
+    chosen, _, asked = ending(LOSES, monkeypatch, Whole(found, mixture.value - 1.0, 0, cut=False))
+    assert (chosen, asked) == (found, 1)
+
+
+def test_of_the_ends_of_a_dive_the_best_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, mixture, pricing = mixed(LOSES)
+    found = pricing.whole(master, mixture).chosen
+    steps, value, _ = ending(LOSES, monkeypatch, NOTHING)
+    assert value < mixture.value - 1000  # so that both ends told here lose much
+    for told, best in ((value - 1, steps), ((value + mixture.value) / 2, found)):
+        chosen, _, asked = ending(LOSES, monkeypatch, Whole(found, told, 0, cut=False))
+        assert chosen == best != []
+        assert asked == 2  # it went on all the same
+    assert steps != found
