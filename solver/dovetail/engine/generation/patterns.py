@@ -231,7 +231,7 @@ class Master:
         """Solve the LP over the known patterns, nodes and demands as last told."""
         # Before anything is settled, prices by the dual simplex ask for better patterns (measured).
         diving = self.sizes != [len(lot.nodes) for lot in self.rows.lots]
-        self._highs.setOptionValue("simplex_strategy", PRIMAL if diving and not self._moved else DUAL)
+        self._highs.setOptionValue("simplex_strategy", DUAL if self._moved else PRIMAL)
         self._moved = False
         self._highs.run()
         solution = self._highs.getSolution()
