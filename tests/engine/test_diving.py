@@ -89,7 +89,7 @@ def ending(seed: int, monkeypatch: pytest.MonkeyPatch, first: Whole) -> tuple[Ch
 
     with monkeypatch.context() as patch:
         patch.setattr(Pricing, "whole", whole)
-        chosen = dive(master, mixture, pricing)
+        chosen = dive(master, mixture, pricing)[0]
     return chosen, worth(master, chosen), asked
 
 

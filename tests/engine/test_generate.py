@@ -142,7 +142,7 @@ def test_no_dive_and_no_mixture_pass_the_bound(seed: int) -> None:
     pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
     mixture = pricing.settle(master, pricing.solve(master), 30, inf)
     assert 0.9 * bound <= mixture.value <= bound
-    chosen = dive(master, mixture, pricing)
+    chosen = dive(master, mixture, pricing)[0]
     again = dive_again(master, chosen, pricing, Random(1), mixture.value)
     for found in (chosen, again):
         assert 0.8 * mixture.value <= worth(master, found) <= bound

@@ -299,7 +299,7 @@ class _Search:
         generation = Generation(self.problem, base, self.bounds.fleet.rows, self.stop, self.state, self.jobs)
         for candidate in generation.run(given, known, self._construction):
             self._offer(candidate)
-            if self._close_enough():
+            if self._close_enough() or budget.out_of_time():
                 break
         budget.work -= before - given.work
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import cbrt, floor
-from operator import itemgetter
 from random import Random
 
 from dovetail.engine.generation.patterns import Column, Master, Mixture
@@ -28,8 +27,10 @@ _REST = 0.5  # of the time and work left, where those nodes come next that are s
 _TAILS = 60.0, 25.0  # nodes that the LP still uses, few enough to settle all at once: at first, and once more
 
 
-def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUNDS) -> Chosen:
+def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUNDS) -> list[Chosen]:
     """Settle all nodes of a master on whole patterns; those it finds none for are left out.
+
+    Returns the ends that this came to, the best first.
 
     After every step the LP is solved again for the nodes and demand that are left, and patterns are priced until it
     is worth what it was before, as far as budget allows. A single node that costs too much is settled otherwise, up
@@ -73,7 +74,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
     else:
         ends.append((mixture.value, chosen))
     pricing.pause_after(1, 1)
-    return max(ends, key=itemgetter(0))[1]
+    return [found for _, found in sorted(ends, key=lambda end: -end[0])]
 
 
 class _Pace:
@@ -161,7 +162,7 @@ def dive_again(master: Master, chosen: Chosen, pricing: Pricing, source: Random,
         master.take(column, times)
     master.refresh()
     mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, aim)
-    return kept + dive(master, mixture, pricing)
+    return kept + dive(master, mixture, pricing)[0]
 
 
 def worth(master: Master, chosen: Chosen) -> float:

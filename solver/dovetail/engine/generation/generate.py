@@ -36,6 +36,7 @@ _GRAIN_OF_COST = 1e-4  # of what all nodes cost
 _MISSED = 2.0  # of the dearest node, what it costs to leave a replica out: no replica takes more than a node
 _MIXING = 0.4, 0.7  # of the time, and of the work, that are left, for a mixture before the first dive
 _AMPLE = 20.0  # times what it takes to fill nodes: so much time, and a state in haste costs little of it
+_ENDS = 2  # of the first dive, that nodes are filled for
 _PATIENCE = 6  # dives that find nothing better
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
 _BAND = 0.03  # worth of the next band, where that of a band is 1
@@ -173,9 +174,10 @@ class Generation:
         budget.hold_back(filling)  # for the last state
         if ample and pricing.hurried:
             return
-        chosen = dive(master, mixture, pricing)
-        yield self.filled(chosen, mixture)
-        for better in self._improve(master, chosen, pricing, mixture.value):
+        ends = dive(master, mixture, pricing)
+        for chosen in ends[:_ENDS]:  # which of them hard rules let be nobody can tell beforehand
+            yield self.filled(chosen, mixture)
+        for better in self._improve(master, ends[0], pricing, mixture.value):
             yield self.filled(better, mixture)
 
     def _cheapest(self, mixture: Mixture, master: Master) -> Master | None:
@@ -208,7 +210,7 @@ class Generation:
 
     def _quick(self, master: Master, mixture: Mixture, pricing: Pricing) -> State:
         """Return a state from the patterns at hand, in case the search ends before it has better ones."""
-        chosen = dive(master, mixture, pricing, rounds=0)
+        chosen = dive(master, mixture, pricing, rounds=0)[0]
         master.reset()
         master.refresh()
         return self.filled(chosen, mixture)

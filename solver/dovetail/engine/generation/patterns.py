@@ -229,8 +229,7 @@ class Master:
 
     def solve(self) -> Mixture:
         """Solve the LP over the known patterns, nodes and demands as last told."""
-        # Before anything is settled, prices by the dual simplex ask for better patterns (measured).
-        diving = self.sizes != [len(lot.nodes) for lot in self.rows.lots]
+        # New columns leave the last solution feasible, other limits do not.
         self._highs.setOptionValue("simplex_strategy", DUAL if self._moved else PRIMAL)
         self._moved = False
         self._highs.run()
