@@ -19,7 +19,8 @@ from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.guided import MANY_NODES, Suggested, lead
+from dovetail.engine.generation.guided import Suggested, lead
+from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.parts.lns import Neighbourhoods

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import cbrt, floor
 from random import Random
 
@@ -46,13 +45,15 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
     chances, row, at_once, tails = _CHANCES, 0, _AT_ONCE, list(_TAILS) if rounds else []
     pace = _Pace(pricing)
     while any(master.sizes):
-        if tails and sum(mixture.uses.values()) <= tails[0] and not pricing.hurried:
+        used = sum(mixture.uses.values())
+        if tails and used <= tails[0] and not pricing.hurried:
             tails.pop(0)
             found = pricing.whole(master, mixture)
             ends.append((found.value, chosen + found.chosen))
             if mixture.value - found.value <= _DEARLY * master.wish.grain * len(found.chosen):
                 break
-        behind = pace.behind(sum(mixture.uses.values()) - max(tails, default=0.0))
+        nodes = used - max(tails, default=0.0)
+        behind = pace.behind(nodes)
         sure = 0.0 if pricing.hurried else _SURE[behind]
         settled = _step(master, mixture, first=not chosen, sure=sure, at_once=at_once)
         if not settled:
@@ -61,7 +62,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
         if rounds:  # otherwise the caller's mixture is still of use
             master.forget(mixture)
         before = mixture
-        _keep_pace(pricing, before, settled, tails)
+        _keep_pace(pricing, nodes, settled)
         mixture = _priced(master, pricing, rounds, before)
         again = rounds and not behind and row < min(chances, _IN_A_ROW) and (at_once or _alone(settled))
         at_once = _AT_ONCE
@@ -98,10 +99,14 @@ class _Pace:
         return (left - _END) / (1 - _END) < min(1.0, nodes / max(self._most, 1.0))
 
 
-def _keep_pace(pricing: Pricing, mixture: Mixture, settled: Chosen, tails: Sequence[float]) -> None:
-    """Let a step take its part of the work and time that are left: the fewer nodes are in use, the more for each."""
-    used = max(sum(mixture.uses.values()) - max(tails, default=0.0), 1.0)
-    left = max(0.0, 1 - sum(times for _, times in settled) / used)
+def _keep_pace(pricing: Pricing, nodes: float, settled: Chosen) -> None:
+    """Let a step take its part of the work and time that are left: the fewer nodes are left, the more for each.
+
+    Parameters
+    ----------
+    nodes : in use before the step, those of the end left out.
+    """
+    left = max(0.0, 1 - sum(times for _, times in settled) / max(nodes, 1.0))
     share = 1 - cbrt(left) if left else _REST
     pricing.pause_after(share, share)
 

@@ -161,12 +161,10 @@ class Generation:
             return
         master = self._master(known)
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop, self.jobs)
-        pricing.pause_after(*_MIXING)
-        mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
+        mixture = _mixed(master, pricing)
         if cheapest := self._cheapest(mixture, master):
             master = cheapest
-            pricing.pause_after(*_MIXING)
-            mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
+            mixture = _mixed(master, pricing)
         if ample := (left := budget.seconds()) is None or left > _AMPLE * filling:
             began = time.monotonic()
             yield self._quick(master, mixture, pricing)
@@ -244,3 +242,9 @@ class Generation:
             wished += [(node, column.pattern) for node in taken]
         base = self.state.with_fills(fills)
         return filled(self.problem, base, wished, planned, self.stop)
+
+
+def _mixed(master: Master, pricing: Pricing) -> Mixture:
+    """Return the LP with nothing settled, priced to its end or for its part of the time and work."""
+    pricing.pause_after(*_MIXING)
+    return pricing.settle(master, pricing.solve(master), _ROUNDS, inf)

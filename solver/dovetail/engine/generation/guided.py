@@ -27,7 +27,6 @@ from dovetail.progress import Stop
 Suggested = tuple[Sequence[int], Pattern]  # nodes, and what each is to hold
 
 _ALMOST = 1e-6
-MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 
 
 @dataclass(frozen=True, slots=True)

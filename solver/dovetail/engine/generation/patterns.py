@@ -30,7 +30,7 @@ _CLOSE = 1e-7  # of the LP's value, in whole numbers
 _MOST_NODES = 20, 200  # of the tree of branches, without and with a ceiling in seconds
 _MOST_WHOLE = 4000  # patterns among which to choose in whole numbers
 _MOST = 3000, 6000  # patterns that stay where there are twice as many: on fewer nodes, and on many
-_MANY_NODES = 5000
+MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 
 
 def pattern_of(millis: Mapping[int, int], fill: Fill) -> Pattern:
@@ -278,7 +278,7 @@ class Master:
 
     def forget(self, mixture: Mixture) -> None:
         """Drop the patterns that pay least at an LP's prices, where there are many."""
-        most = _MOST[sum(len(lot.nodes) for lot in self.rows.lots) > _MANY_NODES]
+        most = _MOST[sum(len(lot.nodes) for lot in self.rows.lots) > MANY_NODES]
         if len(self.columns) < 2 * most:
             return
         spare = [i for i, column in enumerate(self.columns) if i not in mixture.uses and column.counts]

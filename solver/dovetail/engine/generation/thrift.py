@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.fleet.fleet_lp import FleetLp
-from dovetail.engine.generation.guided import MANY_NODES, guided
+from dovetail.engine.generation.guided import guided
+from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.model.state import State
 from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
