@@ -6,16 +6,16 @@ import sys
 from math import inf
 
 import pytest
-from tests.engine.test_generate import ALL, fleet, master_of
+from tests.engine.test_generate import ALL, fleet, master_of, worth
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.generation import diving
-from dovetail.engine.generation.diving import Chosen, dive, worth
+from dovetail.engine.generation.diving import Chosen, dive
 from dovetail.engine.generation.patterns import Master, Mixture, Whole
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.progress import Stop
 
-NOTHING = Whole([], -inf, 0, cut=False)
+NOTHING = Whole([], -inf, {}, {}, 0, cut=False)
 LOSES = 11  # a fleet that loses much where it is settled step by step without new patterns
 
 
@@ -107,7 +107,7 @@ def test_a_dive_goes_on_step_by_step_where_whole_numbers_give_nothing(
 def test_a_dive_ends_where_whole_numbers_lose_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     master, mixture, pricing = mixed(LOSES)
     found = pricing.whole(master, mixture).chosen
-    chosen, _, asked = ending(LOSES, monkeypatch, Whole(found, mixture.value - 1.0, 0, cut=False))
+    chosen, _, asked = ending(LOSES, monkeypatch, Whole(found, mixture.value - 1.0, {}, {}, 0, cut=False))
     assert (chosen, asked) == (found, 1)
 
 
@@ -117,7 +117,7 @@ def test_of_the_ends_of_a_dive_the_best_counts(monkeypatch: pytest.MonkeyPatch) 
     steps, value, _ = ending(LOSES, monkeypatch, NOTHING)
     assert value < mixture.value - 1000  # so that both ends told here lose much
     for told, best in ((value - 1, steps), ((value + mixture.value) / 2, found)):
-        chosen, _, asked = ending(LOSES, monkeypatch, Whole(found, told, 0, cut=False))
+        chosen, _, asked = ending(LOSES, monkeypatch, Whole(found, told, {}, {}, 0, cut=False))
         assert chosen == best != []
         assert asked == 2  # it went on all the same
     assert steps != found

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 
-from dovetail.engine.bounds import Bounds, Results
+from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import DEFAULT_WORK, Budget
 from dovetail.engine.construction import cutting
 from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.moving import tidied
-from dovetail.engine.construction.served import without_surplus
-from dovetail.engine.exact import Climb, TierAnswer, climb
+from dovetail.engine.exact import climb
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import Suggested, lead
 from dovetail.engine.generation.patterns import MANY_NODES
+from dovetail.engine.generation.remixing import remixed
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.parts.lns import Neighbourhoods
 from dovetail.engine.parts.rounds import Task, improve
+from dovetail.engine.record import Record
 from dovetail.engine.refusal import without_plan
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.sparing import ALMOST_FULL, FULL, sparing
 from dovetail.engine.start import start, untouched
-from dovetail.model.legal import legalise
 from dovetail.model.part import PartModel
-from dovetail.model.score import better, debt, hard_policies, owed, score, sound, view_of
-from dovetail.model.state import State, newcomers
+from dovetail.model.score import hard_policies, owed, score, view_of
+from dovetail.model.state import State
 from dovetail.placement import Places
 from dovetail.plan import finish
-from dovetail.plan.model import Outcome, Plan, TierResult
+from dovetail.plan.model import Outcome, Plan
 from dovetail.problem import Problem, compile_problem
 from dovetail.problem.steps import EXACT_FIRST, EXACT_VARIABLES
 from dovetail.progress import Limits, Reporter, Stop
@@ -49,10 +49,14 @@ _AFTER = 0.6  # of the time that construction takes, for names, figures and reas
 _PART_WORK = 0.2  # of each part: what does not close in that seldom gets better, and holds up a round
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
-_GENERATE_TIME = 0.8, 0.95  # of the time, to mix patterns: parts gain little on many nodes
+_GENERATE_TIME = 0.75, 0.95  # of the time, to mix patterns: parts gain little on many nodes
 _GENERATE_SHARE = 0.8
-_FOLLOW_TIME, _FOLLOW_SHARE = 0.25, 0.2
+_FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
+_FOLLOW_SHARE = 0.2
 _FOLLOW_WORK = 1e-4  # of an LP's solution, per column
+_REMIX_TIME = 0.9, 0.5  # of the time, without gangs and with them: parts move these too
+_REMIX_SHARE = 0.7
+_REMIX_AMPLE = 5.0  # times what construction takes: each better state is filled up as a whole
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _CLEAR_TIME = 0.5  # to let some of what runs make way
@@ -97,7 +101,8 @@ def solve(
     stop = Stop() if stop is None else stop
     try:
         bounds = Bounds(problem, stop, aside)
-        return _Search(problem, limits, budget, reporter, stop, own, keep or forget, bounds).run(hint)
+        best = Record(problem, bounds, reporter, keep or forget, limits.gap)
+        return _Search(problem, limits, budget, reporter, stop, own, bounds, best).run(hint)
     finally:
         if aside is not None:
             aside.close()
@@ -110,7 +115,7 @@ _Step = tuple[str, Callable[[Budget], Verdict], float]  # the phase, what to try
 
 @dataclass(slots=True)
 class _Search:
-    """One search: its limits, and the best state so far with what is proved about it."""
+    """One search: its limits, and the best state so far."""
 
     problem: Problem
     limits: Limits
@@ -118,24 +123,25 @@ class _Search:
     reporter: Reporter
     stop: Stop
     jobs: Jobs
-    keep: Keep
     bounds: Bounds
-    state: State = field(default_factory=State)
-    answers: tuple[TierAnswer, ...] = ()
-    unpaid: frozenset[str] = frozenset()
-    now: tuple[TierResult, ...] = ()
+    best: Record
     _construction: float = 0.0  # seconds that it took
+    _spared: bool = False  # whether the least cost was looked for, and anything cheaper found
 
     @property
     def _many(self) -> bool:
         return len(self.problem.nodes) > MANY_NODES
 
+    @property
+    def _gangs(self) -> bool:
+        return any(shape.workload.joint for shape in self.problem.shapes)
+
     def run(self, hint: Places | None) -> Plan:
         """Climb the ladder as far as the limits allow."""
         self.reporter.phase("construct")
         began = time.monotonic()
-        self.state, self.unpaid = start(self.problem, hint, self.stop)
-        self._keep()
+        self.best.state, self.best.unpaid = start(self.problem, hint, self.stop)
+        self.best.hand_out()
         self._construction = time.monotonic() - began
         for number, (phase, step, share) in enumerate(self._steps()):
             self.reporter.phase(phase)
@@ -168,20 +174,22 @@ class _Search:
 
     def _cut(self, budget: Budget) -> Verdict:
         """Cut the GPUs of alike nodes all at once, and look whether the bounds close on that."""
-        if self.unpaid:
+        if self.best.unpaid:
             return Verdict.UNKNOWN
-        self._offer(construct(self.problem, cutting.cut_all(self.problem, self.stop, budget.seconds()), self.stop))
+        self.best.offer(
+            construct(self.problem, cutting.cut_all(self.problem, self.stop, budget.seconds()), self.stop)
+        )
         if self.problem.counts <= EXACT_VARIABLES:
-            self._results(last=True)
-        self._report()
-        return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
+            self.best.results(last=True)
+        self.best.report()
+        return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
     def _close(self, budget: Budget) -> Verdict:
         """Try the exact model of the whole, and take what it finds only if that ends the search."""
-        before = self.state, self.answers, self.unpaid
+        before = self.best.state, self.best.answers, self.best.unpaid
         verdict = self._exact(budget)
         if verdict is Verdict.FEASIBLE and not before[2]:
-            self.state, self.answers, self.unpaid = before
+            self.best.state, self.best.answers, self.best.unpaid = before
         return verdict
 
     def _reserve(self) -> None:
@@ -196,196 +204,171 @@ class _Search:
                 share = _PURSUED_SHARE if self.bounds.pursued else _BOUND_SHARE[self._many]
                 self.budget.deadline -= share * self.limits.time
 
-    @property
-    def _searching(self) -> frozenset[str]:
-        policies = {policy.name for policy in self.problem.spec.policies if policy.rule.searches}
-        return hard_policies(self.problem) & policies
-
-    def _holds(self, state: State) -> bool:
-        """Tell whether a state keeps what a model of a part may know less of."""
-        kept = self._searching - self.unpaid
-        return not kept or not debt(self.problem, view_of(self.problem, state), kept)
-
     def _exact(self, budget: Budget) -> Verdict:
         """Climb the tiers on the exact model of the whole, where that is small enough."""
         if self.problem.counts > EXACT_VARIABLES:
             return Verdict.UNKNOWN
         workers = _FAST_WORKERS if self.limits.fast else 1
         part = PartModel(self.problem, range(len(self.problem.nodes)), State())
-        start = None if self.unpaid else self.state
+        start = None if self.best.unpaid else self.best.state
         reached = None if start is None else score(self.problem, start)[1:]
         found = climb(part, self.problem.search_tiers, start, reached, budget, self.stop, workers)
         self.budget.work -= found.work
         if found.contradiction:
             self.reporter.warning(found.contradiction)
         if found.verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE):
-            return self._measured(found)
-        return found.verdict
-
-    def _measured(self, found: Climb) -> Verdict:
-        """Take what an exact search found and proved, the state only if it keeps what the model merely counts."""
-        before, self.state, self.answers = self.state, found.state, found.tiers
-        broken = owed(self.problem, self.state, self._searching)
-        if not self.unpaid and (broken or not sound(self.problem, view_of(self.problem, found.state))):
-            self.state = before
-            return Verdict.FEASIBLE
-        self.unpaid = broken
+            return self.best.take(found)
         return found.verdict
 
     def _parts(self, budget: Budget) -> Verdict:
         """Re-plan everything free at once, then part after part."""
         given = budget.work
-        if self.problem.present and not self.unpaid:  # before bounds, which take longer
+        if self.problem.present and not self.best.unpaid:  # before bounds, which take longer
             over = budget.part(0.0, _CLEAR_TIME).out_of_time
-            self.state = with_room(self.problem, self.state, self.stop, over)
-        self._report(standing=True)
-        if self._close_enough():
+            self.best.state = with_room(self.problem, self.best.state, self.stop, over)
+        self.best.report(standing=True)
+        if self.best.close_enough():
             return Verdict.OPTIMAL
         self.jobs.warm_up()
         led = self._follow_targets(budget)
-        spared = not self.unpaid and self._spare(budget, FULL)
-        self._generate(budget, *led)
-        large = self.problem.counts > EXACT_VARIABLES  # parts tidy up smaller ones
-        if large and not self.unpaid and not budget.out_of_time():
-            self._offer(tidied(self.problem, self.state, self.stop, budget.part(0.0, _TIDY_TIME).out_of_time))
-            if not spared:
-                self._spare(budget, ALMOST_FULL)
-        before = self.state
+        if not self.best.unpaid:
+            self._spare(budget, FULL)
+        found = self._generate(budget, *led)
+        large = self.problem.counts > EXACT_VARIABLES  # parts do on smaller ones what follows
+        if large:
+            self._remix(budget, found)
+        if large and not self.best.unpaid and not budget.out_of_time():
+            over = budget.part(0.0, _TIDY_TIME).out_of_time
+            self.best.offer(tidied(self.problem, self.best.state, self.stop, over))
+            self._spare(budget, ALMOST_FULL)
+        before = self.best.state
         self.reporter.phase("improve")
         verdict = self._improve(budget)
-        if not large or self.state is not before:
-            self._offer(construct(self.problem, self.state, self.stop))
+        if not large or self.best.state is not before:
+            self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work
         return verdict
 
     def _gather(self, budget: Budget) -> Verdict:
         """Place gangs by classes of domains, where nothing runs that this would have to mind."""
-        self._report()
-        if self.unpaid or self._close_enough():
-            return Verdict.UNKNOWN if self.unpaid else Verdict.OPTIMAL
+        self.best.report()
+        if self.best.unpaid or self.best.close_enough():
+            return Verdict.UNKNOWN if self.best.unpaid else Verdict.OPTIMAL
         given = budget.part(budget.work, _GATHER_TIME)
         found = settle(self.problem, given, self.stop, _FAST_WORKERS if self.limits.fast else 1)
         self.budget.work -= found.work
         self.bounds.learn(found.tiers, found.relaxed)
         for state in found.states:
-            self._offer(state)
-        self._report()
-        return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
+            self.best.offer(state)
+        self.best.report()
+        return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
     def _follow_targets(self, budget: Budget) -> tuple[State, Sequence[Suggested]]:
         """Follow the LP over kinds of nodes, where nothing runs; return what to mix patterns around, and contents."""
-        if self.problem.present or self.unpaid or all(tier.proved for tier in self.now):
-            return self.state, ()
-        if self._many and not any(shape.workload.joint for shape in self.problem.shapes):
-            return self.state, ()  # patterns are as good mixed without
-        lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.now}, budget.seconds())
+        if self.problem.present or self.best.unpaid or all(tier.proved for tier in self.best.now):
+            return self.best.state, ()
+        if self._many and not self._gangs:
+            return self.best.state, ()  # patterns are as good mixed without
+        lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.best.now}, budget.seconds())
         if not lp.solved or budget.spent():
-            return self.state, ()
+            return self.best.state, ()
         each = _FOLLOW_WORK * lp.columns
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
         if Generation.suits(self.bounds.fleet):
             ways = 0 if self._many else 1
-        led = lead(lp, self.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME))
+        led = lead(lp, self.best.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME[self._gangs]))
         for state in led.states:
-            self._offer(state)
+            self.best.offer(state)
             budget.work -= each
         return led.base, led.known
 
-    def _generate(self, budget: Budget, base: State, known: Sequence[Suggested]) -> None:
-        """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time."""
+    def _generate(self, budget: Budget, base: State, known: Sequence[Suggested]) -> list[State]:
+        """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time.
+
+        Returns the states that this came to, be they taken or not.
+        """
+        found: list[State] = []
         if not Generation.suits(self.bounds.fleet):
-            return
+            return found
         given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME[self._many])
         before = given.work
-        generation = Generation(self.problem, base, self.bounds.fleet.rows, self.stop, self.state, self.jobs)
+        generation = Generation(
+            self.problem, base, self.bounds.fleet.rows, self.stop, self.best.state, self.jobs, self.best.full
+        )
         for candidate in generation.run(given, known, self._construction):
-            self._offer(candidate)
-            if self._close_enough() or budget.out_of_time():
+            self.best.offer(candidate)
+            found.append(candidate)
+            if self.best.close_enough() or budget.out_of_time():
                 break
         budget.work -= before - given.work
+        return found
 
-    def _spare(self, budget: Budget, part: float) -> bool:
-        """Look for the least cost; tell whether anything cheaper was found."""
-        return any(map(self._offer, sparing(self.bounds, self.state, self.now, budget, self.stop, part)))
+    def _remix(self, budget: Budget, others: Sequence[State]) -> None:
+        """Mix patterns anew on a few nodes at a time, with a part of the work and time.
 
-    def _offer(self, candidate: State) -> bool:
-        """Take a state if it is better than the one at hand; tell whether it is."""
-        candidate = legalise(self.problem, candidate)
-        spared = without_surplus(self.problem, candidate)
-        taken = False
-        for state in (spared,) if spared is candidate else (spared, candidate):
-            if better(self.problem, state, self.state, self.unpaid):
-                self.state, taken = state, True
-                self._report()
-        return taken
+        Parameters
+        ----------
+        others : states that may be worth more in all than the best one, which an earlier tier decides.
+        """
+        given = budget.part(budget.work * _REMIX_SHARE, _REMIX_TIME[self._gangs])
+        short = (left := given.seconds()) is not None and left < _REMIX_AMPLE * self._construction
+        if short or self.best.unpaid or self.best.close_enough() or given.spent():
+            return
+        before, hard = given.work, hard_policies(self.problem)
+        lawful = [state for state in others if not owed(self.problem, state, hard)]
+        rows, full = self.bounds.fleet.rows, self.best.full
+        begin = Generation(self.problem, self.best.state, rows, self.stop, None, self.jobs, full)
+        for candidate in remixed(begin, lawful, lambda: (self.best.state, self.best.full), given):
+            self.best.offer(candidate)
+            if self.best.close_enough():
+                break
+            if self.best.full and not full:
+                full = True
+                self._spare(given, FULL)
+        budget.work -= before - given.work
+
+    def _spare(self, budget: Budget, part: float) -> None:
+        """Look for the least cost, unless anything cheaper was found so before."""
+        if not self._spared:
+            found = sparing(self.bounds, self.best.state, self.best.now, budget, self.stop, part)
+            self._spared = any(map(self.best.offer, found))
 
     def _improve(self, budget: Budget) -> Verdict:
         """Re-plan parts, round after round, until work or time runs out, or the gap asked for is reached."""
         neighbourhoods = Neighbourhoods(self.problem)
         turn = 0
-        while not self.stop and not budget.spent() and not self._close_enough():
+        while not self.stop and not budget.spent() and not self.best.close_enough():
             effort = Effort(min(_PART_WORK, budget.work / _ROUND))
-            parts = neighbourhoods.draw(self.state, _ROUND)
-            task = Task(self.problem, self.problem.search_tiers, self.unpaid)
-            done = improve(task, self.state, parts, effort, self.jobs, self.stop, budget.deadline, turn)
+            parts = neighbourhoods.draw(self.best.state, _ROUND)
+            task = Task(self.problem, self.problem.search_tiers, self.best.unpaid)
+            done = improve(task, self.best.state, parts, effort, self.jobs, self.stop, budget.deadline, turn)
             turn += 1
             for closed in done.closed:
                 neighbourhoods.learn(closed)
             budget.work -= max(done.work, 0.01)
-            if done.state is not self.state and self._holds(done.state):
-                self.state = done.state
-                if self.unpaid:
-                    self.unpaid = owed(self.problem, self.state, self.unpaid)
-                self._keep()
+            if done.state is not self.best.state and self.best.holds(done.state):
+                self.best.state = done.state
+                if self.best.unpaid:
+                    self.best.unpaid = owed(self.problem, self.best.state, self.best.unpaid)
+                self.best.hand_out()
                 if turn % (1 + len(self.problem.nodes) // _NODES_PER_ROUND) == 0:
-                    self._report()
+                    self.best.report()
             if done.closed == (True,) and len(parts[0]) == len(self.problem.nodes):
                 break
-        return Verdict.OPTIMAL if self._close_enough() else Verdict.FEASIBLE
-
-    def _results(self, *, standing: bool = False, last: bool = False) -> Results:
-        view = view_of(self.problem, self.state)
-        values = [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
-        if (standing or last) and self.problem.present and not self.unpaid:
-            self.bounds.stand(values, newcomers(self.problem, self.state))
-        if last:
-            self.bounds.sharpen(values, self.answers)
-            return self.bounds.results(values, self.answers)
-        return self.bounds.pursue(values, self.answers)
-
-    def _report(self, *, standing: bool = False) -> None:
-        """Tell values, bounds and gaps as they stand, after a look beside what runs today where that is asked for."""
-        self.now = self._results(standing=standing).tiers
-        self._keep(self.now)
-        for tier in self.now:
-            self.reporter.tier(tier.name, tier.unit, tier.value, tier.bound)
-
-    def _keep(self, tiers: Sequence[TierResult] = ()) -> None:
-        """Hand out the state at hand, if it is a plan."""
-        if not self.unpaid:
-            self.keep(self.state, tiers)
-
-    def _close_enough(self) -> bool:
-        """Tell whether every tier is proved, or the admitted ones are within the gap asked for."""
-        if self.unpaid:
-            return False
-        if all(tier.proved for tier in self.now):
-            return True
-        gaps = [tier.gap or 0.0 for tier in self.now if tier.name.startswith("admitted")]
-        return 0 < self.limits.gap >= max(gaps, default=0.0)
+        return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
     def _finished(self) -> Plan:
         problem = self.problem
-        if owed(problem, self.state, self.unpaid):
+        if owed(problem, self.best.state, self.best.unpaid):
             if (bare := untouched(problem)) is None:
                 return finish(problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))
-            self.state, self.unpaid, self.answers = bare, frozenset(), ()
-        view = view_of(problem, self.state)
-        self._keep()
+            self.best.state, self.best.unpaid, self.best.answers = bare, frozenset(), ()
+        view = view_of(problem, self.best.state)
+        self.best.hand_out()
         self.reporter.phase("bound")
-        results = self._results(last=True)
+        results = self.best.results(last=True)
         tiers = results.tiers
-        self._keep(tiers)
+        self.best.hand_out(tiers)
         proved = all(tier.proved for tier in tiers)
         stopped = None if proved else self._stopped_by()
         outcome = Outcome("optimal" if proved else "feasible", stopped, self.limits.fast)
@@ -396,4 +379,4 @@ class _Search:
             return "interrupt"
         if self.budget.out_of_time() or self.budget.clock.cut:  # plans may differ then
             return "time"
-        return "gap" if self.limits.gap and self.now and self._close_enough() else "work"
+        return "gap" if self.limits.gap and self.best.now and self.best.close_enough() else "work"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import cbrt, floor
-from random import Random
 
 from dovetail.engine.generation.patterns import Column, Master, Mixture
 from dovetail.engine.generation.pricing import Pricing
@@ -20,8 +19,6 @@ _ROUNDS = 60  # of pricing after each step
 _DEARLY = 10.0  # times what is no matter: what a step may cost
 _CHANCES = 40  # steps that may be taken back because they cost more
 _IN_A_ROW = 6  # of these, until one is taken that costs more
-_LAST = 40  # nodes settled last, which later dives always take up again
-_RELEASED = 40  # of all others, that they take up too, more or less
 _REST = 0.5  # of the time and work left, where those nodes come next that are settled all at once
 _TAILS = 60.0, 25.0  # nodes that the LP still uses, few enough to settle all at once: at first, and once more
 
@@ -136,7 +133,7 @@ def _otherwise(
 ) -> tuple[Mixture, Chosen]:
     """Take a step back, for good if the LP is worth more without; return it, and what stays settled.
 
-    Several nodes are settled one by one then. A pattern on a single node is left out until the next dive.
+    Several nodes are settled one by one then. A pattern on a single node is left out from then on.
     """
     for column, times in settled:
         master.take(column, -times)
@@ -152,45 +149,6 @@ def _otherwise(
     master.take(column, 1)
     master.refresh()
     return pricing.solve(master), settled
-
-
-def dive_again(master: Master, chosen: Chosen, pricing: Pricing, source: Random, aim: float) -> Chosen:
-    """Settle some nodes anew, those that were settled last among them; the result may be worse.
-
-    Parameters
-    ----------
-    aim : what the LP is worth with nothing settled.
-    """
-    kept = _release(chosen, source)
-    master.reset()
-    for column, times in kept:
-        master.take(column, times)
-    master.refresh()
-    mixture = pricing.settle(master, pricing.solve(master), _ROUNDS, aim)
-    return kept + dive(master, mixture, pricing)[0]
-
-
-def worth(master: Master, chosen: Chosen) -> float:
-    """Return what is admitted, less what it costs, once nodes are settled on patterns and nothing else is placed."""
-    master.reset()
-    for column, times in chosen:
-        master.take(column, times)
-    master.sizes = [0] * len(master.sizes)
-    master.refresh()
-    return master.solve().value
-
-
-def _release(chosen: Chosen, source: Random) -> Chosen:
-    """Return what stays of what was chosen when some nodes are set free again."""
-    kept: Chosen = []
-    late = sum(times for _, times in chosen) - _LAST
-    part = _RELEASED / max(1, late)
-    for column, times in chosen:
-        late -= times
-        freed = times if late < 0 else sum(source.random() < part for _ in range(times))
-        if times > freed:
-            kept.append((column, times - freed))
-    return kept
 
 
 def _step(master: Master, mixture: Mixture, *, first: bool, sure: float, at_once: float) -> Chosen:

@@ -11,13 +11,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
-from random import Random
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
-from dovetail.engine.generation.diving import Chosen, dive, dive_again, worth
+from dovetail.engine.generation.diving import Chosen, dive
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
 from dovetail.engine.generation.patterns import Master, Mixture, Pattern, Wish, pattern_of
@@ -37,7 +36,6 @@ _MISSED = 2.0  # of the dearest node, what it costs to leave a replica out: no r
 _MIXING = 0.4, 0.7  # of the time, and of the work, that are left, for a mixture before the first dive
 _AMPLE = 20.0  # times what it takes to fill nodes: so much time, and a state in haste costs little of it
 _ENDS = 2  # of the first dive, that nodes are filled for
-_PATIENCE = 6  # dives that find nothing better
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
 _BAND = 0.03  # worth of the next band, where that of a band is 1
 _LEAST = 1e-6
@@ -56,6 +54,7 @@ class Generation:
     fleet : the rows that bind all nodes together.
     best : the best state at hand, if that is another one: its patterns are among those to begin with.
     jobs : where nodes are priced.
+    full : whether no plan admits more than that one, so that what it admits is all to wish for.
     """
 
     problem: Problem
@@ -64,8 +63,10 @@ class Generation:
     stop: Stop
     best: State | None = None
     jobs: Jobs = field(default_factory=Jobs)
+    full: bool = False
     rows: FleetRows = field(init=False)
     wish: Wish = field(init=False)
+    spares: bool = field(init=False)  # whether all to wish for is at hand, and cost left to decide
     _millis: Mapping[int, int] = field(init=False)
 
     @staticmethod
@@ -86,10 +87,13 @@ class Generation:
             if node not in free:
                 fixed.update(fill.counts())
         self.rows = fleet_rows(self.fleet, self.state, free)
-        shapes = [s for s in self.problem.shapes if s.index not in joint and s.demand > fixed[s.index]]
-        demand = {s.index: s.demand - fixed[s.index] for s in shapes}
         there = (self.best or self.state).admitted()
-        spare = self._spare(demand) if all(there[s.index] >= s.demand for s in self.problem.shapes) else None
+        most = {s.index: min(s.demand, there[s.index]) if self.full else s.demand for s in self.problem.shapes}
+        if self.full:
+            self.rows.counted = [replace(c, high=min(c.high, most.get(c.shape, c.high))) for c in self.rows.counted]
+        demand = {s: n - fixed[s] for s, n in most.items() if s not in joint and n > fixed[s]}
+        spare = self._spare(demand) if all(there[s] >= n for s, n in most.items()) else None
+        self.spares = spare is not None
         self.wish = spare or self._ask(demand)
 
     def _free(self, joint: set[int]) -> frozenset[int]:
@@ -100,7 +104,11 @@ class Generation:
         """Yield the patterns of the best state, each with the node that has it, as far as they may be mixed."""
         for node, fill in self.best.fills.items() if self.best is not None else ():
             if not any(slot.shape not in self.wish.demand for slot in fill.slots):
-                yield (node,), pattern_of(self._millis, fill)
+                yield (node,), self.pattern(fill)
+
+    def pattern(self, fill: Fill) -> Pattern:
+        """Return what a node holds as a pattern."""
+        return pattern_of(self._millis, fill)
 
     def _prices(self) -> list[float]:
         """Return what a node of each lot costs in use, with all its GPUs."""
@@ -175,8 +183,6 @@ class Generation:
         ends = dive(master, mixture, pricing)
         for chosen in ends[:_ENDS]:  # which of them hard rules let be nobody can tell beforehand
             yield self.filled(chosen, mixture)
-        for better in self._improve(master, ends[0], pricing, mixture.value):
-            yield self.filled(better, mixture)
 
     def _cheapest(self, mixture: Mixture, master: Master) -> Master | None:
         """Wish for the least cost where a mixture has all that asks; return the LP for that over the same patterns.
@@ -199,7 +205,7 @@ class Generation:
         for position, lot in enumerate(self.rows.lots):
             master.add(position, ())
             for node in lot.nodes:
-                master.add(position, pattern_of(self._millis, self.state.fill(node)))
+                master.add(position, self.pattern(self.state.fill(node)))
         lot_of = {node: position for position, lot in enumerate(self.rows.lots) for node in lot.nodes}
         for nodes, pattern in (*known, *self._seen()):
             for position in sorted({lot_of[node] for node in nodes if node in lot_of}):
@@ -212,18 +218,6 @@ class Generation:
         master.reset()
         master.refresh()
         return self.filled(chosen, mixture)
-
-    def _improve(self, master: Master, chosen: Chosen, pricing: Pricing, bound: float) -> Iterator[Chosen]:
-        """Yield ever better choices from diving again for some nodes, until that fails several times in a row."""
-        source, idle = Random(1), 0
-        best = worth(master, chosen)
-        while idle < _PATIENCE and best < bound - self.wish.grain and not pricing.over:
-            found = dive_again(master, chosen, pricing, source, bound)
-            value = worth(master, found)
-            idle = 0 if value > best else idle + 1
-            if value > best:
-                best, chosen = value, found
-                yield chosen
 
     def filled(self, chosen: Chosen, mixture: Mixture) -> State:
         """Return a state whose free nodes hold what was chosen, filled up with what else fits.

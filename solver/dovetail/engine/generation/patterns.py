@@ -13,7 +13,7 @@ may keep down) places nobody, and demand is not less for it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import highspy
@@ -28,6 +28,7 @@ Pattern = tuple[tuple[Slot, int], ...]
 _WHOLE = 1e-6
 _CLOSE = 1e-7  # of the LP's value, in whole numbers
 _MOST_NODES = 20, 200  # of the tree of branches, without and with a ceiling in seconds
+_MOST_STEPS = 5_000  # of one way of the simplex algorithm, before the other one is tried
 _MOST_WHOLE = 4000  # patterns among which to choose in whole numbers
 _MOST = 3000, 6000  # patterns that stay where there are twice as many: on fewer nodes, and on many
 MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
@@ -110,11 +111,14 @@ class Wish:
 class Whole:
     """Patterns and how many nodes take each, the worth of it all, the simplex steps it took, and whether time cut it.
 
-    The worth is that of what was settled before as well.
+    The worth is that of what was settled before as well, as are the replicas that count: `admitted` per shape, and
+    those `needed` per row that nodes supply.
     """
 
     chosen: list[tuple[Column, int]]
     value: float
+    admitted: Mapping[int, int]
+    needed: Mapping[int, int]
     steps: int
     cut: bool
 
@@ -153,16 +157,20 @@ class Master:
         if (lot, pattern) in self._known or (lot, pattern) in self._banned:
             return False
         self._known.add((lot, pattern))
+        column = self.column(lot, pattern)
+        self.columns.append(column)
+        self._on.append(self._usable(column))
+        self._add_column(-self._cost(column), 0.0, np.inf if self._on[-1] else 0.0, column.entries)
+        return True
+
+    def column(self, lot: int, pattern: Pattern) -> Column:
+        """Return a pattern on a lot as a column, be it among those to mix or not."""
         counts = {s: n for s, n in counts_of(pattern).items() if s in self.demand}
         entries = {self._size_row + lot: 1.0}
         for shape, count in counts.items():
             row = self.rows.lots[lot].rows[shape]
             entries[row] = entries.get(row, 0.0) - count
-        column = Column(lot, pattern, counts, entries)
-        self.columns.append(column)
-        self._on.append(self._usable(column))
-        self._add_column(-self._cost(column), 0.0, np.inf if self._on[-1] else 0.0, entries)
-        return True
+        return Column(lot, pattern, counts, entries)
 
     def _cost(self, column: Column) -> float:
         return self.wish.cost[column.lot] if column.counts else 0.0
@@ -229,10 +237,15 @@ class Master:
 
     def solve(self) -> Mixture:
         """Solve the LP over the known patterns, nodes and demands as last told."""
-        # New columns leave the last solution feasible, other limits do not.
+        # New columns leave the last solution feasible, other limits do not. Now and then it stalls for seconds there.
+        self._highs.setOptionValue("simplex_iteration_limit", _MOST_STEPS)
         self._highs.setOptionValue("simplex_strategy", DUAL if self._moved else PRIMAL)
-        self._moved = False
         self._highs.run()
+        if self._highs.getModelStatus() == highspy.HighsModelStatus.kIterationLimit:
+            self._highs.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
+            self._highs.setOptionValue("simplex_strategy", PRIMAL if self._moved else DUAL)
+            self._highs.run()
+        self._moved = False
         solution = self._highs.getSolution()
         first, primal = solution.col_value[: self._first], solution.col_value[self._first :]
         dual = list(solution.row_dual)
@@ -246,35 +259,60 @@ class Master:
         admitted = {c.shape: count for c, count in zip(self.rows.counted, first, strict=True) if c.shape >= 0}
         return Mixture(value, uses, prices, dual[self._size_row :], admitted)
 
-    def whole(self, mixture: Mixture, seconds: float | None) -> Whole:
+    def whole(self, mixture: Mixture, seconds: float | None, known: Sequence[tuple[Column, int]] = ()) -> Whole:
         """Solve the LP over the known patterns that pay most in whole numbers of these, about as good as there are.
 
         Parameters
         ----------
         mixture : its last solution.
         seconds : a ceiling; without it the result is always the same.
+        known : a solution to begin with, of patterns in the LP; what is admitted and supplied is whole then too.
         """
-        on = (index for index, on in enumerate(self._on) if on)
-        columns = sorted(sorted(on, key=lambda index: (-self._pays(mixture, index), index))[:_MOST_WHOLE])
+        begin = {(column.lot, column.pattern): times for column, times in known}
+        place = {i: begin[c.lot, c.pattern] for i, c in enumerate(self.columns) if (c.lot, c.pattern) in begin}
+        columns = self._best(mixture, place)
+        highs = self._over(columns)
+        highs.setOptionValue("mip_max_nodes", _MOST_NODES[seconds is not None])
+        highs.setOptionValue("time_limit", np.inf if seconds is None else max(0.1, seconds))
+        counts = [i for i, used in enumerate(self._uses) if used or self.rows.counted[i].shape >= 0]
+        own = np.arange(self._first, self._first + len(columns), dtype=np.int32)
+        whole = np.concatenate([np.array(counts if known else [], dtype=np.int32), own])
+        highs.changeColsIntegrality(len(whole), whole, np.array([highspy.HighsVarType.kInteger] * len(whole)))
+        if known:
+            highs.setSolution(len(own), own, np.array([float(place.get(i, 0)) for i in columns]))
+        highs.run()
+        info, values = highs.getInfo(), highs.getSolution().col_value
+        cut = highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit
+        if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+            return Whole([], -np.inf, {}, {}, info.simplex_iteration_count, cut)
+        uses = ((self.columns[i], round(times)) for i, times in zip(columns, values[self._first :], strict=True))
+        needed = Counter[int]()
+        for i in counts:
+            needed.update({row: round(amount * values[i]) for row, amount in self._uses[i]})
+        return Whole(
+            [(column, times) for column, times in uses if times],
+            info.objective_function_value - self._paid,
+            {self.rows.counted[i].shape: round(values[i]) for i in counts if self.rows.counted[i].shape >= 0},
+            needed,
+            info.simplex_iteration_count,
+            cut,
+        )
+
+    def _best(self, mixture: Mixture, sure: Collection[int]) -> list[int]:
+        """Return the columns among which to choose in whole numbers: those that are sure, and those that pay most."""
+        on = (index for index, on in enumerate(self._on) if on and index not in sure)
+        return sorted([*sure, *sorted(on, key=lambda index: (-self._pays(mixture, index), index))[:_MOST_WHOLE]])
+
+    def _over(self, columns: Sequence[int]) -> highspy.Highs:
+        """Return the LP over some columns alone, to be solved close to its end."""
         rest = sorted(set(range(len(self.columns))).difference(columns))
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("threads", 1)
         highs.setOptionValue("mip_rel_gap", _CLOSE)
-        highs.setOptionValue("mip_max_nodes", _MOST_NODES[seconds is not None])
-        highs.setOptionValue("time_limit", np.inf if seconds is None else max(0.1, seconds))
         highs.passModel(self._highs.getLp())
         highs.deleteCols(len(rest), np.array([self._first + i for i in rest], dtype=np.int32))
-        own = np.arange(self._first, self._first + len(columns), dtype=np.int32)
-        highs.changeColsIntegrality(len(own), own, np.array([highspy.HighsVarType.kInteger] * len(own)))
-        highs.run()
-        info, values = highs.getInfo(), highs.getSolution().col_value[self._first :]
-        there = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        found = [(self.columns[i], round(times)) for i, times in zip(columns, values, strict=True)] if there else []
-        chosen = [(column, times) for column, times in found if times]
-        value = info.objective_function_value - self._paid if there else -np.inf
-        cut = highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit
-        return Whole(chosen, value, info.simplex_iteration_count, cut)
+        return highs
 
     def forget(self, mixture: Mixture) -> None:
         """Drop the patterns that pay least at an LP's prices, where there are many."""

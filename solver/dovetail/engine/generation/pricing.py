@@ -6,13 +6,14 @@ import sys
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.generation.fleet_rows import Lot
 from dovetail.engine.generation.gpu_contents import Floats
 from dovetail.engine.generation.knapsack import NARROW, WIDE, Knapsack, Width
-from dovetail.engine.generation.patterns import Master, Mixture, Pattern, Whole
+from dovetail.engine.generation.patterns import Column, Master, Mixture, Pattern, Whole
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.problem import Problem
 from dovetail.progress import Stop
@@ -144,10 +145,18 @@ class Pricing:
         self.budget.work -= _SOLVE_WORK + 1e-5 * len(master.columns)
         return master.solve()
 
-    def whole(self, master: Master, mixture: Mixture) -> Whole:
-        """Return whole numbers of known patterns for what is left, about as good as there are, at their cost."""
+    def whole(
+        self, master: Master, mixture: Mixture, most: float = inf, known: Sequence[tuple[Column, int]] = ()
+    ) -> Whole:
+        """Return whole numbers of known patterns for what is left, about as good as there are, at their cost.
+
+        Parameters
+        ----------
+        most : seconds that it may take where any are limited.
+        known : a solution to begin with, of patterns in the LP.
+        """
         left = self.budget.seconds()
-        found = master.whole(mixture, None if left is None else _WHOLE_SHARE * left)
+        found = master.whole(mixture, None if left is None else min(most, _WHOLE_SHARE * left), known)
         self.budget.work -= _STEP_WORK * found.steps
         self.budget.clock.cut |= found.cut
         return found

@@ -1,0 +1,280 @@
+"""Patterns mixed anew on a few nodes at a time, while all others keep what they hold.
+
+The LP over patterns of few nodes is priced to its end in a moment, and its patterns are chosen in whole numbers about
+as fast: a large neighbourhood search by column generation. What the nodes hold is the solution to begin with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import inf, sqrt
+from random import Random
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.generation.filling import filled
+from dovetail.engine.generation.generate import Generation
+from dovetail.engine.generation.patterns import Column, Master, Pattern, Whole
+from dovetail.engine.generation.pricing import Pricing
+from dovetail.engine.parts.lns import idle_milli
+from dovetail.model.state import Fill, State
+from dovetail.spec.workload import MILLI
+
+_SMALLEST, _FIRST, _LARGEST = 4, 10, 24  # nodes planned anew
+_STREAK = 3  # sets in a row that are solved to the end, until more nodes are planned anew
+_PATIENCE = 100  # sets in a row that nothing better was found for
+_HOSTS = 0.75  # of the nodes of a set about something that waits: those that can host it
+_LACKING = 0.01  # of the replicas asked for, that a cheaper state to begin with may lack
+_LEAST_IDLE = MILLI // 5  # as which a node without idle GPU counts where nodes are drawn
+_ROUNDS = 40  # of pricing
+_SECONDS = 1.0  # for pricing, and for whole numbers
+
+
+class Remixing:
+    """Draws sets of nodes, reproducibly, and looks for better patterns for each.
+
+    Every other set is about something that waits: nodes that can host it and a few others. The rest are nodes of any
+    kind and of one accelerator, in turn. Nodes with idle GPU are drawn more often. Sets grow while they are solved to
+    the end, and shrink where they are not.
+
+    Parameters
+    ----------
+    generation : tells rows, nodes and the wish; its state is the one to make better.
+    """
+
+    def __init__(self, generation: Generation, budget: Budget) -> None:
+        self._generation, self._budget = generation, budget
+        self._problem, self._stop = generation.problem, generation.stop
+        rows = generation.rows
+        self._master = Master(rows, generation.wish)
+        for lot in range(len(rows.lots)):
+            self._master.add(lot, ())
+        self._pricing = Pricing(self._problem, rows.lots, budget, self._stop, generation.jobs)
+        self._lot_of = {node: position for position, lot in enumerate(rows.lots) for node in lot.nodes}
+        self._state, self._columns = State(), dict[int, Column]()
+        self._random = Random(1)
+        self._size = _FIRST
+        self._turn = self._streak = self._idle = 0
+        self._beyond = 0.0  # what other nodes hold, which no set changes
+        self.hold(generation.state)
+        self._settle_all_but(())
+        self._beyond = self._pricing.solve(self._master).value - self.value
+        self.hold(generation.state)
+
+    @property
+    def over(self) -> bool:
+        """Whether too many sets in a row gave nothing, or there is nothing left to search with."""
+        return self._idle >= _PATIENCE or len(self._lot_of) < _SMALLEST or bool(self._stop) or self._budget.spent()
+
+    def prefers(self, state: State) -> bool:
+        """Tell whether a state is a better one to begin with, as far as it differs on nodes that are mixed anew only.
+
+        It is if it is worth more; where cost is left to decide also if it is cheaper and lacks little, which sets of
+        nodes soon find room for.
+        """
+        nodes = {*state.fills, *self._state.fills}
+        if any(state.fill(node) != self._state.fill(node) for node in nodes if node not in self._lot_of):
+            return False
+        columns = self._held(state)
+        if not self._generation.spares:
+            return self._value_of(columns) > self.value
+        asked, there = sum(self._master.wish.demand.values()), sum(self._counts(columns).values())
+        return asked - there <= _LACKING * asked and self._paid(columns) < self._paid(self._columns)
+
+    def worth(self, state: State) -> float:
+        """Return what all nodes hold in a state, as the LP counts it."""
+        return self._value_of(self._held(state))
+
+    def next(self) -> State | None:
+        """Return a state better than the one before by other patterns on one more set of nodes, if it has one."""
+        self._idle += 1
+        free = self._drawn()
+        before = self._settle_all_but(free)
+        self._pricing.pause_after(self._share(), 1)
+        mixture = self._pricing.settle(self._master, self._pricing.solve(self._master), _ROUNDS, inf)
+        self._pricing.pause_after(1, 1)
+        enough = self.value + self._master.wish.grain
+        if mixture.value <= enough:
+            self._learn(closed=True)
+            return None
+        found = self._pricing.whole(self._master, mixture, _SECONDS, before)
+        self._learn(closed=not found.cut)
+        self._master.forget(mixture)
+        if found.value <= enough:
+            return None
+        state = self._with(free, found)
+        if self.worth(state) <= enough:
+            return None
+        self._idle = 0
+        self.hold(state)
+        return state
+
+    def hold(self, state: State) -> None:
+        """Take a state as the one to make better."""
+        self._columns = self._held(state)
+        self._state, self.value = state, self._value_of(self._columns)
+
+    def _held(self, state: State) -> dict[int, Column]:
+        """Return what the nodes hold in a state as patterns."""
+        found = {}
+        for node, lot in self._lot_of.items():
+            fill = state.fill(node)
+            same = node in self._columns and fill is self._state.fill(node)
+            found[node] = self._columns[node] if same else self._master.column(lot, self._generation.pattern(fill))
+        return found
+
+    def _value_of(self, columns: Mapping[int, Column]) -> float:
+        wish = self._master.wish
+        own = sum(wish.worth[s] * n for s, n in self._counts(columns).items()) - self._paid(columns)
+        return own + self._beyond
+
+    def _counts(self, columns: Mapping[int, Column]) -> Mapping[int, int]:
+        """Return the replicas per shape, as far as they are asked for."""
+        counts, demand = Counter[int](), self._master.wish.demand
+        for column in columns.values():
+            counts.update(column.counts)
+        return {s: min(n, demand[s]) for s, n in counts.items()}
+
+    def _paid(self, columns: Mapping[int, Column]) -> float:
+        return sum(self._master.wish.cost[column.lot] for column in columns.values() if column.counts)
+
+    def _share(self) -> float:
+        """Return the part of the time that is left in which a set is priced."""
+        left = self._budget.seconds()
+        return 1.0 if left is None or left <= _SECONDS else _SECONDS / left
+
+    def _drawn(self) -> frozenset[int]:
+        """Return the nodes of the next set."""
+        self._turn += 1
+        nodes = list(self._lot_of)
+        if self._turn % 4 == 1:
+            model = self._problem.nodes[self._random.choice(nodes)].accelerator
+            nodes = [node for node in nodes if self._problem.nodes[node].accelerator == model]
+            return frozenset(self._idlest(nodes, self._size))
+        size = min(self._size, len(nodes))
+        waiting = self._waiting() if self._turn % 2 == 0 else []
+        if not waiting:
+            return frozenset(self._idlest(nodes, size))
+        worth = self._master.wish.worth
+        shape = self._random.choices(waiting, [sqrt(worth[s]) for s in waiting])[0]
+        lots = self._generation.rows.lots
+        hosts = [node for node in nodes if shape in lots[self._lot_of[node]].rows]
+        first = self._idlest(hosts, min(len(hosts), int(_HOSTS * size)))
+        rest = [node for node in nodes if node not in first]
+        return frozenset([*first, *self._random.sample(rest, size - len(first))])
+
+    def _waiting(self) -> list[int]:
+        """Return the shapes with GPUs of which fewer are there than asked for."""
+        counts, shapes = self._counts(self._columns), self._problem.shapes
+        asked = self._master.wish.demand.items()
+        return [s for s, n in asked if shapes[s].request.gpu_count and counts.get(s, 0) < n]
+
+    def _idlest(self, nodes: Sequence[int], size: int) -> list[int]:
+        """Draw some nodes, those with idle GPU more often."""
+        idle = (max(_LEAST_IDLE, idle_milli(self._problem, self._state, node)) for node in nodes)
+        keys = {node: self._random.random() ** (MILLI / weight) for node, weight in zip(nodes, idle, strict=True)}
+        return sorted(nodes, key=lambda node: -keys[node])[:size]
+
+    def _settle_all_but(self, free: Collection[int]) -> list[tuple[Column, int]]:
+        """Settle all nodes but some on what they hold; return what these hold."""
+        self._master.reset()
+        for column, times in _counted(column for node, column in self._columns.items() if node not in free):
+            self._master.take(column, times)
+        before = _counted(self._columns[node] for node in sorted(free))
+        for column, _ in before:
+            self._master.add(column.lot, column.pattern)
+        self._master.refresh()
+        return before
+
+    def _learn(self, *, closed: bool) -> None:
+        """Plan more nodes anew after several sets that were solved to the end, fewer after one that was not."""
+        self._streak = self._streak + 1 if closed else 0
+        if not closed:
+            self._size = max(self._size - 1, _SMALLEST)
+        elif self._streak >= _STREAK:
+            self._size, self._streak = min(self._size + 1, _LARGEST), 0
+
+    def _with(self, free: Collection[int], found: Whole) -> State:
+        """Return the state with other patterns on some nodes, as far as hard rules let them, and what else fits.
+
+        What the LP does not count, as there is enough or rules say so, is left out, first of all on these nodes.
+        """
+        nodes: dict[int, list[int]] = {}
+        for node in sorted(free):
+            nodes.setdefault(self._lot_of[node], []).append(node)
+        planned: list[tuple[int, Pattern]] = []
+        for column, times in found.chosen:
+            here = nodes[column.lot]
+            stay = [node for node in here if self._columns[node].pattern == column.pattern]
+            here = [*stay, *(node for node in here if node not in stay)]
+            taken, nodes[column.lot] = here[:times], here[times:]
+            planned += [(node, column.pattern) for node in taken]
+        kept = [(node, column.pattern) for node, column in self._columns.items() if node not in free]
+        surplus = self._surplus([*planned, *kept], found)
+        wished = [(node, self._without(surplus, node, pattern)) for node, pattern in planned]
+        fills = {node: Fill() for node in free}
+        for node, pattern in kept if any(surplus.values()) else ():
+            left = self._without(surplus, node, pattern)
+            if left != pattern:
+                fills[node] = Fill()
+                wished.append((node, left))
+        return filled(self._problem, self._state.with_fills(fills), wished, Counter(dict(found.admitted)), self._stop)
+
+    def _surplus(self, contents: Iterable[tuple[int, Pattern]], found: Whole) -> Counter[int]:
+        """Return how much more nodes supply than the LP counts, by row."""
+        rows, supply = self._generation.rows, Counter[int]()
+        for node, pattern in contents:
+            lot = rows.lots[self._lot_of[node]]
+            for slot, count in pattern:
+                supply[lot.rows[slot.shape]] += count
+        return Counter({r: int(rows.limits[r]) + n - found.needed.get(r, 0) for r, n in supply.items()})
+
+    def _without(self, surplus: Counter[int], node: int, pattern: Pattern) -> Pattern:
+        """Return a pattern without what there is a surplus of, which is less by that then."""
+        rows = self._generation.rows.lots[self._lot_of[node]].rows
+        left = []
+        for slot, count in pattern:
+            gone = min(count, max(0, surplus[rows[slot.shape]]))
+            surplus[rows[slot.shape]] -= gone
+            if count > gone:
+                left.append((slot, count - gone))
+        return tuple(left)
+
+
+def _counted(columns: Iterable[Column]) -> list[tuple[Column, int]]:
+    """Return equal columns once, with their number."""
+    found: dict[tuple[int, Pattern], list[Column]] = {}
+    for column in columns:
+        found.setdefault((column.lot, column.pattern), []).append(column)
+    return [(alike[0], len(alike)) for alike in found.values()]
+
+
+def remixed(
+    begin: Generation, others: Iterable[State], best: Callable[[], tuple[State, bool]], budget: Budget
+) -> Iterator[State]:
+    """Yield ever better states, from the most promising of those at hand on.
+
+    Parameters
+    ----------
+    begin : tells rows, nodes and the wish, and the best state.
+    others : states to begin with that keep all rules.
+    best : the best state by now, and whether no plan admits more (`Generation`); then another wish is to be met.
+        Where half of the time or work has come to nothing better, it is the one to go on from.
+    """
+    remixing, half = Remixing(begin, budget), budget.part(0.5 * budget.work, 0.5)
+    for other in others:
+        if remixing.prefers(other):
+            remixing.hold(other)
+    half_work, led = 0.5 * budget.work, True
+    while not remixing.over:
+        if (found := remixing.next()) is not None:
+            yield found
+        state, full = best()
+        if full != begin.full:
+            begin = replace(begin, state=state, full=full)
+            remixing, led = Remixing(begin, budget), False
+        elif led and (budget.work < half_work or half.out_of_time()):
+            led = False
+            if remixing.worth(state) > remixing.value:
+                remixing.hold(state)

@@ -1,0 +1,117 @@
+"""The best state so far of a search, with what is proved about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dovetail.engine.bounds import Bounds, Results
+from dovetail.engine.construction.served import without_surplus
+from dovetail.engine.exact import Climb, TierAnswer
+from dovetail.engine.incumbent import Keep
+from dovetail.engine.solvers.answer import Verdict
+from dovetail.model.legal import legalise
+from dovetail.model.score import better, debt, hard_policies, owed, sound, view_of
+from dovetail.model.state import State, newcomers
+from dovetail.plan.model import TierResult
+from dovetail.problem import Problem
+from dovetail.progress import Reporter
+
+
+@dataclass(slots=True)
+class Record:
+    """The best state so far, told to those who ask for it.
+
+    Parameters
+    ----------
+    keep : is given every better state that is a plan, and what is known of it.
+    answers : of an exact search.
+    unpaid : the hard policies that the state breaks so far.
+    now : its tiers, with bounds.
+    gap : of the admitted tiers, that ends the search.
+    """
+
+    problem: Problem
+    bounds: Bounds
+    reporter: Reporter
+    keep: Keep
+    gap: float
+    state: State = field(default_factory=State)
+    answers: tuple[TierAnswer, ...] = ()
+    unpaid: frozenset[str] = frozenset()
+    now: tuple[TierResult, ...] = ()
+
+    def offer(self, candidate: State) -> bool:
+        """Take a state if it is better than the one at hand; tell whether it is."""
+        candidate = legalise(self.problem, candidate)
+        spared = without_surplus(self.problem, candidate)
+        taken = False
+        for state in (spared,) if spared is candidate else (spared, candidate):
+            if better(self.problem, state, self.state, self.unpaid):
+                self.state, taken = state, True
+                self.report()
+        return taken
+
+    def take(self, found: Climb) -> Verdict:
+        """Take what an exact search found and proved, the state only if it keeps what the model merely counts."""
+        before, self.state, self.answers = self.state, found.state, found.tiers
+        broken = owed(self.problem, self.state, self.searching)
+        if not self.unpaid and (broken or not sound(self.problem, view_of(self.problem, found.state))):
+            self.state = before
+            return Verdict.FEASIBLE
+        self.unpaid = broken
+        return found.verdict
+
+    @property
+    def searching(self) -> frozenset[str]:
+        """The hard policies that a model merely counts, as they take a search of their own."""
+        policies = {policy.name for policy in self.problem.spec.policies if policy.rule.searches}
+        return hard_policies(self.problem) & policies
+
+    def holds(self, state: State) -> bool:
+        """Tell whether a state keeps what a model of a part may know less of."""
+        kept = self.searching - self.unpaid
+        return not kept or not debt(self.problem, view_of(self.problem, state), kept)
+
+    @property
+    def full(self) -> bool:
+        """Whether no plan admits more, as far as bounds tell by now."""
+        return bool(self.now) and all(tier.proved for tier in self.now if tier.name.startswith("admitted"))
+
+    def results(self, *, standing: bool = False, last: bool = False) -> Results:
+        """Return the tiers of the state at hand, with proofs.
+
+        Parameters
+        ----------
+        standing : whether to look for bounds beside what runs today.
+        last : whether nothing better will be found, so that bounds may take the time that is left.
+        """
+        view = view_of(self.problem, self.state)
+        values = [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
+        if (standing or last) and self.problem.present and not self.unpaid:
+            self.bounds.stand(values, newcomers(self.problem, self.state))
+        if last:
+            self.bounds.sharpen(values, self.answers)
+            return self.bounds.results(values, self.answers)
+        return self.bounds.pursue(values, self.answers)
+
+    def report(self, *, standing: bool = False) -> None:
+        """Tell values, bounds and gaps as they stand, after a look beside what runs today where that is asked for."""
+        self.now = self.results(standing=standing).tiers
+        self.hand_out(self.now)
+        for tier in self.now:
+            self.reporter.tier(tier.name, tier.unit, tier.value, tier.bound)
+
+    def hand_out(self, tiers: Sequence[TierResult] = ()) -> None:
+        """Hand out the state at hand, if it is a plan."""
+        if not self.unpaid:
+            self.keep(self.state, tiers)
+
+    def close_enough(self) -> bool:
+        """Tell whether every tier is proved, or the admitted ones are within the gap asked for."""
+        if self.unpaid:
+            return False
+        if all(tier.proved for tier in self.now):
+            return True
+        gaps = [tier.gap or 0.0 for tier in self.now if tier.name.startswith("admitted")]
+        return 0 < self.gap >= max(gaps, default=0.0)

@@ -1,0 +1,59 @@
+"""The LP over patterns: solved one way or the other, and in whole numbers."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from tests.engine.test_generate import ALL, fleet, master_of, worth
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.generation import patterns
+from dovetail.engine.generation.diving import dive
+from dovetail.engine.generation.pricing import Pricing
+from dovetail.progress import Stop
+
+
+@pytest.mark.parametrize("most", [0, 3])
+def test_an_lp_that_takes_many_steps_is_solved_the_other_way(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = []
+    for limit in (patterns._MOST_STEPS, most):
+        monkeypatch.setattr(patterns, "_MOST_STEPS", limit)
+        problem = fleet(1)
+        master = master_of(problem)
+        pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+        values.append(pricing.settle(master, pricing.solve(master), 30, inf).value)
+    assert values[1] == pytest.approx(values[0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_numbers_from_a_known_solution_on_are_no_worse_than_it(seed: int) -> None:
+    problem = fleet(seed)
+    master = master_of(problem)
+    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+    mixture = pricing.settle(master, pricing.solve(master), 30, inf)
+    known = dive(master, mixture, pricing)[0]
+    reached = worth(master, known)
+    master.reset()
+    for column, _ in known:
+        master.add(column.lot, column.pattern)
+    master.refresh()
+    found = pricing.whole(master, pricing.solve(master), inf, known)
+    assert reached - 1e-3 <= found.value <= mixture.value + 1e-3
+    assert found.value == pytest.approx(
+        sum(master.wish.worth.get(s, 0.0) * n for s, n in found.admitted.items()), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_numbers_of_patterns_are_no_better_than_fractions_and_fit(seed: int) -> None:
+    problem = fleet(seed)
+    master = master_of(problem)
+    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+    mixture = pricing.settle(master, pricing.solve(master), 30, inf)
+    found = pricing.whole(master, mixture)
+    chosen = found.chosen
+    for lot, size in enumerate(list(master.sizes)):
+        assert sum(times for column, times in chosen if column.lot == lot) <= size
+    assert 0.8 * mixture.value <= worth(master, chosen) <= mixture.value + 1e-6
+    assert found.value <= worth(master, chosen) + 1e-6

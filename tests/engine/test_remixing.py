@@ -1,0 +1,145 @@
+"""Patterns mixed anew on a few nodes at a time: never worse, within the bound, and all rules kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from tests.engine.test_generate import ALL, fleet
+from tests.support.specs import make_spec, node, policy, workload
+from tests.support.tiny_specs import tiny
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.construction.construct import construct
+from dovetail.engine.generation.generate import Generation
+from dovetail.engine.generation.remixing import Remixing, remixed
+from dovetail.model.legal import legalise
+from dovetail.model.score import debt, hard_policies, owed, view_of
+from dovetail.model.state import Fill, Slot, State, today_state
+from dovetail.problem import Problem, compile_problem
+from dovetail.progress import Stop
+from dovetail.proof.fleet import FleetModel
+from dovetail.rules import context_of
+from dovetail.rules.separate import Separate
+from dovetail.rules.spread import Spread
+from dovetail.spec import WorkloadSelector
+
+
+def generation(problem: Problem, state: State, *, full: bool = False, priced: bool = False) -> Generation:
+    return Generation(problem, state, FleetModel(problem, priced=priced), Stop(), full=full)
+
+
+def remix(problem: Problem, state: State, work: float = ALL) -> Iterator[State]:
+    """Yield what there is to find from a state on, the best by now being the last that was yielded."""
+    best = [state]
+    for found in remixed(generation(problem, state), (), lambda: (best[-1], False), Budget(work)):
+        best.append(found)
+        yield found
+
+
+def apart(seed: int) -> Problem:
+    """Return a fleet whose tenants share no node."""
+    return fleet(seed, (policy("apart", Separate(by="tenant", at="node")),))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_state_is_worth_more_than_the_one_before_and_keeps_the_rules(seed: int) -> None:
+    problem = apart(seed)
+    start = legalise(problem, construct(problem, today_state(problem), Stop()))
+    tells = Remixing(generation(problem, start), Budget(ALL))
+    worth = tells.worth(start)
+    for state in remix(problem, start):
+        assert tells.worth(state) > worth
+        worth = tells.worth(state)
+        assert not owed(problem, state, hard_policies(problem))
+        assert all(count <= problem.shapes[shape].demand for shape, count in state.admitted().items())
+
+
+def scattered() -> tuple[Problem, State]:
+    """Return four nodes with half of each in use, and two replicas that need a whole one."""
+    spec = make_spec(
+        [node(f"n{index}", 4) for index in range(4)],
+        [workload("half", 4, gpus=2, value=2), workload("whole", 2, gpus=4, value=5)],
+    )
+    problem = compile_problem(context_of(spec))
+    (half,) = problem.shapes_of_workload["half"]
+    return problem, State({index: Fill(Counter({Slot(half): 1})) for index in range(4)})
+
+
+def test_what_is_scattered_makes_room_for_what_needs_a_node() -> None:
+    problem, start = scattered()
+    *_, best = remix(problem, start)
+    assert best.admitted() == Counter({shape.index: shape.demand for shape in problem.shapes})
+
+
+def test_a_spread_that_is_kept_stays_kept() -> None:
+    even = policy("even", Spread(over="rack", max_skew=1), workloads=WorkloadSelector(names=("s",)))
+    spec = make_spec(
+        [node(f"{rack}{index}", 4, domains={"rack": rack}) for rack in "ab" for index in range(3)],
+        [workload("s", 8, gpus=1, value=9), workload("w", 3, gpus=4, value=7), workload("h", 6, gpus=2, value=3)],
+        policies=(even,),
+    )
+    problem = compile_problem(context_of(spec))
+    start = legalise(problem, construct(problem, today_state(problem), Stop()))
+    for state in (start, *remix(problem, start)):
+        assert not debt(problem, view_of(problem, state), frozenset(["even"]))
+
+
+def dear_and_cheap() -> tuple[Problem, State, State]:
+    """Return three dear and three cheap nodes for three replicas, which are on those, and a cheaper state."""
+    nodes = [node(f"{kind}{i}", 4, price=price) for kind, price in (("d", 90), ("c", 10)) for i in range(3)]
+    problem = compile_problem(context_of(make_spec(nodes, [workload("w", 3, gpus=4)])))
+    dear, cheap = (
+        State({problem.node_index[f"{kind}{i}"]: Fill(Counter({Slot(0): 1})) for i in range(3)}) for kind in "dc"
+    )
+    return problem, dear, cheap
+
+
+def test_where_all_is_admitted_the_same_is_put_on_cheaper_nodes() -> None:
+    problem, dear, cheap = dear_and_cheap()
+    begin = generation(problem, dear, priced=True)
+    *_, best = remixed(begin, (), lambda: (dear, False), Budget(ALL))
+    assert best.admitted() == dear.admitted()
+    assert best.totals().where[0].keys() == cheap.totals().where[0].keys()
+
+
+def test_a_cheaper_state_is_one_to_begin_with_unless_it_lacks_much() -> None:
+    problem, dear, cheap = dear_and_cheap()
+    remixing = Remixing(generation(problem, dear, priced=True), Budget(ALL))
+    assert remixing.prefers(cheap)
+    assert not remixing.prefers(State())
+    remixing.hold(cheap)
+    assert not remixing.prefers(dear)
+
+
+def test_with_nothing_more_to_admit_what_waits_is_not_asked_for() -> None:
+    problem, start = scattered()
+    assert sum(generation(problem, start).wish.demand.values()) == 6
+    assert sum(generation(problem, start, full=True).wish.demand.values()) == 4
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_runs_stays_where_it_is(seed: int) -> None:
+    problem = compile_problem(context_of(tiny(seed)))
+    start = legalise(problem, construct(problem, today_state(problem), Stop()))
+    before = view_of(problem, start).places
+    for state in remix(problem, start, 2.0):
+        places = view_of(problem, state).places
+        today = problem.context.today.places
+        assert all(places[replica] == place for replica, place in today.items() if before.get(replica) == place)
+
+
+def test_equal_problems_come_to_equal_states() -> None:
+    runs = []
+    for _ in range(2):
+        problem = apart(2)
+        start = legalise(problem, construct(problem, today_state(problem), Stop()))
+        runs.append([state.fills for state in remix(problem, start)])
+    assert runs[0] == runs[1]
+    assert runs[0]
+
+
+def test_without_work_nothing_is_looked_for() -> None:
+    problem, start = scattered()
+    assert not list(remix(problem, start, 0.0))
