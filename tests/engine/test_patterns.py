@@ -10,8 +10,17 @@ from tests.engine.test_generate import ALL, fleet, master_of, worth
 from dovetail.engine.budget import Budget
 from dovetail.engine.generation import patterns
 from dovetail.engine.generation.diving import dive
+from dovetail.engine.generation.patterns import Master, Mixture
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.progress import Stop
+
+
+def mixed(seed: int) -> tuple[Master, Pricing, Mixture]:
+    """Return a fleet's LP, what prices its patterns, and its solution with all of these."""
+    problem = fleet(seed)
+    master = master_of(problem)
+    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+    return master, pricing, pricing.settle(master, pricing.solve(master), 30, inf)
 
 
 @pytest.mark.parametrize("most", [0, 3])
@@ -19,19 +28,13 @@ def test_an_lp_that_takes_many_steps_is_solved_the_other_way(most: int, monkeypa
     values = []
     for limit in (patterns._MOST_STEPS, most):
         monkeypatch.setattr(patterns, "_MOST_STEPS", limit)
-        problem = fleet(1)
-        master = master_of(problem)
-        pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
-        values.append(pricing.settle(master, pricing.solve(master), 30, inf).value)
+        values.append(mixed(1)[2].value)
     assert values[1] == pytest.approx(values[0])
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_whole_numbers_from_a_known_solution_on_are_no_worse_than_it(seed: int) -> None:
-    problem = fleet(seed)
-    master = master_of(problem)
-    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
-    mixture = pricing.settle(master, pricing.solve(master), 30, inf)
+    master, pricing, mixture = mixed(seed)
     known = dive(master, mixture, pricing)[0]
     reached = worth(master, known)
     master.reset()
@@ -47,10 +50,7 @@ def test_whole_numbers_from_a_known_solution_on_are_no_worse_than_it(seed: int) 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_whole_numbers_of_patterns_are_no_better_than_fractions_and_fit(seed: int) -> None:
-    problem = fleet(seed)
-    master = master_of(problem)
-    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
-    mixture = pricing.settle(master, pricing.solve(master), 30, inf)
+    master, pricing, mixture = mixed(seed)
     found = pricing.whole(master, mixture)
     chosen = found.chosen
     for lot, size in enumerate(list(master.sizes)):

@@ -60,7 +60,7 @@ class Remixing:
         self.hold(generation.state)
         self._settle_all_but(())
         self._beyond = self._pricing.solve(self._master).value - self.value
-        self.hold(generation.state)
+        self.value += self._beyond
 
     @property
     def over(self) -> bool:
@@ -266,7 +266,7 @@ def remixed(
     for other in others:
         if remixing.prefers(other):
             remixing.hold(other)
-    half_work, led = 0.5 * budget.work, True
+    led = True
     while not remixing.over:
         if (found := remixing.next()) is not None:
             yield found
@@ -274,7 +274,7 @@ def remixed(
         if full != begin.full:
             begin = replace(begin, state=state, full=full)
             remixing, led = Remixing(begin, budget), False
-        elif led and (budget.work < half_work or half.out_of_time()):
+        elif led and (budget.work < half.work or half.out_of_time()):
             led = False
             if remixing.worth(state) > remixing.value:
                 remixing.hold(state)
