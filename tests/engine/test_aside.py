@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from tests.engine.test_cases import two_bands
+from tests.engine.test_gatherings import problem_of
 from tests.engine.test_generate import fleet
 
 from dovetail.engine.bounds import Bounds
@@ -78,6 +80,18 @@ def test_tiers_take_turns_and_are_not_asked_twice_for_the_same() -> None:
         asked.append(found[0])
     assert asked == [name for name in known if name in asked]
     assert len(set(asked)) == len(asked) > 1
+
+
+def test_gangs_are_told_apart_once_every_tier_has_a_bound() -> None:
+    problem = problem_of(two_bands())
+    pursuit = Pursuit(FleetBounds(problem, Stop()))
+    now = Best(1, (1,) * len(problem.tiers), time.monotonic() + PATIENCE)
+    found = []
+    while (each := pursuit.next(now)) is not None:
+        found.append(each)
+    first = [name for name, _ in found].index("admitted[100]")
+    assert all(not cases.branches for _, cases in found[:first])
+    assert any(cases.branches for _, cases in found[first + 1 :])
 
 
 def test_nothing_is_looked_for_where_all_that_asks_is_there() -> None:

@@ -17,7 +17,9 @@ from dovetail.engine.fleet.homes import amounts_of, settle
 from dovetail.engine.generation.crews import crews
 from dovetail.progress import Stop
 from dovetail.proof import fleet
+from dovetail.proof.certificate import Branch
 from dovetail.proof.fleet_models import FleetModels
+from dovetail.proof.models import Earlier
 from dovetail.proof.tree import Question, check_tree, next_value
 from dovetail.rules.spread import Spread
 from dovetail.spec import Spec, Topology, WorkloadSelector
@@ -67,6 +69,36 @@ def test_the_cases_are_a_tree_that_the_verifier_follows() -> None:
         Question(told.objective, target, told.lower, told.upper, told.rows, told.blocks),
         proof_of(tier.name, best[0], {}, best[1]).tree,
     )
+
+
+def two_bands() -> Spec:
+    """Return three nodes; first two gangs of two, one worth three of the other, and at last single GPUs."""
+    dear, cheap = (replace(each, priority=900) for each in gangs(2, 2))
+    dear = replace(dear, roles=tuple(replace(role, value=3 * role.value) for role in dear.roles))
+    return make_spec(ragged([3]), [dear, cheap, workload("single", 30, gpus=1, priority=100)])
+
+
+def test_who_cannot_be_there_for_an_earlier_tier_is_not_asked_about_again() -> None:
+    problem = problem_of(two_bands())
+    tiers = {tier.name: tier for tier in problem.tiers}
+    place = list(tiers).index("admitted[100]")
+    bounds, unaware = FleetBounds(problem, Stop()), FleetBounds(problem, Stop())
+    best = tiers["admitted[900]"].limit(problem.context) * 3 // 4
+    given = dict.fromkeys(list(tiers)[:place], 0) | {"admitted[900]": best}
+    bounds.prove(tiers["admitted[900]"], {}, reached=best)
+    assert bounds.best(tiers["admitted[900]"], {})[0] == best  # type: ignore[index]
+    bounds.prove(tiers["admitted[100]"], given, reached=0)
+    unaware.prove(tiers["admitted[100]"], given, reached=0)
+    found, other = bounds.best(tiers["admitted[100]"], given), unaware.best(tiers["admitted[100]"], given)
+    assert found is not None
+    assert other is not None
+    assert found[0] == other[0] == tiers["admitted[100]"].limit(problem.context) * 8 // 30
+    tree = proof_of("admitted[100]", found[0], given, found[1]).tree
+    assert tree[0] == Branch(bounds.plain.fleet.flags["g1"], 0)  # no LP is solved with it
+    earlier = {name: Earlier(value, None) for name, value in given.items()}
+    told = FleetModels(fleet.FleetModel(problem)).of_tier(place, earlier)
+    target = next_value(told.objective, found[0])
+    check_tree(Question(told.objective, target, told.lower, told.upper, told.rows, told.blocks), tree)
 
 
 def test_no_case_cuts_a_gang_that_brute_force_places() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
-from dovetail.engine.fleet.cases import SPLITS, CaseSearch
+from dovetail.engine.fleet.cases import SPLITS, Cases, CaseSearch
 from dovetail.engine.fleet.fleet_bounds import FleetBound, FleetBounds
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.solvers.answer import Effort, Verdict
@@ -49,10 +49,12 @@ def cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
     fleet = FleetModel(problem)
     lp = FleetLp(fleet, Stop())
     given: dict[str, int] = {}
+    known: dict[str, list[Cases]] = {}
     for tier, optimum in zip(problem.tiers, optima, strict=False):
         if tier.name not in fleet.tiers:
             continue
-        cases = CaseSearch(lp, tier.name, given).split(SPLITS, None, None, Stop())
+        cases = CaseSearch(lp, tier.name, given, known=known).split(SPLITS, None, None, Stop())
+        known[tier.name] = [cases]
         bound = FleetBound(fleet, cases).value(given)
         if bound < optimum:
             yield f"multipliers: {tier.name} {bound} < {optimum}"

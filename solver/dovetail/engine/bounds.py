@@ -166,13 +166,9 @@ class Bounds:
 
     @property
     def _pursuer(self) -> Aside | None:
-        """Where the closest bounds are looked for while the search goes on, None where they are not.
-
-        What stands or falls together is told apart case by case, which is worth it for the last values only.
-        """
+        """Where the closest bounds are looked for while the search goes on, None where they are not."""
         there = self._aside is not None and not self._aside.lost and self.until is not None
-        large = there and self.problem.counts > EXACT_VARIABLES and self.fleet.large
-        return self._aside if large and not any(shape.workload.joint for shape in self.problem.shapes) else None
+        return self._aside if there and self.problem.counts > EXACT_VARIABLES and self.fleet.large else None
 
     def pursue(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> Results:
         """Return what `results` does, with what was found meanwhile, and let others be looked for."""

@@ -81,6 +81,21 @@ class FleetProof:
         """Return the bound, given the `total` of this proof and what earlier tiers reach (greater being better)."""
         return (total - sum(multiplier * given[name] for name, multiplier in self.floors.items())) // self.denominator
 
+    def carried(self, tier: str, name: str, times: int) -> FleetProof:
+        """Return this proof, so many times, as one for a later tier that is given the `name` of this one.
+
+        It says that the later tier has less than nothing where times the shortfall of this one is more than all there
+        may be of that.
+        """
+        floors = {earlier: times * multiplier for earlier, multiplier in self.floors.items()}
+        floors[name] = floors.get(name, 0) + times * self.denominator
+        prices = {
+            block: {position: times * multiplier for position, multiplier in own.items()}
+            for block, own in self.prices.items()
+        }
+        rows = {row: times * multiplier for row, multiplier in self.rows.items()}
+        return FleetProof(tier, self.denominator, rows, floors, prices)
+
     def leaf(self, fleet: FleetModel, earlier: Mapping[str, int]) -> Leaf:
         """Return the proof as a leaf of a certificate that assumes some earlier tiers."""
         return Leaf(self._multipliers(fleet, earlier), self.denominator, self.prices)

@@ -8,8 +8,9 @@ until the best case has no such gang. All cases are a tree, whose leaves prove a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from dovetail.progress import Stop
@@ -85,6 +86,7 @@ class CaseSearch:
     ----------
     given : what earlier tiers reach, greater being better.
     fixed : what all cases assume.
+    known : cases of earlier tiers, tier by tier: who cannot be missing there cannot be missing here.
     found : as far as it has come.
     """
 
@@ -92,6 +94,7 @@ class CaseSearch:
     tier: str
     given: Mapping[str, int]
     fixed: Mapping[str, int] = field(default_factory=dict)
+    known: Mapping[str, Sequence[Cases]] = field(default_factory=dict)
     found: Cases = field(default_factory=Cases)
 
     def split(self, most: int, aim: int | None, until: float | None, stop: Stop) -> Cases:
@@ -102,7 +105,8 @@ class CaseSearch:
         most : how often.
         until : when to stop, on the monotonic clock.
         """
-        self.found.leaves[()] = self._solved((), until)
+        begin = self._forced()
+        self.found.leaves[begin] = self._solved(begin, until)
         while (case := self.found.leaves[self.found.best]).undecided is not None and len(self.found.branches) < most:
             late = bool(stop) or (until is not None and time.monotonic() >= until)
             if late or (aim is not None and case.value <= aim):
@@ -110,12 +114,51 @@ class CaseSearch:
             self._halve(self.found.best, case.undecided, until)
         return self.found
 
+    def _forced(self) -> Assumed:
+        """Return who is there, and who is not, as earlier tiers will not have it otherwise."""
+        assumed: Assumed = ()
+        for cases in (cases for found in self.known.values() for cases in found):
+            for known in cases.leaves:
+                if len(open_ := [each for each in known if each not in assumed]) == 1:
+                    ((workload, there),) = open_
+                    if workload not in dict(assumed) and (case := self._hopeless((*assumed, open_[0]))) is not None:
+                        self.found.leaves[*assumed, open_[0]] = case
+                        self.found.branches[assumed] = workload
+                        assumed = (*assumed, (workload, 1 - there))
+        return assumed
+
     def _halve(self, assumed: Assumed, workload: str, until: float | None) -> None:
         del self.found.leaves[assumed]
         self.found.branches[assumed] = workload
         for there in (0, 1):
             half = (*assumed, (workload, there))
-            self.found.leaves[half] = self._solved(half, until, again=True)
+            self.found.leaves[half] = self._hopeless(half) or self._solved(half, until, again=True)
+
+    def _hopeless(self, assumed: Assumed) -> Case | None:
+        """Return a case in which an earlier tier cannot be what it is, with the proof of that; None if none is known.
+
+        That proof, times whatever makes up for all that this tier may have, is one for this tier.
+        """
+        all_assumed = {**self.fixed, **dict(assumed)}
+        for name, found in self.known.items():
+            for known, case in ((known, case) for cases in found for known, case in cases.leaves.items()):
+                short = self.given.get(name, 0) - case.proof.bound(case.total, self.given)
+                if name in self.given and short > 0 and dict(known).items() <= all_assumed.items():
+                    once = self._made_up(case.proof, name, 1, all_assumed)
+                    times = 2 + max(0, once.value + self._most()) // short
+                    return self._made_up(case.proof, name, times, all_assumed)
+        return None
+
+    def _most(self) -> int:
+        """Return how far from 0 this tier may be."""
+        expression, upper = self.lp.fleet.tiers[self.tier], self.lp.fleet.model.upper
+        return abs(expression.constant) + sum(abs(c) * upper[v] for v, c in expression.terms.items())
+
+    def _made_up(self, earlier: FleetProof, name: str, times: int, assumed: Mapping[str, int]) -> Case:
+        """Return the case of a proof for an earlier tier, so many times, as one for this tier."""
+        proof = earlier.carried(self.tier, name, times)
+        total = proof.total(self.lp.fleet, assumed)
+        return Case(proof, total, proof.bound(total, self.given), -inf, None, assumed)
 
     def _solved(self, assumed: Assumed, until: float | None, *, again: bool = False) -> Case:
         lp, all_assumed = self.lp, {**self.fixed, **dict(assumed)}

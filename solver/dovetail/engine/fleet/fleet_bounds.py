@@ -168,7 +168,10 @@ class FleetBounds:
         lp = self._asked_of(tier, priced=priced)
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
         until = None if seconds is None else time.monotonic() + seconds
-        return CaseSearch(lp, tier.name, earlier).split(0 if reached is None else SPLITS, reached, until, self.stop)
+        bounds = {name: (one for one in self._found.get(name, ()) if isinstance(one, FleetBound)) for name in earlier}
+        known = {name: [one.cases for one in found if one.fleet is lp.fleet] for name, found in bounds.items()}
+        search = CaseSearch(lp, tier.name, earlier, known=known)
+        return search.split(0 if reached is None else SPLITS, reached, until, self.stop)
 
     def learn(self, tier: Tier, cases: Cases, *, priced: bool) -> None:
         """Take cases of a tier as a bound."""

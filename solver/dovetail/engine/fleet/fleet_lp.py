@@ -261,7 +261,7 @@ class FleetLp:
         # Many times faster where prices tell kinds with sides apart, and slower elsewhere (measured); so is to begin
         # anew there, rather than at a corner where earlier tiers have other values.
         inner = self.fleet.priced and self.fleet.sided
-        start = (tier, *given.items()) if inner else tier
+        start = (tier, *given.items(), *self._assumed.items()) if inner else tier
         until = None if seconds is None else time.monotonic() + seconds
         lp, scale = self._lp, self._scale
         expression = self.fleet.tiers[tier]

@@ -20,7 +20,7 @@ WIDE: Final = 1e-3
 """A gap, relative, that is worth a larger LP."""
 
 _NEAR = 3e-3  # a gap, relative, of a plan that is about as good as the last one will be
-_LOST = 3e-4  # of a bound, that the last plan is expected to lose
+_LOST = 1e-4  # of a bound, that the last plan is expected to lose
 _SHARE = 0.5  # of the time left, for one tier
 
 
@@ -79,11 +79,14 @@ class Pursuit:
         return relative_gap(value, bound), bound
 
     def _proved(self, position: int, given: Mapping[str, int], now: Best) -> tuple[str, Cases]:
+        """Prove a bound on a tier: of all cases in one at first, and told apart once every tier has one."""
         tier = self.fleet.problem.tiers[position]
-        self._asked[tier.name] = given
+        first = tier.sense == "max" and not self._times[tier.name] and not now.last
         self._times[tier.name] += 1
-        reached = now.values[position] if tier.sense == "max" else None
+        aim = None if first or tier.sense == "min" else round((1 + WIDE) * now.values[position])
         seconds = max(0.0, now.until - time.monotonic()) * (1.0 if now.last else _SHARE)
-        cases = self.fleet.cases(tier, given, reached=reached, priced=True, seconds=seconds)
+        cases = self.fleet.cases(tier, given, reached=aim, priced=True, seconds=seconds)
         self.fleet.learn(tier, cases, priced=True)
+        if not (first and any(case.undecided for case in cases.leaves.values())):
+            self._asked[tier.name] = given
         return tier.name, cases

@@ -12,6 +12,7 @@ import numpy as np
 
 DUAL, PRIMAL = 1, 4  # HiGHS' numbers of its ways from corner to corner
 _INFEASIBLE = highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible
+_FEW_STEPS = 2_000  # from the last solution on, before the interior is quicker
 _MOST_STEPS = 2000
 """Steps through the interior, of which 10 to 100 are usual; HiGHS 1.14 can take them for ever."""
 
@@ -106,7 +107,8 @@ class Lp:
         Parameters
         ----------
         inner : go through the interior, and to a corner in the end only, rather than from corner to corner.
-        warm : go on from the last solution although more is new, which is little.
+        warm : go on from the last solution although more is new, which is little; where `inner` is asked for and it
+            turns out not to be so little, through the interior all the same.
         start : the name of a corner to go on from where more is new; if none is remembered by it, start anew.
         seconds : a ceiling; what is at hand when it strikes need not be a solution.
         """
@@ -115,17 +117,15 @@ class Lp:
         self._open_and_shut()
         anew = self._asked_anew and not warm
         corner = self._corners.get(start) if anew else None
+        again = inner and warm and self._asked_anew
         inner = inner and anew and corner is None
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
+        self._highs.setOptionValue("simplex_iteration_limit", _FEW_STEPS if again else highspy.kHighsIInf)
         self._highs.setOptionValue("simplex_strategy", DUAL if self._asked_anew else PRIMAL)
         self._highs.setOptionValue("ipm_iteration_limit", _MOST_STEPS)
         ceiling = np.inf if seconds is None else self._highs.getRunTime() + max(0.1, seconds)
         self._highs.setOptionValue("time_limit", ceiling)
-        for column in range(self._built, len(self._limits)):
-            entries = self._entries[column]
-            low, high = self._limits[column]
-            rows, values = np.array(list(entries), dtype=np.int32), np.array(list(entries.values()), dtype=float)
-            self._highs.addCol(self._costs.get(column, 0.0), low, high, len(entries), rows, values)
+        self._add_newer()
         if anew:
             self._highs.clearSolver()
         if corner is not None:
@@ -133,10 +133,29 @@ class Lp:
         self._built = len(self._limits)
         self._asked_anew = False
         self._highs.run()
-        if inner and self._highs.getModelStatus() == highspy.HighsModelStatus.kIterationLimit:
+        if again and self._cut_short:  # it is not so little
+            self._highs.clearSolver()
+            self._highs.setOptionValue("solver", "ipm")
+            self._highs.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
+            self._highs.run()
+        if (inner or again) and self._cut_short:
             self._highs.setOptionValue("solver", "simplex")
             self._highs.run()
         return float(self._highs.getInfo().objective_function_value)
+
+    @property
+    def _cut_short(self) -> bool:
+        """Whether steps ran out."""
+        return self._highs is not None and self._highs.getModelStatus() == highspy.HighsModelStatus.kIterationLimit
+
+    def _add_newer(self) -> None:
+        """Add the columns that are newer than the last solution."""
+        assert self._highs is not None
+        for column in range(self._built, len(self._limits)):
+            entries = self._entries[column]
+            low, high = self._limits[column]
+            rows, values = np.array(list(entries), dtype=np.int32), np.array(list(entries.values()), dtype=float)
+            self._highs.addCol(self._costs.get(column, 0.0), low, high, len(entries), rows, values)
 
     def _take_up(self, corner: highspy.HighsBasis) -> None:
         """Go on from a corner; columns that are newer than it are 0 there."""
