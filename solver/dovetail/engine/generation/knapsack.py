@@ -35,6 +35,7 @@ _NEAR = (0.0, 0.6, 0.85, 1.0, 1.15, 1.6)
 _NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
 _SLACK = 0.1  # how far from the best the contents of a shared GPU may be, as a share of it
 _RETURNED = 8
+_FEW_PAIRS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ class _Search:
         self.shares = self._shares(np.ones(len(rows), dtype=bool))
         self.codes = node.codes[rows]
         self.known: dict[int, Contents] = {}
+        self._told: dict[int, Sequence[tuple[tuple[int, str], int]]] = {-1: ()}
         self.multipliers = self._descend()
         self.reduced = worth - earnings(self.host[:, :_PRICED], self.multipliers)
 
@@ -284,8 +286,11 @@ class _Search:
             np.maximum(load, total / max(1, room), out=load)
         bad = load > 1
         most = left.counts.max(axis=0), right.counts.max(axis=0)
-        over = (most[0] + most[1] > self.limit) & (most[0] > 0) & (most[1] > 0)
-        for item in np.flatnonzero(over):
+        over = np.flatnonzero((most[0] + most[1] > self.limit) & (most[0] > 0) & (most[1] > 0))
+        if value.size <= _FEW_PAIRS:  # then all items at once are quicker, else one by one where there are any
+            room = self.limit[over] - right.counts[:, over]
+            bad |= (left.counts[:, over].T[:, :, None] > room.T[:, None, :]).any(axis=0)
+        for item in over if value.size > _FEW_PAIRS else ():
             some, more = np.flatnonzero(left.counts[:, item]), np.flatnonzero(right.counts[:, item])
             full = left.counts[some, item][:, None] + right.counts[more, item] > self.limit[item]
             bad[np.ix_(some, more)] |= full
@@ -334,11 +339,16 @@ class _Search:
         for item in np.flatnonzero((self.milli == 0) & ~self.cut.any() & (counts > 0)).tolist():
             fill.slots[Slot(shape[item], NO_GPU)] = int(counts[item])
         for gpu, content in enumerate(gpus.tolist()):
-            instances = self.cut.told(self.pool[content]) if content >= 0 else None
-            if instances is not None:
-                for (item, profile), count in instances.items():
-                    fill.slots[Slot(shape[item], gpu, profile)] = count
-            elif content >= 0:
-                for item in np.flatnonzero(self.pool[content] * (self.milli > 0)).tolist():
-                    fill.slots[Slot(shape[item], gpu)] = int(self.pool[content, item])
+            for (item, profile), count in self._on_gpu(content):
+                fill.slots[Slot(shape[item], gpu, profile)] = count
         return pattern_of(self.node.millis, fill)
+
+    def _on_gpu(self, content: int) -> Sequence[tuple[tuple[int, str], int]]:
+        """Return how many of which items a shared GPU of a content of the pool holds, and on which profile if cut."""
+        if content not in self._told:
+            counts = self.pool[content]
+            shares = np.flatnonzero(counts * (self.milli > 0)).tolist()
+            cut = self.cut.told(counts)
+            told = {(item, ""): int(counts[item]) for item in shares} if cut is None else cut
+            self._told[content] = tuple(told.items())
+        return self._told[content]
