@@ -376,6 +376,18 @@ def test_what_finds_room_in_the_mixture_is_wished_for_on_cheaper_nodes(monkeypat
     assert bill(problem, states[-1]) == 30 < bill(problem, asked)  # 11 GPUs: three nodes of the cheapest make
 
 
+def test_a_few_that_can_never_be_there_leave_the_cost_to_decide() -> None:
+    nodes = [node(f"n{i}", 4, price=price) for i, price in enumerate((9, 9, 5, 5, 5, 5))]
+    work = [workload("x", 12, gpus=1), workload("large", 1, gpus=8)]
+    crowd = workload("none", 300, cpu=1)
+    problem = compile_problem(context_of(make_spec(nodes=nodes, workloads=[*work, crowd])))
+    asks = Generation(problem, State(), FleetModel(problem, priced=True), Stop())
+    *_, last = asks.run(Budget(ALL))
+    assert sorted(set(asks.wish.cost)) == [5, 9]  # no node has eight GPUs
+    assert sum(asks.wish.demand.values()) == 312
+    assert bill(problem, last) == 15
+
+
 def test_what_has_no_room_in_the_mixture_is_asked_for_to_the_end() -> None:
     problem = priced_fleet(singles=30)
     asks = Generation(problem, State(), FleetModel(problem, priced=True), Stop())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 from tests.engine.test_generate import ALL, fleet
@@ -14,6 +15,7 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.remixing import Remixing, remixed
+from dovetail.engine.generation.wanted import Wanted
 from dovetail.model.legal import legalise
 from dovetail.model.score import debt, hard_policies, owed, view_of
 from dovetail.model.state import Fill, Slot, State, today_state
@@ -23,7 +25,7 @@ from dovetail.proof.fleet import FleetModel
 from dovetail.rules import context_of
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
-from dovetail.spec import WorkloadSelector
+from dovetail.spec import Workload, WorkloadSelector
 
 
 def generation(problem: Problem, state: State, *, full: bool = False, priced: bool = False) -> Generation:
@@ -33,7 +35,7 @@ def generation(problem: Problem, state: State, *, full: bool = False, priced: bo
 def remix(problem: Problem, state: State, work: float = ALL) -> Iterator[State]:
     """Yield what there is to find from a state on, the best by now being the last that was yielded."""
     best = [state]
-    for found in remixed(generation(problem, state), (), lambda: (best[-1], False), Budget(work)):
+    for found in remixed(generation(problem, state), (), lambda _: (best[-1], False), Budget(work)):
         best.append(found)
         yield found
 
@@ -86,10 +88,10 @@ def test_a_spread_that_is_kept_stays_kept() -> None:
         assert not debt(problem, view_of(problem, state), frozenset(["even"]))
 
 
-def dear_and_cheap() -> tuple[Problem, State, State]:
+def dear_and_cheap(*others: Workload) -> tuple[Problem, State, State]:
     """Return three dear and three cheap nodes for three replicas, which are on those, and a cheaper state."""
     nodes = [node(f"{kind}{i}", 4, price=price) for kind, price in (("d", 90), ("c", 10)) for i in range(3)]
-    problem = compile_problem(context_of(make_spec(nodes, [workload("w", 3, gpus=4)])))
+    problem = compile_problem(context_of(make_spec(nodes, [workload("w", 3, gpus=4), *others])))
     dear, cheap = (
         State({problem.node_index[f"{kind}{i}"]: Fill(Counter({Slot(0): 1})) for i in range(3)}) for kind in "dc"
     )
@@ -99,7 +101,7 @@ def dear_and_cheap() -> tuple[Problem, State, State]:
 def test_where_all_is_admitted_the_same_is_put_on_cheaper_nodes() -> None:
     problem, dear, cheap = dear_and_cheap()
     begin = generation(problem, dear, priced=True)
-    *_, best = remixed(begin, (), lambda: (dear, False), Budget(ALL))
+    *_, best = remixed(begin, (), lambda _: (dear, False), Budget(ALL))
     assert best.admitted() == dear.admitted()
     assert best.totals().where[0].keys() == cheap.totals().where[0].keys()
 
@@ -113,10 +115,71 @@ def test_a_cheaper_state_is_one_to_begin_with_unless_it_lacks_much() -> None:
     assert not remixing.prefers(dear)
 
 
+def test_a_fuller_state_is_one_to_begin_with_although_an_earlier_band_lacks() -> None:
+    work = [workload(f"w{priority}", 4, gpus=1, priority=priority) for priority in (900, 100)]
+    problem = compile_problem(context_of(make_spec(nodes=[node("n0", 2), node("n1", 2)], workloads=work)))
+    first, later = (problem.shapes_of_workload[name][0] for name in ("w900", "w100"))
+    early = State({0: Fill(Counter({Slot(first): 2}))})
+    full = State({0: Fill(Counter({Slot(first): 1, Slot(later): 1})), 1: Fill(Counter({Slot(later): 2}))})
+    remixing = Remixing(generation(problem, early), Budget(ALL))
+    assert remixing.worth(full) < remixing.worth(early)
+    assert remixing.prefers(full)
+
+
+def test_once_nothing_more_can_be_admitted_a_cheaper_state_at_hand_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, dear, cheap = dear_and_cheap(workload("x", 1, gpus=8))  # larger than any node
+    held = []
+
+    def look(remixing: Remixing) -> None:
+        held.append(remixing._state)
+        remixing._idle = 100 * (len(held) - 1)
+
+    monkeypatch.setattr(Remixing, "next", look)
+    assert not list(remixed(generation(problem, dear, priced=True), [cheap], lambda _: (dear, True), Budget(ALL)))
+    assert held == [dear, cheap]
+
+
 def test_with_nothing_more_to_admit_what_waits_is_not_asked_for() -> None:
     problem, start = scattered()
     assert sum(generation(problem, start).wish.demand.values()) == 6
     assert sum(generation(problem, start, full=True).wish.demand.values()) == 4
+
+
+def test_late_it_is_asked_whether_hardly_more_can_be_admitted() -> None:
+    problem, start = scattered()
+    asked = []
+
+    def best(late: bool) -> tuple[State, bool]:
+        asked.append(late)
+        return start, late
+
+    list(remixed(generation(problem, start), (), best, Budget(0.5)))
+    assert asked == sorted(asked)
+    assert set(asked) == {False, True}
+
+
+def test_what_is_looked_for_in_vain_is_looked_for_less_often() -> None:
+    work = [
+        workload(f"w{i}", 9, gpus=1, cpu=1000 + i, priority=priority)
+        for i, priority in enumerate((900, 900, 900, 100))
+    ]
+    problem = compile_problem(context_of(make_spec(nodes=[node(f"n{i}", 2) for i in range(4)], workloads=work)))
+    *early, late = (problem.shapes_of_workload[f"w{i}"][0] for i in range(4))
+    wanted = Wanted(problem, generation(problem, State()).wish.worth, Random(1))
+
+    def drawn() -> Counter[int]:
+        return Counter(wanted.draw(range(4)) for _ in range(1000))
+
+    before = drawn()
+    assert before[late] > 100  # however much less the last band is worth
+    wanted.learn(early[0], 3.0, found=False)
+    after = drawn()
+    assert after[early[0]] < before[early[0]] / 10
+    assert after[late] > before[late]
+    wanted.learn(early[0], 1e9, found=False)
+    assert drawn()[late] == 1000
+    wanted.learn(early[0], 0.5, found=True)
+    assert drawn()[early[0]] > before[early[0]] / 2
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -15,6 +15,7 @@ from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.exact import climb
 from dovetail.engine.fleet.aside import Aside
+from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
@@ -54,7 +55,7 @@ _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
 _FOLLOW_WORK = 1e-4  # of an LP's solution, per column
-_REMIX_TIME = 0.9, 0.5  # of the time, without gangs and with them: parts move these too
+_REMIX_TIME = 0.9, 0.75  # of the time, without gangs and with them: parts move these too
 _REMIX_SHARE = 0.7
 _REMIX_AMPLE = 5.0  # times what construction takes: each better state is filled up as a whole
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
@@ -316,13 +317,23 @@ class _Search:
             return
         before, hard = given.work, hard_policies(self.problem)
         lawful = [state for state in others if not owed(self.problem, state, hard)]
-        rows, full = self.bounds.fleet.rows, self.best.full
-        begin = Generation(self.problem, self.best.state, rows, self.stop, None, self.jobs, full)
-        for candidate in remixed(begin, lawful, lambda: (self.best.state, self.best.full), given):
+        dived = Generation.suits(self.bounds.fleet)  # and looked for the least cost
+        rows, full = self.bounds.fleet.rows, self.best.full_but_for(0.0 if dived else WIDE)
+        begin = Generation(self.problem, self.best.state, rows, self.stop, None, self.jobs, self.best.full)
+        looked = dived
+
+        def best(late: bool) -> tuple[State, bool]:
+            nonlocal looked
+            if late and not looked:
+                looked = True
+                self._spare(given, ALMOST_FULL)
+            return self.best.state, self.best.full_but_for(WIDE if late else 0.0)
+
+        for candidate in remixed(begin, lawful, best, given):
             self.best.offer(candidate)
             if self.best.close_enough():
                 break
-            if self.best.full and not full:
+            if not full and self.best.full_but_for(0.0 if dived else WIDE):
                 full = True
                 self._spare(given, FULL)
         budget.work -= before - given.work

@@ -32,6 +32,7 @@ _ROUNDS = 60
 _ALMOST = 1e-6
 _GRAIN = 1e-7, 1e-4  # of what is asked for in all, and in the band that is worth least
 _GRAIN_OF_COST = 1e-4  # of what all nodes cost
+_LACKING = 0.005  # of the replicas that ask, for which there may be no room where the least cost is wished for
 _MISSED = 2.0  # of the dearest node, what it costs to leave a replica out: no replica takes more than a node
 _MIXING = 0.4, 0.7  # of the time, and of the work, that are left, for a mixture before the first dive
 _AMPLE = 20.0  # times what it takes to fill nodes: so much time, and a state in haste costs little of it
@@ -90,11 +91,15 @@ class Generation:
         there = (self.best or self.state).admitted()
         most = {s.index: min(s.demand, there[s.index]) if self.full else s.demand for s in self.problem.shapes}
         if self.full:
-            self.rows.counted = [replace(c, high=min(c.high, most.get(c.shape, c.high))) for c in self.rows.counted]
+            self._ask_at_most(most)
         demand = {s: n - fixed[s] for s, n in most.items() if s not in joint and n > fixed[s]}
-        spare = self._spare(demand) if all(there[s] >= n for s, n in most.items()) else None
+        spare = self._spare(demand) if all(there[s] >= n + fixed[s] for s, n in demand.items()) else None
         self.spares = spare is not None
         self.wish = spare or self._ask(demand)
+
+    def _ask_at_most(self, most: Mapping[int, int]) -> None:
+        """Let no more of shapes count than so many replicas."""
+        self.rows.counted = [replace(c, high=min(c.high, most.get(c.shape, c.high))) for c in self.rows.counted]
 
     def _free(self, joint: set[int]) -> frozenset[int]:
         empty = (node for group in self.problem.classes if group.empty for node in group.nodes)
@@ -187,12 +192,18 @@ class Generation:
     def _cheapest(self, mixture: Mixture, master: Master) -> Master | None:
         """Wish for the least cost where a mixture has all that asks; return the LP for that over the same patterns.
 
-        None where it has not, or where that was wished for already.
+        A few replicas may be too many, as for quotas: then what the mixture has is all to wish for. None where it has
+        not, or where that was wished for already.
         """
-        complete = sum(mixture.admitted.values()) > sum(s.demand for s in self.problem.shapes) - _ALMOST
-        spare = self._spare(self.wish.demand) if complete else None
-        if spare is None or spare == self.wish:
+        asked = self.wish.demand
+        there = {s: int(count + _ALMOST) for s, count in mixture.admitted.items()}
+        fixed = {s: self.problem.shapes[s].demand - n for s, n in asked.items()}
+        demand = {s: min(n, there.get(s, 0) - fixed[s]) for s, n in asked.items()}
+        complete = sum(demand.values()) >= (1 - _LACKING) * sum(asked.values())
+        spare = self._spare({s: n for s, n in demand.items() if n > 0}) if complete and not self.spares else None
+        if spare is None:
             return None
+        self._ask_at_most({s: n + fixed[s] for s, n in demand.items()})
         self.wish = spare
         found = Master(self.rows, spare)
         for column in master.columns:

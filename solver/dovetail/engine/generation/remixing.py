@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import inf, sqrt
+from math import inf
 from random import Random
 
 from dovetail.engine.budget import Budget
@@ -17,6 +17,7 @@ from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.patterns import Column, Master, Pattern, Whole
 from dovetail.engine.generation.pricing import Pricing
+from dovetail.engine.generation.wanted import Wanted
 from dovetail.engine.parts.lns import idle_milli
 from dovetail.model.state import Fill, State
 from dovetail.spec.workload import MILLI
@@ -34,9 +35,9 @@ _SECONDS = 1.0  # for pricing, and for whole numbers
 class Remixing:
     """Draws sets of nodes, reproducibly, and looks for better patterns for each.
 
-    Every other set is about something that waits: nodes that can host it and a few others. The rest are nodes of any
-    kind and of one accelerator, in turn. Nodes with idle GPU are drawn more often. Sets grow while they are solved to
-    the end, and shrink where they are not.
+    Every other set is about something that waits: nodes that can host it and a few others; less often about what was
+    looked for in vain. The rest are nodes of any kind and of one accelerator, in turn. Nodes with idle GPU are drawn
+    more often. Sets grow while they are solved to the end, and shrink where they are not.
 
     Parameters
     ----------
@@ -56,6 +57,8 @@ class Remixing:
         self._random = Random(1)
         self._size = _FIRST
         self._turn = self._streak = self._idle = 0
+        self._wanted = Wanted(self._problem, generation.wish.worth, self._random)
+        self._about: tuple[int, float] | None = None  # the shape of the last set, and the part of its hosts there
         self._beyond = 0.0  # what other nodes hold, which no set changes
         self.hold(generation.state)
         self._settle_all_but(())
@@ -70,17 +73,24 @@ class Remixing:
     def prefers(self, state: State) -> bool:
         """Tell whether a state is a better one to begin with, as far as it differs on nodes that are mixed anew only.
 
-        It is if it is worth more; where cost is left to decide also if it is cheaper and lacks little, which sets of
-        nodes soon find room for.
+        It is if what it admits is worth more, all bands alike: its nodes are fuller, and sets of them soon trade what
+        a later band has for what an earlier one lacks. Where cost is left to decide, it is if it is cheaper and lacks
+        little, which they soon find room for.
         """
         nodes = {*state.fills, *self._state.fills}
         if any(state.fill(node) != self._state.fill(node) for node in nodes if node not in self._lot_of):
             return False
         columns = self._held(state)
         if not self._generation.spares:
-            return self._value_of(columns) > self.value
+            return self._alike(columns) > self._alike(self._columns)
         asked, there = sum(self._master.wish.demand.values()), sum(self._counts(columns).values())
         return asked - there <= _LACKING * asked and self._paid(columns) < self._paid(self._columns)
+
+    def _alike(self, columns: Mapping[int, Column]) -> int:
+        """Return what GPU work there is worth with all bands alike."""
+        shapes = self._problem.shapes
+        counts = ((shapes[s], n) for s, n in self._counts(columns).items())
+        return sum(n * shape.role.value for shape, n in counts if shape.request.gpu_count)
 
     def worth(self, state: State) -> float:
         """Return what all nodes hold in a state, as the LP counts it."""
@@ -88,8 +98,17 @@ class Remixing:
 
     def next(self) -> State | None:
         """Return a state better than the one before by other patterns on one more set of nodes, if it has one."""
-        self._idle += 1
         free = self._drawn()
+        state = self._better(free)
+        self._idle = 0 if state is not None else self._idle + 1
+        if self._about is not None:
+            self._wanted.learn(*self._about, found=state is not None)
+        if state is not None:
+            self.hold(state)
+        return state
+
+    def _better(self, free: Collection[int]) -> State | None:
+        """Return a state better than the one at hand by other patterns on some nodes, if there is one."""
         before = self._settle_all_but(free)
         self._pricing.pause_after(self._share(), 1)
         mixture = self._pricing.settle(self._master, self._pricing.solve(self._master), _ROUNDS, inf)
@@ -104,11 +123,7 @@ class Remixing:
         if found.value <= enough:
             return None
         state = self._with(free, found)
-        if self.worth(state) <= enough:
-            return None
-        self._idle = 0
-        self.hold(state)
-        return state
+        return state if self.worth(state) > enough else None
 
     def hold(self, state: State) -> None:
         """Take a state as the one to make better."""
@@ -147,6 +162,7 @@ class Remixing:
     def _drawn(self) -> frozenset[int]:
         """Return the nodes of the next set."""
         self._turn += 1
+        self._about = None
         nodes = list(self._lot_of)
         if self._turn % 4 == 1:
             model = self._problem.nodes[self._random.choice(nodes)].accelerator
@@ -156,11 +172,11 @@ class Remixing:
         waiting = self._waiting() if self._turn % 2 == 0 else []
         if not waiting:
             return frozenset(self._idlest(nodes, size))
-        worth = self._master.wish.worth
-        shape = self._random.choices(waiting, [sqrt(worth[s]) for s in waiting])[0]
+        shape = self._wanted.draw(waiting)
         lots = self._generation.rows.lots
         hosts = [node for node in nodes if shape in lots[self._lot_of[node]].rows]
         first = self._idlest(hosts, min(len(hosts), int(_HOSTS * size)))
+        self._about = shape, len(first) / max(1, len(hosts))
         rest = [node for node in nodes if node not in first]
         return frozenset([*first, *self._random.sample(rest, size - len(first))])
 
@@ -251,7 +267,7 @@ def _counted(columns: Iterable[Column]) -> list[tuple[Column, int]]:
 
 
 def remixed(
-    begin: Generation, others: Iterable[State], best: Callable[[], tuple[State, bool]], budget: Budget
+    begin: Generation, others: Iterable[State], best: Callable[[bool], tuple[State, bool]], budget: Budget
 ) -> Iterator[State]:
     """Yield ever better states, from the most promising of those at hand on.
 
@@ -259,22 +275,31 @@ def remixed(
     ----------
     begin : tells rows, nodes and the wish, and the best state.
     others : states to begin with that keep all rules.
-    best : the best state by now, and whether no plan admits more (`Generation`); then another wish is to be met.
-        Where half of the time or work has come to nothing better, it is the one to go on from.
+    best : the best state by now, and whether no plan admits more to speak of (`Generation`), by whether half of the
+        time or work is gone; then another wish is to be met. If that half has come to nothing better, the best state
+        is the one to go on from.
     """
-    remixing, half = Remixing(begin, budget), budget.part(0.5 * budget.work, 0.5)
-    for other in others:
-        if remixing.prefers(other):
-            remixing.hold(other)
+    others = tuple(others)
+    remixing, half = _begun(begin, others, budget), budget.part(0.5 * budget.work, 0.5)
     led = True
     while not remixing.over:
         if (found := remixing.next()) is not None:
             yield found
-        state, full = best()
+        late = budget.work < half.work or half.out_of_time()
+        state, full = best(late)
         if full != begin.full:
             begin = replace(begin, state=state, full=full)
-            remixing, led = Remixing(begin, budget), False
-        elif led and (budget.work < half.work or half.out_of_time()):
+            remixing, led = _begun(begin, others, budget), False
+        elif led and late:
             led = False
             if remixing.worth(state) > remixing.value:
                 remixing.hold(state)
+
+
+def _begun(begin: Generation, others: Iterable[State], budget: Budget) -> Remixing:
+    """Return where to go on from the best of some states."""
+    remixing = Remixing(begin, budget)
+    for other in others:
+        if remixing.prefers(other):
+            remixing.hold(other)
+    return remixing

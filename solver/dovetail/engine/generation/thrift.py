@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.generation.guided import guided
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.model.state import State
@@ -32,7 +33,13 @@ def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
     if not fits or not any(tier.counts_nodes for tier in problem.tiers):
         return False
     asked = {tier.name: tier.limit(problem.context) for tier in problem.tiers if tier.sense == "max"}
-    return all(tier.proved or tier.value >= part * asked[tier.name] for tier in now if tier.name in asked)
+    told = [tier for tier in now if tier.name in asked]
+    return all(_closed(tier) or tier.value >= part * asked[tier.name] for tier in told)
+
+
+def _closed(tier: TierResult) -> bool:
+    """Tell whether hardly more can be."""
+    return tier.proved or (tier.gap is not None and tier.gap <= WIDE)
 
 
 def cheaper(lp: FleetLp, state: State, stop: Stop, over: Callable[[], bool]) -> Iterator[State]:
