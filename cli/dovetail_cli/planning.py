@@ -173,7 +173,7 @@ def too_wide(plan: Plan, gaps: Gaps) -> list[str]:
     found = []
     for tier in plan.tiers:
         largest = gaps.of(tier.name)
-        if largest is not None and (tier.gap is None or tier.gap > largest):
+        if largest is not None and not tier.within(largest):
             shown = "without bound" if tier.gap is None else percent(tier.gap)
             found.append(f"{tier.name}: gap {shown}, accepted {percent(largest)}")
     return found

@@ -49,12 +49,12 @@ def cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
     fleet = FleetModel(problem)
     lp = FleetLp(fleet, Stop())
     given: dict[str, int] = {}
-    known: dict[str, list[Cases]] = {}
+    known: list[Cases] = []
     for tier, optimum in zip(problem.tiers, optima, strict=False):
         if tier.name not in fleet.tiers:
             continue
         cases = CaseSearch(lp, tier.name, given, known=known).split(SPLITS, None, None, Stop())
-        known[tier.name] = [cases]
+        known.append(cases)
         bound = FleetBound(fleet, cases).value(given)
         if bound < optimum:
             yield f"multipliers: {tier.name} {bound} < {optimum}"

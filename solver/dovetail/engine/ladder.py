@@ -317,10 +317,10 @@ class _Search:
             return
         before, hard = given.work, hard_policies(self.problem)
         lawful = [state for state in others if not owed(self.problem, state, hard)]
-        dived = Generation.suits(self.bounds.fleet)  # and looked for the least cost
-        rows, full = self.bounds.fleet.rows, self.best.full_but_for(0.0 if dived else WIDE)
+        looked = Generation.suits(self.bounds.fleet)  # for the least cost, by dives
+        near = 0.0 if looked else WIDE
+        rows, full = self.bounds.fleet.rows, self.best.full_but_for(near)
         begin = Generation(self.problem, self.best.state, rows, self.stop, None, self.jobs, self.best.full)
-        looked = dived
 
         def best(late: bool) -> tuple[State, bool]:
             nonlocal looked
@@ -333,7 +333,7 @@ class _Search:
             self.best.offer(candidate)
             if self.best.close_enough():
                 break
-            if not full and self.best.full_but_for(0.0 if dived else WIDE):
+            if not full and self.best.full_but_for(near):
                 full = True
                 self._spare(given, FULL)
         budget.work -= before - given.work

@@ -81,7 +81,7 @@ class Record:
     def full_but_for(self, gap: float) -> bool:
         """Tell whether no plan admits more than so small a part, as far as bounds tell by now."""
         told = [tier for tier in self.now if tier.name.startswith("admitted")]
-        return bool(told) and all(tier.proved or (tier.gap is not None and tier.gap <= gap) for tier in told)
+        return bool(told) and all(tier.within(gap) for tier in told)
 
     def results(self, *, standing: bool = False, last: bool = False) -> Results:
         """Return the tiers of the state at hand, with proofs.

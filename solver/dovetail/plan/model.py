@@ -56,6 +56,10 @@ class TierResult:
         """Return the relative gap, None without a bound."""
         return None if self.bound is None else relative_gap(self.value, self.bound)
 
+    def within(self, gap: float) -> bool:
+        """Tell whether the relative gap is known, and no wider than one."""
+        return self.gap is not None and self.gap <= gap
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -81,14 +81,14 @@ class FleetProof:
         """Return the bound, given the `total` of this proof and what earlier tiers reach (greater being better)."""
         return (total - sum(multiplier * given[name] for name, multiplier in self.floors.items())) // self.denominator
 
-    def carried(self, tier: str, name: str, times: int) -> FleetProof:
-        """Return this proof, so many times, as one for a later tier that is given the `name` of this one.
+    def carried(self, tier: str, times: int) -> FleetProof:
+        """Return this proof, so many times, as one for a later tier that is given what this one reaches.
 
         It says that the later tier has less than nothing where times the shortfall of this one is more than all there
         may be of that.
         """
         floors = {earlier: times * multiplier for earlier, multiplier in self.floors.items()}
-        floors[name] = floors.get(name, 0) + times * self.denominator
+        floors[self.tier] = times * self.denominator
         prices = {
             block: {position: times * multiplier for position, multiplier in own.items()}
             for block, own in self.prices.items()

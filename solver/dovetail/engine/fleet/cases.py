@@ -86,7 +86,7 @@ class CaseSearch:
     ----------
     given : what earlier tiers reach, greater being better.
     fixed : what all cases assume.
-    known : cases of earlier tiers, tier by tier: who cannot be missing there cannot be missing here.
+    known : cases of tiers that are given: who cannot be missing there cannot be missing here.
     found : as far as it has come.
     """
 
@@ -94,7 +94,7 @@ class CaseSearch:
     tier: str
     given: Mapping[str, int]
     fixed: Mapping[str, int] = field(default_factory=dict)
-    known: Mapping[str, Sequence[Cases]] = field(default_factory=dict)
+    known: Sequence[Cases] = ()
     found: Cases = field(default_factory=Cases)
 
     def split(self, most: int, aim: int | None, until: float | None, stop: Stop) -> Cases:
@@ -117,15 +117,22 @@ class CaseSearch:
     def _forced(self) -> Assumed:
         """Return who is there, and who is not, as earlier tiers will not have it otherwise."""
         assumed: Assumed = ()
-        for cases in (cases for found in self.known.values() for cases in found):
-            for known in cases.leaves:
-                if len(open_ := [each for each in known if each not in assumed]) == 1:
-                    ((workload, there),) = open_
-                    if workload not in dict(assumed) and (case := self._hopeless((*assumed, open_[0]))) is not None:
-                        self.found.leaves[*assumed, open_[0]] = case
-                        self.found.branches[assumed] = workload
-                        assumed = (*assumed, (workload, 1 - there))
+        for known, _ in self._earlier():
+            left = [each for each in known if each not in assumed]
+            if len(left) != 1 or left[0][0] in dict(assumed):
+                continue
+            ((workload, there),) = left
+            without = (*assumed, (workload, there))
+            if (case := self._hopeless(without)) is not None:
+                self.found.leaves[without] = case
+                self.found.branches[assumed] = workload
+                assumed = (*assumed, (workload, 1 - there))
         return assumed
+
+    def _earlier(self) -> Iterator[tuple[Assumed, Case]]:
+        """Yield the cases of earlier tiers."""
+        for cases in self.known:
+            yield from cases.leaves.items()
 
     def _halve(self, assumed: Assumed, workload: str, until: float | None) -> None:
         del self.found.leaves[assumed]
@@ -140,13 +147,13 @@ class CaseSearch:
         That proof, times whatever makes up for all that this tier may have, is one for this tier.
         """
         all_assumed = {**self.fixed, **dict(assumed)}
-        for name, found in self.known.items():
-            for known, case in ((known, case) for cases in found for known, case in cases.leaves.items()):
-                short = self.given.get(name, 0) - case.proof.bound(case.total, self.given)
-                if name in self.given and short > 0 and dict(known).items() <= all_assumed.items():
-                    once = self._made_up(case.proof, name, 1, all_assumed)
-                    times = 2 + max(0, once.value + self._most()) // short
-                    return self._made_up(case.proof, name, times, all_assumed)
+        for known, case in self._earlier():
+            if not dict(known).items() <= all_assumed.items():
+                continue
+            short = self.given[case.proof.tier] - case.proof.bound(case.total, self.given)
+            if short > 0:
+                once = self._made_up(case.proof, 1, all_assumed)
+                return self._made_up(case.proof, 2 + max(0, once.value + self._most()) // short, all_assumed)
         return None
 
     def _most(self) -> int:
@@ -154,9 +161,9 @@ class CaseSearch:
         expression, upper = self.lp.fleet.tiers[self.tier], self.lp.fleet.model.upper
         return abs(expression.constant) + sum(abs(c) * upper[v] for v, c in expression.terms.items())
 
-    def _made_up(self, earlier: FleetProof, name: str, times: int, assumed: Mapping[str, int]) -> Case:
+    def _made_up(self, earlier: FleetProof, times: int, assumed: Mapping[str, int]) -> Case:
         """Return the case of a proof for an earlier tier, so many times, as one for this tier."""
-        proof = earlier.carried(self.tier, name, times)
+        proof = earlier.carried(self.tier, times)
         total = proof.total(self.lp.fleet, assumed)
         return Case(proof, total, proof.bound(total, self.given), -inf, None, assumed)
 

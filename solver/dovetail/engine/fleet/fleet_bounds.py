@@ -168,8 +168,8 @@ class FleetBounds:
         lp = self._asked_of(tier, priced=priced)
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
         until = None if seconds is None else time.monotonic() + seconds
-        bounds = {name: (one for one in self._found.get(name, ()) if isinstance(one, FleetBound)) for name in earlier}
-        known = {name: [one.cases for one in found if one.fleet is lp.fleet] for name, found in bounds.items()}
+        bounds = (one for name in earlier for one in self._found.get(name, ()) if isinstance(one, FleetBound))
+        known = [one.cases for one in bounds if one.fleet is lp.fleet]
         search = CaseSearch(lp, tier.name, earlier, known=known)
         return search.split(0 if reached is None else SPLITS, reached, until, self.stop)
 

@@ -267,7 +267,7 @@ def _counted(columns: Iterable[Column]) -> list[tuple[Column, int]]:
 
 
 def remixed(
-    begin: Generation, others: Iterable[State], best: Callable[[bool], tuple[State, bool]], budget: Budget
+    begin: Generation, others: Sequence[State], best: Callable[[bool], tuple[State, bool]], budget: Budget
 ) -> Iterator[State]:
     """Yield ever better states, from the most promising of those at hand on.
 
@@ -279,7 +279,6 @@ def remixed(
         time or work is gone; then another wish is to be met. If that half has come to nothing better, the best state
         is the one to go on from.
     """
-    others = tuple(others)
     remixing, half = _begun(begin, others, budget), budget.part(0.5 * budget.work, 0.5)
     led = True
     while not remixing.over:

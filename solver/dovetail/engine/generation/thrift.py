@@ -34,12 +34,7 @@ def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
         return False
     asked = {tier.name: tier.limit(problem.context) for tier in problem.tiers if tier.sense == "max"}
     told = [tier for tier in now if tier.name in asked]
-    return all(_closed(tier) or tier.value >= part * asked[tier.name] for tier in told)
-
-
-def _closed(tier: TierResult) -> bool:
-    """Tell whether hardly more can be."""
-    return tier.proved or (tier.gap is not None and tier.gap <= WIDE)
+    return all(tier.within(WIDE) or tier.value >= part * asked[tier.name] for tier in told)
 
 
 def cheaper(lp: FleetLp, state: State, stop: Stop, over: Callable[[], bool]) -> Iterator[State]:
