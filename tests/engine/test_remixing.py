@@ -101,7 +101,7 @@ def dear_and_cheap(*others: Workload) -> tuple[Problem, State, State]:
 def test_where_all_is_admitted_the_same_is_put_on_cheaper_nodes() -> None:
     problem, dear, cheap = dear_and_cheap()
     begin = generation(problem, dear, priced=True)
-    *_, best = remixed(begin, (), lambda _: (dear, False), Budget(ALL))
+    *_, best = remixed(begin, (), {}, lambda _: (dear, False), Budget(ALL))
     assert best.admitted() == dear.admitted()
     assert best.totals().where[0].keys() == cheap.totals().where[0].keys()
 
@@ -135,7 +135,7 @@ def test_once_nothing_more_can_be_admitted_a_cheaper_state_at_hand_goes_on(monke
         remixing._idle = 100 * (len(held) - 1)
 
     monkeypatch.setattr(Remixing, "next", look)
-    assert not list(remixed(generation(problem, dear, priced=True), [cheap], lambda _: (dear, True), Budget(ALL)))
+    assert not list(remixed(generation(problem, dear, priced=True), [cheap], {}, lambda _: (dear, True), Budget(ALL)))
     assert held == [dear, cheap]
 
 
@@ -153,7 +153,7 @@ def test_late_it_is_asked_whether_hardly_more_can_be_admitted() -> None:
         asked.append(late)
         return start, late
 
-    list(remixed(generation(problem, start), (), best, Budget(0.5)))
+    list(remixed(generation(problem, start), (), {}, best, Budget(0.5)))
     assert asked == sorted(asked)
     assert set(asked) == {False, True}
 
@@ -165,10 +165,10 @@ def test_what_is_looked_for_in_vain_is_looked_for_less_often() -> None:
     ]
     problem = compile_problem(context_of(make_spec(nodes=[node(f"n{i}", 2) for i in range(4)], workloads=work)))
     *early, late = (problem.shapes_of_workload[f"w{i}"][0] for i in range(4))
-    wanted = Wanted(problem, generation(problem, State()).wish.worth, Random(1))
+    wanted = Wanted(problem, generation(problem, State()).wish.worth, {}, Random(1))
 
     def drawn() -> Counter[int]:
-        return Counter(wanted.draw(range(4)) for _ in range(1000))
+        return Counter(wanted.draw(dict.fromkeys(range(4), 0)) for _ in range(1000))
 
     before = drawn()
     assert before[late] > 100  # however much less the last band is worth

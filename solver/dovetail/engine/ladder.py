@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -19,7 +20,7 @@ from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.guided import Suggested, lead
+from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.remixing import remixed
 from dovetail.engine.incumbent import Keep, forget
@@ -234,10 +235,10 @@ class _Search:
         led = self._follow_targets(budget)
         if not self.best.unpaid:
             self._spare(budget, FULL)
-        found = self._generate(budget, *led)
+        found, planned = self._generate(budget, led)
         large = self.problem.counts > EXACT_VARIABLES  # parts do on smaller ones what follows
         if large:
-            self._remix(budget, found)
+            self._remix(budget, found, planned)
         if large and not self.best.unpaid and not budget.out_of_time():
             over = budget.part(0.0, _TIDY_TIME).out_of_time
             self.best.offer(tidied(self.problem, self.best.state, self.stop, over))
@@ -264,15 +265,15 @@ class _Search:
         self.best.report()
         return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
-    def _follow_targets(self, budget: Budget) -> tuple[State, Sequence[Suggested]]:
-        """Follow the LP over kinds of nodes, where nothing runs; return what to mix patterns around, and contents."""
+    def _follow_targets(self, budget: Budget) -> Lead:
+        """Follow the LP over kinds of nodes, where nothing runs; return what it leads to."""
         if self.problem.present or self.best.unpaid or all(tier.proved for tier in self.best.now):
-            return self.best.state, ()
+            return Lead((), self.best.state)
         if self._many and not self._gangs:
-            return self.best.state, ()  # patterns are as good mixed without
+            return Lead((), self.best.state)  # patterns are as good mixed without
         lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.best.now}, budget.seconds())
         if not lp.solved or budget.spent():
-            return self.best.state, ()
+            return Lead((), self.best.state)
         each = _FOLLOW_WORK * lp.columns
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
         if Generation.suits(self.bounds.fleet):
@@ -281,35 +282,36 @@ class _Search:
         for state in led.states:
             self.best.offer(state)
             budget.work -= each
-        return led.base, led.known
+        return led
 
-    def _generate(self, budget: Budget, base: State, known: Sequence[Suggested]) -> list[State]:
+    def _generate(self, budget: Budget, led: Lead) -> tuple[list[State], Counter[int]]:
         """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time.
 
-        Returns the states that this came to, be they taken or not.
+        Returns the states that this came to, be they taken or not, and how many replicas of each shape LPs have.
         """
         found: list[State] = []
         if not Generation.suits(self.bounds.fleet):
-            return found
+            return found, led.planned
         given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME[self._many])
         before = given.work
         generation = Generation(
-            self.problem, base, self.bounds.fleet.rows, self.stop, self.best.state, self.jobs, self.best.full
+            self.problem, led.base, self.bounds.fleet.rows, self.stop, self.best.state, self.jobs, self.best.full
         )
-        for candidate in generation.run(given, known, self._construction):
+        for candidate in generation.run(given, led.known, self._construction):
             self.best.offer(candidate)
             found.append(candidate)
             if self.best.close_enough() or budget.out_of_time():
                 break
         budget.work -= before - given.work
-        return found
+        return found, generation.planned
 
-    def _remix(self, budget: Budget, others: Sequence[State]) -> None:
+    def _remix(self, budget: Budget, others: Sequence[State], planned: Counter[int]) -> None:
         """Mix patterns anew on a few nodes at a time, with a part of the work and time.
 
         Parameters
         ----------
         others : states that may be worth more in all than the best one, which an earlier tier decides.
+        planned : replicas per shape that LPs of the whole fleet have.
         """
         given = budget.part(budget.work * _REMIX_SHARE, _REMIX_TIME[self._gangs])
         short = (left := given.seconds()) is not None and left < _REMIX_AMPLE * self._construction
@@ -329,7 +331,7 @@ class _Search:
                 self._spare(given, ALMOST_FULL)
             return self.best.state, self.best.full_but_for(WIDE if late else 0.0)
 
-        for candidate in remixed(begin, lawful, best, given):
+        for candidate in remixed(begin, lawful, planned, best, given):
             self.best.offer(candidate)
             if self.best.close_enough():
                 break

@@ -7,7 +7,7 @@ and what lost its node finds parts of many, none of them large enough.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -51,6 +51,25 @@ def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]
     return clearing.field.state()
 
 
+def make_room(outlooks: Outlooks, lacking: Mapping[int, int], stop: Stop) -> set[int]:
+    """Place what waits where some of what came anew can make way and be elsewhere; return the nodes that they left.
+
+    Nothing is done where anything runs, which others decide on.
+
+    Parameters
+    ----------
+    lacking : how many replicas of each shape wait.
+    """
+    if not lacking or outlooks.field.problem.present:
+        return set()
+    clearing = _Clearing(outlooks, Ways(outlooks, frozenset(), lambda: bool(stop)), 1)  # none of them costs a move
+    for shape, short in lacking.items():
+        for _ in range(short):
+            if stop or not clearing.place(shape):
+                break
+    return clearing.left
+
+
 def _budget(problem: Problem, state: State) -> tuple[float, frozenset[str]]:
     """Return how many more replicas may move as far as hard policies limit that, and the workloads that may not."""
     gone = sum((problem.running - Counter(state.kept())).values())
@@ -71,6 +90,8 @@ class _Clearing:
     ----------
     ways : those of its field.
     budget : how many may move.
+
+    `left` are the nodes that any have left.
     """
 
     def __init__(self, outlooks: Outlooks, ways: Ways, budget: float) -> None:
@@ -78,6 +99,7 @@ class _Clearing:
         self._ways, self._budget = ways, budget
         self._vain = 0
         self._done: list[Put | Leaver] = []
+        self.left: set[int] = set()
 
     def place(self, shape: int) -> bool:
         """Place a replica of a shape where there is room, or where there is once others have left."""
@@ -87,7 +109,9 @@ class _Clearing:
         self._ways.begin()
         placed = self._put(shape, self._everywhere()) or self._made(shape, int(min(MOST_MOVES, self._budget)))
         if placed:
-            self._budget -= sum(each.moves for each in self._done if isinstance(each, Leaver))
+            leavers = [each for each in self._done if isinstance(each, Leaver)]
+            self._budget -= sum(each.moves for each in leavers)
+            self.left |= {each.put[0] for each in leavers}
             self._outlooks.forget()
             self._ways.forget()
         return placed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
+from dovetail.engine.construction.clearing import make_room
 from dovetail.engine.construction.construct import fill_band
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.moving import Mover, ranks
@@ -36,9 +37,10 @@ def filled(
 
 
 def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop) -> None:
-    """Put what is wished for where it is, then fill up band by band.
+    """Put what is wished for where it is, then fill up band by band, what is `planned` before anything else.
 
-    Where something of a higher band that is `planned` found no place, nodes of lower ones are cleared for it.
+    Where something planned found no place, others of its band go elsewhere if they can, nodes of lower bands are
+    cleared for it, and who leaves for it need not have stood on a wished place.
     """
     problem = field.problem
     granted = _grant(field, wishes, planned, stop)
@@ -46,14 +48,23 @@ def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
     rank_of = ranks(problem)
     mover = Mover(outlooks, rank_of, lambda tries: bool(stop) or tries > _TRIES)
     for mine, band in enumerate(problem.spec.bands):
-        fill_band(outlooks, band, stop)
+        _place(outlooks, _lacking(field, mine, rank_of, planned))
         mover.make_way(_lacking(field, mine, rank_of, planned), mine, lossless=True)
         for node in mover.cleared:
             granted[node] = mover.contents(node) or []
         for _ in range(_WAYS):
             if stop or not _make_way(outlooks, mine, rank_of, planned, granted):
                 break
-            fill_band(outlooks, band, stop)
+            _place(outlooks, _lacking(field, mine, rank_of, planned))
+        for node in make_room(outlooks, _lacking(field, mine, rank_of, planned), stop):
+            granted[node] = mover.contents(node) or []
+        fill_band(outlooks, band, stop)
+
+
+def _place(outlooks: Outlooks, lacking: Mapping[int, int]) -> None:
+    """Place what is planned and found no place yet, wherever there is room."""
+    for shape, short in lacking.items():
+        outlooks.place(shape, short)
 
 
 def wishes_on(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]:
@@ -206,13 +217,16 @@ def _room_for(field: Field, node: int, shape: int, most: int) -> int:
 
 
 def _lacking(field: Field, mine: int, rank: Mapping[int, int], planned: Counter[int]) -> dict[int, int]:
-    """Return how many replicas of each shape of a band are planned and found no place."""
+    """Return how many replicas of each shape of a band are planned and found no place, those worth most first.
+
+    What stands or falls together is not among them.
+    """
+    alone = (s for s in field.problem.shapes if not (s.workload.joint or s.workload.atomic or s.workload.holds))
+    own = [s for s in alone if rank[s.index] == mine and s.request.gpu_count]
     return {
         s.index: short
-        for s in field.problem.shapes
-        if rank[s.index] == mine
-        and s.request.gpu_count
-        and (short := min(field.wanted(s.index), planned[s.index] - field.admitted[s.index])) > 0
+        for s in sorted(own, key=lambda shape: -shape.role.value)
+        if (short := min(field.wanted(s.index), planned[s.index] - field.admitted[s.index])) > 0
     }
 
 

@@ -38,7 +38,7 @@ _MIXING = 0.4, 0.7  # of the time, and of the work, that are left, for a mixture
 _AMPLE = 20.0  # times what it takes to fill nodes: so much time, and a state in haste costs little of it
 _ENDS = 2  # of the first dive, that nodes are filled for
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
-_BAND = 0.03  # worth of the next band, where that of a band is 1
+_BAND = 0.005  # worth of the next band, where that of a band is 1
 _LEAST = 1e-6
 _COST = 0.1  # of the least worth of a GPU's work, what it costs to use the dearest node, per GPU
 
@@ -68,6 +68,7 @@ class Generation:
     rows: FleetRows = field(init=False)
     wish: Wish = field(init=False)
     spares: bool = field(init=False)  # whether all to wish for is at hand, and cost left to decide
+    planned: Counter[int] = field(init=False)  # replicas per shape that the last mixture has
     _millis: Mapping[int, int] = field(init=False)
 
     @staticmethod
@@ -81,6 +82,7 @@ class Generation:
 
     def __post_init__(self) -> None:
         self._millis = {s.index: s.request.gpu_milli for s in self.problem.shapes}
+        self.planned = Counter()
         joint = {s.index for s in self.problem.shapes if s.workload.joint or s.workload.holds}
         free = self._free(joint)
         fixed: Counter[int] = Counter()
@@ -178,6 +180,7 @@ class Generation:
         if cheapest := self._cheapest(mixture, master):
             master = cheapest
             mixture = _mixed(master, pricing)
+        self.planned = Counter({s: int(count + _ALMOST) for s, count in mixture.admitted.items()})
         if ample := (left := budget.seconds()) is None or left > _AMPLE * filling:
             began = time.monotonic()
             yield self._quick(master, mixture, pricing)
@@ -187,7 +190,7 @@ class Generation:
             return
         ends = dive(master, mixture, pricing)
         for chosen in ends[:_ENDS]:  # which of them hard rules let be nobody can tell beforehand
-            yield self.filled(chosen, mixture)
+            yield self.filled(chosen)
 
     def _cheapest(self, mixture: Mixture, master: Master) -> Master | None:
         """Wish for the least cost where a mixture has all that asks; return the LP for that over the same patterns.
@@ -228,16 +231,10 @@ class Generation:
         chosen = dive(master, mixture, pricing, rounds=0)[0]
         master.reset()
         master.refresh()
-        return self.filled(chosen, mixture)
+        return self.filled(chosen)
 
-    def filled(self, chosen: Chosen, mixture: Mixture) -> State:
-        """Return a state whose free nodes hold what was chosen, filled up with what else fits.
-
-        Parameters
-        ----------
-        mixture : tells how much of each shape there may be.
-        """
-        planned = Counter({s: int(count + _ALMOST) for s, count in mixture.admitted.items()})
+    def filled(self, chosen: Chosen) -> State:
+        """Return a state whose free nodes hold what was chosen, filled up with what is planned and what else fits."""
         free = [list(lot.nodes) for lot in self.rows.lots]
         fills = {node: Fill() for nodes in free for node in nodes}
         wished: list[tuple[int, Pattern]] = []
@@ -246,7 +243,7 @@ class Generation:
             taken, nodes[:times] = nodes[:times], []
             wished += [(node, column.pattern) for node in taken]
         base = self.state.with_fills(fills)
-        return filled(self.problem, base, wished, planned, self.stop)
+        return filled(self.problem, base, wished, self.planned, self.stop)
 
 
 def _mixed(master: Master, pricing: Pricing) -> Mixture:

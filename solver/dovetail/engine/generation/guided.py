@@ -8,8 +8,8 @@ Nodes of one side of a kind are alike, so contents are made up once and used as 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from dovetail.engine.budget import Budget
@@ -31,11 +31,17 @@ _ALMOST = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """What an LP leads to: states, what patterns are to be mixed around, and contents for that."""
+    """What an LP leads to: states, what patterns are to be mixed around, and contents for that.
 
-    states: Iterator[State]
+    Parameters
+    ----------
+    planned : replicas per shape that it has, in whole numbers.
+    """
+
+    states: Iterable[State]
     base: State
-    known: Sequence[Suggested]
+    known: Sequence[Suggested] = ()
+    planned: Counter[int] = field(default_factory=Counter)
 
 
 def lead(lp: FleetLp, state: State, stop: Stop, ways: int, budget: Budget) -> Lead:
@@ -49,7 +55,8 @@ def lead(lp: FleetLp, state: State, stop: Stop, ways: int, budget: Budget) -> Le
     """
     gangs = crews(lp, stop)
     known = () if ways else tuple(_suggested(lp, stop, gangs))
-    return Lead(_led(lp, stop, gangs, ways, budget), gangs if gangs.fills else state, known)
+    planned = sum(_wanted(lp.fleet.problem, list(lp.targets())), Counter[int]())
+    return Lead(_led(lp, stop, gangs, ways, budget), gangs if gangs.fills else state, known, planned)
 
 
 def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, budget: Budget) -> Iterator[State]:

@@ -9,23 +9,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import inf
+from math import ceil, inf
 from random import Random
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.construction.field import Field
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.patterns import Column, Master, Pattern, Whole
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.engine.generation.wanted import Wanted
 from dovetail.engine.parts.lns import idle_milli
-from dovetail.model.state import Fill, State
+from dovetail.model.state import Fill, Slot, State
 from dovetail.spec.workload import MILLI
 
 _SMALLEST, _FIRST, _LARGEST = 4, 10, 24  # nodes planned anew
 _STREAK = 3  # sets in a row that are solved to the end, until more nodes are planned anew
 _PATIENCE = 100  # sets in a row that nothing better was found for
 _HOSTS = 0.75  # of the nodes of a set about something that waits: those that can host it
+_OPEN = 0.5  # of those: where its own replicas let one more come
 _LACKING = 0.01  # of the replicas asked for, that a cheaper state to begin with may lack
 _LEAST_IDLE = MILLI // 5  # as which a node without idle GPU counts where nodes are drawn
 _ROUNDS = 40  # of pricing
@@ -42,9 +44,10 @@ class Remixing:
     Parameters
     ----------
     generation : tells rows, nodes and the wish; its state is the one to make better.
+    planned : replicas per shape that the LP of the whole fleet has.
     """
 
-    def __init__(self, generation: Generation, budget: Budget) -> None:
+    def __init__(self, generation: Generation, budget: Budget, planned: Mapping[int, int] | None = None) -> None:
         self._generation, self._budget = generation, budget
         self._problem, self._stop = generation.problem, generation.stop
         rows = generation.rows
@@ -54,10 +57,11 @@ class Remixing:
         self._pricing = Pricing(self._problem, rows.lots, budget, self._stop, generation.jobs)
         self._lot_of = {node: position for position, lot in enumerate(rows.lots) for node in lot.nodes}
         self._state, self._columns = State(), dict[int, Column]()
+        self._field: Field | None = None  # of the state, once anybody asks
         self._random = Random(1)
         self._size = _FIRST
         self._turn = self._streak = self._idle = 0
-        self._wanted = Wanted(self._problem, generation.wish.worth, self._random)
+        self._wanted = Wanted(self._problem, generation.wish.worth, planned or {}, self._random)
         self._about: tuple[int, float] | None = None  # the shape of the last set, and the part of its hosts there
         self._beyond = 0.0  # what other nodes hold, which no set changes
         self.hold(generation.state)
@@ -110,6 +114,7 @@ class Remixing:
     def _better(self, free: Collection[int]) -> State | None:
         """Return a state better than the one at hand by other patterns on some nodes, if there is one."""
         before = self._settle_all_but(free)
+        self._add_fuller(free)
         self._pricing.pause_after(self._share(), 1)
         mixture = self._pricing.settle(self._master, self._pricing.solve(self._master), _ROUNDS, inf)
         self._pricing.pause_after(1, 1)
@@ -125,10 +130,42 @@ class Remixing:
         state = self._with(free, found)
         return state if self.worth(state) > enough else None
 
+    def _add_fuller(self, free: Collection[int]) -> None:
+        """Let the LP choose, for each node, what it holds with one more of what is planned and lacks, where it fits.
+
+        Pricing need not come to these: a place is worth little as long as who is there earns as much.
+        """
+        lacking = [s for s, there in self._waiting().items() if self._wanted.lacks(s, there)]
+        lots = self._generation.rows.lots
+        for node in sorted(free) if lacking else ():
+            lot = self._lot_of[node]
+            for shape in (s for s in lacking if s in lots[lot].rows):
+                if (slot := self._seat(node, shape)) is not None:
+                    fill = self._state.fill(node).copy()
+                    fill.slots[slot] += 1
+                    self._master.add(lot, self._generation.pattern(fill))
+
+    def _seat(self, node: int, shape: int) -> Slot | None:
+        """Return where a node has room for one more replica of a shape, whatever rules say; None where nowhere."""
+        field, form = self._fielded(), self._problem.shapes[shape]
+        if not field.host_fits(form, node):
+            return None
+        if not form.request.partial:
+            return Slot(shape) if field.untouched[node] >= form.request.gpus else None
+        healthy = self._problem.nodes[node].healthy_gpus()
+        fullest = sorted(healthy, key=lambda gpu: int(field.gpus[node, gpu]))
+        return next((Slot(shape, gpu) for gpu in fullest if field.share_fits(node, form, gpu)), None)
+
+    def _fielded(self) -> Field:
+        """Return the state as a field, made once for each state."""
+        if self._field is None:
+            self._field = Field(self._problem, self._state)
+        return self._field
+
     def hold(self, state: State) -> None:
         """Take a state as the one to make better."""
         self._columns = self._held(state)
-        self._state, self.value = state, self._value_of(self._columns)
+        self._state, self.value, self._field = state, self._value_of(self._columns), None
 
     def _held(self, state: State) -> dict[int, Column]:
         """Return what the nodes hold in a state as patterns."""
@@ -169,22 +206,29 @@ class Remixing:
             nodes = [node for node in nodes if self._problem.nodes[node].accelerator == model]
             return frozenset(self._idlest(nodes, self._size))
         size = min(self._size, len(nodes))
-        waiting = self._waiting() if self._turn % 2 == 0 else []
+        waiting = self._waiting() if self._turn % 2 == 0 else {}
         if not waiting:
             return frozenset(self._idlest(nodes, size))
         shape = self._wanted.draw(waiting)
         lots = self._generation.rows.lots
         hosts = [node for node in nodes if shape in lots[self._lot_of[node]].rows]
-        first = self._idlest(hosts, min(len(hosts), int(_HOSTS * size)))
+        first = self._hosts(shape, hosts, min(len(hosts), int(_HOSTS * size)))
         self._about = shape, len(first) / max(1, len(hosts))
         rest = [node for node in nodes if node not in first]
         return frozenset([*first, *self._random.sample(rest, size - len(first))])
 
-    def _waiting(self) -> list[int]:
-        """Return the shapes with GPUs of which fewer are there than asked for."""
+    def _hosts(self, shape: int, hosts: Sequence[int], size: int) -> list[int]:
+        """Draw nodes that can host a shape, most of them where its own replicas let one more come."""
+        crowded = self._fielded().gates.crowded(shape)
+        open_to = self._idlest([node for node in hosts if not crowded[node]], ceil(_OPEN * size))
+        rest = [node for node in hosts if node not in open_to]
+        return [*open_to, *self._idlest(rest, size - len(open_to))]
+
+    def _waiting(self) -> dict[int, int]:
+        """Return the shapes with GPUs of which fewer are there than asked for, with how many there are."""
         counts, shapes = self._counts(self._columns), self._problem.shapes
         asked = self._master.wish.demand.items()
-        return [s for s, n in asked if shapes[s].request.gpu_count and counts.get(s, 0) < n]
+        return {s: counts.get(s, 0) for s, n in asked if shapes[s].request.gpu_count and counts.get(s, 0) < n}
 
     def _idlest(self, nodes: Sequence[int], size: int) -> list[int]:
         """Draw some nodes, those with idle GPU more often."""
@@ -267,7 +311,11 @@ def _counted(columns: Iterable[Column]) -> list[tuple[Column, int]]:
 
 
 def remixed(
-    begin: Generation, others: Sequence[State], best: Callable[[bool], tuple[State, bool]], budget: Budget
+    begin: Generation,
+    others: Sequence[State],
+    planned: Mapping[int, int],
+    best: Callable[[bool], tuple[State, bool]],
+    budget: Budget,
 ) -> Iterator[State]:
     """Yield ever better states, from the most promising of those at hand on.
 
@@ -275,11 +323,12 @@ def remixed(
     ----------
     begin : tells rows, nodes and the wish, and the best state.
     others : states to begin with that keep all rules.
+    planned : replicas per shape that the LP of the whole fleet has.
     best : the best state by now, and whether no plan admits more to speak of (`Generation`), by whether half of the
         time or work is gone; then another wish is to be met. If that half has come to nothing better, the best state
         is the one to go on from.
     """
-    remixing, half = _begun(begin, others, budget), budget.part(0.5 * budget.work, 0.5)
+    remixing, half = _begun(begin, others, planned, budget), budget.part(0.5 * budget.work, 0.5)
     led = True
     while not remixing.over:
         if (found := remixing.next()) is not None:
@@ -288,16 +337,16 @@ def remixed(
         state, full = best(late)
         if full != begin.full:
             begin = replace(begin, state=state, full=full)
-            remixing, led = _begun(begin, others, budget), False
+            remixing, led = _begun(begin, others, planned, budget), False
         elif led and late:
             led = False
             if remixing.worth(state) > remixing.value:
                 remixing.hold(state)
 
 
-def _begun(begin: Generation, others: Iterable[State], budget: Budget) -> Remixing:
+def _begun(begin: Generation, others: Iterable[State], planned: Mapping[int, int], budget: Budget) -> Remixing:
     """Return where to go on from the best of some states."""
-    remixing = Remixing(begin, budget)
+    remixing = Remixing(begin, budget, planned)
     for other in others:
         if remixing.prefers(other):
             remixing.hold(other)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import exp, sqrt
 from random import Random
 
@@ -11,6 +11,7 @@ from dovetail.problem import Problem
 
 _NEXT_BAND = 0.25  # of the chance of a band, that of the next one
 _BAND_FADES, _SHAPE_FADES = 0.7, 2.0  # exponents of what is left of a chance once all hosts were looked at in vain
+_PLANNED = 8.0  # times the chance of a shape of which a whole fleet's LP has more than there are
 _VAIN = 50.0  # times, from where on it makes no difference
 
 
@@ -23,25 +24,38 @@ class Wanted:
     Parameters
     ----------
     worth : of a replica, per shape.
+    planned : replicas per shape that the LP of a whole fleet has.
     """
 
-    def __init__(self, problem: Problem, worth: Mapping[int, float], source: Random) -> None:
-        self._worth, self._source = worth, source
+    def __init__(
+        self, problem: Problem, worth: Mapping[int, float], planned: Mapping[int, int], source: Random
+    ) -> None:
+        self._worth, self._planned, self._source = worth, planned, source
         self._bands = {shape.index: problem.spec.band_of(shape.workload) for shape in problem.shapes}
         self._shapes_in_vain = defaultdict[int, float](float)  # how often all hosts were looked at
         self._bands_in_vain = defaultdict[int, float](float)
 
-    def draw(self, waiting: Sequence[int]) -> int:
-        """Return one of some shapes: first its band is drawn, then one of that by the root of its worth."""
+    def draw(self, waiting: Mapping[int, int]) -> int:
+        """Return one of some shapes: first its band is drawn, then one of that by the root of its worth.
+
+        Parameters
+        ----------
+        waiting : how many there are by now, of each shape of which some wait.
+        """
         bands = sorted({self._bands[s] for s in waiting})
         fading = [exp(-_BAND_FADES * self._bands_in_vain[band]) for band in bands]
         chances = [_NEXT_BAND ** (len(bands) - number) * share for number, share in enumerate(fading, 1)]
         band = self._source.choices(bands, chances)[0]
         own = [s for s in waiting if self._bands[s] == band]
-        return self._source.choices(own, [self._chance(s) for s in own])[0]
+        return self._source.choices(own, [self._chance(s, waiting[s]) for s in own])[0]
 
-    def _chance(self, shape: int) -> float:
-        return sqrt(self._worth[shape]) * exp(-_SHAPE_FADES * self._shapes_in_vain[shape])
+    def lacks(self, shape: int, there: int) -> bool:
+        """Tell whether there are fewer replicas of a shape than planned."""
+        return there < self._planned.get(shape, 0)
+
+    def _chance(self, shape: int, there: int) -> float:
+        more = _PLANNED if self.lacks(shape, there) else 1.0
+        return more * sqrt(self._worth[shape]) * exp(-_SHAPE_FADES * self._shapes_in_vain[shape])
 
     def learn(self, shape: int, looked: float, *, found: bool) -> None:
         """Take what came of a look at a part of a shape's hosts."""

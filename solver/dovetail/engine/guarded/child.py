@@ -7,6 +7,7 @@ ends. The parent sends further calls, and the numbers of calls that are to stop.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import queue
@@ -208,6 +209,7 @@ def _divert(log: int | None) -> None:
         target = os.open(os.devnull, os.O_WRONLY) if log is None else log
         for stream in (1, 2):
             os.dup2(target, stream)
+        faulthandler.enable(2)  # where the process was when native code ended it
 
 
 def _sendable(error: BaseException) -> BaseException:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -301,7 +301,7 @@ class SolverProcess:
         return self._process is not None and self._process.is_alive()
 
     def _last_words(self) -> str:
-        """Return how the process came to its end, with the last line that its native code printed."""
+        """Return how the process came to its end, with the last that its native code printed."""
         if self._process is None:
             return "never began"
         self._process.join(_TICK)
@@ -312,9 +312,22 @@ class SolverProcess:
         said = ""
         if self._log is not None:
             self._log.seek(0)
-            lines = self._log.read().decode("utf-8", errors="replace").splitlines()
-            said = " ".join(next((line for line in reversed(lines) if line.strip()), "").split())
+            said = last_of(self._log.read().decode("utf-8", errors="replace").splitlines())
         return f"{how} ({said[:_LONGEST]})" if said else how
+
+
+def last_of(lines: Sequence[str]) -> str:
+    """Return the last line that native code printed, before it where Python was then, if it was told.
+
+    A process that native code ends prints the stacks of its threads (`faulthandler`), that of the one at work first.
+    """
+    said = [line for line in lines if line.strip()]
+    where = [number for number, line in enumerate(said) if line.startswith("Fatal Python error")]
+    if not where:
+        return " ".join(said[-1].split()) if said else ""
+    before, after = said[: where[-1]], said[where[-1] :]
+    frames = [line for line in after if line.lstrip().startswith("File ")]
+    return " ".join(" ".join([*before[-1:], after[0], *frames[:1]]).split())
 
 
 def _left(heard: _Heard, spec: Spec, limits: Limits, stop: Stop) -> Plan:
