@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -36,11 +36,30 @@ Rooms = Mapping[Comer, int]
 
 @dataclass(frozen=True)
 class Contents:
-    """What is protected on one node, by its position in the Problem's list."""
+    """What is protected on one node, by its position in the Problem's list, and on others that are alike.
+
+    Parameters
+    ----------
+    times : how many nodes there are with such contents (`form`), this one among them.
+    """
 
     problem: Problem
     node: int
     stays: Sequence[Stay]
+    times: int = 1
+
+    @cached_property
+    def form(self) -> Hashable:
+        """What decides all that is told here: equal for two nodes of a kind whose contents make no difference."""
+        node = self.problem.nodes[self.node]
+        healthy, by_gpus = set(node.healthy_gpus()), dict[tuple[int, ...], list[tuple[int, bool]]]()
+        for stay in self.stays:
+            by_gpus.setdefault(stay.gpus, []).append((stay.shape, stay.cut))
+        several = Counter(gpu for gpus in by_gpus for gpu in gpus)
+        if any(count > 1 for count in several.values()):  # who shares one GPU has others beside it
+            return names_of(node), capacity_of(node), tuple(self.stays)
+        contents = ((len(gpus), len(healthy & set(gpus)), tuple(sorted(own))) for gpus, own in by_gpus.items())
+        return names_of(node), capacity_of(node), tuple(sorted(contents))
 
     @cached_property
     def free(self) -> tuple[int, ...]:
@@ -121,7 +140,7 @@ class Lot:
     ----------
     counts : per shape, the variables that count a replica of it here: on the kind, and on a cell of it.
     closed : the shapes of which none may come anew.
-    bare : how many nodes there are where nothing is protected; `contents` are those of the others.
+    bare : how many nodes there are where nothing is protected; `contents` are those of the others, alike ones once.
     """
 
     counts: Mapping[int, tuple[int, ...]]
@@ -130,9 +149,18 @@ class Lot:
     contents: tuple[Contents, ...]
 
     @cached_property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return self.bare + sum(contents.times for contents in self.contents)
+
+    @cached_property
     def protected(self) -> Mapping[int, int]:
         """Per shape, how many are protected on all of them."""
-        return Counter(stay.shape for contents in self.contents for stay in contents.stays)
+        found: Counter[int] = Counter()
+        for contents in self.contents:
+            for shape, count in contents.shapes:
+                found[shape] += contents.times * count
+        return found
 
 
 def names_of(node: Node) -> tuple[str, ...]:

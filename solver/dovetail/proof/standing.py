@@ -8,7 +8,8 @@ could hold without some of it. Every plan is a point of this model with values n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from dovetail.linear import Linear
@@ -64,7 +65,7 @@ class StandingModel(FleetModel):
         return {shape: ends[row] - 1 for shape, row in self._arrivals.items()}
 
     def _present(self, lots: tuple[Lot, ...]) -> Counter[int]:
-        return Counter(stay.shape for lot in lots for each in lot.contents for stay in each.stays)
+        return sum((Counter(lot.protected) for lot in lots), Counter[int]())
 
     def _lot(self, kind: int, plot: Plot) -> Lot:
         counts = {}
@@ -76,12 +77,17 @@ class StandingModel(FleetModel):
         contents = tuple(self._contents(plot.members))
         upper = self.model.upper
         closed = frozenset(s for s, counted in counts.items() if any(upper[variable] <= 0 for variable in counted))
-        return Lot(counts, closed, len(plot.members) - len(contents), contents)
+        return Lot(counts, closed, len(plot.members) - sum(each.times for each in contents), contents)
 
     def _contents(self, members: tuple[int, ...]) -> Iterator[Contents]:
+        """Yield what is protected on some nodes, alike contents once."""
+        alike: dict[Hashable, list[Contents]] = {}
         for member in members:
-            if found := self._stays.get(member):
-                yield Contents(self.problem, member, found)
+            if stays := self._stays.get(member):
+                found = Contents(self.problem, member, stays)
+                alike.setdefault(found.form, []).append(found)
+        for first, *others in alike.values():
+            yield replace(first, times=1 + len(others))
 
     @cached_property
     def _stays(self) -> Mapping[int, list[Stay]]:

@@ -76,7 +76,7 @@ class StayingLimit:
             for contents in lot.contents:
                 stays = earning.all_stay(contents)
                 best = earning.best(contents, stays)
-                total += max(0, opening + best)
+                total += contents.times * max(0, opening + best)
                 if (gain := best - stays) > 0:
                     self.gains.append((contents, gain))
         return total
@@ -174,7 +174,7 @@ class _Earning:
     def nobody_comes(self) -> int:
         """Return what all nodes earn where nobody comes who earns anything."""
         stay = sum(count * max(0, self.stays(shape)) for shape, count in self.lot.protected.items())
-        return stay + (len(self.lot.contents) + self.lot.bare) * max(0, self.gpu) * self.gpus
+        return stay + self.lot.nodes * max(0, self.gpu) * self.gpus
 
     def _all(self, contents: Contents, rooms: Rooms) -> int:
         """Return what a node earns where all stays."""

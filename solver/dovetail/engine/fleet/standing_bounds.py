@@ -1,8 +1,8 @@
 """Prices that prove bounds beside what runs today.
 
-Any prices prove a bound (`FleetProof`), so good ones are made up here without an LP: to stay is worth a node; and a
-place for what may need others to leave is worth what that loses, and as much per GPU for all that can only be in such
-places.
+Any prices prove a bound (`FleetProof`), so good ones are made up here: to stay is worth a node; and a place for what
+may need others to leave is worth what that loses, and as much per GPU for all that can only be in such places. What
+quotas and what earlier tiers reach is worth then follows by a small LP (`row_prices`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
+from dovetail.engine.fleet.row_prices import RowPrices
 from dovetail.objectives.disruption import Moves
 from dovetail.progress import Stop
 from dovetail.proof.certificate import FLEET_STANDING, Leaf
@@ -21,7 +22,7 @@ from dovetail.proof.fleet_models import FleetProof
 from dovetail.proof.lagrangian import leaf_total
 from dovetail.proof.standing import StandingModel
 
-_DENOMINATOR = 10**6
+_DENOMINATOR = 10**12
 _UP, _DOWN = (2, 4, 8), (0.125, 0.25, 0.5)  # replicas that leave for one that comes
 _MOST = 24  # shapes that prices are sought for
 _PARTS = (1.0, 0.5, 0.25, 0.125)  # of a step up, the first that proves more
@@ -110,7 +111,7 @@ class StandingPrices:
                 best = self._by_routes(best, shape, min(_FAR, far[shape]), routes, late)
             if late() or best[0] // _DENOMINATOR <= reached:
                 break
-            best = self._with_room(best, shape)
+            best = self._with_room(best, shape, late)
         own, names = len(self.fleet.rows), self._names
         floors = {names[row - own]: price for row, price in best[1].items() if row >= own}
         rows = {row: price for row, price in best[1].items() if row < own}
@@ -127,9 +128,14 @@ class StandingPrices:
         return [name for name in self.fleet.tiers if name in self.given]
 
     def _total(self, prices: Prices) -> tuple[int, Prices]:
-        """Return what prices prove, times the denominator, and the prices."""
-        blocks = self.fleet.blocks({})
+        """Return what prices prove, times the denominator, and these, with those of rows that no node has part in."""
+        prices, blocks = self._row_prices.completed(prices), self.fleet.blocks({})
         return leaf_total(self.objective, self._rows, prices, _DENOMINATOR, *self._box, blocks), prices
+
+    @cached_property
+    def _row_prices(self) -> RowPrices:
+        placed = {variable for block in self.fleet.blocks({}) for variable in block.variables}
+        return RowPrices(self.objective, self._rows, self._box, placed, _DENOMINATOR)
 
     def _worth_staying(self) -> Iterator[Prices]:
         """Yield prices by which to stay is worth the dearest node or a part of it, or all nodes there are."""
@@ -183,13 +189,9 @@ class StandingPrices:
 
     def _raise(self, prices: dict[int, int], shape: int, price: int, *, new: bool) -> None:
         """Raise the price of places for a shape: for more of it than are protected, or for all that come."""
-        own, arrivals, supply = len(self.fleet.rows), self.fleet.arrivals.get(shape), self.fleet.supply[shape][1]
+        arrivals, supply = self.fleet.arrivals.get(shape), self.fleet.supply[shape][1]
         row = arrivals if new and arrivals is not None else supply
         prices[row] = prices.get(row, 0) + price
-        if arrivals is not None:  # what its band must reach pays for it
-            total = prices.get(arrivals, 0) + prices.get(supply, 0)
-            for earlier, worth in self._floors_on(shape):
-                prices[own + earlier] = max(prices.get(own + earlier, 0), -(-total // worth))
 
     @cached_property
     def _stays(self) -> Mapping[int, int]:
@@ -203,13 +205,15 @@ class StandingPrices:
             {abs(self.objective.terms.get(v, 0)) for kept in self.fleet.kept_of for v in kept.values()} - {0}
         )
 
-    def _with_room(self, best: tuple[int, Prices], shape: int) -> tuple[int, Prices]:
+    def _with_room(self, best: tuple[int, Prices], shape: int, late: Callable[[], bool]) -> tuple[int, Prices]:
         """Return prices by which places for a shape are worth something, more or less as long as that is better."""
         base = best[1]
         for loss in sorted({self._losses[0], self._losses[-1]}) if self._losses else ():
             before = best
             for factors in ((1, *_UP), _DOWN):
                 for factor in factors:
+                    if late():
+                        break
                     found = self._total(self._added(base, shape, round(loss * factor * _DENOMINATOR)))
                     if found[0] >= best[0]:
                         break
@@ -221,7 +225,7 @@ class StandingPrices:
     def _added(self, base: Prices, shape: int, price: int) -> Prices:
         """Return prices with one on places for a shape, and by their size for all who can only be where it can."""
         found = dict(base)
-        own, shapes = len(self.fleet.rows), self.fleet.problem.shapes
+        shapes = self.fleet.problem.shapes
         size, lots = shapes[shape].request.gpu_milli, self._lots.get(shape, frozenset())
         for s, others in self._lots.items():
             several = shapes[s].request.gpu_milli // size if size else int(s == shape)
@@ -229,16 +233,7 @@ class StandingPrices:
                 continue
             _, row = self.fleet.supply[s]
             found[row] = found.get(row, 0) + several * price
-        for row, worth in self._floors_on(shape):  # what its band must reach pays for it
-            found[own + row] = max(found.get(own + row, 0), -(-price // worth))
         return found
-
-    def _floors_on(self, shape: int) -> Iterator[tuple[int, int]]:
-        """Yield the earlier tiers in which a shape counts, each with what it is worth there."""
-        for variable in self.fleet.admitted_shape(shape).terms:
-            for row, name in enumerate(self._names):
-                if (worth := self.fleet.tiers[name].terms.get(variable, 0)) > 0:
-                    yield row, worth
 
     @cached_property
     def _lots(self) -> Mapping[int, frozenset[tuple[int, int]]]:
