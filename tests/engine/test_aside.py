@@ -38,7 +38,9 @@ def test_bounds_found_aside_are_those_found_here() -> None:
             name, cases = heard
             there.learn(tiers[name], cases, priced=True)
             given = dict.fromkeys(list(tiers)[: list(tiers).index(name)], 0)
-            here.prove(tiers[name], given, reached=0, priced=True)
+            whole = name in found  # once every tier has a bound
+            cases = here.cases(tiers[name], given, reached=0, priced=True, seconds=None, whole=whole)
+            here.learn(tiers[name], cases, priced=True)
             ours, theirs = here.best(tiers[name], given), there.best(tiers[name], given)
             assert ours is not None
             assert theirs is not None
@@ -78,8 +80,20 @@ def test_tiers_take_turns_and_are_not_asked_twice_for_the_same() -> None:
     asked = []
     while (found := pursuit.next(nothing(problem, last=True))) is not None:
         asked.append(found[0])
-    assert asked == [name for name in known if name in asked]
-    assert len(set(asked)) == len(asked) > 1
+    first = list(dict.fromkeys(asked))
+    counted = asked[len(first) :]
+    assert asked == [*(name for name in known if name in first), *(name for name in known if name in counted)]
+    assert len(first) > 1
+    assert all(name.startswith("admitted") for name in counted)
+
+
+def test_what_only_idle_processors_are_worth_stands_back_and_comes_last() -> None:
+    problem, stood_back = fleet(1), list[int]()
+    pursuit, found = Pursuit(FleetBounds(problem, Stop()), lambda: stood_back.append(len(found))), list[str]()
+    while (each := pursuit.next(nothing(problem, last=True))) is not None:
+        found.append(each[0])
+    assert stood_back
+    assert set(found[: stood_back[0]]) == set(found)
 
 
 def test_gangs_are_told_apart_once_every_tier_has_a_bound() -> None:

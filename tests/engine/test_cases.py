@@ -8,10 +8,11 @@ import pytest
 from tests.engine.test_gatherings import gangs, problem_of, ragged
 from tests.oracle.brute import TooLarge, ascending, brute
 from tests.support.fleet_cuts import cuts
-from tests.support.specs import make_spec, policy, workload
+from tests.support.specs import make_spec, node, policy, workload
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine.bounds import Bounds
+from dovetail.engine.fleet.cases import CaseSearch
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.engine.fleet.homes import amounts_of, settle
 from dovetail.engine.generation.crews import crews
@@ -20,7 +21,8 @@ from dovetail.proof import fleet
 from dovetail.proof.certificate import Branch
 from dovetail.proof.fleet_models import FleetModels
 from dovetail.proof.models import Earlier
-from dovetail.proof.tree import Question, check_tree, next_value
+from dovetail.proof.tree import Question, Unproved, check_tree, next_value
+from dovetail.rules.quota import Quota
 from dovetail.rules.spread import Spread
 from dovetail.spec import Spec, Topology, WorkloadSelector
 
@@ -69,6 +71,45 @@ def test_the_cases_are_a_tree_that_the_verifier_follows() -> None:
         Question(told.objective, target, told.lower, told.upper, told.rows, told.blocks),
         proof_of(tier.name, best[0], {}, best[1]).tree,
     )
+
+
+def crowded_quota() -> Spec:
+    """Return a quota of seven GPUs for replicas of two and of three: three and a half of the first are worth most."""
+    limit = policy("limit", Quota(limits=(("gpus", 7000),)))
+    work = [workload("two", 9, gpus=2, value=30), workload("three", 9, gpus=3, value=40)]
+    return make_spec(nodes=[node(name, 8) for name in "abc"], workloads=work, policies=(limit,))
+
+
+@pytest.mark.parametrize(("whole", "most"), [(False, 103), (True, 100)])
+def test_replicas_are_counted_in_whole_numbers_where_that_is_asked_for(whole: bool, most: int) -> None:
+    problem = problem_of(crowded_quota())
+    tier, bounds = problem.tiers[0], FleetBounds(problem, Stop())
+    cases = bounds.cases(tier, {}, reached=0, priced=True, seconds=None, whole=whole)
+    bounds.learn(tier, cases, priced=True)
+    best = bounds.best(tier, {})
+    assert best is not None
+    assert best[0] == most
+    told = FleetModels(fleet.FleetModel(problem, priced=True)).of_tier(0, {})
+    target = next_value(told.objective, most)
+    question = Question(told.objective, target, told.lower, told.upper, told.rows, told.blocks)
+    tree = proof_of(tier.name, most, {}, best[1]).tree
+    assert any(isinstance(each, Branch) for each in tree) is whole
+    check_tree(question, tree)
+    with pytest.raises(Unproved):
+        check_tree(replace(question, target=most), tree)
+
+
+def test_where_time_cuts_an_lp_a_case_is_proved_by_what_proved_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problem_of(crowded_quota())
+    tier, lp = problem.tiers[0], FleetBounds(problem, Stop()).priced
+    lp.optimise(tier.name, {})
+    known = lp.proof()
+    useless = replace(known, rows={}, prices={})
+    monkeypatch.setattr(lp, "proof", lambda: useless)
+    cases = CaseSearch(lp, tier.name, {}, whole=known).split(0, 0, None, Stop(), 2)
+    assert cases.branches
+    most = known.bound(known.total(lp.fleet), {})
+    assert cases.leaves[cases.best].value <= most < useless.bound(useless.total(lp.fleet), {})
 
 
 def two_bands() -> Spec:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
-from dovetail.engine.fleet.cases import SPLITS, Cases, CaseSearch
+from dovetail.engine.fleet.cases import COUNTS, SPLITS, Cases, CaseSearch
 from dovetail.engine.fleet.fleet_bounds import FleetBound, FleetBounds
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.solvers.answer import Effort, Verdict
@@ -53,7 +53,7 @@ def cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
     for tier, optimum in zip(problem.tiers, optima, strict=False):
         if tier.name not in fleet.tiers:
             continue
-        cases = CaseSearch(lp, tier.name, given, known=known).split(SPLITS, None, None, Stop())
+        cases = CaseSearch(lp, tier.name, given, known=known).split(SPLITS, None, None, Stop(), COUNTS)
         known.append(cases)
         bound = FleetBound(fleet, cases).value(given)
         if bound < optimum:

@@ -21,6 +21,7 @@ from typing import Any
 _SHARE = 0.8  # of the machine's memory, where no limit is given
 _NATIVE = frozenset({"highspy", "numpy", "ortools"})
 _THREAD = 2**24  # bytes that must be left: a thread, the least that solvers ask for in one piece, takes half of it
+_LAST = 19  # how nice a process may be
 _SETTLING = 0.05  # seconds in which a thread that has just ended leaves the process table
 
 
@@ -88,6 +89,13 @@ def prefer_as_victim() -> None:
     """Let a machine that runs out of memory end this process rather than any other."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
+
+
+def go_last() -> None:
+    """Let this process from now on have only what others leave of the processors."""
+    if hasattr(os, "nice"):
+        with suppress(OSError):
+            os.nice(_LAST)
 
 
 def lead_group() -> None:

@@ -13,6 +13,9 @@ from dovetail.proof.lagrangian import leaf_total
 from dovetail.proof.models import Earlier, Statement
 from dovetail.proof.tree import Unproved
 
+Within = Mapping[int, tuple[int, int]]
+"""Closer limits of some variables: what each is at the least and at the most."""
+
 
 class FleetModels:
     """A relaxation to counts per kind of node."""
@@ -60,17 +63,17 @@ class FleetProof:
     floors: Mapping[str, int]
     prices: Mapping[int, Mapping[int, int]]
 
-    def total(self, fleet: FleetModel, assumed: Mapping[str, int] = MappingProxyType({})) -> int:
+    def total(self, fleet: FleetModel, limits: Within = MappingProxyType({})) -> int:
         """Return `denominator` times the bound (greater being better) were all earlier tiers assumed to reach 0.
 
         Parameters
         ----------
-        assumed : of some workloads that stand or fall together, whether they are there (1) or not (0).
+        limits : of some variables, where they are assumed to have closer ones than in the model.
         """
         model = fleet.model
         lower, upper = list(model.lower), list(model.upper)
-        for workload, there in assumed.items():
-            lower[fleet.flags[workload]] = upper[fleet.flags[workload]] = there
+        for variable, (least, most) in limits.items():
+            lower[variable], upper[variable] = least, most
         rows = [*fleet.rows, *fleet.floors(dict.fromkeys(self.floors, 0))]
         objective = fleet.tiers[self.tier]
         blocks = fleet.blocks(self.prices)

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
-from dovetail.engine.processes import begin_helping, context_to_start, dumps, loads
+from dovetail.engine.processes import begin_helping, context_to_start, dumps, go_last, loads
 from dovetail.progress import Limits, Stop
 from dovetail.spec import Spec
 
@@ -140,7 +140,7 @@ def _serve(connection: Connection, given: Spec | None, *others: Connection | Non
         from dovetail.problem import compile_problem
         from dovetail.rules import context_of
 
-        pursuit = Pursuit(FleetBounds(compile_problem(context_of(spec)), Stop()))
+        pursuit = Pursuit(FleetBounds(compile_problem(context_of(spec)), Stop()), go_last)
         while True:
             found = pursuit.next(reached)
             connection.send_bytes(dumps(reached.number if found is None else found))

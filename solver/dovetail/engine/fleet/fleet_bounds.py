@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
-from dovetail.engine.fleet.cases import SPLITS, Cases, CaseSearch, decided
+from dovetail.engine.fleet.cases import COUNTS, SPLITS, Cases, CaseSearch, decided
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import settle
 from dovetail.engine.fleet.standing_bounds import Routes, StandingBound, StandingPrices
@@ -162,16 +162,31 @@ class FleetBounds:
             self._closest[tier.name] = dict(given)
 
     def cases(
-        self, tier: Tier, given: Mapping[str, int], *, reached: int | None, priced: bool, seconds: float | None
+        self,
+        tier: Tier,
+        given: Mapping[str, int],
+        *,
+        reached: int | None,
+        priced: bool,
+        seconds: float | None,
+        whole: bool = False,
     ) -> Cases:
-        """Return what `prove` finds, for whoever has the same Problem to `learn`."""
+        """Return what `prove` finds, for whoever has the same Problem to `learn`.
+
+        Parameters
+        ----------
+        whole : whether to tell apart by how many replicas of shapes are admitted as well.
+        """
         lp = self._asked_of(tier, priced=priced)
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
         until = None if seconds is None else time.monotonic() + seconds
         bounds = (one for name in earlier for one in self._found.get(name, ()) if isinstance(one, FleetBound))
         known = [one.cases for one in bounds if one.fleet is lp.fleet]
-        search = CaseSearch(lp, tier.name, earlier, known=known)
-        return search.split(0 if reached is None else SPLITS, reached, until, self.stop)
+        own = (one for one in self._found.get(tier.name, ()) if isinstance(one, FleetBound) and one.fleet is lp.fleet)
+        plain = [one.cases.leaves[()].proof for one in own if not one.cases.branches]
+        search = CaseSearch(lp, tier.name, earlier, known=known, whole=plain[-1] if plain else None)
+        most = 0 if reached is None else SPLITS
+        return search.split(most, reached, until, self.stop, COUNTS if whole else 0)
 
     def learn(self, tier: Tier, cases: Cases, *, priced: bool) -> None:
         """Take cases of a tier as a bound."""

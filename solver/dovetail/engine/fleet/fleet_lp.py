@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from dovetail.engine.fleet.confining import Confinement
 from dovetail.engine.fleet.cuts import MILLION, dearest, millionths
 from dovetail.engine.fleet.multisets import packed
 from dovetail.engine.fleet.plots import Use, by_plot
@@ -23,7 +24,7 @@ from dovetail.engine.solvers.highs import Lp
 from dovetail.progress import Stop
 from dovetail.proof.cutting import layouts_of
 from dovetail.proof.fleet import FleetModel
-from dovetail.proof.fleet_models import FleetProof
+from dovetail.proof.fleet_models import FleetProof, Within
 from dovetail.proof.kinds import Kind, blocks_for, room_for
 from dovetail.spec.workload import MILLI
 
@@ -35,7 +36,6 @@ _CLOSE = 1e-6
 _PROVED = 1e-4  # of a tier that counts nodes: what its proof may be above the LP's value
 _CLOSE_ENOUGH = 1e-5  # where sides are set aside, more is lost already
 _LARGEST = 1e3  # objectives are scaled so that their largest coefficient is this
-_FIRM = 1e2 * _LARGEST  # per replica, that a workload is there or not as is assumed
 _PENALTY = 1e5  # per scaled unit that an earlier tier falls short, while patterns are too few to reach it
 
 
@@ -71,7 +71,7 @@ class FleetLp:
         self._dual: Sequence[float] = ()
         self._tier = ""
         self._given: tuple[str, ...] = ()
-        self._assumed: Mapping[str, int] = {}
+        self._confined = Confinement(self._lp, fleet)
 
     # Rows and columns.
 
@@ -226,23 +226,16 @@ class FleetLp:
     # Solving.
 
     def assume(self, there: Mapping[str, int]) -> None:
-        """Say of some workloads that stand or fall together whether they are there (1) or not (0), of no others."""
-        self._assumed = dict(there)
+        """Say of some workloads that stand or fall together whether they are there (1) or not (0)."""
+        self.confine({self.fleet.flags[name]: (value, value) for name, value in there.items()})
+
+    def confine(self, limits: Within) -> None:
+        """Say of some variables that no node has a part in that they have closer limits, of no others."""
+        self._confined.limits = dict(limits)
 
     def shut(self, columns: Iterable[int]) -> None:
         """Let some columns be 0 from the next solution on, no others: of places where something is not to be."""
         self._lp.shut(columns)
-
-    def _hold(self, *, push: bool) -> float:
-        """Demand what is assumed, or `push` for it, as worth more than all else; return what that adds."""
-        added = 0.0
-        for name, flag in self.fleet.flags.items():
-            there = self._assumed.get(name)
-            self._lp.limits(flag, 1.0 if there == 1 and not push else 0.0, 0.0 if there == 0 else 1.0)
-            worth = _FIRM * self.fleet.spec.by_id[name].replicas if there == 1 and push else 0.0
-            self._lp.cost(flag, worth)
-            added += worth
-        return added
 
     def values(self) -> Sequence[float]:
         """Return the last solution, the fleet's variables first."""
@@ -261,15 +254,16 @@ class FleetLp:
         # Many times faster where prices tell kinds with sides apart, and slower elsewhere (measured); so is to begin
         # anew there, rather than at a corner where earlier tiers have other values.
         inner = self.fleet.priced and self.fleet.sided
-        start = (tier, *given.items(), *self._assumed.items()) if inner else tier
+        start = (tier, *given.items(), *self._confined.limits.items()) if inner else tier
         until = None if seconds is None else time.monotonic() + seconds
         lp, scale = self._lp, self._scale
         expression = self.fleet.tiers[tier]
         self._tier, self._given = tier, tuple(name for name in self._floors if name in given)
-        lp.objective({v: c * scale[tier] for v, c in expression.terms.items()})
+        costs = {v: c * scale[tier] for v, c in expression.terms.items()}
+        lp.objective(costs)
         for column in self._unplaced:
             lp.cost(column, -_PENALTY * _LARGEST)
-        pushed = self._hold(push=False)
+        pushed = self._confined.hold(costs, push=False)
         for name, row in self._floors.items():
             low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf
             lp.bounds(row, low, np.inf)
@@ -282,7 +276,7 @@ class FleetLp:
             left = None if until is None else until - time.monotonic()
             before, value = value, lp.solve(inner=inner, warm=again, start=start, seconds=left) - pushed
             if lp.infeasible:  # who is assumed to be there cannot be
-                pushed = self._hold(push=True)
+                pushed = self._confined.hold(costs, push=True)
                 value = lp.solve(inner=inner, seconds=left) - pushed
             if number and not lp.complete:  # the prices of a round before prove more than unfinished ones
                 break

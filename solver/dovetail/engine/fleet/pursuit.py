@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,8 @@ from dovetail.plan import relative_gap
 WIDE: Final = 1e-3
 """A gap, relative, that is worth a larger LP."""
 
+_NARROW = 1e-4  # a gap, relative, that is worth processors which nobody else needs
+_FEW_NODES = 1000  # on more of them parts of replicas are no matter
 _NEAR = 3e-3  # a gap, relative, of a plan that is about as good as the last one will be
 _LOST = 1e-4  # of a bound, that the last plan is expected to lose
 _SHARE = 0.5  # of the time left, for one tier
@@ -43,32 +45,45 @@ class Best:
 
 @dataclass(slots=True)
 class Pursuit:
-    """The closest bounds of a Problem, nodes of different prices told apart, tier by tier."""
+    """The closest bounds of a Problem, nodes of different prices told apart, tier by tier.
+
+    Parameters
+    ----------
+    stand_back : is called before what is only worth processors that nobody else needs.
+    """
 
     fleet: FleetBounds
+    stand_back: Callable[[], None] = lambda: None
     _asked: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    _counted: dict[str, Mapping[str, int]] = field(default_factory=dict)
     _times: Counter[str] = field(default_factory=Counter)
 
     def next(self, now: Best) -> tuple[str, Cases] | None:
         """Return a tier and what proves a bound on it, None where no bound is worth while.
 
-        It is the tier that was asked for least often; those that count nodes, and what follows them, come last. What
+        It is the tier that was asked for least often; those that count nodes, and what follows them, come last. Once
+        there is no such tier, replicas of small fleets are counted in whole numbers, the earliest band first. What
         earlier tiers will have in the end is guessed: what the plan has if that is near its bound, else a little less
         than the bound.
         """
         given: dict[str, int] = {}
+        few = len(self.fleet.problem.nodes) <= _FEW_NODES
         found: list[tuple[bool, int, int, Mapping[str, int]]] = []
+        uncounted: list[tuple[int, Mapping[str, int]]] = []
         tiers, late = self.fleet.problem.tiers, False
         for position, (tier, value) in enumerate(zip(tiers, now.values, strict=True)):
             gap, bound = self._gap(position, value, given)
             late = late or tier.counts_nodes
-            if gap > WIDE and self.fleet.knows(tier) and self._asked.get(tier.name) != given:
+            known = self.fleet.knows(tier)
+            if known and gap > WIDE and self._asked.get(tier.name) != given:
                 found.append((late, self._times[tier.name], position, dict(given)))
+            elif known and gap > _NARROW and tier.sense == "max" and few and self._counted.get(tier.name) != given:
+                uncounted.append((position, dict(given)))
             given[tier.name] = round((1 - _LOST) * bound) if gap > _NEAR and not now.last else value
-        if not found:
-            return None
-        *_, position, assumed = min(found, key=lambda each: each[:3])
-        return self._proved(position, assumed, now)
+        if found:
+            *_, position, assumed = min(found, key=lambda each: each[:3])
+            return self._proved(position, assumed, now)
+        return self._in_whole_numbers(*uncounted[0], now) if uncounted else None
 
     def _gap(self, position: int, value: int, given: Mapping[str, int]) -> tuple[float, int]:
         """Return how far a value is from the best bound so far, and that bound."""
@@ -87,6 +102,17 @@ class Pursuit:
         seconds = max(0.0, now.until - time.monotonic()) * (1.0 if now.last else _SHARE)
         cases = self.fleet.cases(tier, given, reached=aim, priced=True, seconds=seconds)
         self.fleet.learn(tier, cases, priced=True)
-        if not (first and any(case.undecided for case in cases.leaves.values())):
+        if not (first and any(case.torn for case in cases.leaves.values())):
             self._asked[tier.name] = given
+        return tier.name, cases
+
+    def _in_whole_numbers(self, position: int, given: Mapping[str, int], now: Best) -> tuple[str, Cases]:
+        """Prove a bound on a tier with admitted replicas in whole numbers."""
+        self.stand_back()
+        tier = self.fleet.problem.tiers[position]
+        self._counted[tier.name] = given
+        seconds = _SHARE * max(0.0, now.until - time.monotonic())
+        reached = now.values[position]
+        cases = self.fleet.cases(tier, given, reached=reached, priced=True, seconds=seconds, whole=True)
+        self.fleet.learn(tier, cases, priced=True)
         return tier.name, cases
