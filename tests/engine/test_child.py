@@ -13,7 +13,7 @@ from tests.scenarios.shipped import spec_of
 from tests.support.specs import make_spec, node, workload
 
 from dovetail.engine import processes, solve, solve_guarded
-from dovetail.engine.guarded.guard import Grace, SolverProcess
+from dovetail.engine.guarded.guard import Grace, SolverProcess, last_of
 from dovetail.engine.processes import dumps, loads
 from dovetail.engine.solvers.answer import BackendTooLarge
 from dovetail.plan import Plan, write
@@ -212,3 +212,12 @@ def test_without_any_process_the_search_runs_here(
     heard = Heard()
     assert write(solve_guarded(spec, WORK, reporter=heard)) == write(expected)
     assert "no process of its own" in heard.warnings[0]
+
+
+def test_the_last_words_of_a_process_that_native_code_ended_say_where_it_was() -> None:
+    """As `faulthandler` prints them, after what the library said itself."""
+    stack = ['  File "highs.py", line 9 in run', '  File "ladder.py", line 3 in solve']
+    printed = ["a warning", "double free", "", "Fatal Python error: Aborted", "", "Current thread 0x1:", *stack]
+    assert last_of(printed) == 'double free Fatal Python error: Aborted File "highs.py", line 9 in run'
+    assert last_of(["first", "  last  one ", ""]) == "last one"
+    assert last_of([]) == ""

@@ -13,6 +13,7 @@ from tests.support.tiny_specs import tiny
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.problem import compile_problem
 from dovetail.progress import Stop
+from dovetail.proof.standing import StandingModel
 from dovetail.rules import context_of
 from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
@@ -85,6 +86,33 @@ def test_who_finds_no_other_node_is_evicted_and_that_is_proved() -> None:
     best = bounds.best(tier, {})
     assert best is not None
     assert best[0] == 1
+
+
+def test_who_has_no_room_in_a_quota_is_evicted_and_that_is_proved() -> None:
+    """Both ran until a node failed; the one that runs on takes all of their quota."""
+    limit = policy("limit", Quota(limits=(("gpus", 2000),)))
+    nodes, work = [node("a", 2, down=True), node("b", 8)], [workload("v", 2, gpus=1), workload("w", 2, gpus=1)]
+    running = {f"{name}#{i}": place(where, i) for name, where in (("v", "a"), ("w", "b")) for i in range(2)}
+    spec = make_spec(nodes=nodes, workloads=work, policies=(limit,), running=running)
+    problem = compile_problem(context_of(spec))
+    bounds, tier = FleetBounds(problem, Stop()), next(t for t in problem.tiers if t.name == "disruption.evicted")
+    bounds.stand(tier, {"admitted[0]": 2000}, 1, [])
+    best = bounds.best(tier, {"admitted[0]": 2000})
+    assert best is not None
+    assert best[0] == 1
+
+
+@pytest.mark.parametrize(("second", "kinds"), [((0, 1), 1), ((2, 3), 1), ((0, 3), 1)])
+def test_nodes_are_told_once_where_the_same_runs_on_whichever_gpus(second: tuple[int, int], kinds: int) -> None:
+    nodes = [node(name, 4) for name in "abcd"]
+    work = [workload("s", 3, share=500), workload("w", 2, gpus=1)]
+    running = {"w#0": place("a", 0), "s#0": place("a", 1), "w#1": place("b", second[0]), "s#1": place("b", second[1])}
+    running |= {"s#2": place("c", 0)}
+    problem = compile_problem(context_of(make_spec(nodes=nodes, workloads=work, running=running)))
+    (lot,) = StandingModel(problem).lots_of[0]
+    assert sorted(contents.times for contents in lot.contents) == [kinds, 2]
+    assert (lot.bare, lot.nodes) == (1, 4)
+    assert sorted(lot.protected.values()) == [2, 3]
 
 
 @pytest.mark.campaign

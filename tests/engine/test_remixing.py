@@ -35,7 +35,7 @@ def generation(problem: Problem, state: State, *, full: bool = False, priced: bo
 def remix(problem: Problem, state: State, work: float = ALL) -> Iterator[State]:
     """Yield what there is to find from a state on, the best by now being the last that was yielded."""
     best = [state]
-    for found in remixed(generation(problem, state), (), lambda _: (best[-1], False), Budget(work)):
+    for found in remixed(generation(problem, state), (), {}, lambda _: (best[-1], False), Budget(work)):
         best.append(found)
         yield found
 
@@ -206,3 +206,27 @@ def test_equal_problems_come_to_equal_states() -> None:
 def test_without_work_nothing_is_looked_for() -> None:
     problem, start = scattered()
     assert not list(remix(problem, start, 0.0))
+
+
+def test_what_is_planned_and_lacks_is_looked_for_more_often() -> None:
+    work = [workload(f"w{i}", 9, gpus=1, cpu=1000 + i) for i in range(2)]
+    problem = compile_problem(context_of(make_spec(nodes=[node("n", 8)], workloads=work)))
+    worth = generation(problem, State()).wish.worth
+    wanted = Wanted(problem, worth, {0: 5, 1: 5}, Random(1))
+    drawn = Counter(wanted.draw({0: 4, 1: 5}) for _ in range(1000))
+    assert drawn[0] > 3 * drawn[1] > 0
+
+
+def test_a_place_that_stands_empty_for_what_is_planned_is_among_the_patterns() -> None:
+    """Pricing gives a place no worth where who is there earns as much; what is planned is offered all the same."""
+    problem, _ = scattered()
+    half, whole = (problem.shapes_of_workload[name][0] for name in ("half", "whole"))
+    lone = State({0: Fill(Counter({Slot(half): 1}))})
+    remixing = Remixing(generation(problem, lone), Budget(ALL), Counter({half: 4, whole: 2}))
+    before = len(remixing._master.columns)
+    remixing._settle_all_but([0, 1])
+    remixing._add_fuller([0, 1])
+    added = {column.pattern for column in remixing._master.columns[before:]}
+    assert ((Slot(half), 2),) in added
+    assert ((Slot(whole), 1),) in added
+    assert all(sum(n for _, n in pattern) <= 2 for pattern in added)
