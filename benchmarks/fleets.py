@@ -141,6 +141,8 @@ def plan(project: Path, file: Path, seconds: int, fast: bool, load: float) -> Pl
         return Planned(seconds, fast, run.seconds, run.peak, failed=_why(run))
     verified = dovetail("verify", file, project)
     done = read(file.read_text(encoding="utf-8"), file.name)
+    if done.outcome.stopped_by == "crash":
+        print(run.err, file=sys.stderr)  # the search's last words
     log = json.loads(file.with_suffix(".run.json").read_text(encoding="utf-8"))
     tiers = [
         Tier(
