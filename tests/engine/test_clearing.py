@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from random import Random
 
@@ -104,6 +105,26 @@ def bound_on(problem: Problem, after: State, name: str = "disruption.moves") -> 
             return found[0]
         given[tier.name] = value
     raise AssertionError(f"no tier is {name}")
+
+
+def test_two_that_must_leave_each_make_another_leave_and_no_replica_twice() -> None:
+    """Both find the same way: a node that the other one has taken already, and whose replica is gone."""
+    nodes = [node("a", 2), node("c", 2, cpu=4000), node("d", 2, cpu=4000), node("e", 2, accelerator="L4")]
+    work = [
+        workload("light", 2, gpus=1, cpu=4000, accelerators=(CARD,)),
+        workload("loose", 2, gpus=1, cpu=4000),
+        workload("heavy", 1, gpus=2, cpu=90_000, accelerators=(CARD,)),
+    ]
+    running = {"light#0": place("a", 0), "light#1": place("a", 1), "loose#0": place("c", 0), "loose#1": place("d", 0)}
+    problem, before = started(make_spec(nodes, work, running=running))
+    after = cleared(problem, before, Stop(), lambda: False)
+    names = {shape.index: shape.workload.id for shape in problem.shapes}
+    found = {
+        problem.nodes[index].name: {names[slot.shape]: n for slot, n in fill.slots.items()}
+        for index, fill in after.fills.items()
+    }
+    assert found == {"a": {"heavy": 1}, "c": {"light": 1}, "d": {"light": 1}, "e": {"loose": 2}}
+    assert after.admitted() == Counter({shape.index: shape.demand for shape in problem.shapes})
 
 
 def test_that_one_must_leave_is_proved() -> None:

@@ -128,9 +128,11 @@ class _Clearing:
     def _gone(self, shape: int, way: Way, most: int, nodes: Bools) -> bool:
         """Go one way with at most so many moves, on some nodes; tell whether all found a place, else undo it.
 
-        The node itself is left to those who come, and closed to those who are looking for another one.
+        The node itself is left to those who come, and closed to those who are looking for another one. A node that
+        others have left meanwhile is another than the way was found for, who leaves it perhaps gone.
         """
-        if not nodes[way.node] or self._vain >= _VAIN:
+        left_before = any(isinstance(each, Leaver) and each.put[0] == way.node for each in self._done)
+        if left_before or not nodes[way.node] or self._vain >= _VAIN:
             return False
         mark, left = len(self._done), most - sum(each.moves for each in way.leavers)
         only, others = np.zeros_like(nodes), nodes.copy()
