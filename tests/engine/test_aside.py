@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from tests.engine.test_cases import two_bands
 from tests.engine.test_gatherings import problem_of
 from tests.engine.test_generate import fleet
 
 from dovetail.engine.bounds import Bounds
+from dovetail.engine.fleet import pursuit
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.fleet.pursuit import Best, Pursuit
@@ -75,10 +77,10 @@ def test_there_is_none_where_a_search_is_to_be_reproduced_or_has_one_processor()
 
 def test_tiers_take_turns_and_are_not_asked_twice_for_the_same() -> None:
     problem = fleet(1)
-    pursuit = Pursuit(FleetBounds(problem, Stop()))
+    search = Pursuit(FleetBounds(problem, Stop()))
     known = [tier.name for tier in problem.tiers]
     asked = []
-    while (found := pursuit.next(nothing(problem, last=True))) is not None:
+    while (found := search.next(nothing(problem, last=True))) is not None:
         asked.append(found[0])
     first = list(dict.fromkeys(asked))
     counted = asked[len(first) :]
@@ -89,8 +91,8 @@ def test_tiers_take_turns_and_are_not_asked_twice_for_the_same() -> None:
 
 def test_what_only_idle_processors_are_worth_stands_back_and_comes_last() -> None:
     problem, stood_back = fleet(1), list[int]()
-    pursuit, found = Pursuit(FleetBounds(problem, Stop()), lambda: stood_back.append(len(found))), list[str]()
-    while (each := pursuit.next(nothing(problem, last=True))) is not None:
+    search, found = Pursuit(FleetBounds(problem, Stop()), lambda: stood_back.append(len(found))), list[str]()
+    while (each := search.next(nothing(problem, last=True))) is not None:
         found.append(each[0])
     assert stood_back
     assert set(found[: stood_back[0]]) == set(found)
@@ -98,10 +100,10 @@ def test_what_only_idle_processors_are_worth_stands_back_and_comes_last() -> Non
 
 def test_gangs_are_told_apart_once_every_tier_has_a_bound() -> None:
     problem = problem_of(two_bands())
-    pursuit = Pursuit(FleetBounds(problem, Stop()))
+    search = Pursuit(FleetBounds(problem, Stop()))
     now = Best(1, (1,) * len(problem.tiers), time.monotonic() + PATIENCE)
     found = []
-    while (each := pursuit.next(now)) is not None:
+    while (each := search.next(now)) is not None:
         found.append(each)
     first = [name for name, _ in found].index("admitted[100]")
     assert all(not cases.branches for _, cases in found[:first])
@@ -112,3 +114,32 @@ def test_nothing_is_looked_for_where_all_that_asks_is_there() -> None:
     problem = fleet(1)
     limits = tuple(tier.limit(problem.context) for tier in problem.tiers)
     assert Pursuit(FleetBounds(problem, Stop())).next(Best(1, limits, time.monotonic() + PATIENCE)) is None
+
+
+def test_large_fleets_have_bounds_before_there_is_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound for every band, with what earlier bands will have guessed; nothing of small fleets, or without time."""
+    problem = fleet(1)
+    assert Pursuit(FleetBounds(problem, Stop())).before_any_plan(nothing(problem)) is None
+    monkeypatch.setattr(pursuit, "EXACT_VARIABLES", 0)
+    monkeypatch.setattr(FleetBounds, "large", True)
+    early = Pursuit(FleetBounds(problem, Stop()))
+    found = []
+    while (each := early.before_any_plan(nothing(problem))) is not None:
+        found.append(each[0])
+    asked = [tier.name for tier in problem.tiers if tier.sense == "max"]
+    assert found[: len(asked)] == asked
+    late = Best(0, (0,) * len(problem.tiers), time.monotonic() - 1)
+    assert Pursuit(FleetBounds(problem, Stop())).before_any_plan(late) is None
+
+
+def test_what_time_has_cut_is_not_asked_for_again_with_less_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = fleet(1)
+    slow = Pursuit(FleetBounds(problem, Stop()))
+    monkeypatch.setattr(pursuit, "_FEW_NODES", 0)
+    monkeypatch.setattr(pursuit, "_CUT", 0.0)  # as if every LP had taken all of its time
+    first = slow.next(nothing(problem))
+    assert first is not None
+    asked = []
+    while (each := slow.next(nothing(problem))) is not None:
+        asked.append(each[0])
+    assert first[0] not in asked

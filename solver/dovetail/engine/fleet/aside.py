@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dovetail.engine.fleet.pursuit import Best
 
 _TICK = 0.1
+_AHEAD = 0.3  # of the time limit
 
 
 @dataclass(slots=True)
@@ -30,11 +31,13 @@ class Aside:
     Parameters
     ----------
     private : a connection whose other end must see that it is closed when this process ends.
+    ahead : seconds in which to look for bounds before it is told of any plan.
     lost : whether there is no process any more.
     """
 
     spec: Spec
     private: Connection | None = None
+    ahead: float = 0.0
     lost: bool = False
     _process: BaseProcess | None = None
     _connection: Connection | None = None
@@ -49,7 +52,7 @@ class Aside:
         """
         if limits.time is None or limits.processes == 1:
             return None
-        aside = cls(spec, private)
+        aside = cls(spec, private, _AHEAD * limits.time)
         aside._start(at_once=True)
         return aside
 
@@ -62,7 +65,8 @@ class Aside:
         if at_once and not forks:
             return
         ours, theirs = context.Pipe()
-        given: tuple[Any, ...] = (theirs, self.spec, ours, self.private) if forks else (theirs, None)
+        told = self.spec, self.ahead
+        given: tuple[Any, ...] = (theirs, *told, ours, self.private) if forks else (theirs, None, 0.0)
         process = context.Process(target=_serve, args=given, name="bounds", daemon=True)  # type: ignore[attr-defined]
         try:
             with theirs:  # closed here once the process has it, so that to send to one that is gone fails
@@ -123,24 +127,28 @@ class Aside:
         self.lost = True
 
 
-def _serve(connection: Connection, given: Spec | None, *others: Connection | None) -> None:
+def _serve(connection: Connection, given: Spec | None, ahead: float, *others: Connection | None) -> None:
     """Look for bounds until nobody is there any more; the newest message counts.
 
     Parameters
     ----------
     given : None where the first message is the Spec.
+    ahead : seconds in which to look for bounds before there is a message on any plan.
     others : ends of connections that a fork has copied.
     """
     begin_helping(*others)
     with suppress(EOFError, OSError):
         spec = given if given is not None else loads(connection.recv_bytes())
-        reached: Best = loads(connection.recv_bytes())
         from dovetail.engine.fleet.fleet_bounds import FleetBounds
-        from dovetail.engine.fleet.pursuit import Pursuit
+        from dovetail.engine.fleet.pursuit import Best, Pursuit
         from dovetail.problem import compile_problem
         from dovetail.rules import context_of
 
         pursuit = Pursuit(FleetBounds(compile_problem(context_of(spec)), Stop()), go_last)
+        nothing = Best(0, (0,) * len(pursuit.fleet.problem.tiers), time.monotonic() + ahead)
+        while ahead and not connection.poll() and (early := pursuit.before_any_plan(nothing)) is not None:
+            connection.send_bytes(dumps(early))
+        reached: Best = loads(connection.recv_bytes())
         while True:
             found = pursuit.next(reached)
             connection.send_bytes(dumps(reached.number if found is None else found))

@@ -14,7 +14,9 @@ from typing import Final
 
 from dovetail.engine.fleet.cases import Cases
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
+from dovetail.objectives import Tier
 from dovetail.plan import relative_gap
+from dovetail.problem.steps import EXACT_VARIABLES
 
 WIDE: Final = 1e-3
 """A gap, relative, that is worth a larger LP."""
@@ -24,6 +26,8 @@ _FEW_NODES = 1000  # on more of them parts of replicas are no matter
 _NEAR = 3e-3  # a gap, relative, of a plan that is about as good as the last one will be
 _LOST = 1e-4  # of a bound, that the last plan is expected to lose
 _SHARE = 0.5  # of the time left, for one tier
+_FIRST_SHARE = 0.9  # the same as long as it has no bound
+_CUT = 0.95  # of the seconds given, after which an LP was cut by them
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,21 @@ class Pursuit:
     _asked: dict[str, Mapping[str, int]] = field(default_factory=dict)
     _counted: dict[str, Mapping[str, int]] = field(default_factory=dict)
     _times: Counter[str] = field(default_factory=Counter)
+    _needed: dict[str, float] = field(default_factory=dict)  # more seconds than so many, by tiers that time cut
+
+    def before_any_plan(self, nothing: Best) -> tuple[str, Cases] | None:
+        """Return a bound that needs no plan's values, as long as there are such for a large fleet; None after that.
+
+        What earlier tiers will have is guessed from their bounds.
+
+        Parameters
+        ----------
+        nothing : a plan that admits nothing.
+        """
+        problem = self.fleet.problem
+        worth_while = problem.counts > EXACT_VARIABLES and self.fleet.large
+        asked = all(self._times[tier.name] for tier in problem.tiers if tier.sense == "max")
+        return self.next(nothing) if worth_while and not asked and time.monotonic() < nothing.until else None
 
     def next(self, now: Best) -> tuple[str, Cases] | None:
         """Return a tier and what proves a bound on it, None where no bound is worth while.
@@ -75,7 +94,8 @@ class Pursuit:
             gap, bound = self._gap(position, value, given)
             late = late or tier.counts_nodes
             known = self.fleet.knows(tier)
-            if known and gap > WIDE and self._asked.get(tier.name) != given:
+            in_time = self._seconds(tier, now) > self._needed.get(tier.name, 0.0)
+            if known and in_time and gap > WIDE and self._asked.get(tier.name) != given:
                 found.append((late, self._times[tier.name], position, dict(given)))
             elif known and gap > _NARROW and tier.sense == "max" and few and self._counted.get(tier.name) != given:
                 uncounted.append((position, dict(given)))
@@ -97,14 +117,21 @@ class Pursuit:
         """Prove a bound on a tier: of all cases in one at first, and told apart once every tier has one."""
         tier = self.fleet.problem.tiers[position]
         first = tier.sense == "max" and not self._times[tier.name] and not now.last
-        self._times[tier.name] += 1
         aim = None if first or tier.sense == "min" else round((1 + WIDE) * now.values[position])
-        seconds = max(0.0, now.until - time.monotonic()) * (1.0 if now.last else _SHARE)
+        seconds, began = self._seconds(tier, now), time.monotonic()
+        self._times[tier.name] += 1
         cases = self.fleet.cases(tier, given, reached=aim, priced=True, seconds=seconds)
+        if time.monotonic() - began >= _CUT * seconds and not cases.branches:
+            self._needed[tier.name] = seconds
         self.fleet.learn(tier, cases, priced=True)
         if not (first and any(case.torn for case in cases.leaves.values())):
             self._asked[tier.name] = given
         return tier.name, cases
+
+    def _seconds(self, tier: Tier, now: Best) -> float:
+        """Return how long a tier may take."""
+        share = 1.0 if now.last else _SHARE if self._times[tier.name] else _FIRST_SHARE
+        return share * max(0.0, now.until - time.monotonic())
 
     def _in_whole_numbers(self, position: int, given: Mapping[str, int], now: Best) -> tuple[str, Cases]:
         """Prove a bound on a tier with admitted replicas in whole numbers."""
