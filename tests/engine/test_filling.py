@@ -31,7 +31,7 @@ def test_what_a_spread_allows_in_the_end_is_granted_whichever_rack_comes_first(
     assert [dict(state.fill(index).counts()) for index in range(6)] == [{even: 2, other: 1}] * 6
 
 
-def test_what_is_planned_is_placed_before_what_else_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_planned_is_placed_before_what_else_has_room() -> None:
     """One node for either of two; the cheaper one is planned, and nothing is wished for on it."""
     spec = make_spec([node("a", 4)], [workload("dear", 1, gpus=4, value=9), workload("planned", 1, gpus=4, value=1)])
     problem = compile_problem(context_of(spec))

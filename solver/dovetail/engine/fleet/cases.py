@@ -237,18 +237,13 @@ class CaseSearch:
         there = {name: int(share > 0.5) for name, (share, _) in shares.items()} | decided
         return Case(proof, total, proof.bound(total, self.given), reached, undecided, there, torn is not None)
 
-    @property
-    def _admitted(self) -> frozenset[int]:
-        """The variables that count who is admitted."""
-        fleet = self.lp.fleet
-        return frozenset(v for shape in fleet.problem.shapes for v in fleet.admitted_shape(shape.index).terms)
-
     def _count(self) -> Branch | None:
         """Return how to split by how many are admitted of the shape of which the LP has the dearest part, if any."""
         values, fleet = self.lp.values(), self.lp.fleet
+        admitted = {v for shape in fleet.problem.shapes for v in fleet.admitted_shape(shape.index).terms}
         parts: dict[int, float] = {}
         for terms in (fleet.tiers[name].terms for name in (*self.given, self.tier)):
-            for variable, worth in terms.items() if terms.keys() <= self._admitted else ():
+            for variable, worth in terms.items() if terms.keys() <= admitted else ():
                 rest = values[variable] - floor(values[variable])
                 if min(rest, 1 - rest) > _WHOLE:
                     parts[variable] = abs(worth) * min(rest, 1 - rest)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -180,13 +180,17 @@ class FleetBounds:
         lp = self._asked_of(tier, priced=priced)
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
         until = None if seconds is None else time.monotonic() + seconds
-        bounds = (one for name in earlier for one in self._found.get(name, ()) if isinstance(one, FleetBound))
-        known = [one.cases for one in bounds if one.fleet is lp.fleet]
-        own = (one for one in self._found.get(tier.name, ()) if isinstance(one, FleetBound) and one.fleet is lp.fleet)
-        plain = [one.cases.leaves[()].proof for one in own if not one.cases.branches]
+        known = [cases for name in earlier for cases in self._known(name, lp)]
+        plain = [cases.leaves[()].proof for cases in self._known(tier.name, lp) if not cases.branches]
         search = CaseSearch(lp, tier.name, earlier, known=known, whole=plain[-1] if plain else None)
         most = 0 if reached is None else SPLITS
         return search.split(most, reached, until, self.stop, COUNTS if whole else 0)
+
+    def _known(self, tier: str, lp: FleetLp) -> Iterator[Cases]:
+        """Yield the cases of a tier that were found over an LP's rows."""
+        for one in self._found.get(tier, ()):
+            if isinstance(one, FleetBound) and one.fleet is lp.fleet:
+                yield one.cases
 
     def learn(self, tier: Tier, cases: Cases, *, priced: bool) -> None:
         """Take cases of a tier as a bound."""

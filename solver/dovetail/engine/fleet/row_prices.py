@@ -37,6 +37,7 @@ class RowPrices:
     ) -> None:
         self._objective, self._rows, self._denominator = objective, rows, denominator
         self._own = [number for number, row in enumerate(rows) if not any(v in placed for v in row.variables)]
+        self._owned = frozenset(self._own)
         variables = sorted({v for number in self._own for v in rows[number].variables})
         lower, upper = box
         self._lp = Lp()
@@ -50,8 +51,7 @@ class RowPrices:
 
     def completed(self, prices: Mapping[int, int]) -> dict[int, int]:
         """Return prices with those of the rows that no node has a part in: the best ones beside all others."""
-        own = set(self._own)
-        found = {number: price for number, price in prices.items() if number not in own}
+        found = {number: price for number, price in prices.items() if number not in self._owned}
         if not self._own:
             return found
         costs = {v: self._denominator * self._objective.terms.get(v, 0) for v in self._column}

@@ -218,7 +218,7 @@ class Remixing:
         return frozenset([*first, *self._random.sample(rest, size - len(first))])
 
     def _hosts(self, shape: int, hosts: Sequence[int], size: int) -> list[int]:
-        """Draw nodes that can host a shape, most of them where its own replicas let one more come."""
+        """Draw nodes that can host a shape, half of them where its own replicas let one more come."""
         crowded = self._fielded().gates.crowded(shape)
         open_to = self._idlest([node for node in hosts if not crowded[node]], ceil(_OPEN * size))
         rest = [node for node in hosts if node not in open_to]
