@@ -277,7 +277,7 @@ class _Search:
         each = _FOLLOW_WORK * lp.columns
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
         if Generation.suits(self.bounds.fleet):
-            ways = 0 if self._many else 1
+            ways = 0 if self.problem.counts > EXACT_VARIABLES else 1
         led = lead(lp, self.best.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME[self._gangs]))
         for state in led.states:
             self.best.offer(state)

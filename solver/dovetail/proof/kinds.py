@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -47,6 +47,14 @@ class Kind:
     def size(self) -> int:
         """How many nodes are of this kind."""
         return len(self.members)
+
+    def lets_share_node(self, shapes: Collection[int]) -> bool:
+        """Tell whether hard rules let shapes share a node."""
+        return any(set(side).issuperset(shapes) for side in self.sides)
+
+    def lets_share_gpu(self, shapes: Collection[int]) -> bool:
+        """Tell whether hard rules let shapes that ask for parts share a GPU."""
+        return not self.gpu_sides or any(side.issuperset(shapes) for side in self.gpu_sides)
 
 
 def kinds_of(

@@ -26,7 +26,7 @@ from dovetail.model.state import Fill, Slot
 Pattern = tuple[tuple[Slot, int], ...]
 
 _WHOLE = 1e-6
-_CLOSE = 1e-7  # of the LP's value, in whole numbers
+_CLOSE = 0.5  # times what is no matter, from the best there is in whole numbers
 _MOST_NODES = 20, 200  # of the tree of branches, without and with a ceiling in seconds
 _MOST_STEPS = 5_000  # of one way of the simplex algorithm, before the other one is tried
 _MOST_WHOLE = 4000  # patterns among which to choose in whole numbers
@@ -309,7 +309,8 @@ class Master:
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("threads", 1)
-        highs.setOptionValue("mip_rel_gap", _CLOSE)
+        highs.setOptionValue("mip_rel_gap", 0.0)
+        highs.setOptionValue("mip_abs_gap", _CLOSE * self.wish.grain)
         highs.passModel(self._highs.getLp())
         highs.deleteCols(len(rest), np.array([self._first + i for i in rest], dtype=np.int32))
         return highs

@@ -21,6 +21,7 @@ from dovetail.engine.generation.pricing import Pricing
 from dovetail.engine.generation.wanted import Wanted
 from dovetail.engine.parts.lns import idle_milli
 from dovetail.model.state import Fill, Slot, State
+from dovetail.proof.kinds import Kind
 from dovetail.spec.workload import MILLI
 
 _SMALLEST, _FIRST, _LARGEST = 4, 10, 24  # nodes planned anew
@@ -139,22 +140,27 @@ class Remixing:
         lots = self._generation.rows.lots
         for node in sorted(free) if lacking else ():
             lot = self._lot_of[node]
-            for shape in (s for s in lacking if s in lots[lot].rows):
-                if (slot := self._seat(node, shape)) is not None:
-                    fill = self._state.fill(node).copy()
-                    fill.slots[slot] += 1
-                    self._master.add(lot, self._generation.pattern(fill))
+            fill, kind = self._state.fill(node), lots[lot].kind
+            here = fill.counts().keys()
+            for shape in (s for s in lacking if s in lots[lot].rows and kind.lets_share_node({*here, s})):
+                if (slot := self._seat(node, shape, kind)) is not None:
+                    fuller = fill.copy()
+                    fuller.slots[slot] += 1
+                    self._master.add(lot, self._generation.pattern(fuller))
 
-    def _seat(self, node: int, shape: int) -> Slot | None:
-        """Return where a node has room for one more replica of a shape, whatever rules say; None where nowhere."""
+    def _seat(self, node: int, shape: int, kind: Kind) -> Slot | None:
+        """Return where a node of a kind has room for one more replica of a shape; None where nowhere."""
         field, form = self._fielded(), self._problem.shapes[shape]
         if not field.host_fits(form, node):
             return None
         if not form.request.partial:
             return Slot(shape) if field.untouched[node] >= form.request.gpus else None
-        healthy = self._problem.nodes[node].healthy_gpus()
-        fullest = sorted(healthy, key=lambda gpu: int(field.gpus[node, gpu]))
-        return next((Slot(shape, gpu) for gpu in fullest if field.share_fits(node, form, gpu)), None)
+        here: dict[int, set[int]] = {gpu: {shape} for gpu in self._problem.nodes[node].healthy_gpus()}
+        for slot in (slot for slot in self._state.fill(node).slots if slot.gpu in here):
+            here[slot.gpu].add(slot.shape)
+        fullest = sorted(here, key=lambda gpu: int(field.gpus[node, gpu]))
+        fits = (gpu for gpu in fullest if kind.lets_share_gpu(here[gpu]) and field.share_fits(node, form, gpu))
+        return next((Slot(shape, gpu) for gpu in fits), None)
 
     def _fielded(self) -> Field:
         """Return the state as a field, made once for each state."""
