@@ -14,7 +14,7 @@ from tests.support.tiny_specs import tiny
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.remixing import Remixing, remixed
+from dovetail.engine.generation.remixing import Reached, Remixing, remixed
 from dovetail.engine.generation.wanted import Wanted
 from dovetail.model.legal import legalise
 from dovetail.model.score import debt, hard_policies, owed, view_of
@@ -35,7 +35,7 @@ def generation(problem: Problem, state: State, *, full: bool = False, priced: bo
 def remix(problem: Problem, state: State, work: float = ALL) -> Iterator[State]:
     """Yield what there is to find from a state on, the best by now being the last that was yielded."""
     best = [state]
-    for found in remixed(generation(problem, state), (), {}, lambda _: (best[-1], False), Budget(work)):
+    for found in remixed(generation(problem, state), (), {}, lambda _: Reached(best[-1], False), Budget(work)):
         best.append(found)
         yield found
 
@@ -101,7 +101,7 @@ def dear_and_cheap(*others: Workload) -> tuple[Problem, State, State]:
 def test_where_all_is_admitted_the_same_is_put_on_cheaper_nodes() -> None:
     problem, dear, cheap = dear_and_cheap()
     begin = generation(problem, dear, priced=True)
-    *_, best = remixed(begin, (), {}, lambda _: (dear, False), Budget(ALL))
+    *_, best = remixed(begin, (), {}, lambda _: Reached(dear, False), Budget(ALL))
     assert best.admitted() == dear.admitted()
     assert best.totals().where[0].keys() == cheap.totals().where[0].keys()
 
@@ -135,7 +135,9 @@ def test_once_nothing_more_can_be_admitted_a_cheaper_state_at_hand_goes_on(monke
         remixing._idle = 100 * (len(held) - 1)
 
     monkeypatch.setattr(Remixing, "next", look)
-    assert not list(remixed(generation(problem, dear, priced=True), [cheap], {}, lambda _: (dear, True), Budget(ALL)))
+    assert not list(
+        remixed(generation(problem, dear, priced=True), [cheap], {}, lambda _: Reached(dear, True), Budget(ALL))
+    )
     assert held == [dear, cheap]
 
 
@@ -149,9 +151,9 @@ def test_late_it_is_asked_whether_hardly_more_can_be_admitted() -> None:
     problem, start = scattered()
     asked = []
 
-    def best(late: bool) -> tuple[State, bool]:
+    def best(late: bool) -> Reached:
         asked.append(late)
-        return start, late
+        return Reached(start, late)
 
     list(remixed(generation(problem, start), (), {}, best, Budget(0.5)))
     assert asked == sorted(asked)
@@ -230,3 +232,15 @@ def test_a_place_that_stands_empty_for_what_is_planned_is_among_the_patterns() -
     assert ((Slot(half), 2),) in added
     assert ((Slot(whole), 1),) in added
     assert all(sum(n for _, n in pattern) <= 2 for pattern in added)
+
+
+def test_what_no_plan_has_more_of_is_not_looked_for() -> None:
+    problem, start = scattered()
+    (whole,) = problem.shapes_of_workload["whole"]
+    remixing = Remixing(generation(problem, start), Budget(ALL))
+    (band,) = problem.spec.bands
+    there = sum(problem.shapes[s].role.value * n for s, n in start.admitted().items())
+    remixing.heed({band: there + 1})
+    assert remixing._waiting() == {whole: 0}
+    remixing.heed({band: there})
+    assert remixing._waiting() == {}

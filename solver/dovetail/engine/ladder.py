@@ -22,7 +22,7 @@ from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
-from dovetail.engine.generation.remixing import remixed
+from dovetail.engine.generation.remixing import Reached, remixed
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.parts.lns import Neighbourhoods
@@ -324,12 +324,12 @@ class _Search:
         rows, full = self.bounds.fleet.rows, self.best.full_but_for(near)
         begin = Generation(self.problem, self.best.state, rows, self.stop, None, self.jobs, self.best.full)
 
-        def best(late: bool) -> tuple[State, bool]:
+        def best(late: bool) -> Reached:
             nonlocal looked
             if late and not looked:
                 looked = True
                 self._spare(given, ALMOST_FULL)
-            return self.best.state, self.best.full_but_for(WIDE if late else 0.0)
+            return Reached(self.best.state, self.best.full_but_for(WIDE if late else 0.0), self.best.bounds_of_bands)
 
         for candidate in remixed(begin, lawful, planned, best, given):
             self.best.offer(candidate)

@@ -78,6 +78,13 @@ class Record:
         """Whether no plan admits more, as far as bounds tell by now."""
         return self.full_but_for(0.0)
 
+    @property
+    def bounds_of_bands(self) -> dict[int, int]:
+        """The worth of GPU work that no plan exceeds, by band, as far as bounds tell by now."""
+        of_tier = {tier.name: tier.bound for tier in self.now}
+        named = {band: of_tier.get(f"admitted[{band}]") for band in self.problem.spec.bands}
+        return {band: bound for band, bound in named.items() if bound is not None}
+
     def full_but_for(self, gap: float) -> bool:
         """Tell whether no plan admits more than so small a part, as far as bounds tell by now."""
         told = [tier for tier in self.now if tier.name.startswith("admitted")]

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from math import ceil, inf
 from random import Random
+from types import MappingProxyType
+from typing import NamedTuple
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.field import Field
@@ -33,6 +35,21 @@ _LACKING = 0.01  # of the replicas asked for, that a cheaper state to begin with
 _LEAST_IDLE = MILLI // 5  # as which a node without idle GPU counts where nodes are drawn
 _ROUNDS = 40  # of pricing
 _SECONDS = 1.0  # for pricing, and for whole numbers
+
+
+class Reached(NamedTuple):
+    """What the search has come to elsewhere.
+
+    Parameters
+    ----------
+    state : the best one by now.
+    full : whether no plan admits more to speak of (`Generation`).
+    bounds : worth of GPU work that no plan exceeds, by band.
+    """
+
+    state: State
+    full: bool
+    bounds: Mapping[int, int] = MappingProxyType({})
 
 
 class Remixing:
@@ -65,6 +82,7 @@ class Remixing:
         self._wanted = Wanted(self._problem, generation.wish.worth, planned or {}, self._random)
         self._about: tuple[int, float] | None = None  # the shape of the last set, and the part of its hosts there
         self._beyond = 0.0  # what other nodes hold, which no set changes
+        self._bounds: Mapping[int, int] = {}
         self.hold(generation.state)
         self._settle_all_but(())
         self._beyond = self._pricing.solve(self._master).value - self.value
@@ -100,6 +118,10 @@ class Remixing:
     def worth(self, state: State) -> float:
         """Return what all nodes hold in a state, as the LP counts it."""
         return self._value_of(self._held(state))
+
+    def heed(self, bounds: Mapping[int, int]) -> None:
+        """Look for nothing of a band that is worth as much as its bound."""
+        self._bounds = bounds
 
     def next(self) -> State | None:
         """Return a state better than the one before by other patterns on one more set of nodes, if it has one."""
@@ -172,6 +194,7 @@ class Remixing:
         """Take a state as the one to make better."""
         self._columns = self._held(state)
         self._state, self.value, self._field = state, self._value_of(self._columns), None
+        self._admitted = state.admitted()
 
     def _held(self, state: State) -> dict[int, Column]:
         """Return what the nodes hold in a state as patterns."""
@@ -231,10 +254,17 @@ class Remixing:
         return [*open_to, *self._idlest(rest, size - len(open_to))]
 
     def _waiting(self) -> dict[int, int]:
-        """Return the shapes with GPUs of which fewer are there than asked for, with how many there are."""
-        counts, shapes = self._counts(self._columns), self._problem.shapes
+        """Return the shapes with GPUs of which fewer are there than asked for, with how many there are.
+
+        Those of bands that no plan has more of are left out.
+        """
+        counts, worth, bands = self._counts(self._columns), Counter[int](), dict[int, int]()
+        for shape in (shape for shape in self._problem.shapes if shape.request.gpu_count):
+            bands[shape.index] = self._problem.spec.band_of(shape.workload)
+            worth[bands[shape.index]] += shape.role.value * self._admitted[shape.index]
+        open_to = {band for band, there in worth.items() if there < self._bounds.get(band, inf)}
         asked = self._master.wish.demand.items()
-        return {s: counts.get(s, 0) for s, n in asked if shapes[s].request.gpu_count and counts.get(s, 0) < n}
+        return {s: counts.get(s, 0) for s, n in asked if bands.get(s) in open_to and counts.get(s, 0) < n}
 
     def _idlest(self, nodes: Sequence[int], size: int) -> list[int]:
         """Draw some nodes, those with idle GPU more often."""
@@ -320,7 +350,7 @@ def remixed(
     begin: Generation,
     others: Sequence[State],
     planned: Mapping[int, int],
-    best: Callable[[bool], tuple[State, bool]],
+    best: Callable[[bool], Reached],
     budget: Budget,
 ) -> Iterator[State]:
     """Yield ever better states, from the most promising of those at hand on.
@@ -330,9 +360,8 @@ def remixed(
     begin : tells rows, nodes and the wish, and the best state.
     others : states to begin with that keep all rules.
     planned : replicas per shape that the LP of the whole fleet has.
-    best : the best state by now, and whether no plan admits more to speak of (`Generation`), by whether half of the
-        time or work is gone; then another wish is to be met. If that half has come to nothing better, the best state
-        is the one to go on from.
+    best : what there is by now, by whether half of the time or work is gone; where it is full, another wish is to be
+        met. If that half has come to nothing better, the best state is the one to go on from.
     """
     remixing, half = _begun(begin, others, planned, budget), budget.part(0.5 * budget.work, 0.5)
     led = True
@@ -340,7 +369,8 @@ def remixed(
         if (found := remixing.next()) is not None:
             yield found
         late = budget.work < half.work or half.out_of_time()
-        state, full = best(late)
+        state, full, bounds = best(late)
+        remixing.heed(bounds)
         if full != begin.full:
             begin = replace(begin, state=state, full=full)
             remixing, led = _begun(begin, others, planned, budget), False
