@@ -6,13 +6,17 @@ from math import inf
 
 import pytest
 from tests.engine.test_generate import ALL, fleet, master_of, worth
+from tests.support.specs import make_spec, node, workload
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.generation import patterns
 from dovetail.engine.generation.diving import dive
-from dovetail.engine.generation.patterns import Master, Mixture
+from dovetail.engine.generation.patterns import Master, Mixture, Wish
 from dovetail.engine.generation.pricing import Pricing
+from dovetail.model.state import Slot
+from dovetail.problem import compile_problem
 from dovetail.progress import Stop
+from dovetail.rules import context_of
 
 
 def mixed(seed: int) -> tuple[Master, Pricing, Mixture]:
@@ -57,3 +61,20 @@ def test_whole_numbers_of_patterns_are_no_better_than_fractions_and_fit(seed: in
         assert sum(times for column, times in chosen if column.lot == lot) <= size
     assert 0.8 * mixture.value <= worth(master, chosen) <= mixture.value + 1e-6
     assert found.value <= worth(master, chosen) + 1e-6
+
+
+def test_whole_numbers_see_what_little_the_last_band_gains() -> None:
+    spec = make_spec(
+        [node(f"n{index}", 2) for index in range(3)],
+        [workload("much", 3, gpus=1, value=9), workload("little", 3, gpus=1, cpu=2000)],
+    )
+    problem = compile_problem(context_of(spec))
+    (much,), (little,) = problem.shapes_of_workload["much"], problem.shapes_of_workload["little"]
+    wish = Wish({much: 3, little: 3}, {much: 1e6, little: 0.02}, [0.0], 0.001)
+    master = master_of(problem, wish)
+    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+    alone, both = ((Slot(much), 1),), ((Slot(much), 1), (Slot(little), 1))
+    for pattern in ((), alone, both):
+        master.add(0, pattern)
+    found = pricing.whole(master, pricing.solve(master), inf, [(master.column(0, alone), 3)])
+    assert found.admitted == {much: 3, little: 3}

@@ -131,7 +131,7 @@ def test_once_nothing_more_can_be_admitted_a_cheaper_state_at_hand_goes_on(monke
     held = []
 
     def look(remixing: Remixing) -> None:
-        held.append(remixing._state)
+        held.append(remixing._picture.state)
         remixing._idle = 100 * (len(held) - 1)
 
     monkeypatch.setattr(Remixing, "next", look)
@@ -244,3 +244,25 @@ def test_what_no_plan_has_more_of_is_not_looked_for() -> None:
     assert remixing._waiting() == {whole: 0}
     remixing.heed({band: there})
     assert remixing._waiting() == {}
+
+
+def test_what_is_planned_is_not_offered_where_rules_keep_it_off() -> None:
+    spec = make_spec(
+        [node(f"n{index}", 4) for index in range(2)],
+        [
+            workload("mine", 1, gpus=1, tenant="a"),
+            workload("theirs", 2, gpus=1, tenant="b"),
+            workload("parts", 2, share=250, tenant="b"),
+        ],
+        policies=(policy("apart", Separate(by="tenant", at="node")),),
+    )
+    problem = compile_problem(context_of(spec))
+    mine, theirs, parts = (problem.shapes_of_workload[name][0] for name in ("mine", "theirs", "parts"))
+    start = State({0: Fill(Counter({Slot(mine): 1})), 1: Fill(Counter({Slot(theirs): 1}))})
+    remixing = Remixing(generation(problem, start), Budget(ALL), {mine: 1, theirs: 2, parts: 2})
+    remixing._settle_all_but([0, 1])
+    remixing._add_fuller([0, 1])
+    offered = {frozenset(column.counts) for column in remixing._master.columns}
+    assert frozenset({mine, theirs}) not in offered
+    assert frozenset({mine, parts}) not in offered
+    assert frozenset({theirs, parts}) in offered

@@ -9,30 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil, inf
+from math import inf
 from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
 from dovetail.engine.budget import Budget
-from dovetail.engine.construction.field import Field
+from dovetail.engine.generation.draws import SMALLEST, Draws, Picture
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.patterns import Column, Master, Pattern, Whole
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.engine.generation.wanted import Wanted
-from dovetail.engine.parts.lns import idle_milli
 from dovetail.model.state import Fill, Slot, State
 from dovetail.proof.kinds import Kind
-from dovetail.spec.workload import MILLI
 
-_SMALLEST, _FIRST, _LARGEST = 4, 10, 24  # nodes planned anew
-_STREAK = 3  # sets in a row that are solved to the end, until more nodes are planned anew
 _PATIENCE = 100  # sets in a row that nothing better was found for
-_HOSTS = 0.75  # of the nodes of a set about something that waits: those that can host it
-_OPEN = 0.5  # of those: where its own replicas let one more come
 _LACKING = 0.01  # of the replicas asked for, that a cheaper state to begin with may lack
-_LEAST_IDLE = MILLI // 5  # as which a node without idle GPU counts where nodes are drawn
 _ROUNDS = 40  # of pricing
 _SECONDS = 1.0  # for pricing, and for whole numbers
 
@@ -53,11 +46,7 @@ class Reached(NamedTuple):
 
 
 class Remixing:
-    """Draws sets of nodes, reproducibly, and looks for better patterns for each.
-
-    Every other set is about something that waits: nodes that can host it and a few others; less often about what was
-    looked for in vain. The rest are nodes of any kind and of one accelerator, in turn. Nodes with idle GPU are drawn
-    more often. Sets grow while they are solved to the end, and shrink where they are not.
+    """Looks for better patterns for sets of nodes that are drawn reproducibly.
 
     Parameters
     ----------
@@ -74,15 +63,13 @@ class Remixing:
             self._master.add(lot, ())
         self._pricing = Pricing(self._problem, rows.lots, budget, self._stop, generation.jobs)
         self._lot_of = {node: position for position, lot in enumerate(rows.lots) for node in lot.nodes}
-        self._state, self._columns = State(), dict[int, Column]()
-        self._field: Field | None = None  # of the state, once anybody asks
-        self._random = Random(1)
-        self._size = _FIRST
-        self._turn = self._streak = self._idle = 0
-        self._wanted = Wanted(self._problem, generation.wish.worth, planned or {}, self._random)
-        self._about: tuple[int, float] | None = None  # the shape of the last set, and the part of its hosts there
-        self._beyond = 0.0  # what other nodes hold, which no set changes
+        self._columns = dict[int, Column]()
+        source = Random(1)
+        self._wanted = Wanted(self._problem, generation.wish.worth, planned or {}, source)
+        self._draws = Draws(self._problem, rows.lots, self._wanted, source)
+        self._idle = 0
         self._bounds: Mapping[int, int] = {}
+        self._beyond = 0.0  # what other nodes hold, which no set changes
         self.hold(generation.state)
         self._settle_all_but(())
         self._beyond = self._pricing.solve(self._master).value - self.value
@@ -91,7 +78,7 @@ class Remixing:
     @property
     def over(self) -> bool:
         """Whether too many sets in a row gave nothing, or there is nothing left to search with."""
-        return self._idle >= _PATIENCE or len(self._lot_of) < _SMALLEST or bool(self._stop) or self._budget.spent()
+        return self._idle >= _PATIENCE or len(self._lot_of) < SMALLEST or bool(self._stop) or self._budget.spent()
 
     def prefers(self, state: State) -> bool:
         """Tell whether a state is a better one to begin with, as far as it differs on nodes that are mixed anew only.
@@ -100,8 +87,8 @@ class Remixing:
         a later band has for what an earlier one lacks. Where cost is left to decide, it is if it is cheaper and lacks
         little, which they soon find room for.
         """
-        nodes = {*state.fills, *self._state.fills}
-        if any(state.fill(node) != self._state.fill(node) for node in nodes if node not in self._lot_of):
+        nodes = {*state.fills, *self._picture.state.fills}
+        if any(state.fill(node) != self._picture.state.fill(node) for node in nodes if node not in self._lot_of):
             return False
         columns = self._held(state)
         if not self._generation.spares:
@@ -121,21 +108,25 @@ class Remixing:
 
     def heed(self, bounds: Mapping[int, int]) -> None:
         """Look for nothing of a band that is worth as much as its bound."""
-        self._bounds = bounds
+        if bounds != self._bounds:
+            self._bounds = bounds
+            self._picture.waiting = self._waiting()
 
     def next(self) -> State | None:
         """Return a state better than the one before by other patterns on one more set of nodes, if it has one."""
-        free = self._drawn()
-        state = self._better(free)
+        drawn = self._draws.next(self._picture)
+        state, closed = self._better(drawn.nodes)
         self._idle = 0 if state is not None else self._idle + 1
-        if self._about is not None:
-            self._wanted.learn(*self._about, found=state is not None)
+        self._draws.learn(drawn, closed=closed, found=state is not None)
         if state is not None:
             self.hold(state)
         return state
 
-    def _better(self, free: Collection[int]) -> State | None:
-        """Return a state better than the one at hand by other patterns on some nodes, if there is one."""
+    def _better(self, free: Collection[int]) -> tuple[State | None, bool]:
+        """Return a state better than the one at hand by other patterns on some nodes, if there is one.
+
+        And whether the search for it came to its end.
+        """
         before = self._settle_all_but(free)
         self._add_fuller(free)
         self._pricing.pause_after(self._share(), 1)
@@ -143,26 +134,22 @@ class Remixing:
         self._pricing.pause_after(1, 1)
         enough = self.value + self._master.wish.grain
         if mixture.value <= enough:
-            self._learn(closed=True)
-            return None
+            return None, True
         found = self._pricing.whole(self._master, mixture, _SECONDS, before)
-        self._learn(closed=not found.cut)
         self._master.forget(mixture)
-        if found.value <= enough:
-            return None
-        state = self._with(free, found)
-        return state if self.worth(state) > enough else None
+        state = self._with(free, found) if found.value > enough else None
+        return state if state is not None and self.worth(state) > enough else None, not found.cut
 
     def _add_fuller(self, free: Collection[int]) -> None:
         """Let the LP choose, for each node, what it holds with one more of what is planned and lacks, where it fits.
 
         Pricing need not come to these: a place is worth little as long as who is there earns as much.
         """
-        lacking = [s for s, there in self._waiting().items() if self._wanted.lacks(s, there)]
+        lacking = [s for s, there in self._picture.waiting.items() if self._wanted.lacks(s, there)]
         lots = self._generation.rows.lots
         for node in sorted(free) if lacking else ():
             lot = self._lot_of[node]
-            fill, kind = self._state.fill(node), lots[lot].kind
+            fill, kind = self._picture.state.fill(node), lots[lot].kind
             here = fill.counts().keys()
             for shape in (s for s in lacking if s in lots[lot].rows and kind.lets_share_node({*here, s})):
                 if (slot := self._seat(node, shape, kind)) is not None:
@@ -172,36 +159,31 @@ class Remixing:
 
     def _seat(self, node: int, shape: int, kind: Kind) -> Slot | None:
         """Return where a node of a kind has room for one more replica of a shape; None where nowhere."""
-        field, form = self._fielded(), self._problem.shapes[shape]
+        field, form = self._picture.field, self._problem.shapes[shape]
         if not field.host_fits(form, node):
             return None
         if not form.request.partial:
             return Slot(shape) if field.untouched[node] >= form.request.gpus else None
         here: dict[int, set[int]] = {gpu: {shape} for gpu in self._problem.nodes[node].healthy_gpus()}
-        for slot in (slot for slot in self._state.fill(node).slots if slot.gpu in here):
+        for slot in (slot for slot in self._picture.state.fill(node).slots if slot.gpu in here):
             here[slot.gpu].add(slot.shape)
         fullest = sorted(here, key=lambda gpu: int(field.gpus[node, gpu]))
         fits = (gpu for gpu in fullest if kind.lets_share_gpu(here[gpu]) and field.share_fits(node, form, gpu))
         return next((Slot(shape, gpu) for gpu in fits), None)
 
-    def _fielded(self) -> Field:
-        """Return the state as a field, made once for each state."""
-        if self._field is None:
-            self._field = Field(self._problem, self._state)
-        return self._field
-
     def hold(self, state: State) -> None:
         """Take a state as the one to make better."""
         self._columns = self._held(state)
-        self._state, self.value, self._field = state, self._value_of(self._columns), None
+        self.value = self._value_of(self._columns)
         self._admitted = state.admitted()
+        self._picture = Picture(self._problem, state, self._waiting())
 
     def _held(self, state: State) -> dict[int, Column]:
         """Return what the nodes hold in a state as patterns."""
         found = {}
         for node, lot in self._lot_of.items():
             fill = state.fill(node)
-            same = node in self._columns and fill is self._state.fill(node)
+            same = node in self._columns and fill is self._picture.state.fill(node)
             found[node] = self._columns[node] if same else self._master.column(lot, self._generation.pattern(fill))
         return found
 
@@ -225,34 +207,6 @@ class Remixing:
         left = self._budget.seconds()
         return 1.0 if left is None or left <= _SECONDS else _SECONDS / left
 
-    def _drawn(self) -> frozenset[int]:
-        """Return the nodes of the next set."""
-        self._turn += 1
-        self._about = None
-        nodes = list(self._lot_of)
-        if self._turn % 4 == 1:
-            model = self._problem.nodes[self._random.choice(nodes)].accelerator
-            nodes = [node for node in nodes if self._problem.nodes[node].accelerator == model]
-            return frozenset(self._idlest(nodes, self._size))
-        size = min(self._size, len(nodes))
-        waiting = self._waiting() if self._turn % 2 == 0 else {}
-        if not waiting:
-            return frozenset(self._idlest(nodes, size))
-        shape = self._wanted.draw(waiting)
-        lots = self._generation.rows.lots
-        hosts = [node for node in nodes if shape in lots[self._lot_of[node]].rows]
-        first = self._hosts(shape, hosts, min(len(hosts), int(_HOSTS * size)))
-        self._about = shape, len(first) / max(1, len(hosts))
-        rest = [node for node in nodes if node not in first]
-        return frozenset([*first, *self._random.sample(rest, size - len(first))])
-
-    def _hosts(self, shape: int, hosts: Sequence[int], size: int) -> list[int]:
-        """Draw nodes that can host a shape, half of them where its own replicas let one more come."""
-        crowded = self._fielded().gates.crowded(shape)
-        open_to = self._idlest([node for node in hosts if not crowded[node]], ceil(_OPEN * size))
-        rest = [node for node in hosts if node not in open_to]
-        return [*open_to, *self._idlest(rest, size - len(open_to))]
-
     def _waiting(self) -> dict[int, int]:
         """Return the shapes with GPUs of which fewer are there than asked for, with how many there are.
 
@@ -266,12 +220,6 @@ class Remixing:
         asked = self._master.wish.demand.items()
         return {s: counts.get(s, 0) for s, n in asked if bands.get(s) in open_to and counts.get(s, 0) < n}
 
-    def _idlest(self, nodes: Sequence[int], size: int) -> list[int]:
-        """Draw some nodes, those with idle GPU more often."""
-        idle = (max(_LEAST_IDLE, idle_milli(self._problem, self._state, node)) for node in nodes)
-        keys = {node: self._random.random() ** (MILLI / weight) for node, weight in zip(nodes, idle, strict=True)}
-        return sorted(nodes, key=lambda node: -keys[node])[:size]
-
     def _settle_all_but(self, free: Collection[int]) -> list[tuple[Column, int]]:
         """Settle all nodes but some on what they hold; return what these hold."""
         self._master.reset()
@@ -282,14 +230,6 @@ class Remixing:
             self._master.add(column.lot, column.pattern)
         self._master.refresh()
         return before
-
-    def _learn(self, *, closed: bool) -> None:
-        """Plan more nodes anew after several sets that were solved to the end, fewer after one that was not."""
-        self._streak = self._streak + 1 if closed else 0
-        if not closed:
-            self._size = max(self._size - 1, _SMALLEST)
-        elif self._streak >= _STREAK:
-            self._size, self._streak = min(self._size + 1, _LARGEST), 0
 
     def _with(self, free: Collection[int], found: Whole) -> State:
         """Return the state with other patterns on some nodes, as far as hard rules let them, and what else fits.
@@ -315,7 +255,9 @@ class Remixing:
             if left != pattern:
                 fills[node] = Fill()
                 wished.append((node, left))
-        return filled(self._problem, self._state.with_fills(fills), wished, Counter(dict(found.admitted)), self._stop)
+        return filled(
+            self._problem, self._picture.state.with_fills(fills), wished, Counter(dict(found.admitted)), self._stop
+        )
 
     def _surplus(self, contents: Iterable[tuple[int, Pattern]], found: Whole) -> Counter[int]:
         """Return how much more nodes supply than the LP counts, by row."""

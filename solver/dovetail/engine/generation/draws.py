@@ -1,0 +1,112 @@
+"""Which nodes to plan anew next, drawn reproducibly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from random import Random
+
+from dovetail.engine.construction.field import Field
+from dovetail.engine.generation.fleet_rows import Lot
+from dovetail.engine.generation.wanted import Wanted
+from dovetail.engine.parts.lns import idle_milli
+from dovetail.model.state import State
+from dovetail.problem import Problem
+from dovetail.spec.workload import MILLI
+
+SMALLEST = 4  # nodes planned anew together
+_FIRST, _LARGEST = 10, 24
+_STREAK = 3  # sets in a row that are solved to the end, until more nodes are planned anew
+_HOSTS = 0.75  # of the nodes of a set about something that waits: those that can host it
+_OPEN = 0.5  # of those: where its own replicas let one more come
+_LEAST_IDLE = MILLI // 5  # as which a node without idle GPU counts where nodes are drawn
+
+
+class Picture:
+    """A state, what waits there, and the state as a field once anybody asks.
+
+    Parameters
+    ----------
+    waiting : the shapes of which fewer are there than asked for, with how many there are.
+    """
+
+    def __init__(self, problem: Problem, state: State, waiting: Mapping[int, int]) -> None:
+        self.problem, self.state, self.waiting = problem, state, waiting
+
+    @cached_property
+    def field(self) -> Field:
+        """The state as a field."""
+        return Field(self.problem, self.state)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Nodes to plan anew together; what waits that they are about, and the part of its hosts that are among them."""
+
+    nodes: frozenset[int]
+    about: tuple[int, float] | None = None
+
+
+class Draws:
+    """Draws sets of nodes.
+
+    Every other set is about something that waits: nodes that can host it and a few others; less often about what was
+    looked for in vain. The rest are nodes of any kind and of one accelerator, in turn. Nodes with idle GPU are drawn
+    more often. Sets grow while they are solved to the end, and shrink where they are not.
+
+    Parameters
+    ----------
+    lots : of alike nodes, those to draw from.
+    """
+
+    def __init__(self, problem: Problem, lots: Sequence[Lot], wanted: Wanted, source: Random) -> None:
+        self._problem, self._lots, self._wanted, self._random = problem, lots, wanted, source
+        self._lot_of = {node: position for position, lot in enumerate(lots) for node in lot.nodes}
+        self.size = _FIRST
+        self._turn = self._streak = 0
+
+    def next(self, picture: Picture) -> Drawn:
+        """Return the next set."""
+        self._turn += 1
+        nodes = list(self._lot_of)
+        if self._turn % 4 == 1:
+            model = self._problem.nodes[self._random.choice(nodes)].accelerator
+            nodes = [node for node in nodes if self._problem.nodes[node].accelerator == model]
+            return Drawn(frozenset(self._idlest(picture, nodes, self.size)))
+        size = min(self.size, len(nodes))
+        if self._turn % 2 or not picture.waiting:
+            return Drawn(frozenset(self._idlest(picture, nodes, size)))
+        shape = self._wanted.draw(picture.waiting)
+        hosts = [node for node in nodes if shape in self._lots[self._lot_of[node]].rows]
+        first = self._hosts(picture, shape, hosts, min(len(hosts), int(_HOSTS * size)))
+        rest = [node for node in nodes if node not in first]
+        chosen = frozenset([*first, *self._random.sample(rest, size - len(first))])
+        return Drawn(chosen, (shape, len(first) / max(1, len(hosts))))
+
+    def learn(self, drawn: Drawn, *, closed: bool, found: bool) -> None:
+        """Take what came of a set: whether it was solved to the end, and whether anything better was found.
+
+        More nodes are planned anew after several sets that were solved to the end, fewer after one that was not.
+        """
+        if drawn.about is not None:
+            self._wanted.learn(*drawn.about, found=found)
+        self._streak = self._streak + 1 if closed else 0
+        if not closed:
+            self.size = max(self.size - 1, SMALLEST)
+        elif self._streak >= _STREAK:
+            self.size, self._streak = min(self.size + 1, _LARGEST), 0
+
+    def _hosts(self, picture: Picture, shape: int, hosts: Sequence[int], size: int) -> list[int]:
+        """Draw nodes that can host a shape, half of them where its own replicas let one more come."""
+        crowded = picture.field.gates.crowded(shape)
+        open_to = self._idlest(picture, [node for node in hosts if not crowded[node]], ceil(_OPEN * size))
+        rest = [node for node in hosts if node not in open_to]
+        return [*open_to, *self._idlest(picture, rest, size - len(open_to))]
+
+    def _idlest(self, picture: Picture, nodes: Sequence[int], size: int) -> list[int]:
+        """Draw some nodes, those with idle GPU more often."""
+        idle = (max(_LEAST_IDLE, idle_milli(self._problem, picture.state, node)) for node in nodes)
+        keys = {node: self._random.random() ** (MILLI / weight) for node, weight in zip(nodes, idle, strict=True)}
+        return sorted(nodes, key=lambda node: -keys[node])[:size]
