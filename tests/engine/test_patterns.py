@@ -64,17 +64,18 @@ def test_whole_numbers_of_patterns_are_no_better_than_fractions_and_fit(seed: in
 
 
 def test_whole_numbers_see_what_little_the_last_band_gains() -> None:
+    """The best is between two patterns, so the LP alone does not have it."""
     spec = make_spec(
-        [node(f"n{index}", 2) for index in range(3)],
-        [workload("much", 3, gpus=1, value=9), workload("little", 3, gpus=1, cpu=2000)],
+        [node(f"n{index}", 4) for index in range(2)],
+        [workload("much", 2, gpus=1, value=9), *(workload(f"w{n}", 4, gpus=1, cpu=1000 * n) for n in (2, 3))],
     )
     problem = compile_problem(context_of(spec))
-    (much,), (little,) = problem.shapes_of_workload["much"], problem.shapes_of_workload["little"]
-    wish = Wish({much: 3, little: 3}, {much: 1e6, little: 0.02}, [0.0], 0.001)
+    much, small, large = (problem.shapes_of_workload[name][0] for name in ("much", "w2", "w3"))
+    wish = Wish({much: 2, small: 4, large: 4}, {much: 1e6, small: 0.02, large: 0.025}, [0.0], 1e-3)
     master = master_of(problem, wish)
     pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
-    alone, both = ((Slot(much), 1),), ((Slot(much), 1), (Slot(little), 1))
-    for pattern in ((), alone, both):
+    three, two = ((Slot(much), 1), (Slot(small), 3)), ((Slot(much), 1), (Slot(large), 2))
+    for pattern in ((), three, two):
         master.add(0, pattern)
-    found = pricing.whole(master, pricing.solve(master), inf, [(master.column(0, alone), 3)])
-    assert found.admitted == {much: 3, little: 3}
+    found = pricing.whole(master, pricing.solve(master), inf, [(master.column(0, two), 2)])
+    assert found.admitted == {much: 2, small: 3, large: 2}
