@@ -241,9 +241,9 @@ def test_what_no_plan_has_more_of_is_not_looked_for() -> None:
     (band,) = problem.spec.bands
     there = sum(problem.shapes[s].role.value * n for s, n in start.admitted().items())
     remixing.heed({band: there + 1})
-    assert remixing._waiting() == {whole: 0}
+    assert remixing._picture.waiting == {whole: 0}
     remixing.heed({band: there})
-    assert remixing._waiting() == {}
+    assert remixing._picture.waiting == {}
 
 
 def test_what_is_planned_is_not_offered_where_rules_keep_it_off() -> None:

@@ -63,23 +63,23 @@ class Draws:
 
     def __init__(self, problem: Problem, lots: Sequence[Lot], wanted: Wanted, source: Random) -> None:
         self._problem, self._lots, self._wanted, self._random = problem, lots, wanted, source
-        self._lot_of = {node: position for position, lot in enumerate(lots) for node in lot.nodes}
-        self.size = _FIRST
+        self._nodes = [node for lot in lots for node in lot.nodes]
+        self._size = _FIRST
         self._turn = self._streak = 0
 
     def next(self, picture: Picture) -> Drawn:
         """Return the next set."""
         self._turn += 1
-        nodes = list(self._lot_of)
+        nodes = self._nodes
         if self._turn % 4 == 1:
             model = self._problem.nodes[self._random.choice(nodes)].accelerator
             nodes = [node for node in nodes if self._problem.nodes[node].accelerator == model]
-            return Drawn(frozenset(self._idlest(picture, nodes, self.size)))
-        size = min(self.size, len(nodes))
+            return Drawn(frozenset(self._idlest(picture, nodes, self._size)))
+        size = min(self._size, len(nodes))
         if self._turn % 2 or not picture.waiting:
             return Drawn(frozenset(self._idlest(picture, nodes, size)))
         shape = self._wanted.draw(picture.waiting)
-        hosts = [node for node in nodes if shape in self._lots[self._lot_of[node]].rows]
+        hosts = [node for lot in self._lots if shape in lot.rows for node in lot.nodes]
         first = self._hosts(picture, shape, hosts, min(len(hosts), int(_HOSTS * size)))
         rest = [node for node in nodes if node not in first]
         chosen = frozenset([*first, *self._random.sample(rest, size - len(first))])
@@ -94,9 +94,9 @@ class Draws:
             self._wanted.learn(*drawn.about, found=found)
         self._streak = self._streak + 1 if closed else 0
         if not closed:
-            self.size = max(self.size - 1, SMALLEST)
+            self._size = max(self._size - 1, SMALLEST)
         elif self._streak >= _STREAK:
-            self.size, self._streak = min(self.size + 1, _LARGEST), 0
+            self._size, self._streak = min(self._size + 1, _LARGEST), 0
 
     def _hosts(self, picture: Picture, shape: int, hosts: Sequence[int], size: int) -> list[int]:
         """Draw nodes that can host a shape, half of them where its own replicas let one more come."""

@@ -110,7 +110,7 @@ class Remixing:
         """Look for nothing of a band that is worth as much as its bound."""
         if bounds != self._bounds:
             self._bounds = bounds
-            self._picture.waiting = self._waiting()
+            self._picture.waiting = self._waiting(self._picture.state)
 
     def next(self) -> State | None:
         """Return a state better than the one before by other patterns on one more set of nodes, if it has one."""
@@ -175,8 +175,7 @@ class Remixing:
         """Take a state as the one to make better."""
         self._columns = self._held(state)
         self.value = self._value_of(self._columns)
-        self._admitted = state.admitted()
-        self._picture = Picture(self._problem, state, self._waiting())
+        self._picture = Picture(self._problem, state, self._waiting(state))
 
     def _held(self, state: State) -> dict[int, Column]:
         """Return what the nodes hold in a state as patterns."""
@@ -207,18 +206,18 @@ class Remixing:
         left = self._budget.seconds()
         return 1.0 if left is None or left <= _SECONDS else _SECONDS / left
 
-    def _waiting(self) -> dict[int, int]:
+    def _waiting(self, state: State) -> dict[int, int]:
         """Return the shapes with GPUs of which fewer are there than asked for, with how many there are.
 
-        Those of bands that no plan has more of are left out.
+        Those of bands that no plan has more of than a state are left out.
         """
-        counts, worth, bands = self._counts(self._columns), Counter[int](), dict[int, int]()
-        for shape in (shape for shape in self._problem.shapes if shape.request.gpu_count):
-            bands[shape.index] = self._problem.spec.band_of(shape.workload)
-            worth[bands[shape.index]] += shape.role.value * self._admitted[shape.index]
+        counts, admitted, worth = self._counts(self._columns), state.admitted(), Counter[int]()
+        shapes, bands = self._problem.shapes, self._wanted.bands
+        for shape in (shape for shape in shapes if shape.request.gpu_count):
+            worth[bands[shape.index]] += shape.role.value * admitted[shape.index]
         open_to = {band for band, there in worth.items() if there < self._bounds.get(band, inf)}
-        asked = self._master.wish.demand.items()
-        return {s: counts.get(s, 0) for s, n in asked if bands.get(s) in open_to and counts.get(s, 0) < n}
+        short = {s: counts.get(s, 0) for s, n in self._master.wish.demand.items() if counts.get(s, 0) < n}
+        return {s: n for s, n in short.items() if shapes[s].request.gpu_count and bands[s] in open_to}
 
     def _settle_all_but(self, free: Collection[int]) -> list[tuple[Column, int]]:
         """Settle all nodes but some on what they hold; return what these hold."""

@@ -25,13 +25,17 @@ class Wanted:
     ----------
     worth : of a replica, per shape.
     planned : replicas per shape that the LP of a whole fleet has.
+
+    `bands` are those of all shapes.
     """
 
     def __init__(
         self, problem: Problem, worth: Mapping[int, float], planned: Mapping[int, int], source: Random
     ) -> None:
         self._worth, self._planned, self._source = worth, planned, source
-        self._bands = {shape.index: problem.spec.band_of(shape.workload) for shape in problem.shapes}
+        self.bands: Mapping[int, int] = {
+            shape.index: problem.spec.band_of(shape.workload) for shape in problem.shapes
+        }
         self._shapes_in_vain = defaultdict[int, float](float)  # how often all hosts were looked at
         self._bands_in_vain = defaultdict[int, float](float)
 
@@ -42,11 +46,11 @@ class Wanted:
         ----------
         waiting : how many there are by now, of each shape of which some wait.
         """
-        bands = sorted({self._bands[s] for s in waiting})
+        bands = sorted({self.bands[s] for s in waiting})
         fading = [exp(-_BAND_FADES * self._bands_in_vain[band]) for band in bands]
         chances = [_NEXT_BAND ** (len(bands) - number) * share for number, share in enumerate(fading, 1)]
         band = self._source.choices(bands, chances)[0]
-        own = [s for s in waiting if self._bands[s] == band]
+        own = [s for s in waiting if self.bands[s] == band]
         return self._source.choices(own, [self._chance(s, waiting[s]) for s in own])[0]
 
     def lacks(self, shape: int, there: int) -> bool:
@@ -59,5 +63,5 @@ class Wanted:
 
     def learn(self, shape: int, looked: float, *, found: bool) -> None:
         """Take what came of a look at a part of a shape's hosts."""
-        for vain, about in (self._shapes_in_vain, shape), (self._bands_in_vain, self._bands[shape]):
+        for vain, about in (self._shapes_in_vain, shape), (self._bands_in_vain, self.bands[shape]):
             vain[about] = 0.0 if found else min(_VAIN, vain[about] + looked)
