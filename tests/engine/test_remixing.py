@@ -246,6 +246,18 @@ def test_what_no_plan_has_more_of_is_not_looked_for() -> None:
     assert remixing._picture.waiting == {}
 
 
+def test_what_is_worth_nothing_is_not_looked_for() -> None:
+    """Nothing could be drawn where all that waits were worth nothing."""
+    nodes = [node(f"n{index}", 1) for index in range(4)]
+    work = [workload("free", 9, gpus=1, value=0), workload("light", 5, gpus=0, cpu=1000)]
+    problem = compile_problem(context_of(make_spec(nodes, work)))
+    (free,) = problem.shapes_of_workload["free"]
+    start = State({0: Fill(Counter({Slot(free): 1}))})
+    remixing = Remixing(generation(problem, start), Budget(ALL))
+    assert remixing._picture.waiting == {}
+    assert [remixing.next() for _ in range(4)].count(None) >= 3
+
+
 def test_what_is_planned_is_not_offered_where_rules_keep_it_off() -> None:
     spec = make_spec(
         [node(f"n{index}", 4) for index in range(2)],

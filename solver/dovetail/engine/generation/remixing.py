@@ -209,14 +209,15 @@ class Remixing:
     def _waiting(self, state: State) -> dict[int, int]:
         """Return the shapes with GPUs of which fewer are there than asked for, with how many there are.
 
-        Those of bands that no plan has more of than a state are left out.
+        Those worth nothing are left out, and those of bands that no plan has more of than a state.
         """
         counts, admitted, worth = self._counts(self._columns), state.admitted(), Counter[int]()
         shapes, bands = self._problem.shapes, self._wanted.bands
         for shape in (shape for shape in shapes if shape.request.gpu_count):
             worth[bands[shape.index]] += shape.role.value * admitted[shape.index]
         open_to = {band for band, there in worth.items() if there < self._bounds.get(band, inf)}
-        short = {s: counts.get(s, 0) for s, n in self._master.wish.demand.items() if counts.get(s, 0) < n}
+        wish = self._master.wish
+        short = {s: counts.get(s, 0) for s, n in wish.demand.items() if wish.worth[s] > 0 and counts.get(s, 0) < n}
         return {s: n for s, n in short.items() if shapes[s].request.gpu_count and bands[s] in open_to}
 
     def _settle_all_but(self, free: Collection[int]) -> list[tuple[Column, int]]:
