@@ -131,8 +131,7 @@ def _with_profile(role: Role, own: Cursor, cluster: Cluster, models: Models, *, 
 
 def accepted_by(names: Sequence[str], cluster: Cluster, models: Models) -> Sequence[Accelerator]:
     """Return the accelerators of some names; without any, all that the cluster has."""
-    present = sorted({node.accelerator for node in cluster.nodes if node.accelerator})
-    return [models.by_id[name] for name in (names or present)]
+    return [models.by_id[name] for name in (names or cluster.models)]
 
 
 def profiled(request: Request, place: Cursor, accepted: Sequence[Accelerator], models: Models) -> Request:

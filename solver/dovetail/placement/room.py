@@ -138,14 +138,18 @@ class Room:
         profile = self.geometry.by_name.get(instance.profile)
         if profile is None or not holds(profile, request, self.card, self.node.accelerator):
             return False
-        used = self.instances.get(index, [])
-        if not used and (self.tenants[index] or self.compute[index] != MILLI):
+        if not self._may_be_cut(index):
             return False
+        used = self.instances.get(index, [])
         return instance not in used and legal(self.geometry, layout_of([*used, instance])) is None
+
+    def _may_be_cut(self, index: int) -> bool:
+        """Tell whether a GPU is cut into instances, or has nothing on it that keeps it from being cut."""
+        return bool(self.instances.get(index)) or (self.compute[index] == MILLI and not self.tenants[index])
 
     def instance_for(self, request: Request, index: int) -> Instance | None:
         """Return an instance of a GPU that could serve a request beside those in use, the smallest first."""
-        if self.geometry is None or not request.may_use_mig:
+        if self.geometry is None or not request.may_use_mig or not self._may_be_cut(index):
             return None
         options = [(p.compute, p.size, s, p.name) for p in self.geometry.profiles for s in p.starts]
         for _, _, start, name in sorted(options):

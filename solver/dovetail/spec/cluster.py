@@ -258,6 +258,11 @@ class Cluster:
         return {node.name: node for node in self.nodes}
 
     @cached_property
+    def models(self) -> tuple[str, ...]:
+        """The accelerators that any of its nodes has, by name."""
+        return tuple(sorted({node.accelerator for node in self.nodes if node.accelerator}))
+
+    @cached_property
     def capacity(self) -> Mapping[str, int]:
         """What the nodes that are up have in all: `gpus` as a number, `cpu`, `memory` and resources by name."""
         total: Counter[str] = Counter()
