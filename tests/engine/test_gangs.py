@@ -264,3 +264,20 @@ def with_levels(gang: Workload) -> Workload:
     """Return a gang whose replicas keep within an island each, as documents make them."""
     roles = tuple(replace(each, request=replace(each.request, within=("island",))) for each in gang.roles)
     return replace(gang, roles=roles)
+
+
+@pytest.mark.parametrize("stays", [0, 1])
+def test_a_group_of_which_somebody_runs_and_may_not_move_is_nowhere_else(stays: int) -> None:
+    """Where one group has room goes on who runs there, be it the first one or not; the other one cannot."""
+    groups = Topology(groups=(Group("rack", 2),))
+    gang = workload("g", roles=[role("", 4, request(1), least=2, step=2)], topology=groups, type="gang")
+    nodes = [*racks(1, gpus=1), *racks(0, 1, gpus=2)]
+    ends, goes_on = f"g#{2 * (1 - stays)}", f"g#{2 * stays}"
+    running = {ends: place("r0-0", 0), goes_on: place("r1-0", 0)}
+    work = [replace(gang, min_replicas=2)]
+    held = policy_of(work)
+    assert held is not None
+    spec = make_spec(nodes, work, [held], running=running, levels=LEVELS)
+    plan = solve(spec)
+    assert plan.placements == {replica(goes_on): place("r1-0", 0), replica(f"g#{2 * stays + 1}"): place("r1-0", 1)}
+    assert verify(spec, plan).ok

@@ -138,7 +138,7 @@ class Ranks:
             - home.count(path)
             for path, own in places.items()
         }
-        standing = sorted(range(len(parts)), key=lambda i: (home[i] is None, self._standing(parts[i]), i))
+        standing = sorted(range(len(parts)), key=lambda i: (home[i] is None, self._turn(parts[i]), i))
         for position in standing:
             if home[position] is None:
                 home[position] = next((path for path, left in room.items() if left > 0), None)

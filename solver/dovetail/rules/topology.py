@@ -133,13 +133,17 @@ def _outside_groups(part: Part, workload: Workload, group: Group, outside: Linea
         least = min(ranges[role][0] // size for role, size in group.sizes.items())
         settled = least == most and path not in staying.paths
         whole = Linear(constant=least) if settled else Linear.of(part.model.integer(0, most))
-        here, strays = staying.strays(part, path, whole)
+        here, strays = staying.strays(part, path, whole, movable=workload.movable)
         found[path] = Held(whole, {role: whole.scaled(size) for role, size in group.sizes.items()}, here)
         for role, count in counts.items():
             beyond = count.minus(whole.scaled(group.sizes[role]))
             outside.add(beyond)
             if not settled:
                 part.model.require(beyond.minus(strays.get(role, Linear())), lower=0)
+    if staying.numbers and not workload.movable:
+        role, size = next(iter(group.sizes.items()))
+        fresh = Linear.total(held.groups.minus(Linear.total(held.here.values())) for held in found.values())
+        part.model.require(fresh, upper=workload.by_role[role].replicas // size - len(staying.numbers))
     return found
 
 
@@ -149,26 +153,40 @@ class _Staying:
 
     Counts alone do not tell of what stays, whose indices are given: a group is whole in a domain only where none of
     it stays in another one, and whoever stays of a group that is not whole there takes the place of others.
+
+    Parameters
+    ----------
+    numbers : of the groups of which anybody runs; where these may not move, only others come to be whole elsewhere.
+    torn : those of them that are whole nowhere as long as nobody moves.
     """
 
     paths: Mapping[str, Mapping[int, Sequence[tuple[str, Linear]]]]
+    numbers: frozenset[int]
+    torn: frozenset[int]
 
     @classmethod
     def of(cls, part: Part, workload: Workload, group: Group) -> _Staying:
         """Ask a part who stays."""
         view = View(part.spec, part.places)
         found: dict[str, dict[int, list[tuple[str, Linear]]]] = {}
+        where: dict[int, set[str | None]] = {}
         for replica, stay in part.stays(workload).items():
-            path = view.domain_of(group.within, replica)
-            if path is not None and replica.role in group.sizes and part.model.range_of(stay)[1] > 0:
+            if replica.role in group.sizes:
                 number = replica.ordinal // group.sizes[replica.role]
-                found.setdefault(path, {}).setdefault(number, []).append((replica.role, stay))
-        return cls(found)
+                path = view.domain_of(group.within, replica) if part.model.range_of(stay)[1] > 0 else None
+                where.setdefault(number, set()).add(path)
+                if path is not None:
+                    found.setdefault(path, {}).setdefault(number, []).append((replica.role, stay))
+        return cls(
+            found, frozenset(where), frozenset(n for n, paths in where.items() if len(paths) > 1 or None in paths)
+        )
 
-    def strays(self, part: Part, path: str, whole: Linear) -> tuple[Mapping[int, Linear], Mapping[str, Linear]]:
+    def strays(
+        self, part: Part, path: str, whole: Linear, *, movable: bool
+    ) -> tuple[Mapping[int, Linear], Mapping[str, Linear]]:
         """Return which groups that run are whole in a domain, and per role who stays though the group is not.
 
-        The number of whole groups there is bounded.
+        The number of whole groups there is bounded. A group is whole only where all of it stays that may not move.
         """
         found: dict[str, Linear] = {}
         flags: dict[int, Linear] = {}
@@ -177,6 +195,8 @@ class _Staying:
             here = part.model.boolean()
             flags[number] = Linear.of(here)
             groups.add_term(here)
+            if not movable:
+                self._keep_whole(part, number, members, flags[number])
             for elsewhere in (p for p in self.paths if p != path):
                 for _, stay in self.paths[elsewhere].get(number, ()):
                     part.model.require(stay.plus(0).add_term(here), upper=1)
@@ -186,6 +206,13 @@ class _Staying:
         if groups.terms:
             part.model.require(whole.minus(groups), lower=0)
         return flags, found
+
+    def _keep_whole(self, part: Part, number: int, members: Iterable[tuple[str, Linear]], here: Linear) -> None:
+        """Let a group be whole where it runs only if all of it stays."""
+        if number in self.torn:
+            part.model.require(here, upper=0)
+        for _, stay in members:
+            part.model.require(stay.minus(here), lower=0)
 
 
 # On a finished placement: groups are those of consecutive indices.
