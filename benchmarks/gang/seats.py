@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.gang.case import Case, Counts, Gang
-from benchmarks.gang.meaning import hopeless, inner, slices
+from benchmarks.gang.meaning import hopeless, inner, slices, widths
 
 Seat = str | None
 _NONE: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ def _broken(case: Case, gang: Gang) -> bool:
     wide = gang.required in by_level and len(by_level[str(gang.required)]) > 1
     full = any(n > each.most for each in gang.spread for n in by_level.get(each.level, {}).values())
     high = gang.max_per_node is not None and any(count > gang.max_per_node for count in gang.kept.values())
-    return wide or full or high or max(seats(case, gang), default=-1) >= gang.pods
+    return wide or full or high or max(seats(case, gang), default=-1) >= widths(gang)[1]
 
 
 def _per_domain(case: Case, level: str, pods: Counts) -> Counts:
