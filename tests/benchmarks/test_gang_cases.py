@@ -106,6 +106,11 @@ def test_cases_of_all_fields_are_answered_as_by_trying_everything(first: int) ->
     assert disagreements(first, 15) == []
 
 
+@pytest.mark.parametrize("seed", [10412, 12174])
+def test_cases_of_kept_pods_that_no_whole_slice_has_are_answered_so_too(seed: int) -> None:
+    assert disagreements(seed, 1) == []
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("chunk", range(10))
 def test_thousands_of_cases_are_answered_as_by_trying_everything(chunk: int) -> None:

@@ -161,17 +161,15 @@ class Ranks:
         paths = Counter(self._domain(group.within, place) for _, place in self._staying(part))
         return max(paths, key=lambda path: (paths[path], path or ""), default=None)
 
-    def _standing(self, part: Block) -> list[int]:
-        """Return what sorts groups of which something goes on, or was lost, before the others."""
-        order = claim(self.problem.context.today)
-        return sorted(order(ReplicaId(self.workload.id, role, i)) for role, indices in part.items() for i in indices)
-
     def _turn(self, part: Block) -> list[int]:
-        """Return what sorts groups, those last of which somebody runs elsewhere and may not move."""
-        today = self.problem.context.today.places
-        members = (ReplicaId(self.workload.id, role, i) for role, indices in part.items() for i in indices)
-        away = not self.workload.movable and any(each in today and each not in self.kept for each in members)
-        return [int(away), *self._standing(part)]
+        """Return what sorts groups: those of which something goes on, or was lost, before the others.
+
+        Last come those of which somebody runs elsewhere and may not move.
+        """
+        today = self.problem.context.today
+        members = [ReplicaId(self.workload.id, role, i) for role, indices in part.items() for i in indices]
+        away = not self.workload.movable and any(each in today.places and each not in self.kept for each in members)
+        return [int(away), *sorted(map(claim(today), members))]
 
 
 def claim(today: Today) -> Callable[[ReplicaId], int]:

@@ -133,17 +133,17 @@ def _outside_groups(part: Part, workload: Workload, group: Group, outside: Linea
         least = min(ranges[role][0] // size for role, size in group.sizes.items())
         settled = least == most and path not in staying.paths
         whole = Linear(constant=least) if settled else Linear.of(part.model.integer(0, most))
-        here, strays = staying.strays(part, path, whole, movable=workload.movable)
+        here, strays = staying.strays(part, path, whole)
         found[path] = Held(whole, {role: whole.scaled(size) for role, size in group.sizes.items()}, here)
         for role, count in counts.items():
             beyond = count.minus(whole.scaled(group.sizes[role]))
             outside.add(beyond)
             if not settled:
                 part.model.require(beyond.minus(strays.get(role, Linear())), lower=0)
-    if staying.numbers and not workload.movable:
+    if staying.bound:
         role, size = next(iter(group.sizes.items()))
         fresh = Linear.total(held.groups.minus(Linear.total(held.here.values())) for held in found.values())
-        part.model.require(fresh, upper=workload.by_role[role].replicas // size - len(staying.numbers))
+        part.model.require(fresh, upper=workload.by_role[role].replicas // size - len(staying.bound))
     return found
 
 
@@ -156,12 +156,12 @@ class _Staying:
 
     Parameters
     ----------
-    numbers : of the groups of which anybody runs; where these may not move, only others come to be whole elsewhere.
-    torn : those of them that are whole nowhere as long as nobody moves.
+    bound : the groups of which somebody runs who may not move; only others come to be whole elsewhere.
+    torn : those of them that are whole nowhere.
     """
 
     paths: Mapping[str, Mapping[int, Sequence[tuple[str, Linear]]]]
-    numbers: frozenset[int]
+    bound: frozenset[int]
     torn: frozenset[int]
 
     @classmethod
@@ -177,13 +177,10 @@ class _Staying:
                 where.setdefault(number, set()).add(path)
                 if path is not None:
                     found.setdefault(path, {}).setdefault(number, []).append((replica.role, stay))
-        return cls(
-            found, frozenset(where), frozenset(n for n, paths in where.items() if len(paths) > 1 or None in paths)
-        )
+        bound = frozenset() if workload.movable else frozenset(where)
+        return cls(found, bound, frozenset(n for n in bound if len(where[n]) > 1 or None in where[n]))
 
-    def strays(
-        self, part: Part, path: str, whole: Linear, *, movable: bool
-    ) -> tuple[Mapping[int, Linear], Mapping[str, Linear]]:
+    def strays(self, part: Part, path: str, whole: Linear) -> tuple[Mapping[int, Linear], Mapping[str, Linear]]:
         """Return which groups that run are whole in a domain, and per role who stays though the group is not.
 
         The number of whole groups there is bounded. A group is whole only where all of it stays that may not move.
@@ -195,7 +192,7 @@ class _Staying:
             here = part.model.boolean()
             flags[number] = Linear.of(here)
             groups.add_term(here)
-            if not movable:
+            if number in self.bound:
                 self._keep_whole(part, number, members, flags[number])
             for elsewhere in (p for p in self.paths if p != path):
                 for _, stay in self.paths[elsewhere].get(number, ()):
