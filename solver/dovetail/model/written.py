@@ -14,7 +14,7 @@ from dovetail.linear import Linear, Model, Section
 from dovetail.model.part import PartModel
 from dovetail.model.state import NO_GPU, State
 from dovetail.objectives import Sense, Tier
-from dovetail.problem import Problem, Shape
+from dovetail.problem import NO_GROUP, Problem, Shape
 from dovetail.spec import ReplicaId
 
 LARGEST = 250_000
@@ -115,6 +115,8 @@ def _names(part: PartModel) -> tuple[str, ...]:
             known[variable] = f"keep.{node}.{shapes[place.shape]}" + "".join(f".g{gpu}" for gpu in place.gpus)
             if place.instance:
                 known[variable] += "." + place.instance.replace("+", ".").replace("-", ".").replace("@", ".at")
+            if place.group != NO_GROUP:
+                known[variable] += f".of{place.group}"
     sections = _by_position(model.sections, [section.first_variable for section in model.sections], len(model.lower))
     return _unique(
         known.get(index) or name.replace(":", ".") or f"{section}.v{index}"

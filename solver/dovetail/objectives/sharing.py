@@ -36,7 +36,7 @@ class Clients:
     def fits(self, terms: Terms, gpu: int | None) -> Linear:
         """Return at most 1 where one more client could be on a GPU, or on any untouched one."""
         if gpu is None and self.node.mechanism != "devicePlugin":
-            return Linear(constant=1)
+            return Linear(constant=int(any(map(terms.among, range(len(MODES))))))
         pool = [other for other in self.on if gpu is None or pool_of(self.node, other) == pool_of(self.node, gpu)]
         found = Linear()
         for setting in self._settings(terms, pool):

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from dovetail.mig import Geometry
 from dovetail.objectives import Tier, tiers_of
@@ -15,23 +14,16 @@ from dovetail.placement import Makes, least_profiles, profiles_for
 from dovetail.placement.clients import Terms, equal_parts, terms_of
 from dovetail.placement.instances import share_memory
 from dovetail.problem.classes import NodeClass, classes_of
+from dovetail.problem.present import Present, Standing, counted, standing_of
 from dovetail.problem.shapes import Shape, shapes_of
 from dovetail.rules import Context, Domain
-from dovetail.spec import EqualParts, Layout, Node, ReplicaId, Request, Setting, Spec, Workload
+from dovetail.spec import EqualParts, Layout, Node, Request, Setting, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
 from dovetail.spec.inside import INNER_LEVELS, Mask, Parts, holds, mask_of
 from dovetail.spec.workload import MILLI
 
 _Kind = tuple[int, str | None, str, EqualParts | None, tuple[str, ...]]
 """A shape, and all of a node that decides how its GPUs may be shared."""
-
-
-class Present(NamedTuple):
-    """Running replicas of a shape that share one place: the same node, GPU indices and MIG instance."""
-
-    shape: int
-    gpus: tuple[int, ...]
-    instance: str = ""
 
 
 @dataclass(frozen=True)
@@ -291,13 +283,9 @@ class Problem:
         return total
 
     @cached_property
-    def standing(self) -> Mapping[tuple[int, Present], tuple[ReplicaId, ...]]:
+    def standing(self) -> Standing:
         """Per node index and place, the replicas that run there, in canonical order."""
-        found: dict[tuple[int, Present], list[ReplicaId]] = {}
-        for replica, place in sorted(self.context.today.places.items()):
-            shape = self.shapes_of_role[replica.workload, replica.role]
-            found.setdefault((self.node_index[place.node], Present(shape, *place[1:])), []).append(replica)
-        return {key: tuple(replicas) for key, replicas in found.items()}
+        return standing_of(self.context, self.shapes, self.nodes)
 
     @cached_property
     def places_of(self) -> Mapping[str, tuple[tuple[int, Present], ...]]:
@@ -384,16 +372,5 @@ def compile_problem(context: Context) -> Problem:
     """Compile a judged Spec into a Problem."""
     nodes = tuple(node for node in context.spec.cluster.nodes if not node.down)
     shapes = shapes_of(context)
-    return Problem(context, shapes, nodes, classes_of(context, nodes), _present(context, shapes, nodes))
-
-
-def _present(
-    context: Context, shapes: tuple[Shape, ...], nodes: tuple[Node, ...]
-) -> Mapping[int, Mapping[Present, int]]:
-    shape_of = {(m.workload.id, m.role.name): shape.index for shape in shapes for m in shape.members}
-    index_of = {node.name: index for index, node in enumerate(nodes)}
-    found: dict[int, Counter[Present]] = {}
-    for replica, place in sorted(context.today.places.items()):
-        shape = shape_of[replica.workload, replica.role]
-        found.setdefault(index_of[place.node], Counter())[Present(shape, place.gpus, place.instance)] += 1
-    return found
+    present = counted(standing_of(context, shapes, nodes))
+    return Problem(context, shapes, nodes, classes_of(context, nodes), present)

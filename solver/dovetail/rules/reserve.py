@@ -70,6 +70,8 @@ class Reserve(RuleDefaults):
             held = self._in_one_domain(part, own, scope)
         else:
             held = part.admitted(own) if scope.nodes is None else part.misplaced(own, scope.nodes)
+        # Places that do not count are not held: nothing is kept off them.
+        part.model.require(part.admitted(own).minus(held), upper=0)
         return Linear(constant=self.replicas).minus(held)
 
     def _in_one_domain(self, part: Part, own: Workload, scope: Scope) -> Linear:

@@ -144,6 +144,8 @@ def _outside_groups(part: Part, workload: Workload, group: Group, outside: Linea
         role, size = next(iter(group.sizes.items()))
         fresh = Linear.total(held.groups.minus(Linear.total(held.here.values())) for held in found.values())
         part.model.require(fresh, upper=workload.by_role[role].replicas // size - len(staying.bound))
+    if workload.movable and staying.paths and not part.owed(workload):
+        part.model.require(part.moved(workload).minus(staying.movers(part, found)), lower=0)
     return found
 
 
@@ -158,9 +160,11 @@ class _Staying:
     ----------
     bound : the groups of which somebody runs who may not move; only others come to be whole elsewhere.
     torn : those of them that are whole nowhere.
+    running : of how many replicas of a group the place stands.
     """
 
     paths: Mapping[str, Mapping[int, Sequence[tuple[str, Linear]]]]
+    running: Mapping[int, int]
     bound: frozenset[int]
     torn: frozenset[int]
 
@@ -169,16 +173,17 @@ class _Staying:
         """Ask a part who stays."""
         view = View(part.spec, part.places)
         found: dict[str, dict[int, list[tuple[str, Linear]]]] = {}
-        where: dict[int, set[str | None]] = {}
+        where: dict[int, list[str | None]] = {}
         for replica, stay in part.stays(workload).items():
             if replica.role in group.sizes:
                 number = replica.ordinal // group.sizes[replica.role]
                 path = view.domain_of(group.within, replica) if part.model.range_of(stay)[1] > 0 else None
-                where.setdefault(number, set()).add(path)
+                where.setdefault(number, []).append(path)
                 if path is not None:
                     found.setdefault(path, {}).setdefault(number, []).append((replica.role, stay))
         bound = frozenset() if workload.movable else frozenset(where)
-        return cls(found, bound, frozenset(n for n in bound if len(where[n]) > 1 or None in where[n]))
+        running = {number: len(paths) for number, paths in where.items()}
+        return cls(found, running, bound, frozenset(n for n in bound if len({*where[n]}) > 1 or None in where[n]))
 
     def strays(self, part: Part, path: str, whole: Linear) -> tuple[Mapping[int, Linear], Mapping[str, Linear]]:
         """Return which groups that run are whole in a domain, and per role who stays though the group is not.
@@ -203,6 +208,15 @@ class _Staying:
         if groups.terms:
             part.model.require(whole.minus(groups), lower=0)
         return flags, found
+
+    def movers(self, part: Part, found: Mapping[str, Held]) -> Linear:
+        """Return how many replicas move at the least: who runs of a group that is whole where others of it stay."""
+        total = Linear()
+        for path, held in found.items():
+            for number, here in held.here.items():
+                stays = Linear.total(stay for _, stay in self.paths[path][number])
+                total.add(part.model.positive_part(here.scaled(self.running[number]).minus(stays)))
+        return total
 
     def _keep_whole(self, part: Part, number: int, members: Iterable[tuple[str, Linear]], here: Linear) -> None:
         """Let a group be whole where it runs only if all of it stays."""
