@@ -116,3 +116,18 @@ def _running(rng: Random, nodes: list[Node], workloads: list[Workload]) -> dict[
                 rows[str(replica)] = Place(name, tuple(free[name][:wanted]))
                 del free[name][:wanted]
     return rows
+
+
+def in_cores(seed: int) -> Spec:
+    """Return the Spec of a seed with cores in place of GPUs: any number of replicas then share a place."""
+    spec = tiny_gangs(seed)
+    nodes = tuple(replace(n, gpus=0, accelerator=None, cpu=1000 * n.gpus) for n in spec.cluster.nodes)
+    workloads = tuple(replace(w, roles=tuple(map(_in_cores, w.roles))) for w in spec.workloads)
+    rows = tuple(replace(row, gpus=()) for row in spec.current.replicas)
+    current = replace(spec.current, replicas=rows)
+    return replace(spec, cluster=replace(spec.cluster, nodes=nodes), workloads=workloads, current=current)
+
+
+def _in_cores(one: Role) -> Role:
+    asked = request(0, cpu=1000 * one.request.gpus)
+    return replace(one, request=asked, value=asked.cpu)

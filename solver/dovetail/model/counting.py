@@ -29,9 +29,11 @@ class Counting(TierPart, ABC):
         self.spec: Spec = problem.spec
         self.context: Context = problem.context
         self.places: Places = problem.context.today.places
+        self.lost: Places = problem.context.today.lost
         self.model = Model()
         self._retained: dict[int, Linear] = {}
         self._moved: dict[int, Linear] = {}
+        self._gone: dict[int, Linear] = {}
         self._sets: dict[int, tuple[Collection[Workload], frozenset[int]]] = {}
 
     @abstractmethod
@@ -189,7 +191,14 @@ class Counting(TierPart, ABC):
         ran = self.problem.running.get(shape, 0) + self.problem.lost.get(shape, 0)
         if not ran:
             return Linear()
-        return self.model.positive_part(Linear(constant=ran).minus(self.admitted_shape(shape)))
+        if shape not in self._gone:
+            gone = Linear(constant=ran).minus(self.admitted_shape(shape))
+            if shape in self.problem.broken:
+                self._gone[shape] = Linear.of(self.model.integer(0, ran))
+                self.model.require(self._gone[shape].minus(gone), lower=0)
+            else:
+                self._gone[shape] = self.model.positive_part(gone)
+        return self._gone[shape]
 
     def moved_role(self, workload: Workload, role: Role) -> Linear:
         """Return how many replicas of a role whose place stands today are admitted on another one."""

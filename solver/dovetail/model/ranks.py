@@ -104,12 +104,15 @@ class Ranks:
         """Yield who of some blocks takes which place, those who run on one their own."""
         for role, found in places.items():
             every = (ReplicaId(self.workload.id, role, i) for block in blocks for i in block.get(role, ()))
-            own = [replica for replica in every if replica not in self.kept][: len(found)]
-            today = self.problem.context.today.places
-            back = {replica: today[replica] for replica in own if today.get(replica) in found}
-            yield from back.items()
-            rest = [place for place in found if place not in back.values()]
-            yield from zip((replica for replica in own if replica not in back), rest, strict=False)
+            own = sorted((each for each in every if each not in self.kept), key=self._away)[: len(found)]
+            today, rest, waiting = self.problem.context.today.places, list(found), []
+            for replica in own:
+                if today.get(replica) in rest:
+                    rest.remove(today[replica])
+                    yield replica, today[replica]
+                else:
+                    waiting.append(replica)
+            yield from zip(waiting, rest, strict=False)
 
     def _by_domain(self, level: str, places: Open) -> dict[str, dict[str, list[Place]]]:
         """Return places by domain, domains in the order of the tree."""
@@ -138,12 +141,13 @@ class Ranks:
             - home.count(path)
             for path, own in places.items()
         }
-        standing = sorted(range(len(parts)), key=lambda i: (home[i] is None, self._turn(parts[i]), i))
-        for position in standing:
-            if home[position] is None:
-                home[position] = next((path for path, left in room.items() if left > 0), None)
-                if home[position] is not None:
-                    room[home[position] or ""] -= 1
+        homeless = [position for position, path in enumerate(home) if path is None]
+        ran = sum(self._claims(parts[position])[WAITS] < _size(parts[position]) for position in homeless)
+        scarce = sum(left for left in room.values() if left > 0) < ran
+        for position in sorted(homeless, key=lambda i: (self._turn(parts[i], scarce=scarce), i)):
+            path = home[position] = next((path for path, left in room.items() if left > 0), None)
+            if path is not None:
+                room[path] -= 1
         found: dict[str, list[Block]] = {}
         for part, path in zip(parts, home, strict=True):
             if path is not None:
@@ -161,15 +165,34 @@ class Ranks:
         paths = Counter(self._domain(group.within, place) for _, place in self._staying(part))
         return max(paths, key=lambda path: (paths[path], path or ""), default=None)
 
-    def _turn(self, part: Block) -> list[int]:
-        """Return what sorts groups: those of which something goes on, or was lost, before the others.
+    def _claims(self, part: Block) -> Counter[int]:
+        """Return how many of a group go on, were lost, run or wait."""
+        return Counter(map(claim(self.problem.context.today), self._members(part)))
 
-        Last come those of which somebody runs elsewhere and may not move.
+    def _members(self, part: Block) -> Iterator[ReplicaId]:
+        return (ReplicaId(self.workload.id, role, i) for role, indices in part.items() for i in indices)
+
+    def _turn(self, part: Block, *, scarce: bool = False) -> list[int]:
+        """Return what sorts groups: those that must go on first, then those of which most ran.
+
+        Where there is no room for all of which anybody ran, so that some are evicted anyway, those that move least
+        come before others. Last are those of which most run elsewhere and may not move.
         """
-        today = self.problem.context.today
-        members = [ReplicaId(self.workload.id, role, i) for role, indices in part.items() for i in indices]
-        away = not self.workload.movable and any(each in today.places and each not in self.kept for each in members)
-        return [int(away), *sorted(map(claim(today), members))]
+        claims = self._claims(part)
+        ran = [claims[RUNS], -claims[LOST]] if scarce else [-claims[LOST] - claims[RUNS], claims[RUNS]]
+        return [sum(map(self._away, self._members(part))), -claims[GOES_ON], *ran]
+
+    def _away(self, replica: ReplicaId) -> bool:
+        """Tell whether a replica runs where it does not stay, and may be nowhere else."""
+        runs = replica in self.problem.context.today.places
+        return not self.workload.movable and runs and replica not in self.kept
+
+
+def _size(part: Block) -> int:
+    return sum(map(len, part.values()))
+
+
+GOES_ON, LOST, RUNS, WAITS = range(4)
 
 
 def claim(today: Today) -> Callable[[ReplicaId], int]:
@@ -180,9 +203,9 @@ def claim(today: Today) -> Callable[[ReplicaId], int]:
 
     def order(replica: ReplicaId) -> int:
         if replica in today.protected or replica in today.preemptible:
-            return 0
+            return GOES_ON
         if replica in today.lost:
-            return 1
-        return 2 if replica in today.places else 3
+            return LOST
+        return RUNS if replica in today.places else WAITS
 
     return order

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dovetail.linear import Linear
+from dovetail.mig import budgets
 from dovetail.model.bonds import add_bonds, has_sides
 from dovetail.model.state import NO_GPU, Slot
 from dovetail.placement.instances import share_memory
@@ -215,11 +216,23 @@ class _Restarts:
         for slot, variable in counts.items():
             if slot.profile:
                 wanted.setdefault((slot.gpu, slot.profile), Linear()).add_term(variable)
+        spare: dict[int, dict[str, Linear]] = {}
         for (gpu, profile), again in sorted(wanted.items(), key=lambda item: item[0]):
             given = Linear.total(count for _, count in self._on(index, gpu, profile, gone=True))
             has = sum(each.profile == profile for each in layouts.get(gpu, ()))
             idle = self._idle(index, gpu, profile, has) if has else Linear()
+            spare.setdefault(gpu, {})[profile] = idle
             self._part.model.require(again.minus(given).minus(idle), upper=0)
+        for gpu, idle_of in spare.items() if self._single else ():
+            self._fit_beside(index, gpu, idle_of)
+
+    def _fit_beside(self, index: int, gpu: int, spare: Mapping[str, Linear]) -> None:
+        """Let idle instances that stay fit a GPU beside those in use, by count, where single ones are made."""
+        geometry = self._part.problem.geometry(self._part.problem.nodes[index])
+        used = self._on(index, gpu, gone=False) + self._on(index, gpu, gone=True)
+        for most, amounts in budgets(geometry) if geometry is not None else ():
+            taken = Linear.total(count.scaled(amounts[slot.profile]) for slot, count in used)
+            self._at_most(taken.add(Linear.total(idle.scaled(amounts[name]) for name, idle in spare.items())), most)
 
     def _idle(self, index: int, gpu: int, profile: str, has: int) -> Linear:
         """Return at most the idle instances of a profile that a GPU keeps of today's layout."""

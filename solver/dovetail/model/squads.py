@@ -64,8 +64,11 @@ class Squads:
         rooms = _Rooms(self, spans, inner, parts)
         placed = {key for keys in found.values() for key in keys}
         owed = [key for key, part in parts.items() if key not in placed and self._owed(part)]
-        self._steps = _STEPS
-        self._place(sorted(owed, key=lambda key: (-rooms.weight(key), key)), found, rooms)
+        owed.sort(key=lambda key: (-rooms.weight(key), key))
+        for enough in (True, False):
+            self._steps = _STEPS
+            if self._place(owed, found, rooms, enough=enough):
+                break
         self._fill(blocks, parts, found, rooms)
         return {path: [parts[key] for key in sorted(keys)] for path, keys in found.items() if keys}
 
@@ -117,17 +120,22 @@ class Squads:
         """Tell whether anybody of a group stays, or must stay admitted."""
         return self._owed(part) or any(replica in self.kept for replica in self._members(part))
 
-    def _place(self, owed: Sequence[Key], found: dict[str, list[Key]], rooms: _Rooms) -> bool:
-        """Find a domain for each group that must go on, by a search that gives up in the end."""
+    def _place(self, owed: Sequence[Key], found: dict[str, list[Key]], rooms: _Rooms, *, enough: bool) -> bool:
+        """Find a domain for each group that must go on, by a search that gives up in the end.
+
+        Parameters
+        ----------
+        enough : whether as many groups are to be left as the other places ask for.
+        """
         if not owed:
-            return True
+            return not enough or rooms.asked(found) <= len(rooms.parts) - sum(map(len, found.values()))
         for path, keys in found.items():
             self._steps -= 1
             if self._steps < 0:
                 return False
             if rooms.fits(path, [*keys, owed[0]]):
                 keys.append(owed[0])
-                if self._place(owed[1:], found, rooms):
+                if self._place(owed[1:], found, rooms, enough=enough):
                     return True
                 keys.pop()
         return False
@@ -188,6 +196,10 @@ class _Rooms:
             sum(self.needs(key, inner) for key in keys) <= spans.get(path, (0, 0))[1]
             for inner, spans in zip(self.squads.nest.counted_inner, self.inner, strict=True)
         )
+
+    def asked(self, found: Mapping[str, Sequence[Key]]) -> int:
+        """Return how many more groups the places of domains ask for at the least."""
+        return sum(max(0, self.spans[path][0] - len(keys)) for path, keys in found.items())
 
     def lacks(self, path: str, keys: Sequence[Key]) -> bool:
         """Tell whether the places of a domain are more than some groups take."""

@@ -128,12 +128,13 @@ class Part(Protocol):
     """The model of a part of the cluster, everything outside it fixed, as far as a rule may see it.
 
     Expressions count replicas inside the part as variables and those outside as constants, so a rule is written
-    once for the whole cluster and for any part of it. `places` are today's that stand.
+    once for the whole cluster and for any part of it. `places` are today's that stand, `lost` those that do not.
     """
 
     spec: Spec
     model: Model
     places: Places
+    lost: Places
 
     def changing(self, workloads: Iterable[Workload]) -> Iterable[Workload]:
         """Return those workloads of which the part can change anything; all of them where it is the whole.
@@ -188,6 +189,9 @@ class Part(Protocol):
 
     def moved(self, workload: Workload) -> Linear:
         """Return how many replicas whose place stands today are admitted on another one."""
+
+    def evicted(self, workload: Workload, role: Role) -> Linear:
+        """Return how many replicas of a role that run, or ran until their place went, are not admitted."""
 
     def in_modes(self, workload: Workload, modes: Collection[str], nodes: frozenset[str] | None = None) -> Linear:
         """Return how many replicas of a workload are on GPUs in some modes (S3.2), on `nodes` only where given."""

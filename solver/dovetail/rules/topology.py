@@ -144,9 +144,37 @@ def _outside_groups(part: Part, workload: Workload, group: Group, outside: Linea
         role, size = next(iter(group.sizes.items()))
         fresh = Linear.total(held.groups.minus(Linear.total(held.here.values())) for held in found.values())
         part.model.require(fresh, upper=workload.by_role[role].replicas // size - len(staying.bound))
-    if workload.movable and staying.paths and not part.owed(workload):
-        part.model.require(part.moved(workload).minus(staying.movers(part, found)), lower=0)
+    if staying.running and not part.owed(workload):
+        _tell_who(part, workload, group, staying, found)
     return found
+
+
+def _tell_who(part: Part, workload: Workload, group: Group, staying: _Staying, found: Mapping[str, Held]) -> None:
+    """Let who is evicted, and who moves, follow from which groups are whole of those of which anybody ran.
+
+    The others are alike. Beyond that is only who is not in order.
+    """
+    model = part.model
+    goes_on = {number: Linear.of(model.boolean()) for number in sorted(staying.ran)}
+    for number, flag in goes_on.items():
+        here = Linear.total(held.here[number] for held in found.values() if number in held.here)
+        model.require(flag.minus(here), lower=0, upper=0 if number in staying.bound else None)
+    number_of = min(workload.by_role[role].replicas // size for role, size in group.sizes.items())
+    whole = Linear.total(held.groups for held in found.values())
+    fresh = whole.minus(Linear.total(goes_on.values()))
+    model.require(fresh, lower=0, upper=number_of - len(goes_on))
+    counts = (count for role in group.sizes for count in part.counts(workload, group.within, role=role).values())
+    astray = Linear.total([*counts, _homeless(part, workload, group.within, group.sizes)])
+    astray.add(whole, -sum(group.sizes.values()))
+    evicted = Linear.total(part.evicted(workload, workload.by_role[role]) for role in group.sizes)
+    missing = Linear.total(goes_on[n].scaled(-count).plus(count) for n, count in staying.ran.items())
+    model.require(evicted.plus(0).add(astray).minus(missing), lower=0)
+    retained = part.moved(workload).plus(0).add(Linear.total(part.stays(workload).values()))
+    again = Linear.total(goes_on[number].scaled(count) for number, count in staying.running.items())
+    alone = {*group.sizes} >= {replica.role for replica in part.stays(workload)}
+    model.require(retained.minus(again), lower=0)
+    if alone:
+        model.require(retained.minus(again).minus(astray), upper=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +189,12 @@ class _Staying:
     bound : the groups of which somebody runs who may not move; only others come to be whole elsewhere.
     torn : those of them that are whole nowhere.
     running : of how many replicas of a group the place stands.
+    ran : of how many it stands, or did.
     """
 
     paths: Mapping[str, Mapping[int, Sequence[tuple[str, Linear]]]]
-    running: Mapping[int, int]
+    running: Counter[int]
+    ran: Counter[int]
     bound: frozenset[int]
     torn: frozenset[int]
 
@@ -182,8 +212,11 @@ class _Staying:
                 if path is not None:
                     found.setdefault(path, {}).setdefault(number, []).append((replica.role, stay))
         bound = frozenset() if workload.movable else frozenset(where)
-        running = {number: len(paths) for number, paths in where.items()}
-        return cls(found, running, bound, frozenset(n for n in bound if len({*where[n]}) > 1 or None in where[n]))
+        running = Counter({number: len(paths) for number, paths in where.items()})
+        gone = [r for r in part.lost if r.workload == workload.id and r.role in group.sizes] if where else []
+        ran = running + Counter(replica.ordinal // group.sizes[replica.role] for replica in gone)
+        torn = frozenset(number for number in bound if len({*where[number]}) > 1 or None in where[number])
+        return cls(found, running, ran, bound, torn)
 
     def strays(self, part: Part, path: str, whole: Linear) -> tuple[Mapping[int, Linear], Mapping[str, Linear]]:
         """Return which groups that run are whole in a domain, and per role who stays though the group is not.
@@ -208,15 +241,6 @@ class _Staying:
         if groups.terms:
             part.model.require(whole.minus(groups), lower=0)
         return flags, found
-
-    def movers(self, part: Part, found: Mapping[str, Held]) -> Linear:
-        """Return how many replicas move at the least: who runs of a group that is whole where others of it stay."""
-        total = Linear()
-        for path, held in found.items():
-            for number, here in held.here.items():
-                stays = Linear.total(stay for _, stay in self.paths[path][number])
-                total.add(part.model.positive_part(here.scaled(self.running[number]).minus(stays)))
-        return total
 
     def _keep_whole(self, part: Part, number: int, members: Iterable[tuple[str, Linear]], here: Linear) -> None:
         """Let a group be whole where it runs only if all of it stays."""
