@@ -11,7 +11,7 @@ from dovetail.engine.exact import Climb, TierAnswer
 from dovetail.engine.incumbent import Keep
 from dovetail.engine.solvers.answer import Verdict
 from dovetail.model.legal import legalise
-from dovetail.model.score import better, debt, hard_policies, owed, sound, view_of
+from dovetail.model.score import better, debt, hard_policies, owed, score, sound, view_of
 from dovetail.model.state import State, newcomers
 from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
@@ -53,14 +53,20 @@ class Record:
         return taken
 
     def take(self, found: Climb) -> Verdict:
-        """Take what an exact search found and proved, the state only if it keeps what the model merely counts."""
-        before, self.state, self.answers = self.state, found.state, found.tiers
-        broken = owed(self.problem, self.state, self.searching)
-        if not self.unpaid and (broken or not sound(self.problem, view_of(self.problem, found.state))):
-            self.state = before
+        """Take what an exact search found and proved, the state only if its names keep what the model counts."""
+        broken, self.answers = owed(self.problem, found.state, self.searching), found.tiers
+        kept = sound(self.problem, view_of(self.problem, found.state)) and self._no_worse(found.state)
+        if not self.unpaid and (broken or not kept):
             return Verdict.FEASIBLE
-        self.unpaid = broken
+        self.state, self.unpaid = found.state, broken
         return found.verdict
+
+    def _no_worse(self, state: State) -> bool:
+        """Tell whether a state is as good as the one at hand where groups run: counts do not tell all of these."""
+        if not self.problem.groups_run:
+            return True
+        hard = hard_policies(self.problem)
+        return score(self.problem, state, hard) >= score(self.problem, self.state, hard)
 
     @property
     def searching(self) -> frozenset[str]:
@@ -71,7 +77,8 @@ class Record:
     def holds(self, state: State) -> bool:
         """Tell whether a state keeps what a model of a part may know less of."""
         kept = self.searching - self.unpaid
-        return not kept or not debt(self.problem, view_of(self.problem, state), kept)
+        held = not kept or not debt(self.problem, view_of(self.problem, state), kept)
+        return held and (bool(self.unpaid) or self._no_worse(state))
 
     @property
     def full(self) -> bool:

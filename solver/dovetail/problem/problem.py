@@ -314,6 +314,12 @@ class Problem:
         return frozenset(self.shapes_of_role[r.workload, r.role] for r in grouped)
 
     @cached_property
+    def groups_run(self) -> bool:
+        """Whether anything runs, or ran until its place went, of workloads in groups."""
+        ran = (self.spec.by_id[replica.workload].topology for replica in self.context.today.present())
+        return any(topology is not None and topology.groups for topology in ran)
+
+    @cached_property
     def protected(self) -> Counter[int]:
         """Per shape, how many replicas must stay admitted (S5.3)."""
         return Counter(self.shapes_of_role[r.workload, r.role] for r in self.context.today.protected)
