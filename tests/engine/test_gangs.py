@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.oracle.sample import Case, cases
 from tests.support.specs import make_spec, node, place, replica, request, role, workload
-from tests.support.tiny_gangs import LEVELS, tiny_gangs
+from tests.support.tiny_gangs import LEVELS, in_cores, tiny_gangs
 from tests.support.tiny_squads import tiny_squads
 
 from dovetail.engine import solve
@@ -84,12 +84,28 @@ def test_what_runs_in_part_keeps_its_place_where_that_is_best(seed: int) -> None
     assert [fault for case in cases(seed, 1, tiny_gangs) for fault in faults_of(case)] == []
 
 
+@pytest.mark.parametrize("seed", [1460, 1607, 1656, 1735, 2196, 2533, 3383])
+def test_it_is_known_who_goes_on_where_places_are_shared_and_groups_are_given_up(seed: int) -> None:
+    assert [case.difference() for case in cases(seed, 1, in_cores)] == [None]
+
+
+def test_groups_that_share_a_place_stay_or_go_on_their_own() -> None:
+    """One group is torn and cannot go on; the other one stays, though both have a replica at one place."""
+    elastic = role("", 4, request(0, cpu=1000), least=2, step=2)
+    gang = workload("g", roles=[elastic], topology=Topology(groups=(Group("rack", 2),)), type="gang")
+    nodes = [replace(n, cpu=cores * 1000) for n, cores in zip(racks(1, 1, gpus=0), (1, 2), strict=True)]
+    running = {"g#0": place("r1-0"), "g#1": place("r0-0"), "g#2": place("r1-0")}
+    _, plan = planned(nodes, [replace(gang, min_replicas=2)], running)
+    assert plan.placements == {replica("g#2"): place("r1-0"), replica("g#3"): place("r1-0")}
+
+
 @pytest.mark.campaign
+@pytest.mark.parametrize("made", [tiny_gangs, in_cores])
 @pytest.mark.parametrize("chunk", range(10))
-def test_the_engine_finds_the_optimum_on_thousands(chunk: int) -> None:
+def test_the_engine_finds_the_optimum_on_thousands(chunk: int, made: Callable[[int], Spec]) -> None:
     first = CAMPAIGN_FIRST + chunk * 250
     print(f"seeds {first} to {first + 249}")
-    assert [fault for case in cases(first, 250, tiny_gangs) for fault in faults_of(case)] == []
+    assert [fault for case in cases(first, 250, made) for fault in faults_of(case)] == []
 
 
 # By hand: what a repair keeps, how an elastic gang grows, what a construction finds at once.
@@ -238,6 +254,11 @@ def partly_there() -> list[Case]:
 
 def test_groups_that_may_be_there_in_part_are_planned_as_brute_force_does() -> None:
     assert [fault for case in partly_there() for fault in faults_of(case)] == []
+
+
+@pytest.mark.parametrize("seed", [3102, 3360, 3936, 4146, 5379])
+def test_groups_in_part_have_a_home_each_and_names_are_no_worse_than_what_was_known(seed: int) -> None:
+    assert [fault for case in cases(seed, 1, tiny_squads) for fault in faults_of(case)] == []
 
 
 @pytest.mark.campaign

@@ -118,6 +118,15 @@ def test_it_does_with_more_in_them_and_where_they_go_on(made: Callable[[int], Sp
     assert [fault for case in found for fault in faults_of(case)] == []
 
 
+FOUND = [(further, 20389), (further, 20796), (carried_on, 21115), (further, 21220), (mixed, 21990), (mixed, 22569)]
+
+
+@pytest.mark.parametrize(("made", "seed"), FOUND)
+def test_models_know_as_much_as_names(made: Callable[[int], Spec | None], seed: int) -> None:
+    """Of modes that policies close, held places that do not count, groups given up, and instances that stay idle."""
+    assert [case.difference() for case in cases(seed, 1, made)] == [None]
+
+
 def test_the_slice_mixes_much(tell: Callable[[str], None]) -> None:
     found: Counter[str] = Counter()
     for case in cases(0, SLICE):
