@@ -38,18 +38,15 @@ def shared() -> list[Case]:
 
 
 def best_without_proof(case: Case) -> bool:
-    """Tell whether a plan says that it may not be the best one, where groups run in part or may, and its bounds hold.
+    """Tell whether a plan says that it may not be the best one, where groups may run in part, and its bounds hold.
 
-    Counts do not tell who is evicted with a group that is given up, so the bound stays below.
+    Rows of groups with a minimum do not tell who is evicted with a group that is given up, so the bound stays below.
     """
     told = {tier.name: tier.value for tier in case.plan.tiers}
     best = case.optimum is not None and (told == case.optimum.by_name or bounds_hold(case, case.optimum.by_name))
     running = {present.replica for present in case.spec.current.replicas}
-    grouped = [w for w in case.spec.workloads if w.topology is not None and w.topology.groups and not w.atomic]
     loose = [w for w in case.spec.workloads if w.topology is not None and w.topology.loose]
-    in_part = any(r in running for workload in loose for r in workload.replica_ids()) or any(
-        {r in running for r in workload.replica_ids()} == {True, False} for workload in grouped
-    )
+    in_part = any(r in running for workload in loose for r in workload.replica_ids())
     return in_part and best and case.plan.outcome.status == "feasible"
 
 
