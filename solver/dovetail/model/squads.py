@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from dovetail.placement import Place, Places, Today
 from dovetail.spec import Nest, ReplicaId, Workload
@@ -18,6 +19,14 @@ Block = Mapping[str, range]  # consecutive indices per role
 Open = Mapping[str, Sequence[Place]]
 Span = tuple[int, int]  # fewest and most groups
 Key = tuple[int, int]  # of a group: its block, and which of that
+
+
+class Order(Protocol):
+    """What sorts groups; `scarce` tells that there is no room for all of which anybody ran."""
+
+    def __call__(self, part: Block, *, scarce: bool = False) -> list[int]:
+        """Return a key: who comes first has the lower one."""
+
 
 _STEPS = 20_000  # of the search for where groups go that must go on
 
@@ -44,9 +53,14 @@ class Squads:
     nest: Nest
     kept: Places
     today: Today
-    order: Callable[[Block], list[int]]
+    order: Order
     domain: Callable[[str, Place], str | None]
+    present: Places = field(init=False)
     _steps: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        """Look once who runs, or ran until its place went."""
+        self.present = self.today.present()
 
     def homes(self, blocks: Sequence[Block], places: Open) -> dict[str, list[Block]]:
         """Return which groups of some blocks go to which domain, to those with open places in their order."""
@@ -150,7 +164,10 @@ class Squads:
         """Add groups where places ask for more, and until each block has its least number of them."""
         taken = Counter(block for keys in found.values() for block, _ in keys)
         used = {key for keys in found.values() for key in keys}
-        left = sorted((key for key in parts if key not in used), key=lambda key: (self.order(parts[key]), key))
+        left = [key for key in parts if key not in used]
+        ran = sum(any(replica in self.present for replica in self._members(parts[key])) for key in left)
+        scarce = sum(max(0, rooms.spans[path][1] - len(keys)) for path, keys in found.items()) < ran
+        left.sort(key=lambda key: (self.order(parts[key], scarce=scarce), key))
         floor = self.nest.least if self.nest.number else (self.nest.group.minimum or 0)
         for forced in (True, False):
             for path, keys in found.items():

@@ -66,6 +66,8 @@ class Loose:
     _groups: Linear = field(default_factory=Linear)
     _fresh: Linear = field(default_factory=Linear)
     _homes: dict[int, Linear] = field(default_factory=dict)
+    _most_of: dict[int, Linear] = field(default_factory=dict)
+    _fewest_of: dict[int, Linear] = field(default_factory=dict)
     _owed: Mapping[int, Sequence[int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -94,6 +96,8 @@ class Loose:
                 ]
                 found[path] = self._domain(path, here, lists, running)
         self._once_each(running)
+        if running and not self.part.owed(self.workload):
+            self._tell_who(running)
         return found
 
     # What runs.
@@ -118,6 +122,29 @@ class Loose:
         self.part.model.require(self._groups, upper=self.workload.by_role[role].replicas // size)
         self.part.model.require(self._fresh, upper=self.workload.by_role[role].replicas // size - len(running))
 
+    def _tell_who(self, running: Running) -> None:
+        """Let who is evicted, and who moves, follow from how many of each group of which anybody runs are in order.
+
+        Of those who run elsewhere as many move as there are more of a group than stay, were lost or wait.
+        """
+        part, sizes = self.part, self.nest.group.sizes
+        lost = Counter(
+            replica.ordinal // sizes[replica.role]
+            for replica in part.lost
+            if replica.workload == self.workload.id and replica.role in sizes
+        )
+        gone, moved = Linear(), Linear()
+        for group, members in running.items():
+            stays = [stay for own in members.values() for _, stay in own]
+            ran, others = len(stays) + lost[group], sum(sizes.values()) - len(stays)
+            gone.add(part.model.positive_part(Linear(constant=ran).minus(self._most_of.get(group, Linear()))))
+            there = self._fewest_of.get(group, Linear()).minus(Linear.total(stays))
+            moved.add(part.model.positive_part(there.plus(-others)))
+        evicted = Linear.total(part.evicted(self.workload, self.workload.by_role[role]) for role in sizes)
+        astray = Linear.total(part.astray(self.workload, self.nest.group.within, role=role) for role in sizes)
+        part.model.require(evicted.plus(0).add(self.beyond).add(astray).minus(gone), lower=0)
+        part.model.require(part.moved(self.workload).minus(moved), lower=0)
+
     # One domain.
 
     def _domain(
@@ -135,6 +162,10 @@ class Loose:
             self._chosen(position, each, rest, here, own)
             for position, (each, own) in enumerate(zip(self.nest.counted_inner, inner, strict=True))
         ]
+        plain = self._plain()
+        for group, flag in here.items():
+            for counted in (self._most_of, self._fewest_of):
+                counted.setdefault(group, Linear()).add(flag, plain)
         groups = Linear.total([Linear.of(rest), *here.values()])
         replicas = {role: self._in_order(role, groups, inner, chosen) for role in counts}
         strays = self._strays(path, here, running)
@@ -169,6 +200,9 @@ class Loose:
             room = Linear(constant=inner.number).minus(flag.scaled(inner.number))
             model.require(count.minus(standing).add(room), lower=0)
             total.add(count)
+            self._most_of.setdefault(group, Linear()).add(count, sum(inner.group.sizes.values()))
+            fewest = sum(inner.fewest(role) for role in inner.group.sizes)
+            self._fewest_of.setdefault(group, Linear()).add(count, fewest)
         if self.inner[position]:  # else the model does not tell domains of that level apart
             model.require(total.minus(Linear.total(held.groups for held in own)), upper=0)
         return total
@@ -186,6 +220,11 @@ class Loose:
             for number, flag in held.here.items():
                 for _, stay in running.get(number, ()):
                     self.part.model.require(stay.minus(flag), lower=0)
+
+    def _plain(self) -> int:
+        """Return how many replicas of a group are in no counted group inside it."""
+        counted = {role for inner in self.nest.counted_inner for role in inner.group.sizes}
+        return sum(size for role, size in self.nest.group.sizes.items() if role not in counted)
 
     def _most(self, variable: int) -> int:
         return self.part.model.range_of(Linear.of(variable))[1]
