@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.oracle.sample import Case, cases
-from tests.support.specs import make_spec, node, place, replica, request, role, workload
+from tests.support.specs import CARD, make_spec, node, place, replica, request, role, workload
 from tests.support.tiny_gangs import LEVELS, in_cores, tiny_gangs
 from tests.support.tiny_squads import tiny_squads
 
@@ -94,6 +94,16 @@ def test_groups_that_share_a_place_stay_or_go_on_their_own() -> None:
     running = {"g#0": place("r1-0"), "g#1": place("r0-0"), "g#2": place("r1-0")}
     _, plan = planned(nodes, [replace(gang, min_replicas=2)], running)
     assert plan.placements == {replica("g#2"): place("r1-0"), replica("g#3"): place("r1-0")}
+
+
+def test_another_group_comes_where_one_that_may_not_move_is_preempted() -> None:
+    elastic = role("", 4, request(1), least=2, step=2)
+    more: dict[str, Any] = {"topology": Topology(groups=(Group("rack", 2),)), "preemptible": True}
+    gang = replace(workload("g", roles=[elastic], type="gang", **more), min_replicas=2)
+    high = workload("h", roles=[role("", 2, request(1), accelerators=("L4",))], type="gang", priority=9)
+    nodes = [replace(n, accelerator=a) for n, a in zip(racks(1, 1, gpus=2), ("L4", CARD), strict=True)]
+    _, plan = planned(nodes, [gang, high], {"g#0": place("r0-0", 0), "g#1": place("r0-0", 1)})
+    assert of(plan, "h#0", "h#1", "g#2", "g#3") == ["r0-0", "r0-0", "r1-0", "r1-0"]
 
 
 @pytest.mark.campaign

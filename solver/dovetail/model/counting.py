@@ -82,6 +82,10 @@ class Counting(TierPart, ABC):
         """Return the replicas of a workload that must stay admitted."""
         return [replica for replica in self.context.today.protected if replica.workload == workload.id]
 
+    def loosened(self, workload: Workload) -> bool:
+        """Tell whether other groups of a workload may come before those that run."""
+        return workload.id in self.problem.loosened
+
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
         return Linear.total(self.admitted_shape(shape) for shape in sorted(self._made_up([workload])))
@@ -173,6 +177,7 @@ class Counting(TierPart, ABC):
         variable = Linear.of(self.model.integer(0, running))
         self.model.require(variable.minus(self._kept(shape)), lower=0)
         self.model.require(variable.minus(admitted).plus(others), lower=0)
+        self.model.require(variable.minus(admitted), upper=0)
         return variable
 
     def _least_of(self, running: int, admitted: Linear) -> Linear:

@@ -302,22 +302,27 @@ class Problem:
         return Counter(self.shapes_of_role[r.workload, r.role] for r in self.context.today.lost)
 
     @cached_property
-    def broken(self) -> frozenset[int]:
-        """The shapes in groups whose replicas could not go on as they are (S5.3).
+    def loosened(self) -> frozenset[str]:
+        """The ids of the workloads in groups of which other groups may come before those that run (S5.3).
 
-        A group that lost its place, or never ran, may come there before what runs of another one.
+        These could not go on as they are, or are preemptible.
         """
-        today, by_id = self.context.today, self.spec.by_id
-        going_on = {r.workload for r in (*today.protected, *today.preemptible)}
-        found = (r for r in (*today.lost, *today.places) if r.workload not in going_on)
-        grouped = (r for r in found if (topology := by_id[r.workload].topology) is not None and topology.groups)
-        return frozenset(self.shapes_of_role[r.workload, r.role] for r in grouped)
+        found = {workload for workload in self._ran if self.spec.by_id[workload].grouped}
+        return frozenset(found - {replica.workload for replica in self.context.today.protected})
+
+    @cached_property
+    def broken(self) -> frozenset[int]:
+        """The shapes of `loosened` workloads."""
+        return frozenset(shape for workload in self.loosened for shape in self.shapes_of_workload[workload])
 
     @cached_property
     def groups_run(self) -> bool:
         """Whether anything runs, or ran until its place went, of workloads in groups."""
-        ran = (self.spec.by_id[replica.workload].topology for replica in self.context.today.present())
-        return any(topology is not None and topology.groups for topology in ran)
+        return any(self.spec.by_id[workload].grouped for workload in self._ran)
+
+    @cached_property
+    def _ran(self) -> frozenset[str]:
+        return frozenset(replica.workload for replica in self.context.today.present())
 
     @cached_property
     def protected(self) -> Counter[int]:

@@ -175,6 +175,9 @@ class Part(Protocol):
     def owed(self, workload: Workload) -> Collection[ReplicaId]:
         """Return the replicas of a workload that must stay admitted (S5.3)."""
 
+    def loosened(self, workload: Workload) -> bool:
+        """Tell whether other groups of a workload may come before those that run (S5.3)."""
+
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
 

@@ -96,7 +96,7 @@ class Loose:
                 ]
                 found[path] = self._domain(path, here, lists, running)
         self._once_each(running)
-        if running and not self.part.owed(self.workload):
+        if running and self.part.loosened(self.workload):
             self._tell_who(running)
         return found
 

@@ -144,7 +144,7 @@ def _outside_groups(part: Part, workload: Workload, group: Group, outside: Linea
         role, size = next(iter(group.sizes.items()))
         fresh = Linear.total(held.groups.minus(Linear.total(held.here.values())) for held in found.values())
         part.model.require(fresh, upper=workload.by_role[role].replicas // size - len(staying.bound))
-    if staying.running and not part.owed(workload):
+    if staying.running and part.loosened(workload):
         _tell_who(part, workload, group, staying, found)
     return found
 

@@ -289,6 +289,11 @@ class Workload:
         return self.gathers or (topology is not None and (topology.binds or topology.prefer in INNER_LEVELS))
 
     @property
+    def grouped(self) -> bool:
+        """Tell whether its replicas come in groups."""
+        return self.topology is not None and bool(self.topology.groups)
+
+    @property
     def joint(self) -> bool:
         """Tell whether its replicas count together only, not one by one."""
         demands = self.topology is not None and self.topology.binds
