@@ -47,6 +47,10 @@ def test_engine_and_brute_force_agree_on_balance_and_slowest_members() -> None:
     assert problems(found) == []
 
 
+def test_a_group_of_which_others_stay_elsewhere_is_whole_nowhere() -> None:
+    assert problems(cases(10657, 1, even_and_fast)) == []
+
+
 @pytest.mark.campaign
 def test_engine_and_brute_force_agree_on_many_more() -> None:
     assert problems(cases(CAMPAIGN_FIRST, 1500, even_and_fast)) == []

@@ -77,4 +77,4 @@ def test_no_recovery_of_many_is_wrong(made: Callable[[int], Spec]) -> None:
     open_ = (": feasible, and", ": unknown, and")
     told = problems(cases(CAMPAIGN_FIRST, 400, made))
     assert [each for each in told if not any(words in each for words in open_)] == []
-    assert len(told) <= 20
+    assert len(told) <= 30

@@ -140,29 +140,42 @@ def _outside_groups(part: Part, workload: Workload, group: Group, outside: Linea
             outside.add(beyond)
             if not settled:
                 part.model.require(beyond.minus(strays.get(role, Linear())), lower=0)
-    if staying.bound:
-        role, size = next(iter(group.sizes.items()))
-        fresh = Linear.total(held.groups.minus(Linear.total(held.here.values())) for held in found.values())
-        part.model.require(fresh, upper=workload.by_role[role].replicas // size - len(staying.bound))
-    if staying.running and part.loosened(workload):
-        _tell_who(part, workload, group, staying, found)
+    if staying.running:
+        whole = Linear.total(held.groups for held in found.values())
+        goes_on = _who_is_whole(part, workload, group, staying, found)
+        if part.loosened(workload):
+            _tell_who(part, workload, group, staying, goes_on, whole)
     return found
 
 
-def _tell_who(part: Part, workload: Workload, group: Group, staying: _Staying, found: Mapping[str, Held]) -> None:
-    """Let who is evicted, and who moves, follow from which groups are whole of those of which anybody ran.
+def _who_is_whole(
+    part: Part, workload: Workload, group: Group, staying: _Staying, found: Mapping[str, Held]
+) -> Mapping[int, Linear]:
+    """Return of each group of which anybody ran 1 where it is whole; the others are alike.
 
-    The others are alike. Beyond that is only who is not in order.
+    A group is whole only where all who stay of it are.
     """
     model = part.model
     goes_on = {number: Linear.of(model.boolean()) for number in sorted(staying.ran)}
     for number, flag in goes_on.items():
         here = Linear.total(held.here[number] for held in found.values() if number in held.here)
         model.require(flag.minus(here), lower=0, upper=0 if number in staying.bound else None)
+    for path, groups in staying.paths.items():
+        for number, members in groups.items():
+            held = found.get(path, Held(Linear())).here.get(number, Linear())
+            for _, stay in members:
+                model.require(goes_on[number].plus(0).add(stay).minus(held), upper=1)
+    whole = Linear.total(each.groups for each in found.values())
     number_of = min(workload.by_role[role].replicas // size for role, size in group.sizes.items())
-    whole = Linear.total(held.groups for held in found.values())
-    fresh = whole.minus(Linear.total(goes_on.values()))
-    model.require(fresh, lower=0, upper=number_of - len(goes_on))
+    model.require(whole.minus(Linear.total(goes_on.values())), lower=0, upper=number_of - len(goes_on))
+    return goes_on
+
+
+def _tell_who(
+    part: Part, workload: Workload, group: Group, staying: _Staying, goes_on: Mapping[int, Linear], whole: Linear
+) -> None:
+    """Let who is evicted, and who moves, follow from which groups are whole; beyond that is who is not in order."""
+    model = part.model
     counts = (count for role in group.sizes for count in part.counts(workload, group.within, role=role).values())
     astray = Linear.total([*counts, _homeless(part, workload, group.within, group.sizes)])
     astray.add(whole, -sum(group.sizes.values()))
