@@ -141,7 +141,11 @@ def _new(fill: Fill, shape: int) -> bool:
 
 
 def idle_milli(problem: Problem, state: State, node: int) -> int:
-    """Return the milli-GPU of a node's healthy GPUs that nothing uses."""
+    """Return the milli-GPU of a node's healthy GPUs that nothing uses.
+
+    Instances count for compute slices or for memory slices, whichever is more (S2.9), and so may count for more than
+    their GPUs have: then none is idle.
+    """
     made, slots = problem.nodes[node], state.fill(node).slots
     used = sum(count * problem.request(slot.shape, made).gpu_milli for slot, count in slots.items())
-    return MILLI * len(made.healthy_gpus()) - used
+    return max(0, MILLI * len(made.healthy_gpus()) - used)

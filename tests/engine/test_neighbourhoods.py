@@ -1,0 +1,69 @@
+"""Which parts of a cluster are planned anew: every state can be drawn from, and nodes with idle GPU come first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from tests.support.mig_specs import card, mig_request
+from tests.support.specs import make_spec, node, request, role, workload
+
+from dovetail.engine.parts.lns import Neighbourhoods, idle_milli
+from dovetail.model.state import Fill, Slot, State
+from dovetail.problem import Problem, compile_problem
+from dovetail.rules import context_of
+
+PRODUCT = "A100-80GB"
+SHARE = 996
+
+
+def _problem() -> Problem:
+    """Return nodes of three GPUs each, of which shares or instances take parts."""
+    nodes = [node(f"n{i}", 3, accelerator=PRODUCT) for i in range(9)]
+    asked = {
+        "t/two": mig_request(PRODUCT, "2g.20gb"),
+        "t/one": mig_request(PRODUCT, "1g.20gb"),
+        "t/share": request(share=SHARE),
+    }
+    workloads = [workload(name, roles=[role("", 9, each)]) for name, each in asked.items()]
+    return compile_problem(context_of(replace(make_spec(nodes, workloads), accelerators={PRODUCT: card(PRODUCT)})))
+
+
+def _full(problem: Problem) -> Fill:
+    """Return two GPUs full of instances, which count for more than two GPUs, and a share on the third.
+
+    An instance counts for its part of the compute slices or of the memory slices, whichever is more (S2.9).
+    """
+    two, one, share = (problem.shapes_of_role[f"t/{name}", ""] for name in ("two", "one", "share"))
+    cut = {Slot(two, gpu, "2g.20gb"): 3 for gpu in (0, 1)} | {Slot(one, gpu, "1g.20gb"): 1 for gpu in (0, 1)}
+    return Fill(Counter({**cut, Slot(share, 2): 1}))
+
+
+def test_no_gpu_is_less_than_idle_where_instances_count_for_more_than_it_has() -> None:
+    problem = _problem()
+    requests = {m.workload.id: shape.request for shape in problem.shapes for m in shape.members}
+    cut = 3 * requests["t/two"].gpu_milli + requests["t/one"].gpu_milli
+    assert cut > 1000
+    state = State({0: _full(problem)})
+    assert idle_milli(problem, state, 0) == 0
+    assert idle_milli(problem, state, 1) == 3000
+
+
+def test_parts_are_drawn_where_nothing_is_idle() -> None:
+    problem = _problem()
+    state = State({number: _full(problem) for number in range(len(problem.nodes))})
+    neighbourhoods = Neighbourhoods(problem, size=3)
+    for _ in range(20):
+        parts = neighbourhoods.draw(state, 3)
+        drawn = [number for part in parts for number in part]
+        assert sorted(drawn) == list(range(len(problem.nodes)))
+
+
+def test_nodes_with_idle_gpu_are_drawn_more_often_than_full_ones() -> None:
+    problem = _problem()
+    state = State({number: _full(problem) for number in range(1, len(problem.nodes))})
+    neighbourhoods, often = Neighbourhoods(problem, size=3), Counter[int]()
+    for _ in range(60):
+        (part,) = neighbourhoods.draw(state)
+        often.update(part)
+    assert all(often[0] > often[number] for number in range(1, len(problem.nodes)))
