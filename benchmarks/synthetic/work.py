@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import count, groupby
 from random import Random
 
 from benchmarks.synthetic.hardware import KINDS, MILLI, Hardware
@@ -72,6 +72,7 @@ FAMILIES = (
 )
 CPU_ONLY = (("atlas", "loader"), ("jade", "crawler"), ("harbor", "gateway"), ("iris", "etl"))
 CPU_ONLY_SHAPES = 24
+_TRIES = 10_000  # for a shape of one size, until there cannot be a new one
 FRACTIONS = (50, 80, 100, 120, 150, 200, 250, 300, 330, 400, 450, 500, 600, 650, 700, 750, 800)
 TENANTS = tuple(sorted({family.tenant for family in FAMILIES}))
 
@@ -111,12 +112,23 @@ def shapes(hardware: Hardware, seed: int) -> tuple[Shape, ...]:
     seen: set[tuple[object, ...]] = set()
     for family in FAMILIES:
         for number, (milli, goal) in enumerate(_goals(family, hardware.milli, rng)):
-            shape = _shape(family, number, milli, goal, rng)
-            while not (_fits(shape) and (family.single or shape.key not in seen)):
-                shape = _shape(family, number, milli, goal, rng)
+            shape = _new(family, number, milli, goal, rng, seen)
             seen.add(shape.key)
             found.append(shape)
     return (*found, *_cpu_only(hardware, rng))
+
+
+def _new(
+    family: Family, number: int, milli: int, goal: int, rng: Random, seen: Collection[tuple[object, ...]]
+) -> Shape:
+    """Return a shape that some node holds and none is alike; another part of a GPU where that one has no more."""
+    for tries in count(1):
+        shape = _shape(family, number, milli, goal, rng)
+        if _fits(shape) and (family.single or shape.key not in seen):
+            break
+        if family.fractional and tries % _TRIES == 0:
+            milli = rng.choice(FRACTIONS)
+    return shape
 
 
 def _goals(family: Family, capacity: int, rng: Random) -> list[tuple[int, int]]:

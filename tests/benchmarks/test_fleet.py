@@ -71,7 +71,7 @@ def test_loads_change_how_much_is_asked_for_and_nothing_else() -> None:
     }
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 32, 79])  # of the last two, a family has one part of a GPU very often
 def test_shapes_and_kinds_of_nodes_stay_few_however_large_the_fleet(tmp_path: Path, seed: int) -> None:
     problem = problem_of(made(tmp_path, 10_000, seed))
     requests = [shape.request for shape in problem.shapes]
