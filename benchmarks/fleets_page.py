@@ -20,7 +20,8 @@ priorities. The load is what is asked for over what is healthy.
 
 A tier's bound is given the values of the tiers before it; from a load of 1 admission is in question, below it cost,
 and the plot shows the widest gap of those tiers. Seconds are of wall clock. **First plan** is from the start of
-solving; **total** that of the whole command, reading and verification included.
+solving; **total** that of the whole command, reading and verification included. Time ends these runs, so no two are
+the same: the last band, of which what earlier ones lack counts as room, has a third or three times the gap next time.
 """
 
 JOINT = """\
