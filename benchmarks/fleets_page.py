@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.plot import Curve, Panel, curves, svg
 
 GAP_PLOT, GROWTH_PLOT = "benchmarks-fleets.svg", "benchmarks-growth.svg"
+_GPU_WORK = "admitted["  # names of tiers begin so
 
 INTRODUCTION = """\
 ## Synthetic fleets
@@ -22,6 +23,8 @@ A tier's bound is given the values of the tiers before it; from a load of 1 admi
 and the plot shows the widest gap of those tiers. Seconds are of wall clock. **First plan** is from the start of
 solving; **total** that of the whole command, reading and verification included. Time ends these runs, so no two are
 the same: the last band, of which what earlier ones lack counts as room, has a third or three times the gap next time.
+**In all** is what bands lack of GPU work together, over their bounds together: no plan that has as much of every band
+has more in all by more than that.
 """
 
 JOINT = """\
@@ -83,13 +86,14 @@ def joint(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _gaps(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield "| GPUs | load | limit | gaps of admission | gap of cost | first plan | total | memory | ended by |"
-    yield "|--:|--:|--:|---|--:|--:|--:|--:|---|"
+    names = "gaps of admission", "in all", "gap of cost", "first plan", "total", "memory", "ended by"
+    yield f"| GPUs | load | limit | {' | '.join(names)} |"
+    yield "|--:|--:|--:|---|--:|--:|--:|--:|--:|---|"
     for each in fleets:
         for plan in each["plans"]:
             start = f"| {each['gpus']:,} | {each['load']:g} | {plan['seconds']} s{', fast' if plan['fast'] else ''} "
             if plan["failed"]:
-                yield f"{start}| no plan: {plan['failed']} | | | {plan['took']:,.1f} s | {_memory(plan)} | |"
+                yield f"{start}| no plan: {plan['failed']} | | | | {plan['took']:,.1f} s | {_memory(plan)} | |"
                 continue
             tiers = {tier["name"]: tier for tier in plan["tiers"]}
             asked = [
@@ -99,8 +103,8 @@ def _gaps(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             first = f"{plan['first']:,.1f} s" if plan["first"] is not None else ""
             unverified = "" if plan["verified"] else " (does not verify)"
             yield (
-                f"{start}| {shown} | {_gap(tiers.get('cost'))} | {first} | {plan['took']:,.1f} s "
-                f"| {_memory(plan)} | {plan['stopped_by']}{unverified} |"
+                f"{start}| {shown} | {_in_all(tiers.values())} | {_gap(tiers.get('cost'))} "
+                f"| {first} | {plan['took']:,.1f} s | {_memory(plan)} | {plan['stopped_by']}{unverified} |"
             )
     yield ""
 
@@ -111,6 +115,15 @@ def _gap(tier: Mapping[str, Any] | None) -> str:
         return "no bound"
     trivial = " (trivial bound)" if tier["proof"] == "trivial" and tier["gap"] else ""
     return f"{100 * tier['gap']:.2f} %{trivial}"
+
+
+def _in_all(tiers: Iterable[Mapping[str, Any]]) -> str:
+    """Return what the bands lack of GPU work together, in per cent of their bounds together."""
+    bands = [tier for tier in tiers if tier["name"].startswith(_GPU_WORK)]
+    if any(tier["bound"] is None for tier in bands):
+        return "no bound"
+    bound = sum(tier["bound"] for tier in bands)
+    return f"{100 * (1 - sum(tier['value'] for tier in bands) / max(1, bound)):.2f} %"
 
 
 def _memory(plan: Mapping[str, Any]) -> str:

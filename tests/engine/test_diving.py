@@ -42,24 +42,23 @@ class ByHand(Pricing):
         (0.8, 0.8, 0.5, False),
         (0.3, 1.0, 0.1, True),  # of what is for the end
         (1.0, 0.3, 0.1, True),
-        (1.0, 0.9, 5.0, True),  # more nodes than whole parts leave, as a rule
-        (1.0, 1.0, 5.0, False),
+        (1.0, 1 - 1e-6, 1.0, False),  # a moment is no delay
+        (1.0, 0.9, 1.0, True),
     ],
 )
 def test_a_dive_is_behind_once_time_or_work_has_gone_faster_than_nodes(
     work: float, seconds: float, nodes: float, behind: bool
 ) -> None:
     pricing = ByHand(8.0, 60.0)
-    pace = diving._Pace(pricing)
-    assert not pace.behind(200.0)  # of which whole parts leave 30
+    pace = diving._Pace(pricing, 30.0)
     pricing.now = 8.0 * work, 60.0 * seconds
     assert pace.behind(30.0 * nodes) is behind
 
 
 def test_without_a_time_limit_work_alone_sets_the_pace() -> None:
     pricing = ByHand(8.0, sys.float_info.max)
-    pace = diving._Pace(pricing)
-    assert not pace.behind(200.0)
+    pace = diving._Pace(pricing, 30.0)
+    assert not pace.behind(30.0)
     pricing.now = 4.0, sys.float_info.max
     assert pace.behind(30.0)
     assert not pace.behind(3.0)

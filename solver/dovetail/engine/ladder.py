@@ -51,7 +51,7 @@ _AFTER = 0.6  # of the time that construction takes, for names, figures and reas
 _PART_WORK = 0.2  # of each part: what does not close in that seldom gets better, and holds up a round
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
-_GENERATE_TIME = 0.75, 0.95  # of the time, to mix patterns: parts gain little on many nodes
+_GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
 _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
@@ -61,8 +61,7 @@ _REMIX_SHARE = 0.7
 _REMIX_AMPLE = 5.0  # times what construction takes: each better state is filled up as a whole
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
-_CLEAR_TIME = 0.5  # to let some of what runs make way
-_TIDY_TIME = 0.5  # after that, to let replicas make way and empty nodes
+_WAY_TIME = 0.5  # to let some of what runs make way; later to let replicas make way and empty nodes
 _FAST_WORKERS = 8
 
 
@@ -226,7 +225,7 @@ class _Search:
         """Re-plan everything free at once, then part after part."""
         given = budget.work
         if self.problem.present and not self.best.unpaid:  # before bounds, which take longer
-            over = budget.part(0.0, _CLEAR_TIME).out_of_time
+            over = budget.part(0.0, _WAY_TIME).out_of_time
             self.best.state = with_room(self.problem, self.best.state, self.stop, over)
         self.best.report(standing=True)
         if self.best.close_enough():
@@ -237,11 +236,11 @@ class _Search:
             self._spare(budget, FULL)
         found, planned = self._generate(budget, led)
         large = self.problem.counts > EXACT_VARIABLES  # parts do on smaller ones what follows
-        if large:
+        if large and not self.best.unpaid:
+            if found:
+                self._tidy(budget)
             self._remix(budget, found, planned)
-        if large and not self.best.unpaid and not budget.out_of_time():
-            over = budget.part(0.0, _TIDY_TIME).out_of_time
-            self.best.offer(tidied(self.problem, self.best.state, self.stop, over))
+            self._tidy(budget)
             self._spare(budget, ALMOST_FULL)
         before = self.best.state
         self.reporter.phase("improve")
@@ -315,7 +314,7 @@ class _Search:
         """
         given = budget.part(budget.work * _REMIX_SHARE, _REMIX_TIME[self._gangs])
         short = (left := given.seconds()) is not None and left < _REMIX_AMPLE * self._construction
-        if short or self.best.unpaid or self.best.close_enough() or given.spent():
+        if short or self.best.close_enough() or given.spent():
             return
         before, hard = given.work, hard_policies(self.problem)
         lawful = [state for state in others if not owed(self.problem, state, hard)]
@@ -335,10 +334,16 @@ class _Search:
             self.best.offer(candidate)
             if self.best.close_enough():
                 break
-            if not full and self.best.full_but_for(near):
+            if not (full or looked) and self.best.full_but_for(near):
                 full = True
                 self._spare(given, FULL)
         budget.work -= before - given.work
+
+    def _tidy(self, budget: Budget) -> None:
+        """Let replicas make way, and empty nodes."""
+        if not budget.out_of_time():
+            over = budget.part(0.0, _WAY_TIME).out_of_time
+            self.best.offer(tidied(self.problem, self.best.state, self.stop, over))
 
     def _spare(self, budget: Budget, part: float) -> None:
         """Look for the least cost, unless anything cheaper was found so before."""

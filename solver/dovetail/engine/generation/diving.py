@@ -11,8 +11,8 @@ Chosen = list[tuple[Column, int]]
 
 _WHOLE = 1e-6
 _SURE = 0.7, 0.5  # fractions from here on are rounded up, several in one step; the same where a dive is slow
-_FIRST = 0.15  # of the nodes in use, left about once the whole parts of the mixture are settled
 _END = 0.35  # of the time and work, kept for the nodes that are settled last
+_LATE = 0.01  # of the nodes, that a dive may be behind its time
 _DEAR = 0.5  # of the price per GPU of the dearest node left
 _AT_ONCE = 0.1  # of the nodes left, that such a step may settle
 _ROUNDS = 60  # of pricing after each step
@@ -40,7 +40,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
     chosen: Chosen = []
     ends: list[tuple[float, Chosen]] = []  # that this dive might have, and what they are worth
     chances, row, at_once, tails = _CHANCES, 0, _AT_ONCE, list(_TAILS) if rounds else []
-    pace = _Pace(pricing)
+    pace: _Pace | None = None
     while any(master.sizes):
         used = sum(mixture.uses.values())
         if tails and used <= tails[0] and not pricing.hurried:
@@ -50,7 +50,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
             if mixture.value - found.value <= _DEARLY * master.wish.grain * len(found.chosen):
                 break
         nodes = used - max(tails, default=0.0)
-        behind = pace.behind(nodes)
+        behind = pace is not None and pace.behind(nodes)
         sure = 0.0 if pricing.hurried else _SURE[behind]
         settled = _step(master, mixture, first=not chosen, sure=sure, at_once=at_once)
         if not settled:
@@ -61,6 +61,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
         before = mixture
         _keep_pace(pricing, nodes, settled)
         mixture = _priced(master, pricing, rounds, before)
+        pace = pace or _Pace(pricing, sum(mixture.uses.values()) - max(tails, default=0.0))
         again = rounds and not behind and row < min(chances, _IN_A_ROW) and (at_once or _alone(settled))
         at_once = _AT_ONCE
         if chosen and again and _too_dear(before.value - mixture.value, master, settled, pricing):
@@ -76,24 +77,21 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
 
 
 class _Pace:
-    """Tells whether a dive goes through its nodes as fast as through its time and work."""
+    """Tells whether a dive goes through its nodes as fast as through its time and work.
 
-    def __init__(self, pricing: Pricing) -> None:
-        self._pricing = pricing
+    Parameters
+    ----------
+    nodes : in use and not settled, those of the end left out, once the whole parts of the mixture are settled.
+    """
+
+    def __init__(self, pricing: Pricing, nodes: float) -> None:
+        self._pricing, self._nodes = pricing, nodes
         self._begun = pricing.left
-        self._most = 0.0
 
     def behind(self, nodes: float) -> bool:
-        """Tell whether a smaller share of time or work is left than of nodes, but for what is kept for the end.
-
-        Parameters
-        ----------
-        nodes : in use and not settled, those of the end left out; before a dive's first step when told first. Whole
-            parts of the mixture are settled in one step, so the share is of the few that are left then.
-        """
-        self._most = self._most or nodes * _FIRST
+        """Tell whether a smaller share of time or work is left than of nodes, but for what is kept for the end."""
         left = min(now / max(before, _WHOLE) for now, before in zip(self._pricing.left, self._begun, strict=True))
-        return (left - _END) / (1 - _END) < min(1.0, nodes / max(self._most, 1.0))
+        return (left - _END) / (1 - _END) < nodes / max(self._nodes, 1.0) - _LATE
 
 
 def _keep_pace(pricing: Pricing, nodes: float, settled: Chosen) -> None:
