@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks import page
+from benchmarks import fleets_page, page
 
 LINGJUN = {
     "load": 0.0,
@@ -39,3 +39,26 @@ def test_a_section_is_written_anew_and_others_stay(tmp_path: Path, monkeypatch: 
     assert "| 847 | greedy | 9 | 10 | 10 | 68 |  |  |" in once
     page.write_page(tmp_path)
     assert written.read_text(encoding="utf-8") == once
+
+
+def tier(name: str, value: int, bound: int | None) -> dict[str, object]:
+    gap = None if bound is None else (bound - value) / bound
+    return {"name": name, "value": value, "bound": bound, "gap": gap, "proof": "certificate", "relaxed": []}
+
+
+def row_of(*tiers: dict[str, object]) -> str:
+    """Return the row of a plan with some tiers in the table of gaps."""
+    plan = {"seconds": 60, "fast": False, "took": 61.0, "peak": 2**20, "failed": "", "stopped_by": "time"}
+    known = {"first": 0.2, "verified": True, "gangs": 0, "tiers": tiers}
+    fleet = {"gpus": 1000, "load": 1.0, "also": ["slices"], "gangs": 0, "plans": [plan | known], "rivals": []}
+    (row,) = (line for text in fleets_page.joint([fleet]) for line in text.split("\n") if line.startswith("| 1,000"))
+    return row
+
+
+def test_bands_of_gpu_work_are_added_up_with_their_bounds() -> None:
+    row = row_of(tier("admitted[900]", 90, 100), tier("admitted-cpu[900]", 0, 1000), tier("admitted[100]", 30, 50))
+    assert "| admitted[900] 10.00 %, admitted-cpu[900] 100.00 %, admitted[100] 40.00 % | 20.00 % |" in row
+
+
+def test_a_band_without_a_bound_leaves_all_without() -> None:
+    assert "| no bound | no bound |" in row_of(tier("admitted[900]", 90, 100), tier("admitted[100]", 30, None))
