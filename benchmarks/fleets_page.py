@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.plot import Curve, Panel, curves, svg
+from benchmarks.tiers import GPU_WORK
+
+from dovetail.plan import relative_gap
 
 GAP_PLOT, GROWTH_PLOT = "benchmarks-fleets.svg", "benchmarks-growth.svg"
-_GPU_WORK = "admitted["  # names of tiers begin so
 
 INTRODUCTION = """\
 ## Synthetic fleets
@@ -22,7 +24,7 @@ priorities. The load is what is asked for over what is healthy.
 A tier's bound is given the values of the tiers before it; from a load of 1 admission is in question, below it cost,
 and the plot shows the widest gap of those tiers. Seconds are of wall clock. **First plan** is from the start of
 solving; **total** that of the whole command, reading and verification included. Time ends these runs, so no two are
-the same: the last band, of which what earlier ones lack counts as room, has a third or three times the gap next time.
+the same: the last band, of which what earlier ones lack counts as room, has a fifth or five times the gap next time.
 **In all** is what bands lack of GPU work together, over their bounds together: no plan that has as much of every band
 has more in all by more than that.
 """
@@ -119,11 +121,11 @@ def _gap(tier: Mapping[str, Any] | None) -> str:
 
 def _in_all(tiers: Iterable[Mapping[str, Any]]) -> str:
     """Return what the bands lack of GPU work together, in per cent of their bounds together."""
-    bands = [tier for tier in tiers if tier["name"].startswith(_GPU_WORK)]
+    bands = [tier for tier in tiers if tier["name"].startswith(GPU_WORK)]
     if any(tier["bound"] is None for tier in bands):
         return "no bound"
-    bound = sum(tier["bound"] for tier in bands)
-    return f"{100 * (1 - sum(tier['value'] for tier in bands) / max(1, bound)):.2f} %"
+    value, bound = (sum(tier[each] for tier in bands) for each in ("value", "bound"))
+    return f"{100 * relative_gap(value, bound):.2f} %"
 
 
 def _memory(plan: Mapping[str, Any]) -> str:

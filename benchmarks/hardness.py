@@ -16,6 +16,7 @@ from benchmarks.fleet import fleet, write
 from benchmarks.fleets import plan
 from benchmarks.page import HARDNESS_RAW, SCRATCH, store, write_page
 from benchmarks.synthetic.documents import ALL
+from benchmarks.tiers import GPU_WORK
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = {
@@ -57,7 +58,7 @@ def admitted(gpus: int, seed: int, load: float, without: Sequence[str], seconds:
     done = plan(scratch / "project", scratch / "plan.yaml", seconds, fast, load)
     if done.failed:
         raise SystemExit(done.failed)
-    return {tier.name: tier.value for tier in done.tiers if tier.name.startswith("admitted[")}
+    return {tier.name: tier.value for tier in done.tiers if tier.name.startswith(GPU_WORK)}
 
 
 def gains(base: dict[str, int], found: dict[str, int]) -> dict[str, float]:

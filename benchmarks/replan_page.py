@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.tiers import DISRUPTION, GPU_WORK
+
 INTRODUCTION = """\
 ## Fleets that change a little
 
@@ -20,8 +22,6 @@ Beside it, within the same seconds: **first fit, nothing moved** leaves all that
 **first fit decreasing, anew** plans from scratch, and what is then elsewhere than today has moved. Values of
 admission are in thousands, summed over the bands.
 """
-
-DISRUPTION = "disruption."
 
 
 def section(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _rivals(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _row(gpus: int, name: str, values: Mapping[str, int], seconds: float, note: str) -> str:
-    admitted = sum(v for tier, v in values.items() if tier.startswith("admitted["))
+    admitted = sum(v for tier, v in values.items() if tier.startswith(GPU_WORK))
     moves, evicted = values.get(f"{DISRUPTION}moves"), values.get(f"{DISRUPTION}evicted")
     shown = [f"{admitted / 1000:,.0f}", f"{moves:,}", f"{evicted:,}"] if values else ["", "", ""]
     return f"| {gpus:,} | {name} | {' | '.join(shown)} | {seconds:,.0f} s | {note} |"

@@ -237,10 +237,11 @@ class _Search:
         found, planned = self._generate(budget, led)
         large = self.problem.counts > EXACT_VARIABLES  # parts do on smaller ones what follows
         if large and not self.best.unpaid:
-            if found:
-                self._tidy(budget)
+            tidy = bool(found) and not self._tidy(budget)
+            before = self.best.state
             self._remix(budget, found, planned)
-            self._tidy(budget)
+            if not tidy or self.best.state is not before:
+                self._tidy(budget)
             self._spare(budget, ALMOST_FULL)
         before = self.best.state
         self.reporter.phase("improve")
@@ -319,8 +320,7 @@ class _Search:
         before, hard = given.work, hard_policies(self.problem)
         lawful = [state for state in others if not owed(self.problem, state, hard)]
         looked = Generation.suits(self.bounds.fleet)  # for the least cost, by dives
-        near = 0.0 if looked else WIDE
-        rows, full = self.bounds.fleet.rows, self.best.full_but_for(near)
+        rows, full = self.bounds.fleet.rows, self.best.full_but_for(WIDE)
         begin = Generation(self.problem, self.best.state, rows, self.stop, None, self.jobs, self.best.full)
 
         def best(late: bool) -> Reached:
@@ -334,16 +334,17 @@ class _Search:
             self.best.offer(candidate)
             if self.best.close_enough():
                 break
-            if not (full or looked) and self.best.full_but_for(near):
+            if not (full or looked) and self.best.full_but_for(WIDE):
                 full = True
                 self._spare(given, FULL)
         budget.work -= before - given.work
 
-    def _tidy(self, budget: Budget) -> None:
-        """Let replicas make way, and empty nodes."""
-        if not budget.out_of_time():
-            over = budget.part(0.0, _WAY_TIME).out_of_time
-            self.best.offer(tidied(self.problem, self.best.state, self.stop, over))
+    def _tidy(self, budget: Budget) -> bool:
+        """Let replicas make way, and empty nodes; tell whether that is better."""
+        if budget.out_of_time():
+            return False
+        over = budget.part(0.0, _WAY_TIME).out_of_time
+        return self.best.offer(tidied(self.problem, self.best.state, self.stop, over))
 
     def _spare(self, budget: Budget, part: float) -> None:
         """Look for the least cost, unless anything cheaper was found so before."""

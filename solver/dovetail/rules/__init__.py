@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dovetail.rules.admission import Admission
-from dovetail.rules.base import Domain, Guard, NodeTerms, Part, Rule, Scope, Told, Violations
+from dovetail.rules.base import Domain, Guard, NodeTerms, Part, Rule, Told, Violations
 from dovetail.rules.claims import Apart, Cap, Claims, Crowd, Together
 from dovetail.rules.colocate import Colocate
 from dovetail.rules.context import Context, context_of
@@ -15,12 +15,13 @@ from dovetail.rules.promises import Promises
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
 from dovetail.rules.reserve import Reserve
-from dovetail.rules.scopes import scope_of, scopes_of, tolerated
+from dovetail.rules.scope import Scope, scope_of, scopes_of
 from dovetail.rules.separate import Separate
 from dovetail.rules.sharing import Sharing
 from dovetail.rules.spread import Spread
 from dovetail.rules.strategy import strategy_of
 from dovetail.rules.survive import Survive
+from dovetail.rules.tolerance import tolerated
 from dovetail.rules.topology import policy_of
 
 TABLE: Mapping[str, type[Rule]] = MappingProxyType(

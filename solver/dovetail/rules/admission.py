@@ -9,10 +9,11 @@ from typing import ClassVar, Literal
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.placement.served import served
-from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Part, RuleDefaults, Violations
 from dovetail.rules.claims import Claims
 from dovetail.rules.grouping import grouped
 from dovetail.rules.rates import absent, shortfall
+from dovetail.rules.scope import Scope
 from dovetail.spec import Spec, Workload
 
 AtLeast = int | Literal["all", "minimum", "floors"]

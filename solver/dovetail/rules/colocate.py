@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Guard, Part, RuleDefaults, Violations
 from dovetail.rules.claims import Claims, Together
 from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import TogetherGuard
 from dovetail.rules.levels import counts_at, inner, level_problem
+from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Spec, Workload
 
 

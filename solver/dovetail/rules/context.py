@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dovetail.placement import Held, Place, Places, Recovery, Today, View, judge
-from dovetail.rules.base import Scope, Violations
-from dovetail.rules.scopes import scopes_of, tolerated
+from dovetail.rules.base import Violations
+from dovetail.rules.scope import Scope, scopes_of
+from dovetail.rules.tolerance import tolerated
 from dovetail.spec import Spec, Workload
 
 

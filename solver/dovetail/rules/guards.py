@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
-from dovetail.rules.base import Scope
+from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Role, Workload
 from dovetail.spec.cluster import GPU_LEVEL
 

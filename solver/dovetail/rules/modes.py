@@ -8,8 +8,9 @@ from typing import ClassVar, Final
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Guard, Part, RuleDefaults, Violations
 from dovetail.rules.guards import ClosedGuard
+from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Workload
 
 MODES: Final = ("whole", "mig", "mps", "time-slice")

@@ -9,8 +9,9 @@ from typing import ClassVar, Final
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Part, RuleDefaults, Violations
 from dovetail.rules.claims import Claims
+from dovetail.rules.scope import Scope
 from dovetail.spec import Spec, Workload
 
 DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -9,7 +9,8 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.placement.clients import equal_parts
-from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Part, RuleDefaults, Violations
+from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Policy, Spec, Workload, WorkloadSelector
 from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
 from dovetail.spec.permits import Ratios

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from dovetail.linear import Linear, rounded
 from dovetail.placement import View
-from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Guard, Part, RuleDefaults, Violations
 from dovetail.rules.claims import Cap, Claims
 from dovetail.rules.cohort_trees import Cohort, CohortGuard, Tree, outermost, tree_of
 from dovetail.rules.cohorts import (
@@ -24,6 +24,7 @@ from dovetail.rules.cohorts import (
 )
 from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import TotalGuard
+from dovetail.rules.scope import Scope
 from dovetail.spec import Policy, Role, Spec, Workload, WorkloadSelector
 from dovetail.spec.workload import MILLI
 

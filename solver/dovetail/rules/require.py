@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Part, RuleDefaults, Violations
+from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Workload
 
 

@@ -9,10 +9,11 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import Place, Room, View, copies
-from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Told, Violations
+from dovetail.rules.base import Guard, Part, RuleDefaults, Told, Violations
 from dovetail.rules.claims import Claims, Short
 from dovetail.rules.guards import Plain, domain_of
 from dovetail.rules.levels import inner, level_problem, reached
+from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Policy, Request, Role, Spec, Toleration, Workload
 from dovetail.spec.cluster import NODE_LEVEL
 from dovetail.spec.inside import holds, mask_of

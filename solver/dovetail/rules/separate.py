@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Violations
 from dovetail.rules.claims import Apart, Claims
 from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import ApartGuard
 from dovetail.rules.levels import inner, level_problem, reached
+from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Role, Spec, Workload
 from dovetail.spec.cluster import GPU_LEVEL
 from dovetail.spec.inside import INNER_LEVELS

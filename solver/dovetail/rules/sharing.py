@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Violations
 from dovetail.rules.guards import ClientsGuard
+from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Workload
 from dovetail.spec.cluster import GPU_LEVEL
 

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
-from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Violations
 from dovetail.rules.claims import Claims, Crowd
 from dovetail.rules.guards import CrowdGuard, SkewGuard
 from dovetail.rules.levels import counts_at, inner, level_problem
+from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Spec, Workload
 
 

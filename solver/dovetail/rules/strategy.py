@@ -13,8 +13,9 @@ from typing import ClassVar, Final
 
 from dovetail.linear import Linear
 from dovetail.placement import View, profiles_for
-from dovetail.rules.base import Guard, Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Guard, Part, RuleDefaults, Violations
 from dovetail.rules.guards import Plain
+from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Policy, Role, Workload
 from dovetail.spec.cluster import NODE_LEVEL
 

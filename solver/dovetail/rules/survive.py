@@ -11,10 +11,11 @@ from dovetail.linear import Linear
 from dovetail.mig import maximal
 from dovetail.placement import Places, View
 from dovetail.placement.clients import promised
-from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Scope, Told, Violations
+from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Told, Violations
 from dovetail.rules.levels import level_problem
 from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of
 from dovetail.rules.restarts import search
+from dovetail.rules.scope import Scope
 from dovetail.rules.standby import StandbyGuard
 from dovetail.spec import Node, Spec, Workload, WorkloadSelector
 

@@ -14,9 +14,10 @@ from typing import ClassVar, Final
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.placement.nested import every_nest, out_of_order
-from dovetail.rules.base import Part, RuleDefaults, Scope, Violations
+from dovetail.rules.base import Part, RuleDefaults, Violations
 from dovetail.rules.claims import Claims, Together
 from dovetail.rules.nested import Held, Loose
+from dovetail.rules.scope import Scope
 from dovetail.spec import Group, Nest, Policy, ReplicaId, Workload, WorkloadSelector
 
 NAME: Final = "workload-topology"

@@ -49,7 +49,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
             ends.append((found.value, chosen + found.chosen))
             if mixture.value - found.value <= _DEARLY * master.wish.grain * len(found.chosen):
                 break
-        nodes = used - max(tails, default=0.0)
+        nodes = _before_end(mixture, tails)
         behind = pace is not None and pace.behind(nodes)
         sure = 0.0 if pricing.hurried else _SURE[behind]
         settled = _step(master, mixture, first=not chosen, sure=sure, at_once=at_once)
@@ -61,7 +61,7 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
         before = mixture
         _keep_pace(pricing, nodes, settled)
         mixture = _priced(master, pricing, rounds, before)
-        pace = pace or _Pace(pricing, sum(mixture.uses.values()) - max(tails, default=0.0))
+        pace = pace or _Pace(pricing, _before_end(mixture, tails))
         again = rounds and not behind and row < min(chances, _IN_A_ROW) and (at_once or _alone(settled))
         at_once = _AT_ONCE
         if chosen and again and _too_dear(before.value - mixture.value, master, settled, pricing):
@@ -74,6 +74,11 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
         ends.append((mixture.value, chosen))
     pricing.pause_after(1, 1)
     return [found for _, found in sorted(ends, key=lambda end: -end[0])]
+
+
+def _before_end(mixture: Mixture, tails: list[float]) -> float:
+    """Return how many nodes an LP uses but for those that are settled all at once."""
+    return sum(mixture.uses.values()) - max(tails, default=0.0)
 
 
 class _Pace:

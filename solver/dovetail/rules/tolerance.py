@@ -1,22 +1,13 @@
-"""What each policy of a Spec applies to, and what today's state already breaks."""
+"""What today's state already breaks, and a plan may keep."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from dovetail.placement import Today, View
-from dovetail.rules.base import Scope, Violations
-from dovetail.spec import Policy, Spec
-
-
-def scope_of(spec: Spec, policy: Policy) -> Scope:
-    """Return what a policy applies to."""
-    return Scope.of(spec, policy)
-
-
-def scopes_of(spec: Spec) -> Mapping[str, Scope]:
-    """Return the scopes of all policies by policy name."""
-    return {policy.name: scope_of(spec, policy) for policy in spec.policies}
+from dovetail.rules.base import Violations
+from dovetail.rules.scope import Scope
+from dovetail.spec import Spec
 
 
 def tolerated(spec: Spec, scopes: Mapping[str, Scope], today: Today) -> Mapping[str, Violations]:
