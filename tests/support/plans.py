@@ -57,15 +57,20 @@ def greedy(spec: Spec) -> dict[ReplicaId, Place]:
 
 def _admit(context: Context, workload: Workload, places: dict[ReplicaId, Place]) -> None:
     """Add what fits of a workload; all of it goes again where too few fit."""
-    before = dict(places)
-    for replica in workload.replica_ids():
-        if replica in places:
+    before, today = dict(places), context.today
+    full: set[str] = set()
+    for replica in sorted(
+        workload.replica_ids(), key=lambda each: (each not in today.places, each not in today.lost)
+    ):
+        if replica in places or replica.role in full:
             continue
         for place in _options(context, workload, replica, places):
             places[replica] = place
             if _allowed(context, workload, places, replica):
                 break
             del places[replica]
+        else:
+            full.add(replica.role)
     own = [replica for replica in places if replica.workload == workload.id]
     if len(own) < workload.min_replicas or not _policies_hold(context, places):
         places.clear()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from tests.support.mig_specs import card, mig_request
 from tests.support.plans import plan_for
@@ -18,8 +18,9 @@ from tests.verify import recoveries
 
 from dovetail.mig import Instance
 from dovetail.placement import Place
-from dovetail.plan import AdmissionResult, BrokenPromise, Lifted, Outcome, Plan, SecondOpinion
-from dovetail.rules import Told, policy_of
+from dovetail.plan import AdmissionResult, BrokenPromise, Lifted, Outcome, Plan, SecondOpinion, finish
+from dovetail.rules import Told, context_of, policy_of
+from dovetail.rules.admission import Admission
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
@@ -369,6 +370,24 @@ def evicted_for_nothing() -> tuple[Spec, Plan]:
     return spec, plan_for(spec, places({"high#0": place("n", 0), "wish#0": place("n", 1)}))
 
 
+def out_of_turn() -> tuple[Spec, Plan]:
+    """Return a plan that starts replicas which wait in place of one that runs and one whose node failed."""
+    spec = make_spec(
+        [node("n", 2), node("failed", 1, failed_gpus=frozenset({0}))],
+        [workload("svc", 4, gpus=1, min_replicas=2)],
+        running={"svc#0": place("n", 0), "svc#1": place("failed", 0)},
+    )
+    return spec, plan_for(spec, places({"svc#2": place("n", 0), "svc#3": place("n", 1)}))
+
+
+def refused(proof: Literal["certificate", "two-engines"] | None, **opinion: Any) -> Callable[[], tuple[Spec, Plan]]:
+    """Return a plan that says that there is none, and what that rests on."""
+    spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], [policy("all", Admission())])
+    told = SecondOpinion("other", **opinion) if opinion else None
+    plan = finish(context_of(spec), {}, (), Outcome("infeasible", proof=proof), second_opinion=told)
+    return lambda: (spec, plan)
+
+
 def held_and_used() -> tuple[Spec, Plan]:
     """Return a plan that calls a node held free which hosts a replica, while another one is untouched."""
     spec = make_spec(
@@ -425,6 +444,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     claim("outcome", lambda plan: {"outcome": Outcome("infeasible")}),
     claim("outcome", lambda plan: {"outcome": Outcome("unknown")}, label="unknown"),
     claim("outcome", lambda plan: {"conflict": ("quota",)}, label="conflict"),
+    Mutation("outcome", refused(None), label="unproved"),
+    Mutation("outcome", refused("two-engines"), label="one-engine"),
+    Mutation("outcome", refused("two-engines", agrees=True, conclusive=False), label="unfinished"),
     row("replicas-exist", "x/svc#3", place("big", 4)),
     row("replicas-exist", "x/nobody#0", place("big", 4)),
     row("replicas-exist", "x/gang.other#0", place("big", 4)),
@@ -489,6 +511,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     move("protected", {"y/run#0": None}),
     move("fixed", {"y/pinned#0": place("small", 4)}),
     Mutation("retained", evicted_for_nothing),
+    Mutation("precedence", out_of_turn),
     Mutation("held", held_and_used),
     Mutation("recovery", restarted_where_there_is_no_room),
     Mutation("recovery", recoveries.out_of_its_group, label="group"),

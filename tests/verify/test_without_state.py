@@ -80,6 +80,7 @@ def test_what_needs_the_state_is_little() -> None:
         "protected",
         "fixed",
         "retained",
+        "precedence",
         "cordons",
         "cordons-shuffled",
         "inside-nodes",  # it may run there already
@@ -100,6 +101,7 @@ def test_everything_left_open_is_named() -> None:
         "protected": (),
         "fixed": (),
         "retained": (),
+        "precedence": (),
         "hard-policies": ("budget",),
         "policy-results": ("budget",),
         "tier-names": ("mend", "retained[0]", "disruption.evicted", "disruption.gpuTimeLost", "disruption.moves"),

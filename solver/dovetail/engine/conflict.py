@@ -152,7 +152,7 @@ class _Asking:
         seconds = _CONFIRM_SECONDS if left is None else min(max(left, 1.0), _CONFIRM_SECONDS)
         if refutation(problem, seconds=seconds, stop=self.stop) is not None:
             return "certificate"
-        return "two-engines" if confirm_infeasible(problem, seconds=seconds, stop=self.stop) else None
+        return "two-engines" if confirm_infeasible(problem, seconds=seconds, stop=self.stop) is not None else None
 
 
 def _halves(names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -8,6 +8,7 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.conflict import irreducible
 from dovetail.plan import finish
 from dovetail.plan.model import Outcome, Plan
+from dovetail.plan.opinion import confirmed
 from dovetail.problem import Problem
 from dovetail.progress import Reporter, Stop
 from dovetail.proof.attach import attached
@@ -30,10 +31,11 @@ def without_plan(
 
     context = problem.context
     proof = refutation(problem, seconds=budget.seconds_within(_CONFIRM_SECONDS), stop=stop)
-    seconds = budget.seconds_within(_CONFIRM_SECONDS)
-    if proof is None and not confirm_infeasible(problem, seconds=seconds, stop=stop):
-        return finish(context, {}, (), Outcome("unknown", stopped_by(), fast))
-    outcome = Outcome("infeasible", fast=fast, proof=None if proof is not None else "two-engines")
+    opinion = None
+    if proof is None:
+        opinion = confirm_infeasible(problem, seconds=budget.seconds_within(_CONFIRM_SECONDS), stop=stop)
+        if opinion is None:
+            return finish(context, {}, (), Outcome("unknown", stopped_by(), fast))
     names = irreducible(problem.spec, budget.part(max(budget.work, _CONFLICT_WORK)), stop, reporter)
-    found = finish(context, {}, (), outcome, conflict=names)
-    return found if proof is None else attached(found, (), proof)
+    found = finish(context, {}, (), Outcome("infeasible", fast=fast), conflict=names)
+    return confirmed(found, opinion) if opinion is not None else attached(found, (), proof)

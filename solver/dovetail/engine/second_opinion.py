@@ -136,16 +136,16 @@ def confirm_infeasible(
     stop: Stop | None = None,
     nodes: int = NODES,
     largest: int = LARGEST,
-) -> bool | None:
-    """Tell whether HiGHS proves that a problem has no plan: True, False where it found one, None where neither.
+) -> SecondOpinion | None:
+    """Return HiGHS' opinion where it proves that a problem has no plan, None where it does not, or is not asked.
 
-    A model that is too large for it is None.
+    It is not asked about a model that is too large for it.
     """
     try:
-        part = _whole(problem, largest)
+        found = second_opinion(problem, (), seconds=seconds, stop=stop, nodes=nodes, largest=largest, infeasible=True)
     except BackendTooLarge:
         return None
-    return _Asking(part, time.monotonic() + seconds, stop, nodes).without_plan()
+    return found if found.agrees and found.conclusive else None
 
 
 def _whole(problem: Problem, largest: int) -> PartModel:

@@ -57,6 +57,10 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3503": CodeInfo(
         "preemptible work evicted for nothing", "Preemptible work goes only where a strictly higher priority gains."
     ),
+    "DT3504": CodeInfo(
+        "admitted out of turn",
+        "Of a role's replicas those that run come before those whose place is gone or that wait.",
+    ),
     "DT3601": CodeInfo("hard policy broken", "A hard policy is broken beyond what today's state excuses."),
     "DT3602": CodeInfo("policy result is wrong", "The plan tells another result of a policy than its rule gives."),
     "DT3603": CodeInfo(

@@ -101,13 +101,15 @@ class Counting(TierPart, ABC):
 
     def in_modes(self, workload: Workload, modes: Collection[str], nodes: frozenset[str] | None = None) -> Linear:
         """Return how many replicas of a workload have whole GPUs where that mode is asked about, others forgotten."""
-        found = Linear()
-        for role in workload.roles if "whole" in modes else ():
-            if role.request.gpus and role.replicas:
-                everywhere = nodes is None
-                own = self.admitted_role(workload, role) if everywhere else None
-                found.add(own or self.misplaced(workload, nodes or frozenset(), role=role.name))
-        return found
+        if "whole" not in modes:
+            return Linear()
+        whole = {self.problem.shapes[s].role.name: s for s in self._made_up([workload]) if self._takes_gpus(s)}
+        if nodes is None:
+            return Linear.total(self.admitted_shape(shape) for shape in whole.values())
+        return Linear.total(self.misplaced(workload, nodes, role=role) for role in whole)
+
+    def _takes_gpus(self, shape: int) -> bool:
+        return self.problem.shapes[shape].request.gpus > 0
 
     def reaching(self, workload: Workload, level: str) -> Mapping[str, Linear]:
         """Return how many replicas of a workload reach into each domain of a level; none inside a node."""

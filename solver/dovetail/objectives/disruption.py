@@ -71,7 +71,7 @@ class GpuTimeLost:
     def encode(self, part: TierPart) -> Linear:
         """Return the milli-GPU seconds lost."""
         total = Linear(constant=self.limit(part.context))
-        for workload, running in _at_stake(part.context, part.changing(part.spec.workloads)):
+        for workload, running in at_stake(part.context, part.changing(part.spec.workloads)):
             encode = _atomic_loss if workload.atomic else _replica_loss
             total.add(encode(part, workload, running))
         return total
@@ -79,7 +79,7 @@ class GpuTimeLost:
     def measure(self, view: View, context: Context) -> int:
         """Add up the milli-GPU seconds lost."""
         by_plan = sum(
-            _measured_loss(view, workload, running) for workload, running in _at_stake(context, view.spec.workloads)
+            _measured_loss(view, workload, running) for workload, running in at_stake(context, view.spec.workloads)
         )
         return self.limit(context) + by_plan
 
@@ -174,7 +174,7 @@ def lost_seconds(spec: Spec, workload: Workload, *, moved: bool) -> int:
     return -(-(lost + (workload.restart if moved else 0)) // 1000)
 
 
-def _at_stake(context: Context, workloads: Iterable[Workload]) -> Iterator[tuple[Workload, Mapping[str, int]]]:
+def at_stake(context: Context, workloads: Iterable[Workload]) -> Iterator[tuple[Workload, Mapping[str, int]]]:
     """Yield those workloads whose running work a plan can still lose, with their running replicas by role.
 
     An atomic workload that lost a place has lost its work already, whatever becomes of the rest.

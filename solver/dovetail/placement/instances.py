@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.mig import Profile
+from dovetail.mig import Profile, multisets
 from dovetail.spec import Accelerator, Request
 from dovetail.spec.workload import MILLI
 
@@ -54,9 +54,16 @@ def least_profiles(request: Request, accelerator: Accelerator | None) -> tuple[P
         p.name
         for i, p in enumerate(best_first)
         for j, q in enumerate(best_first)
-        if rates[ranks[j]] >= rates[ranks[i]] and _stands_in(q, p, j < i)
+        if rates[ranks[j]] >= rates[ranks[i]] and _stands_in(q, p, j < i) and _never_short(accelerator, q, p)
     }
     return tuple(profile for profile in found if profile.name not in beaten)
+
+
+def _never_short(accelerator: Accelerator | None, other: Profile, profile: Profile) -> bool:
+    """Tell whether no layout has more instances of two profiles than there may be of the one that would stand in."""
+    geometry = accelerator.mig if accelerator else None
+    counts = multisets(geometry) if geometry is not None else ()
+    return all(each.get(other.name, 0) + each.get(profile.name, 0) <= other.maximum for each in counts)
 
 
 def _stands_in(other: Profile, profile: Profile, first: bool) -> bool:

@@ -20,7 +20,7 @@ from dovetail.placement.clients import equal_parts
 from dovetail.problem import Problem, Shape
 from dovetail.proof.cells import Cell, Listener, Plot, Question, domains_of, questions_of
 from dovetail.proof.hosts import hosts_of
-from dovetail.proof.kinds import Kind, capacities, kinds_of, room_for
+from dovetail.proof.kinds import Kind, capacities, kinds_of, least_load, room_for
 from dovetail.proof.lagrangian import Block, PlainRow, plain_ends, plain_rows
 from dovetail.proof.limits import tighten
 from dovetail.proof.node import NodeLimit, Packing, Prices
@@ -157,9 +157,11 @@ class FleetModel(Counting):
         for name, capacity in {"gpus": MILLI * len(kind.node.healthy_gpus()), **capacities(kind)}.items():
             totals = {answer: Linear() for answer in sizes}
             for shape, found in cells.items():
-                request = self.problem.request(shape, kind.node)
-                # What instances count for may add up to more than a GPU, as a layout of 4g and 3g does.
-                amount = 0 if name == "gpus" and request.may_use_mig else requested_of(request, name)
+                amount = (
+                    least_load(self.problem, shape, kind.node)
+                    if name == "gpus"
+                    else requested_of(self.problem.request(shape, kind.node), name)
+                )
                 for cell in found if amount else ():
                     if question in cell.answers:
                         totals[cell.answers[question]].add_term(cell.variable, amount)

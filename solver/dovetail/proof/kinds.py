@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from dovetail.mig import Geometry
+from dovetail.mig import Geometry, multisets
 from dovetail.placement.clients import equal_parts, terms_of
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Context, NodeTerms
@@ -220,6 +220,20 @@ def room_for(kind: Kind, shape: Shape) -> int:
     return min(limits)
 
 
+def least_load(problem: Problem, shape: int, node: Node) -> int:
+    """Return the thousandths of GPUs of a node that a replica takes at the least, on instances or not, rounded down.
+
+    Legal layouts have no more memory slices than their GPU, so that the part of them that each instance takes adds up
+    to 1 at the most; what they offer in compute need not, as 4g and 3g together offer more than there is.
+    """
+    geometry = problem.geometry(node)
+    if geometry is None or not problem.request(shape, node).may_use_mig:
+        return problem.load(shape, node)
+    ways = problem.modes(shape, node)
+    cut = [MILLI * geometry.by_name[name].size // geometry.axis for name in ways if name]
+    return min([*cut, *([problem.load(shape, node)] if "" in ways or not cut else [])])
+
+
 def blocks_for(kind: Kind, shapes: Iterable[Shape]) -> tuple[int, ...]:
     """Return how many healthy GPUs each block of a node has that no replica of some shapes reaches out of.
 
@@ -242,6 +256,8 @@ def _most_on_a_gpu(kind: Kind, request: Request) -> int:
         terms = terms_of(request, kind.node, kind.card)
         shares = terms.most if terms is not None else 0
     geometry = kind.geometry if request.may_use_mig else None
-    profiles = geometry.profiles if geometry else ()
-    maxima = [profile.maximum for profile in profiles if request.mig in ("", profile.name)]
-    return max([shares, *maxima])
+    if geometry is None:
+        return shares
+    if request.mig:
+        return max([shares, *(profile.maximum for profile in geometry.profiles if profile.name == request.mig)])
+    return max([shares, *(sum(counts.values()) for counts in multisets(geometry))])

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from dovetail.linear import Linear
 from dovetail.objectives import Tier
-from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves, lost_seconds
+from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves, at_stake, lost_seconds
 from dovetail.placement import Place
 from dovetail.problem import Problem
 from dovetail.proof.cells import Plot
@@ -162,13 +162,23 @@ class StandingModel(FleetModel):
         return total
 
     def _time_lost(self, workload: Workload, shape: int) -> int:
-        """Return the milli-GPU seconds that are lost with each replica; what loses all at once, its part of that."""
+        """Return the milli-GPU seconds that are lost with each replica; what loses all at once, its part of that.
+
+        Of what lost all of it with a place that is gone, nothing more is lost.
+        """
+        if workload.id not in self._at_stake:
+            return 0
         seconds = lost_seconds(self.original.spec, workload, moved=True)
         if not workload.atomic:
             return self.problem.shapes[shape].request.gpu_milli * seconds
         running = self.original.context.running[workload.id]
         gpu = sum(role.request.gpu_milli * running.get(role.name, 0) for role in workload.roles)
         return gpu * seconds // sum(running.values())
+
+    @cached_property
+    def _at_stake(self) -> frozenset[str]:
+        """The workloads whose work a plan can still lose."""
+        return frozenset(w.id for w, _ in at_stake(self.original.context, self.original.spec.workloads))
 
     @cached_property
     def _running(self) -> frozenset[tuple[str, int]]:

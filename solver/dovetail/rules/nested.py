@@ -172,7 +172,7 @@ class Loose:
         for role, count in counts.items():
             beyond = count.minus(replicas[role])
             self.beyond.add(beyond)
-            only = None if self.workload.movable else 0
+            only = 0 if running and not self.workload.movable else None  # beyond that, today may excuse who is astray
             model.require(beyond.minus(strays.get(role, Linear())), lower=0, upper=only)
         self._groups.add(groups)
         self._fresh.add_term(rest)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.objectives import Tier
-from dovetail.plan import AdmissionResult, contradiction, told_twice
+from dovetail.plan import AdmissionResult, Plan, contradiction, told_twice
 from dovetail.plan.promises import promises_of
 from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of
 from dovetail.plan.summary import OF_TODAY, summary_of
@@ -26,12 +26,23 @@ def outcome(case: Case) -> Iterator[Finding]:
                 yield Finding(plan.outcome.status, f"comes with {name}")
     if plan.conflict and plan.outcome.status != "infeasible":
         yield Finding(plan.outcome.status, "comes with a conflict")
-    if plan.outcome.proof is not None and plan.outcome.status != "infeasible":
-        yield Finding(plan.outcome.status, "comes with a proof that there is no plan")
+    yield from _proof_of_none(plan)
     known = {policy.name for policy in case.spec.policies}
     for name in plan.conflict:
         if name not in known:
             yield Finding(name, "is named in the conflict and is no policy")
+
+
+def _proof_of_none(plan: Plan) -> Iterator[Finding]:
+    """That there is no plan rests on a certificate or on two engines; nothing else is said to rest on that (S6.4)."""
+    outcome, opinion = plan.outcome, plan.second_opinion
+    if outcome.status != "infeasible":
+        if outcome.proof is not None:
+            yield Finding(outcome.status, "comes with a proof that there is no plan")
+    elif outcome.proof is None:
+        yield Finding(outcome.status, "comes without a proof: neither a certificate nor two engines are told")
+    elif outcome.proof == "two-engines" and not (opinion is not None and opinion.agrees and opinion.conclusive):
+        yield Finding(outcome.status, "is told as proved by two engines, and no second opinion says so")
 
 
 def optimal(case: Case) -> Iterator[Finding]:

@@ -67,6 +67,7 @@ TABLE: tuple[Check, ...] = (
     Check("protected", "DT3501", today.protected, of_today=True),
     Check("fixed", "DT3502", today.fixed, of_today=True),
     Check("retained", "DT3503", today.retained, of_today=True),
+    Check("precedence", "DT3504", today.precedence, of_today=True),
     Check("hard-policies", "DT3601", policies.hard_policies),
     Check("policy-results", "DT3602", policies.policy_results),
     Check("held", "DT3603", policies.held),

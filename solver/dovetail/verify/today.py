@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dovetail.objectives.admitted import Admitted
 from dovetail.objectives.violations import Mend
-from dovetail.spec import Workload
+from dovetail.spec import ReplicaId, Workload
 from dovetail.verify.case import Case
 from dovetail.verify.model import Finding
 
@@ -17,6 +17,34 @@ def protected(case: Case) -> Iterator[Finding]:
         for replica in sorted(case.context.today.protected):
             if replica not in case.plan.placements:
                 yield Finding(str(replica), "runs today, is protected, and is not admitted")
+
+
+def precedence(case: Case) -> Iterator[Finding]:
+    """Of a role's replicas those that run are admitted before those whose place is gone, both before others (S6.5).
+
+    Of what could not go on as it is, both come before others, in any order. Who of groups goes on follows from which
+    groups are whole.
+    """
+    if not case.has_plan:
+        return
+    left_out: dict[tuple[str, str], ReplicaId] = {}
+    turn = _turns(case)
+    for replica in sorted(case.context.today.present(), key=lambda each: (turn(each), each)):
+        if replica not in case.plan.placements and not case.spec.by_id[replica.workload].grouped:
+            left_out.setdefault((replica.workload, replica.role), replica)
+    for replica in sorted(case.plan.placements):
+        first = left_out.get((replica.workload, replica.role))
+        if first is not None and turn(replica) > turn(first):
+            yield Finding(str(replica), f"is admitted before {first}, whose turn is earlier")
+
+
+def _turns(case: Case) -> Callable[[ReplicaId], int]:
+    """Return what tells when it is whose turn: what must or may go on, what was hit, what waits."""
+    today = case.context.today
+    present = frozenset(today.present())
+    return lambda replica: (
+        0 if replica in today.protected or replica in today.preemptible else 1 if replica in present else 2
+    )
 
 
 def fixed(case: Case) -> Iterator[Finding]:

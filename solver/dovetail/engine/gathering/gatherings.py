@@ -25,7 +25,7 @@ from dovetail.objectives.violations import Policies
 from dovetail.placement.nested import every_nest
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
-from dovetail.proof.kinds import Kind, dimensions, kinds_of, room_for
+from dovetail.proof.kinds import dimensions, kinds_of, least_load, room_for
 from dovetail.rules.topology import NAME as TOPOLOGY
 from dovetail.spec import Nest, Workload
 from dovetail.spec.cluster import NODE_LEVEL
@@ -94,19 +94,13 @@ class Gatherings:
     def _add_capacity(self, position: int, number: int, nodes: int) -> None:
         kind = self.kinds[number]
         rows = [(bound.capacity, bound.amounts) for bound in dimensions(self.problem, kind)]
-        gpus = {s: self._load(kind, s) for s in kind.shapes}
+        gpus = {s: least_load(self.problem, s, kind.node) for s in kind.shapes}
         rows.append((1000 * len(kind.node.healthy_gpus()), {s: amount for s, amount in gpus.items() if amount}))
         for capacity, amounts in rows:
             terms = {s: amount for s, amount in amounts.items() if (s, position, number) in self.counts}
             total = Linear({self.counts[s, position, number]: amount for s, amount in terms.items()})
             if self.model.range_of(total)[1] > nodes * capacity:
                 self.model.require(total, upper=nodes * capacity)
-
-    def _load(self, kind: Kind, shape: int) -> int:
-        """Return the thousandths of GPUs that a replica takes on nodes of a kind at the least, by MIG or without."""
-        request = self.problem.request(shape, kind.node)
-        load = self.problem.load(shape, kind.node)
-        return min(load, request.gpu_milli) if request.may_use_mig else load
 
     def _shapes(self, workload: Workload) -> tuple[int, ...]:
         return self.problem.shapes_of_workload.get(workload.id, ())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dovetail.linear import Linear
 from dovetail.objectives.violations import Policies
 from dovetail.problem import Problem
+from dovetail.proof.kinds import least_load
 from dovetail.spec import Policy, Workload
 from dovetail.spec.cluster import NODE_LEVEL
 
@@ -148,5 +149,5 @@ def _fill(
         for s in (s for workload in who for s in model.problem.shapes_of_workload.get(workload.id, ())):
             variable = model.counts.get((s, position, number))
             if variable is not None:
-                need.add_term(variable, model.problem.request(s, model.kinds[number].node).gpu_milli)
+                need.add_term(variable, least_load(model.problem, s, model.kinds[number].node))
     model.model.require(need.minus(Linear.of(used, room)), upper=0)
