@@ -6,21 +6,24 @@ least as good as the plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import pytest
+from tests.support.crowded_specs import crowded
 from tests.support.mig_specs import card, mig_request
 from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, places, policy, request, role, workload
 
+from dovetail.engine import solve
 from dovetail.engine.budget import Budget
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.gathering.gatherings import Gatherings, climb
 from dovetail.placement import Place
 from dovetail.plan import Plan
 from dovetail.problem import Problem, compile_problem
-from dovetail.progress import Stop
+from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of, policy_of
 from dovetail.rules.colocate import Colocate
 from dovetail.rules.modes import Modes
@@ -29,6 +32,7 @@ from dovetail.spec import EqualParts, Group, Spec, Topology, WorkloadSelector
 from dovetail.verify import lines, verify
 
 A100 = "A100-40GB"
+CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
 Made = tuple[Spec, Plan]
 
 
@@ -152,3 +156,27 @@ def test_what_is_proved_of_classes_of_domains_binds_a_plan_on_instances() -> Non
     assert first.tier.sense == "max"
     assert first.bound is not None
     assert values[first.tier.name] <= first.bound
+
+
+def _crossed(seeds: Iterable[int]) -> list[str]:
+    """Return what is proved of optimal plans of crowded Specs and does not bind them."""
+    found = []
+    for seed in seeds:
+        spec = crowded(seed)
+        plan = solve(spec, Limits(work=3.0))
+        if plan.outcome.status == "optimal":
+            proved = _proved(compile_problem(context_of(spec)), plan)
+            found += [
+                f"seed {seed}: {name} is {value}, {bound} is proved" for name, value, bound in proved if value > bound
+            ]
+    return found
+
+
+def test_what_is_proved_binds_the_optimum_of_crowded_specs() -> None:
+    """Seeds 73, 366 and 944 have alike roles; at 746 and 2895 who runs against a policy leaves, and comes back."""
+    assert _crossed([*range(24), 73, 366, 746, 944, 2895]) == []
+
+
+@pytest.mark.campaign
+def test_what_is_proved_binds_the_optimum_of_many() -> None:
+    assert _crossed(range(CAMPAIGN_FIRST, CAMPAIGN_FIRST + 1500)) == []

@@ -138,3 +138,13 @@ def newcomers(problem: Problem, state: State) -> list[int]:
     admitted, kept = state.totals().admitted, state.totals().kept
     waiting = dict.fromkeys(s.index for s in problem.shapes if admitted[s.index] < s.demand)
     return [*waiting, *(s for s in sorted(admitted) if admitted[s] > kept[s] and s not in waiting)]
+
+
+def settled(problem: Problem, state: State) -> frozenset[int]:
+    """Return the shapes that may not move and of which some running replicas do not stay."""
+    kept = state.kept()
+    return frozenset(
+        shape.index
+        for shape in problem.shapes
+        if not shape.workload.movable and kept[shape.index] < problem.running[shape.index]
+    )

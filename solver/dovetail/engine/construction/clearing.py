@@ -14,7 +14,7 @@ import numpy as np
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
-from dovetail.engine.construction.leavers import MOST_MOVES, Leaver
+from dovetail.engine.construction.leavers import MOST_MOVES, Leaver, come_back, leave
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.construction.ways import Way, Ways
 from dovetail.model.legal import legalise
@@ -169,21 +169,15 @@ class _Clearing:
         return bool(found)
 
     def _leave(self, leaver: Leaver) -> None:
-        self._keep(leaver, -1)
-        self.field.undo(*leaver.put)
+        leave(self.field, leaver)
         self._done.append(leaver)
-
-    def _keep(self, leaver: Leaver, count: int) -> None:
-        if leaver.place is not None:
-            self.field.fills[leaver.put[0]].kept[leaver.place] += count
 
     def _undo(self, mark: int) -> None:
         """Undo, last first, all that was done since a mark."""
         while len(self._done) > mark:
             last = self._done.pop()
             if isinstance(last, Leaver):
-                self.field.put(*last.put)
-                self._keep(last, 1)
+                come_back(self.field, last)
             else:
                 self.field.undo(*last)
         self._outlooks.forget()

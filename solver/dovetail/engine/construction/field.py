@@ -13,7 +13,7 @@ from dovetail.engine.construction.gates import Gates, closing_of, guards_of
 from dovetail.engine.construction.instances import Cuts
 from dovetail.engine.construction.served import Rates
 from dovetail.model.seats import has_blocks, whole_gpus
-from dovetail.model.state import NO_GPU, Fill, Slot, State
+from dovetail.model.state import NO_GPU, Fill, Slot, State, settled
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Guard
@@ -57,11 +57,12 @@ class Field:
         self._closing = closing_of(problem)
         self.fills: dict[int, Fill] = {}
         self._slots: dict[tuple[int, int, str], Slot] = {}  # making one anew takes longer
+        self._off: dict[tuple[int, int, tuple[int, ...]], list[str]] = {}
         self.admitted: Counter[int] = Counter()
         self.rates = Rates(problem)
         self.guards = guards_of(problem)
         self.gates = Gates(problem, self.guards)
-        self._settled = _settled(problem, state)
+        self._settled = settled(problem, state)
         self.turn = 1
         self.touched = np.zeros(len(nodes), dtype=np.int32)
         self.stale: set[int] = set()
@@ -162,8 +163,11 @@ class Field:
         for guard in self.gates.guards(shape):
             guard.add(workload, role, node, seen, count)
 
-    def _put(self, index: int, shape: int, gpus: tuple[int, ...], count: int) -> None:
-        """Add replicas, `gpus` being those of all of them together; a negative count takes them off."""
+    def _put(self, index: int, shape: int, gpus: tuple[int, ...], count: int, again: str | None = None) -> str:
+        """Add replicas, `gpus` being those of all of them together; a negative count takes them off.
+
+        Returns the profile of the instance, if any: `again` where that is known.
+        """
         request = self.problem.shapes[shape].request
         self.turn += 1
         self.touched[index] = self.turn
@@ -175,7 +179,7 @@ class Field:
         profile = ""
         partial = self.partial[shape]
         if partial:
-            profile = self._put_part(index, shape, gpus[0], count)
+            profile = self._put_part(index, shape, gpus[0], count, again)
         elif gpus:
             self.gpus[index, list(gpus)] = 0 if count > 0 else MILLI
             self.untouched[index] -= count * request.gpus
@@ -186,6 +190,7 @@ class Field:
         slot = self._slot(shape, gpus[0] if partial else NO_GPU, profile)
         self._enter(index, slot, gpus, count)
         self._count(index, slot, count)
+        return profile
 
     def _slot(self, shape: int, gpu: int, profile: str) -> Slot:
         key = shape, gpu, profile
@@ -207,15 +212,16 @@ class Field:
             block = self.problem.set_of(index, slot.shape, gpus[start : start + each])
             fill.slots[slot._replace(block=block)] += 1 if count > 0 else -1
 
-    def _put_part(self, index: int, shape: int, gpu: int, count: int) -> str:
+    def _put_part(self, index: int, shape: int, gpu: int, count: int, again: str | None) -> str:
         """Add a replica that takes part of a GPU, or take one off; return the profile of its instance, if any."""
         form = self.problem.shapes[shape]
-        if not form.request.may_use_mig or (count > 0 and self.share_fits(index, form, gpu)):
+        shared = again == "" if again is not None else count > 0 and self.share_fits(index, form, gpu)
+        if shared or not form.request.may_use_mig:
             self._put_share(index, shape, gpu, count)
             return ""
         untouched = bool(self.gpus[index, gpu] == MILLI)
         if count > 0:
-            profile = self.cuts.profile(index, gpu, form, untouched=untouched)
+            profile = again or self.cuts.profile(index, gpu, form, untouched=untouched)
             if profile is None:
                 raise AssertionError("a replica is put on a GPU that has no instance for it")
             self.cuts.put(index, gpu, shape, profile)
@@ -256,7 +262,11 @@ class Field:
 
     def undo(self, index: int, shape: int, gpus: tuple[int, ...]) -> None:
         """Take a replica off again."""
-        self._put(index, shape, gpus, -1)
+        self._off.setdefault((index, shape, gpus), []).append(self._put(index, shape, gpus, -1))
+
+    def put_back(self, index: int, shape: int, gpus: tuple[int, ...]) -> None:
+        """Put back as it was what was taken off last, though rules or modes may let nothing come there anew."""
+        self._put(index, shape, gpus, 1, self._off[index, shape, gpus].pop())
 
     def blocked(self, index: int, shape: int, gpu: int | None) -> bool:
         """Tell whether a hard rule keeps a replica off a place."""
@@ -386,13 +396,3 @@ class Field:
 
 def _card(problem: Problem, node: Node) -> int:
     return problem.spec.accelerators[node.accelerator].memory if node.accelerator else 0
-
-
-def _settled(problem: Problem, state: State) -> frozenset[int]:
-    """Return the shapes that may not move and of which some running replicas do not stay."""
-    kept = state.kept()
-    return frozenset(
-        shape.index
-        for shape in problem.shapes
-        if not shape.workload.movable and kept[shape.index] < problem.running[shape.index]
-    )

@@ -38,6 +38,20 @@ class Leaver:
         return int(self.place is not None)
 
 
+def leave(field: Field, leaver: Leaver) -> None:
+    """Take a replica off its node; where it ran there, it does not stay."""
+    if leaver.place is not None:
+        field.fills[leaver.put[0]].kept[leaver.place] -= 1
+    field.undo(*leaver.put)
+
+
+def come_back(field: Field, leaver: Leaver) -> None:
+    """Put a replica that left last back where it was."""
+    field.put_back(*leaver.put)
+    if leaver.place is not None:
+        field.fills[leaver.put[0]].kept[leaver.place] += 1
+
+
 class Leavers:
     """Who may leave the nodes of a field.
 

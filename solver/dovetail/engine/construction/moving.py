@@ -160,7 +160,7 @@ class Mover:
 
     def _back(self, puts: Iterable[Put]) -> None:
         for node, shape, gpus in puts:
-            self._field.put(node, shape, gpus)
+            self._field.put_back(node, shape, gpus)
 
     def _only(self, nodes: Iterable[int]) -> Bools:
         mask = np.zeros(len(self._problem.nodes), dtype=bool)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.engine.construction.fragmentation import Ints
-from dovetail.engine.construction.leavers import MOST_MOVES, Leaver, Leavers
+from dovetail.engine.construction.leavers import MOST_MOVES, Leaver, Leavers, come_back, leave
 from dovetail.engine.construction.outlook import NOWHERE
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.problem import Shape
@@ -163,7 +163,7 @@ class Ways:
         """Return the fewest moves that another place for a replica costs; rules do not count it where it was."""
         strict, before = bool(self._field.gates.strict(leaver.shape)), self._away.get(leaver.shape, ())
         if strict:
-            self._field.undo(*leaver.put)
+            leave(self._field, leaver)
             left = self._field.gates.domains(leaver.shape, leaver.put[0], None)
             self._away[leaver.shape] = (*before, left)
         try:
@@ -173,7 +173,7 @@ class Ways:
             return 0 if (self._homes[key] != leaver.put[0]).any() else self.find(leaver.shape, most)
         finally:
             if strict:
-                self._field.put(*leaver.put)
+                come_back(self._field, leaver)
                 self._away[leaver.shape] = before
 
     # Nodes and who may leave them.

@@ -203,7 +203,7 @@ def _make_way(
                     lower[node], cleared = [], True
                 else:
                     for put in lower[node]:
-                        field.put(*put)
+                        field.put_back(*put)
     return cleared
 
 
