@@ -41,7 +41,8 @@ policies on modes and clients.
 """
 
 RIVALS = """\
-What others reach on the same documents within the same seconds, each in a process of its own with 8 GiB at most.
+What others reach on the same documents within the same seconds (a solver between two steps may take
+longer), each in a process of its own with 8 GiB at most.
 Values are sums over the admitted replicas, in thousands, band by band; an earlier band is never traded for a later
 one. Every placement passes `dovetail verify` (quotas, spreads, isolation and all), unless noted.
 """

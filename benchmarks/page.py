@@ -25,9 +25,10 @@ BUSY = 0.3  # load at the start, in processors, above which times are not those 
 INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench`: it measures everything on this page (`python -m benchmarks.trace`, `benchmarks.fleets`,
+Written by `make bench`, which measures it section by section (`python -m benchmarks.trace`, `benchmarks.fleets`,
 `benchmarks.hardness`, `benchmarks.replan`, `benchmarks.lingjun`, `benchmarks.gang_cases`) and keeps the raw figures
-in `build/bench/`, from which any of them writes the page anew; sections without raw figures stay as they stand.
+in `build/bench/`, from which any of them writes the page anew; sections without raw figures stay as they stand. In
+full it takes many hours: what stands here was measured with fewer rivals and times where a table has fewer.
 """
 
 

@@ -172,20 +172,15 @@ class _Loader:
                         yield document
 
     def _pack(self, project: Document, index: int, pack: str) -> list[Document]:
-        """Return the documents of a pack: a file of the project, or a shipped one."""
-        where = ("spec", "packs", index)
-        if pack.startswith("./") or pack.endswith(ENDINGS):
-            if not stays_inside(pack) or not is_inside(self.root / pack, self.root):
-                message = f"{pack[:60]} is not a file inside the project"
-                hint = f"a file below the project's directory, or shipped: {', '.join(resources.pack_names())}"
-                self.log.append(project.fault("DT1017", message, *where, hint=hint))
-                return []
-            return self._read(self.root / pack, self._named(Path(pack).as_posix()))
+        """Return the documents of a shipped pack."""
         if pack in resources.pack_names():
             return read_source(Source(f"{SHIPPED}{pack}.yaml", resources.pack_text(pack)), self.log)
         near = nearest(pack, resources.pack_names())
         hint = f"did you mean {near}?" if near else f"shipped: {', '.join(resources.pack_names())}"
-        self.log.append(project.fault("DT1018", f"unknown policy pack {pack[:60]}", *where, hint=hint))
+        if pack.endswith(ENDINGS):
+            hint = "name the file under `documents`, and here the PolicyPack document that it holds"
+        message = f"unknown policy pack {pack[:60]}"
+        self.log.append(project.fault("DT1018", message, "spec", "packs", index, hint=hint))
         return []
 
     def _check_one_project(self, documents: Iterable[Document]) -> None:

@@ -60,10 +60,10 @@ _READING: Final[Mapping[str, CodeInfo]] = {
     "DT1014": CodeInfo("number too long", "A number may have at most 100 digits and a three-digit exponent."),
     "DT1015": CodeInfo("document is not a mapping", "A document is a mapping with apiVersion, kind and metadata."),
     "DT1016": CodeInfo("no documents", "Nothing was found to read: no file matched, or none held a document."),
-    "DT1017": CodeInfo(
-        "path outside the project", "Patterns and pack paths must stay inside the project's directory."
+    "DT1017": CodeInfo("path outside the project", "Patterns must stay inside the project's directory."),
+    "DT1018": CodeInfo(
+        "unknown policy pack", "No shipped pack and no PolicyPack document of the project has this name."
     ),
-    "DT1018": CodeInfo("unknown policy pack", "No shipped pack has this name and it is not a path in the project."),
     "DT1019": CodeInfo("directive not supported", "Only `%YAML 1.2` is understood; `%TAG` and others are refused."),
     "DT1020": CodeInfo("too many files", "A project may hold at most 100,000 files."),
 }
