@@ -92,8 +92,8 @@ def answer(case: Case, seconds: float) -> Answer:
     now = _now(case, seconds)
     fits = _fits(case, now)
     if fits:
-        moved = () if _any(case, "movable") else None
-        return _told(case, now, True, moved=moved, admitted=_admitted(case, now))
+        moved, evicted = (() if _any(case, ability) else None for ability in ("movable", "evictable"))
+        return _told(case, now, True, moved=moved, evicted=evicted, admitted=_admitted(case, now))
     if now.status == "invalid" or (fits is None and not case.jobs):
         return Answer(fits, now.status, reason=now.reason)
     changed = _with_changes(case, now, seconds) if fits is False else Answer(None, now.status)

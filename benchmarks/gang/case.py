@@ -6,8 +6,9 @@ The form is that of a public collection of schedulers' own tests: `levels`, `nod
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from typing import Any
 
 Counts = Mapping[str, int]
@@ -253,7 +254,7 @@ def _case(raw: Mapping[str, Any]) -> Case:
         sets=tuple(_together(each) for each in sets),
         limits=tuple(_limit(each) for each in _list(raw, "limits")),
         reserve=tuple(Reserve(str(each["level"]), int(each.get("count", 1))) for each in _list(raw, "reserve")),
-        running=tuple(_running(each, index) for index, each in enumerate(_list(raw, "running"))),
+        running=_distinct(_running(each, index) for index, each in enumerate(_list(raw, "running"))),
         jobs=jobs,
         raw=raw,
     )
@@ -359,6 +360,15 @@ def _running(raw: Mapping[str, Any], index: int) -> Running:
         queue=str(raw.get("queue") or ""),
         eligible=_nodes(raw, "eligible_nodes"),
     )
+
+
+def _distinct(running: Iterable[Running]) -> tuple[Running, ...]:
+    """Return running pods with names of their own: the second of a name has its number behind it, and so on."""
+    found: dict[str, Running] = {}
+    for each in running:
+        own = next(name for name in chain([each.name], (f"{each.name}-{n}" for n in count(2))) if name not in found)
+        found[own] = replace(each, name=own)
+    return tuple(found.values())
 
 
 def _job(raw: Mapping[str, Any], index: int) -> Job:

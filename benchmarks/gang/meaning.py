@@ -27,11 +27,12 @@ def untouched_before(case: Case, level: str, leaving: Iterable[str] = ()) -> fro
     away = set(leaving)
     busy = {*case.busy, *(node for gang in case.gangs for node in gang.charged)}
     busy |= {node for each in case.running if each.name not in away for node in each.on}
+    told = {node for each in case.running for node in each.on}  # of others, `used` says that somebody is there
     found: dict[str, list[str]] = {}
     for node in case.nodes:
         if level in node.domain:
             found.setdefault(node.domain[level], []).append(node.name)
-            if not case.running and any(amount > 0 for amount in node.used.values()):
+            if node.name not in told and any(amount > 0 for amount in node.used.values()):
                 busy.add(node.name)
     return frozenset(node for nodes in found.values() if not busy & set(nodes) for node in nodes)
 

@@ -88,14 +88,13 @@ class _Rules:
 
     def _set_rules(self, index: int, each: Together) -> None:
         own = self.work.ids(each.gangs)
-        if len(own) < 2:
-            return
         label = {"by": "label", "label": f"set-{index}"}
-        if each.required:
+        wished = each.preferred or next(iter(self.case.levels), None)
+        if each.required and own and not self.work.merged(each):
             self._policy(own, {"colocate": {**label, "at": self._level(each.required)}})
-        else:  # a wish below all tiers on topology, so that the set counts as one
-            self._policy(own, {"colocate": {**label, "at": self._level(each.preferred or self.case.levels[0])}}, 1)
-        if each.distinct:
+        elif wished and len(own) > 1:  # a wish below all tiers on topology, so that the set counts as one
+            self._policy(own, {"colocate": {**label, "at": self._level(wished)}}, 1)
+        if each.distinct and len(own) > 1:
             self._policy(own, {"separate": {"by": "workload", "at": self._level(each.distinct)}})
 
     def _level(self, name: str) -> str:

@@ -52,6 +52,10 @@ class Work:
         present = {gang.name for gang in self.gangs}
         return sorted({self.key(self.case.gang[name])[0] for name in gangs if name in present})
 
+    def merged(self, together: Together) -> bool:
+        """Tell whether a set is one workload, whose topology says what the set asks for."""
+        return any(unit.together is together for unit in self.units)
+
     def gang_of(self) -> Iterable[tuple[tuple[str, str], str]]:
         """Yield the gang, or the running pods, of every workload and role."""
         for unit in self.units:
@@ -85,8 +89,10 @@ class Work:
             g.max_per_node is None and not g.spread and not g.shrinks and g.least == g.pods and _alike(together, g)
             for g in gangs
         )
+        astray = any(g.kept.keys() - g.hosts(self.case) for g in gangs)  # where others of the set may not be
         whole = all(len({gang.name in listed for gang in gangs}) == 1 for listed in self.case.lists)
-        return plain and same and simple and whole
+        elsewhere = any(g.name in each.gangs for g in gangs for each in self.case.sets if each is not together)
+        return plain and same and simple and whole and not (elsewhere or astray)
 
 
 def _alike(together: Together, gang: Gang) -> bool:

@@ -98,7 +98,10 @@ def _kept(rng: Random, nodes: list[str], pods: int) -> Raw:
     kept = dict(Counter(rng.choice(nodes) for _ in range(rng.randint(1, pods - 1))))
     if rng.random() < 0.5:
         return {"previous": kept}
-    return {"pinned": kept, "lost": {rng.choice([*({*nodes} - {*kept}), "gone"]): 1} if rng.random() < 0.5 else {}}
+    return {
+        "pinned": kept,
+        "lost": {rng.choice([*sorted({*nodes} - {*kept}), "gone"]): 1} if rng.random() < 0.5 else {},
+    }
 
 
 def _together(rng: Random, case: Raw) -> None:

@@ -275,8 +275,9 @@ def _within_limit(world: World, limit: Raw, found: Found) -> bool:
 
 def _reserved(world: World, reserve: Raw, found: Found) -> bool:
     kept = [_charged(world, gang) for gang in world.case["gangs"]]
-    told, level = bool(world.case.get("running")), reserve["level"]
-    used = tuple(int(not told and any(n.get("used", {}).values())) for n in world.case["nodes"])
+    level = reserve["level"]
+    told = {node for run in world.case.get("running") or [] for node in run["on"]}
+    used = tuple(int(n["name"] not in told and any(n.get("used", {}).values())) for n in world.case["nodes"])
     touched = _spanned(world, level, [*found.values(), *kept, *world.running.values(), used])
     every = {node["domain"][level] for node in world.case["nodes"] if level in node["domain"]}
     return len(every - touched) >= int(reserve["count"])

@@ -122,6 +122,13 @@ def test_plans_are_shown_by_what_is_asked(
     golden(f"show{by and '-'}{by}.txt", dovetail.out)
 
 
+def test_views_are_for_the_table(dovetail: Shell, project: Path, engine: Engine) -> None:
+    dovetail("plan", "--out", "plan.yaml")
+    assert dovetail("show", "plan.yaml", "--by", "node", "-o", "json") == 64
+    assert "--by groups the rows of the table" in dovetail.err
+    assert dovetail("show", "plan.yaml", "--by", "node", "-o", "json", "--also", "table=rows.txt") == 0
+
+
 def test_a_plan_alone_knows_nodes_and_workloads(dovetail: Shell, project: Path, engine: Engine) -> None:
     dovetail("plan", "--out", "plan.yaml")
     assert dovetail("show", "plan.yaml", "--by", "node") == 0

@@ -8,7 +8,8 @@ from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, request, role, workload
 
 from dovetail.placement import Places
-from dovetail.spec import ReplicaId, Spec
+from dovetail.plan import Plan
+from dovetail.spec import Group, ReplicaId, Spec, Topology
 from dovetail_cli.render import gangs
 
 
@@ -76,6 +77,38 @@ def test_nodes_that_the_documents_lack_are_in_no_domain() -> None:
         "train 5 replicas, 8 GPUs, domains: rack 1, node 3",
         "(none) 5 replicas ranks 0-4 old-n[0-2]",
     ]
+
+
+def _view(plan: Plan, spec: Spec | None) -> list[str]:
+    return [row.removesuffix(" (none)") for row in words(gangs.lines(plan, spec, "gang"))[2:]]
+
+
+def test_ranks_go_group_by_group() -> None:
+    """A launcher gives consecutive ranks to a group, of whichever roles it is."""
+    roles = [role("lead", 2, request(1)), role("work", 4, request(1))]
+    topology = Topology(groups=(Group("node", roles={"lead": 1, "work": 2}),))
+    spec = make_spec([node("a", 3), node("b", 3)], [workload("g", type="gang", roles=roles, topology=topology)])
+    found = {
+        ReplicaId("g", name, n * size + i): place(host, (name == "work") + i)
+        for n, host in enumerate("ab")
+        for name, size in (("lead", 1), ("work", 2))
+        for i in range(size)
+    }
+    plan = plan_for(spec, found)
+    assert _view(plan, spec) == [
+        "0 lead#0 a 0 0",
+        "1-2 work#0-1 a 1-2 1-2",
+        "3 lead#1 b 0 3",
+        "4-5 work#2-3 b 1-2 4-5",
+    ]
+    assert [row.split()[0] for row in _view(plan, None)] == ["-"] * len(_view(plan, None))
+
+
+def test_rows_name_those_who_are_placed_and_gpus_in_the_order_of_ranks() -> None:
+    work = workload("g", type="gang", roles=[role("", 3, request(2), least=2)])
+    spec = make_spec([node("a", 8)], [replace(work, min_replicas=2)])
+    plan = plan_for(spec, {ReplicaId("g", "", 0): place("a", 1, 4), ReplicaId("g", "", 2): place("a", 2, 3)})
+    assert _view(plan, spec) == _view(plan, None) == ["0-1 #0,2 a 1,4,2-3 0-3"]
 
 
 def test_a_plan_without_gangs_says_so() -> None:

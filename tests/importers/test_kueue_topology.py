@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.importers.test_slurm_topology import cluster_of
@@ -53,6 +54,15 @@ def test_labels_of_a_topology_become_levels(tmp_path: Path) -> None:
     assert (one.domains["rack"], one.gpus, one.accelerator, one.cpu) == ("b/r1", 8, "H100-80GB", 95_500)
     assert one.memory == 1_055_761_840 // 1024
     assert found.by_name["n2"].cordoned
+
+
+def test_a_node_that_is_not_ready_has_failed(tmp_path: Path) -> None:
+    nodes = [kube_node(name, "r", unschedulable=name == "b") for name in "abc"]
+    for each, ready in zip(nodes, ("Unknown", "False", "True"), strict=True):
+        conditions = [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": ready}]
+        each["status"] = {**cast(dict[str, object], each["status"]), "conditions": conditions}
+    found = cluster_of(kueue(tmp_path, nodes), tmp_path / "out")
+    assert [node.down for node in found.nodes] == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ NODES = """\
 ClusterName=test
 NodeName=DEFAULT RealMemory=1024000
 NodeName=gpu[1-4] CPUs=128 Gres=gpu:nvidia_h100_80gb_hbm3:8(S:0-1),nvme:2
-NodeName=gpu5 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 Gres=gpu:mystery:4 State=DRAIN
+NodeName=gpu5 Boards=1 SocketsPerBoard=2 CoresPerSocket=32 ThreadsPerCore=2 Gres=gpu:mystery:4 State=DRAIN
 NodeName=login CPUs=16 RealMemory=64000 State=DOWN
 """
 

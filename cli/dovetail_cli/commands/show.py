@@ -12,6 +12,7 @@ from dovetail.spec import Spec
 from dovetail_cli import options, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode
 from dovetail_cli.plans import read_plan
+from dovetail_cli.problems import usage
 from dovetail_cli.render import formats, gangs, grouping, text
 from dovetail_cli.render.columns import PLAIN, Screen
 from dovetail_cli.render.review import Review
@@ -39,6 +40,8 @@ def run(
     """
     shown = options.output(output, FORMATS)
     wanted = options.renderings(also or (), FORMATS)
+    if by is not None and "table" not in (shown, *(name for name, _ in wanted)):
+        raise usage(f"--by groups the rows of the table, and -o {shown} has none", "leave one of them out")
     try:
         found = read_plan(plan)
         documents = project.load(path, project.Question(options.as_of(as_of))) if path is not None else None

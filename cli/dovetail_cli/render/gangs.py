@@ -1,7 +1,8 @@
 """Gangs of a plan: which rank runs where, and the tree of domains around each gang.
 
-Ranks are what a launcher counts: the replicas of a gang in the order of its roles and their indices, and their GPUs
-one after the other. Consecutive replicas share a group's domain, as the plan's indices are given out that way.
+Ranks are what a launcher counts: the replicas of a gang group by group, in the order of its roles and their indices,
+and their GPUs one after the other. Consecutive replicas share a group's domain, as the plan's indices are given out
+that way. Groups and the order of roles are told by documents alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dovetail.objectives.slowest import speed_of
 from dovetail.placement import Place
 from dovetail.placement.links import narrowest
 from dovetail.plan import Plan
-from dovetail.spec import ReplicaId, Spec
+from dovetail.spec import ReplicaId, Spec, Workload
 from dovetail_cli.problems import usage
 from dovetail_cli.render.columns import PLAIN, Screen, layout
 from dovetail_cli.render.words import plural, printable
@@ -26,12 +27,16 @@ _NOWHERE = "(none)"
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A replica of a gang, its place, and its position among the gang's replicas; `gpu` is that of its first GPU."""
+    """A replica of a gang, its place, and its position among the gang's replicas; `gpu` is that of its first GPU.
+
+    `known` tells whether the position is: without documents the order of several roles is not.
+    """
 
     replica: ReplicaId
     place: Place
     number: int
     gpu: int
+    known: bool = True
 
 
 def lines(plan: Plan, spec: Spec | None, view: str, screen: Screen = PLAIN) -> list[str]:
@@ -51,21 +56,31 @@ def lines(plan: Plan, spec: Spec | None, view: str, screen: Screen = PLAIN) -> l
 
 def gangs(plan: Plan, spec: Spec | None) -> dict[str, list[Rank]]:
     """Return the ranks of each gang in order, gangs by name."""
-    found: dict[str, list[tuple[tuple[int, int], ReplicaId, Place]]] = {}
+    found: dict[str, list[tuple[tuple[int, ...], ReplicaId, Place]]] = {}
     for replica, place in plan.placements.items():
         workload = spec.by_id.get(replica.workload) if spec else None
-        order = [role.name for role in workload.roles] if workload else []
-        position = order.index(replica.role) if replica.role in order else len(order)
         if workload is None or workload.type == "gang" or workload.gathers:
-            found.setdefault(replica.workload, []).append(((position, replica.ordinal), replica, place))
+            turn = _turn(workload, replica) if workload else (replica.ordinal,)
+            found.setdefault(replica.workload, []).append((turn, replica, place))
     whole = {name: sorted(rows, key=lambda row: (row[0], row[1])) for name, rows in sorted(found.items())}
-    return {name: list(_numbered(rows)) for name, rows in whole.items() if spec or len(rows) > 1}
+    return {name: list(_numbered(rows, spec)) for name, rows in whole.items() if spec or len(rows) > 1}
 
 
-def _numbered(rows: Sequence[tuple[tuple[int, int], ReplicaId, Place]]) -> Iterator[Rank]:
-    gpu = 0
+def _turn(workload: Workload, replica: ReplicaId) -> tuple[int, ...]:
+    """Return what sorts a gang's replicas: group by group, in each group inside by group; then by role and index."""
+    order = {role.name: position for position, role in enumerate(workload.roles)}
+    turn: list[int] = []
+    nests = workload.topology.nests if workload.topology else ()
+    while (nest := next((each for each in nests if replica.role in each.group.sizes), None)) is not None:
+        turn += [min(order[role] for role in nest.group.sizes), replica.ordinal // nest.group.sizes[replica.role]]
+        nests = nest.inner
+    return (*turn, order.get(replica.role, len(order)), replica.ordinal)
+
+
+def _numbered(rows: Sequence[tuple[tuple[int, ...], ReplicaId, Place]], spec: Spec | None) -> Iterator[Rank]:
+    gpu, known = 0, spec is not None or len({replica.role for _, replica, _ in rows}) == 1
     for number, (_, replica, place) in enumerate(rows):
-        yield Rank(replica, place, number, gpu)
+        yield Rank(replica, place, number, gpu, known)
         gpu += len(place.gpus)
 
 
@@ -77,11 +92,10 @@ def _ranks(ranks: Sequence[Rank], spec: Spec | None, screen: Screen) -> list[str
         first, last = each[0], each[-1]
         gpus = [gpu for rank in each for gpu in rank.place.gpus]
         end = last.gpu + len(last.place.gpus) - 1
-        index = _span(first.replica.ordinal, last.replica.ordinal)
-        name = f"{first.replica.role}#{index}"
-        numbers = _span(first.number, last.number)
-        told = _span(first.gpu, end) if gpus else "-"
-        rows.append((numbers, name, first.place.node, _indices(gpus), told, _home(spec, first.place.node)))
+        name = f"{first.replica.role}#{_runs([rank.replica.ordinal for rank in each])}"
+        numbers = _span(first.number, last.number) if first.known else "-"
+        told = _span(first.gpu, end) if gpus and first.known else "-"
+        rows.append((numbers, name, first.place.node, _runs(gpus), told, _home(spec, first.place.node)))
     kept = 6 if spec is not None and len(spec.cluster.levels) > 1 else 5
     return [_count(ranks), *layout([row[:kept] for row in rows], screen, indent=4)]
 
@@ -154,17 +168,16 @@ def _count(ranks: Sequence[Rank]) -> str:
 
 
 def _numbers(ranks: Sequence[Rank]) -> str:
-    return _indices([rank.number for rank in ranks])
+    return _runs([rank.number for rank in ranks])
 
 
-def _indices(numbers: Sequence[int]) -> str:
-    """Write ascending numbers as runs: `0-3,6`."""
+def _runs(numbers: Sequence[int]) -> str:
+    """Write numbers in their order, those that follow each other as runs: `0-3,6`; the same again is not repeated."""
     runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
+    for number in numbers:
+        if not runs or number not in (runs[-1][1], runs[-1][1] + 1):
             runs.append([number, number])
+        runs[-1][1] = number
     return ",".join(_span(low, high) for low, high in runs) or "-"
 
 

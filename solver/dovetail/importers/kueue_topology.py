@@ -158,9 +158,20 @@ def _host(inventory: Foreign, item: Any, at: tuple[str | int, ...], labels: list
         message, hint = f"{gpus[:20]!r} is no number of GPUs", f"a whole number from 0 to {_MOST_GPUS}"
         inventory.fault("DT1957", message, *at, "status", "allocatable", GPUS, hint=hint)
         return None
-    state = "cordoned" if spec.get("unschedulable") is True else ""
+    state = "" if _ready(status) else "failed"
+    if spec.get("unschedulable") is True:
+        state = state or "cordoned"
     model = str(has.get(PRODUCT, "unknown")) if int(gpus) else ""
     return Host(name, domains, cpu, memory, int(gpus), model, state)
+
+
+def _ready(status: Mapping[str, Any]) -> bool:
+    """Tell whether a node says nothing against being ready: its condition Ready is true, or it has none."""
+    conditions = status.get("conditions")
+    found = conditions if isinstance(conditions, list) else []
+    return all(
+        each.get("status") == "True" for each in found if isinstance(each, dict) and each.get("type") == "Ready"
+    )
 
 
 def _mapping(value: Any, key: str) -> Mapping[str, Any]:

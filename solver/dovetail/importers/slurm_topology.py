@@ -89,9 +89,10 @@ def _hardware(path: Path, log: FaultLog) -> dict[str, tuple[Host, Line]]:
 
 
 def _host(line: Line, name: str, log: FaultLog) -> Host:
-    parts = (line.integer(log, key, 1) for key in ("boards", "sockets", "corespersocket", "threadspercore"))
-    boards, sockets, cores, threads = parts
-    cpus = line.integer(log, "cpus", boards * sockets * cores * threads)
+    parts = (line.integer(log, key, 1) for key in ("boards", "socketsperboard", "corespersocket", "threadspercore"))
+    boards, per_board, cores, threads = parts
+    sockets = line.integer(log, "sockets", boards * per_board)  # all of the node
+    cpus = line.integer(log, "cpus", sockets * cores * threads)
     model, gpus = _gpus(line, log)
     state = line.values.get("state", "").lower()
     kept = "cordoned" if state in _CORDONED else "failed" if state in _FAILED else ""
