@@ -303,6 +303,7 @@ REACHES: dict[str, str] = {
     "rule move.onlyIn[].until": "Move.only_in",
     "rule.admission": "Policy.rule",
     "rule admission.atLeast": "Admission.at_least",
+    "rule admission.count": "Admission.count",
     "rule admission.per": "Admission.per",
     "rule admission.label": "Admission.label",
     "rule admission.orNone": "Admission.or_none",

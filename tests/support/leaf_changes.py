@@ -267,10 +267,11 @@ _CHANGES: dict[str, tuple[str, str]] = {
     "rule move.onlyIn[].from": ("from: 2026-03-01", "from: 2026-03-02"),
     "rule move.onlyIn[].until": ("until: 2029-03-31", "until: 2029-03-30"),
     "rule.admission": (
-        "admission: {atLeast: 2, per: label, label: app-sort, orNone: true}",
+        "admission: {atLeast: 2, count: workloads, per: label, label: app-sort, orNone: true}",
         "move: {never: true}",
     ),
-    "rule admission.atLeast": ("atLeast: 2", "atLeast: minimum"),
+    "rule admission.atLeast": ("atLeast: 2, count", "atLeast: 3, count"),
+    "rule admission.count": ("count: workloads", "count: replicas"),
     "rule admission.per": ("per: label, label: app-sort", "per: tenant"),
     "rule admission.label": ("label: app-sort", "label: other-key"),
     "rule admission.orNone": ("orNone: true", "orNone: false"),

@@ -186,8 +186,13 @@ def _day(here: Cursor | None) -> dt.date | None:
 
 
 def _admission(here: Cursor, _: Known) -> Rule:
-    at_least, per = here.raw("atLeast", "all"), here.raw("per", "workload")
-    return Admission(at_least=at_least, per=per, label=here.raw("label"), or_none=here.raw("orNone", False))
+    return Admission(
+        at_least=here.raw("atLeast", "all"),
+        per=here.raw("per", "workload"),
+        label=here.raw("label"),
+        or_none=here.raw("orNone", False),
+        count=here.raw("count", "replicas"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,15 @@ class Admission(RuleDefaults):
 
     A subject is a group of `per` (by default each workload). With `at_least` `all`, its violation is its number of
     replicas not admitted; with `minimum`, what its workloads lack of their least replicas; with a number, what the
-    group lacks of it. With `or_none` a group of which nothing is admitted violates nothing: it is admitted together
-    or not at all. Of a service that asks for a rate alone, `all` is that rate: its violation is the thousandths of it
-    that are missing. With `floors` it is what is missing of promises, in thousandths, not weighted (S2.8). Work that
-    merely waits today is no excuse, so today's violation is not tolerated.
+    group lacks of it, in replicas, or with `count` in workloads of which anything is admitted. With `or_none` a group
+    of which nothing is admitted violates nothing: it is admitted together or not at all. Of a service that asks for a
+    rate alone, `all` is that rate: its violation is the thousandths of it that are missing. With `floors` it is what
+    is missing of promises, in thousandths, not weighted (S2.8). Work that merely waits today is no excuse, so today's
+    violation is not tolerated.
     """
 
     kind: ClassVar[str] = "admission"
-    unit: ClassVar[str] = "replicas not admitted"  # or thousandths of a rate
+    unit: ClassVar[str] = "replicas not admitted"  # or workloads, or thousandths of a rate
     grandfathered: ClassVar[bool] = False
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = False
@@ -42,6 +43,7 @@ class Admission(RuleDefaults):
     per: str = "workload"
     label: str | None = None
     or_none: bool = False
+    count: Literal["replicas", "workloads"] = "replicas"
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return what each group lacks."""
@@ -56,9 +58,18 @@ class Admission(RuleDefaults):
     def _missing(self, part: Part, members: Sequence[Workload]) -> Linear:
         """Return an expression that is at least what a group lacks, and can equal it."""
         if isinstance(self.at_least, int):
-            admitted = Linear.total(part.admitted(workload) for workload in members)
+            admitted = Linear.total(self._counted(part, workload) for workload in members)
             return part.model.positive_part(Linear(constant=self.at_least).minus(admitted))
         return Linear.total(self._missing_of(part, workload) for workload in members)
+
+    def _counted(self, part: Part, workload: Workload) -> Linear:
+        """Return what a workload counts at the most."""
+        admitted = part.admitted(workload)
+        if self.count == "replicas":
+            return admitted
+        there = Linear.of(part.model.boolean())
+        part.model.require(admitted.minus(there), lower=0)
+        return there
 
     def _missing_of(self, part: Part, workload: Workload) -> Linear:
         slo = workload.slo
@@ -90,7 +101,7 @@ class Admission(RuleDefaults):
         if self.or_none and not any(there):
             return 0
         if isinstance(self.at_least, int):
-            return max(0, self.at_least - sum(there))
+            return max(0, self.at_least - sum(map(bool, there) if self.count == "workloads" else there))
         return sum(self._lack_of(view, workload, count) for workload, count in zip(members, there, strict=True))
 
     def _lack_of(self, view: View, workload: Workload, count: int) -> int:
@@ -118,13 +129,17 @@ class Admission(RuleDefaults):
 
     def _whole(self, members: Sequence[Workload]) -> Sequence[Workload]:
         if isinstance(self.at_least, int):
+            if self.count == "workloads":
+                return [w for w in members if self.at_least >= len(members) and w.min_replicas >= w.replicas]
             return members if self.at_least >= sum(workload.replicas for workload in members) else ()
         if self.at_least == "floors":
             return ()
         return [w for w in members if self._wanted(w) >= w.replicas and not self._by_rate(w)]
 
     def unsound(self, spec: Spec) -> str | None:
-        """Refuse a label key without `per: label`, and the reverse."""
+        """Refuse a label key without `per: label`, and the reverse, and workloads counted against no number."""
+        if self.count == "workloads" and not isinstance(self.at_least, int):
+            return "'count' says what a number in 'atLeast' counts, and there is none"
         if (self.per == "label") != (self.label is not None):
             return "'label' names the label key where 'per' is 'label', and only there"
         return None
