@@ -193,6 +193,15 @@ def test_shares_that_no_node_can_hold_give_one_warning() -> None:
     assert built(SMALL, *shares).warnings == ()
 
 
+def test_a_preference_that_no_tier_looks_at_gives_one_warning() -> None:
+    own = document("Objective", "cheap", "tiers: [admitted, cost]")
+    wishing = [workload("type: gang\nrequest: {gpus: 1}\ntopology: {prefer: node}", name) for name in ("a", "b")]
+    found = built(project("objective: cheap"), SMALL, own, *wishing).warnings
+    assert codes(found) == ["DT1927"]
+    assert "1 more" in found[0].message
+    assert built(project(), SMALL, *wishing).warnings == ()
+
+
 def test_an_objective_that_nobody_picks_gives_a_warning() -> None:
     own = document("Objective", "cheap", "tiers: [admitted, cost]")
     found = built(project(), SMALL, own)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from dovetail.build.cursor import Cursor, Log
 from dovetail.documents import Document, DocumentSet
-from dovetail.spec import Cluster, Role, Workload
+from dovetail.spec import Cluster, Objective, Role, Workload
 
 
 def check_identity(documents: DocumentSet, log: Log) -> Document | None:
@@ -62,6 +62,19 @@ def warn_of_homeless_shares(
         hint = "a node group says how its GPUs are shared, such as 'sharing: {mechanism: devicePlugin}'"
         place = by_identity[sharing[0].id]
         log.append(place.fault("DT1915", message, "metadata", "name", hint=hint, severity="warning"))
+
+
+def warn_of_unheard_wishes(documents: Iterable[Document], objective: Objective, log: Log) -> None:
+    """Warn once where workloads prefer a level and no tier of the objective looks at topology (S5.1)."""
+    if "topology" in objective.tiers:
+        return
+    topologies = ((document, document.spec.get("topology")) for document in documents)
+    wishing = [document for document, told in topologies if isinstance(told, dict) and "prefer" in told]
+    if wishing:
+        others = f", nor are those of {len(wishing) - 1} more workloads" if len(wishing) > 1 else ""
+        message = f"the objective has no tier 'topology', so this wish is not heard{others}"
+        hint = "add topology to the objective's 'tiers', or demand the level with 'within'"
+        log.append(wishing[0].fault("DT1927", message, "spec", "topology", "prefer", hint=hint, severity="warning"))
 
 
 def _only_fractions(role: Role) -> bool:

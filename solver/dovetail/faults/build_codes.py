@@ -292,4 +292,7 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "What runs today excuses that a hard policy lacks places or domains; an empty cluster would lack some too.",
     ),
     "DT1926": CodeInfo("deadline is over", "On the day of `--as-of` the deadline has passed, and nothing meets it."),
+    "DT1927": CodeInfo(
+        "preference without a tier", "Workloads prefer a level, and no tier of the objective looks at topology."
+    ),
 }
