@@ -328,7 +328,8 @@ class _Search:
             if late and not looked:
                 looked = True
                 self._spare(given, ALMOST_FULL)
-            return Reached(self.best.state, self.best.full_but_for(WIDE if late else 0.0), self.best.bounds_of_bands)
+            done = self.best.full_but_for(WIDE if late else 0.0)
+            return Reached(self.best.state, done, self.best.bounds_of_bands, self.best.losses if done else None)
 
         for candidate in remixed(begin, lawful, planned, best, given):
             self.best.offer(candidate)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.construction.served import without_surplus
 from dovetail.engine.exact import Climb, TierAnswer
+from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.incumbent import Keep
 from dovetail.engine.solvers.answer import Verdict
 from dovetail.model.legal import legalise
@@ -91,6 +92,16 @@ class Record:
         of_tier = {tier.name: tier.bound for tier in self.now}
         named = {band: of_tier.get(f"admitted[{band}]") for band in self.problem.spec.bands}
         return {band: bound for band, bound in named.items() if bound is not None}
+
+    @property
+    def losses(self) -> Losses | None:
+        """What nodes lose by the best bound on what they cost, once there is one."""
+        told = {tier.name: tier.value for tier in self.now}
+        place = next((i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes), None)
+        if place is None or not told:
+            return None
+        given = {tier.name: told[tier.name] for tier in self.problem.tiers[:place]}
+        return self.bounds.fleet.losses(self.problem.tiers[place], given)
 
     def full_but_for(self, gap: float) -> bool:
         """Tell whether no plan admits more than so small a part, as far as bounds tell by now."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from dovetail.linear import Linear
 from dovetail.proof.certificate import Leaf
 from dovetail.proof.fleet import FleetModel
-from dovetail.proof.lagrangian import leaf_total
+from dovetail.proof.lagrangian import leaf_total, reduced_costs
 from dovetail.proof.models import Earlier, Statement
 from dovetail.proof.tree import Unproved
 
@@ -79,6 +79,11 @@ class FleetProof:
         blocks = fleet.blocks(self.prices)
         multipliers = self._multipliers(fleet, self.floors)
         return leaf_total(objective, rows, multipliers, self.denominator, lower, upper, blocks)
+
+    def costs(self, fleet: FleetModel) -> dict[int, int]:
+        """Return, per variable, what is left of `denominator` times its part in the tier once rows are paid for."""
+        rows = [*fleet.rows, *fleet.floors(dict.fromkeys(self.floors, 0))]
+        return reduced_costs(fleet.tiers[self.tier], rows, self._multipliers(fleet, self.floors), self.denominator)
 
     def bound(self, total: int, given: Mapping[str, int]) -> int:
         """Return the bound, given the `total` of this proof and what earlier tiers reach (greater being better)."""

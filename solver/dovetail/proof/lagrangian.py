@@ -86,15 +86,28 @@ def leaf_total(
     lower, upper : the box, per variable.
     blocks : variables bounded together.
     """
-    costs = {variable: denominator * c for variable, c in objective.terms.items()}
+    costs = reduced_costs(objective, rows, multipliers, denominator)
     total = denominator * objective.constant
-    for position, multiplier in multipliers.items():
-        if multiplier > 0:
-            row = rows[position]
-            total += multiplier * row.upper
-            for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
-                costs[variable] = costs.get(variable, 0) - multiplier * coefficient
+    total += sum(multiplier * rows[position].upper for position, multiplier in multipliers.items() if multiplier > 0)
     for block in blocks:
         total += block.limit({variable: costs.pop(variable, 0) for variable in block.variables})
     total += sum(q * (upper[v] if q > 0 else lower[v]) for v, q in costs.items())
     return total
+
+
+def reduced_costs(
+    objective: Linear, rows: Sequence[PlainRow], multipliers: Mapping[int, int], denominator: int
+) -> dict[int, int]:
+    """Return, per variable, what is left of `denominator` times its part in an objective once rows are paid for.
+
+    Parameters
+    ----------
+    multipliers : as for `leaf_total`.
+    """
+    costs = {variable: denominator * c for variable, c in objective.terms.items()}
+    for position, multiplier in multipliers.items():
+        if multiplier > 0:
+            row = rows[position]
+            for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
+                costs[variable] = costs.get(variable, 0) - multiplier * coefficient
+    return costs

@@ -48,3 +48,10 @@ def present_shapes(original: Problem, problem: Problem) -> Mapping[int, frozense
         members = [original.shapes[place.shape].members[0] for place in places]
         found[node] = frozenset(problem.shapes_of_role[m.workload.id, m.role.name] for m in members)
     return found
+
+
+def twins_of(original: Problem, problem: Problem) -> Mapping[int, int]:
+    """Return, for shapes of the Problem with today, their twins without it; what is held free may have none."""
+    members = ((shape.index, shape.members[0]) for shape in original.shapes)
+    roles = ((index, (member.workload.id, member.role.name)) for index, member in members)
+    return {index: problem.shapes_of_role[role] for index, role in roles if role in problem.shapes_of_role}

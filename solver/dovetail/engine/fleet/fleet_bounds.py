@@ -16,6 +16,7 @@ from itertools import takewhile
 from dovetail.engine.fleet.cases import COUNTS, SPLITS, Cases, CaseSearch, decided
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import settle
+from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.fleet.standing_bounds import Routes, StandingBound, StandingPrices
 from dovetail.objectives import Tier
 from dovetail.problem import Problem
@@ -29,7 +30,7 @@ _SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next on
 _LARGE = 8_000  # columns
 
 
-@dataclass(slots=True)
+@dataclass
 class FleetBound:
     """Cases that leave nothing out, and the fleet they are about."""
 
@@ -48,6 +49,11 @@ class FleetBound:
     def tree(self, given: Mapping[str, int]) -> Iterable[Branch | Leaf]:
         """Return the tree of its proof."""
         return self.cases.tree(self.fleet, given)
+
+    @cached_property
+    def losses(self) -> Losses:
+        """What nodes lose by the proof of the case that is worth most."""
+        return Losses(self.fleet, self.cases.leaves[self.cases.best].proof)
 
 
 @dataclass
@@ -239,6 +245,11 @@ class FleetBounds:
         for name in asked:
             reached = decided(lp, name, _before(given, name), there, until, self.stop)
             given[name] = math.floor(reached - _SLACK * abs(reached))
+
+    def losses(self, tier: Tier, given: Mapping[str, int]) -> Losses | None:
+        """Return what nodes lose by the best bound on a tier that is proved so far, if that counts them."""
+        best = self.best(tier, given)
+        return best[1].losses if best is not None and isinstance(best[1], FleetBound) else None
 
     def best(self, tier: Tier, given: Mapping[str, int]) -> tuple[int, FleetBound | StandingBound] | None:
         """Return the best bound that is proved so far (in the tier's own sense), None where nothing is."""

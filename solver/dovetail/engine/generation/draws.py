@@ -9,6 +9,7 @@ from math import ceil
 from random import Random
 
 from dovetail.engine.construction.field import Field
+from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.generation.fleet_rows import Lot
 from dovetail.engine.generation.wanted import Wanted
 from dovetail.engine.parts.lns import idle_milli
@@ -21,6 +22,8 @@ _FIRST, _LARGEST = 10, 24
 _STREAK = 3  # sets in a row that are solved to the end, until more nodes are planned anew
 _HOSTS = 0.75  # of the nodes of a set about something that waits: those that can host it
 _OPEN = 0.5  # of those: where its own replicas let one more come
+_ALIKE = 2  # nodes without anything, of a lot, that may be planned anew together
+_LEAST_LOSS = 0.02  # of the most that any node loses, as which a node counts that loses less
 _LEAST_IDLE = MILLI // 5  # as which a node without idle GPU counts where nodes are drawn
 
 
@@ -30,10 +33,13 @@ class Picture:
     Parameters
     ----------
     waiting : the shapes of which fewer are there than asked for, with how many there are.
+    losses : what nodes lose by a proof of the least cost, None where that is not known or not what is looked for.
     """
 
-    def __init__(self, problem: Problem, state: State, waiting: Mapping[int, int]) -> None:
-        self.problem, self.state, self.waiting = problem, state, waiting
+    def __init__(
+        self, problem: Problem, state: State, waiting: Mapping[int, int], losses: Losses | None = None
+    ) -> None:
+        self.problem, self.state, self.waiting, self.losses = problem, state, waiting, losses
 
     @cached_property
     def field(self) -> Field:
@@ -54,7 +60,8 @@ class Draws:
 
     Every other set is about something that waits: nodes that can host it and a few others; less often about what was
     looked for in vain. The rest are nodes of any kind and of one accelerator, in turn. Nodes with idle GPU are drawn
-    more often. Sets grow while they are solved to the end, and shrink where they are not.
+    more often. Where it is known what nodes lose by a proof of the least cost, all sets are of those that lose more.
+    Sets grow while they are solved to the end, and shrink where they are not.
 
     Parameters
     ----------
@@ -70,6 +77,8 @@ class Draws:
     def next(self, picture: Picture) -> Drawn:
         """Return the next set."""
         self._turn += 1
+        if picture.losses is not None:
+            return Drawn(frozenset(self._losing(picture.losses.of(picture.state), picture.state)))
         nodes = self._nodes
         if self._turn % 4 == 1:
             model = self._problem.nodes[self._random.choice(nodes)].accelerator
@@ -104,6 +113,17 @@ class Draws:
         open_to = self._idlest(picture, [node for node in hosts if not crowded[node]], ceil(_OPEN * size))
         rest = [node for node in hosts if node not in open_to]
         return [*open_to, *self._idlest(picture, rest, size - len(open_to))]
+
+    def _losing(self, losses: Mapping[int, float], state: State) -> list[int]:
+        """Draw nodes, those that lose more more often; of alike nodes without anything few, as they lose alike."""
+        pool: list[int] = []
+        for lot in self._lots:
+            idle = [node for node in lot.nodes if not state.fill(node).slots]
+            pool += [*(node for node in lot.nodes if state.fill(node).slots), *idle[:_ALIKE]]
+        most = max((losses[node] for node in pool), default=0.0)
+        weights = {node: max(losses[node], _LEAST_LOSS * most) / most if most else 1.0 for node in pool}
+        keys = {node: self._random.random() ** (1 / weight) for node, weight in weights.items()}
+        return sorted(pool, key=lambda node: -keys[node])[: self._size]
 
     def _idlest(self, picture: Picture, nodes: Sequence[int], size: int) -> list[int]:
         """Draw some nodes, those with idle GPU more often."""

@@ -17,6 +17,7 @@ from dovetail.proof.cells import Plot
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import Kind
 from dovetail.proof.lagrangian import PlainRow
+from dovetail.proof.without_today import twins_of
 
 Entries = Mapping[int, float]  # by row
 
@@ -186,11 +187,8 @@ def _originals(fleet: FleetModel) -> Mapping[int, list[int]]:
     A fleet with prices knows nothing of what is held free, which is on no node's account.
     """
     found: dict[int, list[int]] = {shape.index: [] for shape in fleet.problem.shapes}
-    for shape in fleet.original.shapes:
-        member = shape.members[0]
-        twin = fleet.problem.shapes_of_role.get((member.workload.id, member.role.name))
-        if twin is not None:
-            found[twin].append(shape.index)
+    for shape, twin in twins_of(fleet.original, fleet.problem).items():
+        found[twin].append(shape)
     return found
 
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.generation.draws import SMALLEST, Draws, Picture
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.generate import Generation
@@ -38,11 +39,13 @@ class Reached(NamedTuple):
     state : the best one by now.
     full : whether no plan admits more to speak of (`Generation`).
     bounds : worth of GPU work that no plan exceeds, by band.
+    losses : what nodes lose by a proof of the least cost, where that is left to decide and there is one.
     """
 
     state: State
     full: bool
     bounds: Mapping[int, int] = MappingProxyType({})
+    losses: Losses | None = None
 
 
 class Remixing:
@@ -69,6 +72,7 @@ class Remixing:
         self._draws = Draws(self._problem, rows.lots, self._wanted, source)
         self._idle = 0
         self._bounds: Mapping[int, int] = {}
+        self._losses: Losses | None = None
         self._beyond = 0.0  # what other nodes hold, which no set changes
         self.hold(generation.state)
         self._settle_all_but(())
@@ -106,11 +110,12 @@ class Remixing:
         """Return what all nodes hold in a state, as the LP counts it."""
         return self._value_of(self._held(state))
 
-    def heed(self, bounds: Mapping[int, int]) -> None:
-        """Look for nothing of a band that is worth as much as its bound."""
+    def heed(self, bounds: Mapping[int, int], losses: Losses | None) -> None:
+        """Look for nothing of a band that is worth as much as its bound, and where nodes lose, if that is known."""
         if bounds != self._bounds:
             self._bounds = bounds
             self._picture.waiting = self._waiting(self._picture.state)
+        self._losses = self._picture.losses = losses if self._generation.spares else None
 
     def next(self) -> State | None:
         """Return a state better than the one before by other patterns on one more set of nodes, if it has one."""
@@ -175,7 +180,7 @@ class Remixing:
         """Take a state as the one to make better."""
         self._columns = self._held(state)
         self.value = self._value_of(self._columns)
-        self._picture = Picture(self._problem, state, self._waiting(state))
+        self._picture = Picture(self._problem, state, self._waiting(state), self._losses)
 
     def _held(self, state: State) -> dict[int, Column]:
         """Return what the nodes hold in a state as patterns."""
@@ -311,8 +316,8 @@ def remixed(
         if (found := remixing.next()) is not None:
             yield found
         late = budget.work < half.work or half.out_of_time()
-        state, full, bounds = best(late)
-        remixing.heed(bounds)
+        state, full, bounds, losses = best(late)
+        remixing.heed(bounds, losses)
         if full != begin.full:
             begin = replace(begin, state=state, full=full)
             remixing, led = _begun(begin, others, planned, budget), False

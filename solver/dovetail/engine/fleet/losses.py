@@ -1,0 +1,76 @@
+"""On which nodes a plan and a bound part: what each node earns less than a proof lets it earn.
+
+A proof prices what nodes hold and says what a node of a kind earns at the most. Beside rows that are not met to their
+end, what the nodes earn less adds up to the gap between plan and bound (complementary slackness). A node in use pays
+for that, so an idle one may lose as well: what it would earn.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from dovetail.model.state import Fill, State
+from dovetail.proof.cells import Plot
+from dovetail.proof.fleet import FleetModel
+from dovetail.proof.fleet_models import FleetProof
+from dovetail.proof.without_today import twins_of
+
+
+class Losses:
+    """What nodes lose by a proof, for any state, in the unit of its tier."""
+
+    def __init__(self, fleet: FleetModel, proof: FleetProof) -> None:
+        self.proof = proof
+        self._fleet = fleet
+        self._twins = twins_of(fleet.original, fleet.problem)
+        self._costs = defaultdict(int, proof.costs(fleet))
+        limits = (block.limit(self._costs) for block in fleet.blocks(proof.prices))
+        self._most = [limit // kind.size for kind, limit in zip(fleet.kinds, limits, strict=True)]
+        self._last: tuple[State, Mapping[int, float]] = State(), {}
+
+    def of(self, state: State) -> Mapping[int, float]:
+        """Return what nodes lose in a state, taking those from the last one asked that stayed as they were.
+
+        Nodes that nobody can be on are left out.
+        """
+        before, known = self._last
+        found = {
+            node: known[node] if node in known and state.fill(node) == before.fill(node) else self._lost(node, state)
+            for node in self._place
+        }
+        self._last = state, found
+        return found
+
+    def _lost(self, node: int, state: State) -> float:
+        kind, plot = self._place[node]
+        fill = state.fill(node)
+        earned = sum(self._earns(kind, plot, shape) * count for shape, count in fill.counts().items())
+        paid = sum(self._costs[variable] * number for variable, number in self._in_use(kind, fill))
+        return max(0, self._most[kind] - earned - paid) / self.proof.denominator
+
+    def _earns(self, kind: int, plot: Plot, shape: int) -> int:
+        """Return what a replica earns on a plot of a kind."""
+        twin = self._twins.get(shape)
+        count = self._fleet.counts_of[kind].get(twin) if twin is not None else None
+        if twin is None or count is None:
+            return 0
+        cells = (cell.variable for cell in self._fleet.cells_of[kind][twin] if plot.lies_in(cell))
+        return sum(self._costs[variable] for variable in {count, *cells})
+
+    def _in_use(self, kind: int, fill: Fill) -> Iterator[tuple[int, int]]:
+        """Yield what counts nodes and GPUs in use, with what a node's contents add to that."""
+        used, gpus_used = self._fleet.used_of[kind], self._fleet.gpus_used_of[kind]
+        if used is not None and fill.slots:
+            yield used, 1
+        if gpus_used is not None:
+            shapes = self._fleet.original.shapes
+            whole = sum(shapes[slot.shape].request.gpus * count for slot, count in fill.slots.items())
+            yield gpus_used, whole + len({slot.gpu for slot in fill.slots if slot.gpu >= 0})
+
+    @cached_property
+    def _place(self) -> Mapping[int, tuple[int, Plot]]:
+        """The kind and the plot of every node."""
+        plots = ((kind, plot) for kind, found in enumerate(self._fleet.plots_of) for plot in found)
+        return {node: (kind, plot) for kind, plot in plots for node in plot.members}
