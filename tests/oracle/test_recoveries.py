@@ -9,13 +9,16 @@ from random import Random
 
 import pytest
 from tests.oracle.sample import Case, cases, problems
-from tests.support.specs import policy
+from tests.support.mig_specs import card
+from tests.support.specs import make_spec, node, policy, request, role, workload
 from tests.support.tiny_gangs import tiny_gangs
-from tests.support.tiny_insides import tiny_insides
+from tests.support.tiny_insides import asking, tiny_insides
 from tests.support.tiny_squads import tiny_squads
 
+from dovetail.engine import solve
+from dovetail.rules import policy_of, strategy_of
 from dovetail.rules.survive import Survive
-from dovetail.spec import Spec, WorkloadSelector
+from dovetail.spec import Group, Request, Spec, Topology, WorkloadSelector
 from dovetail.verify import verify
 
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
@@ -78,3 +81,29 @@ def test_no_recovery_of_many_is_wrong(made: Callable[[int], Spec]) -> None:
     told = problems(cases(CAMPAIGN_FIRST, 400, made))
     assert [each for each in told if not any(words in each for words in open_)] == []
     assert len(told) <= 30
+
+
+def test_roles_beside_groups_within_islands_restart_wherever_there_is_room() -> None:
+    """The front is worth more than two pairs, and no island has to hold it."""
+    nodes = [node(f"n{index}", 4, islands=((0, 1), (2, 3))) for index in range(2)]
+    pairs = Topology(groups=(Group("island", roles={"work": 2}),))
+    roles = [role("front", 1, request(1), value=5000), asking(role("work", 4, request(1)), pairs)]
+    work = [workload("model", type="service", roles=roles, topology=pairs)]
+    rules = [policy("survive", Survive(of="node")), policy_of(work)]
+    plan = solve(make_spec(nodes, work, [rule for rule in rules if rule is not None]))
+    assert plan.outcome.status == "optimal"
+    assert plan.tiers[0].value == 7000
+
+
+def test_instances_that_all_gpus_of_a_node_are_cut_into_take_what_restarts() -> None:
+    """Two replicas on two nodes cut both GPUs into halves, as all of a node are cut alike; each leaves one idle."""
+    product = "A100-80GB"
+    nodes = [node(f"n{index}", 1, accelerator=product, mig_strategy="single") for index in range(2)]
+    half = role("", 2, Request(cpu=1000, memory=1024, mig="3g.40gb"))
+    rules = [policy("survive", Survive(of="node")), strategy_of(nodes)]
+    work = [workload("w", type="service", roles=[half])]
+    made = make_spec(nodes, work, [rule for rule in rules if rule is not None])
+    spec = replace(made, accelerators={product: card(product)})
+    plan = solve(spec)
+    assert {place.node for place in plan.placements.values()} == {"n0", "n1"}
+    assert verify(spec, plan).ok

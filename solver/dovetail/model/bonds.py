@@ -30,9 +30,13 @@ def path_of(level: str, node: Node, slot: Slot) -> str | None:
 
 
 def has_sides(shape: Shape, node: Node, slot: Slot) -> bool:
-    """Tell whether a slot lies in a domain of each level that its workload demands."""
+    """Tell whether a slot lies in a domain of each level that its workload, or a group of its role, demands."""
     topology = shape.workload.topology
-    levels = topology.levels if topology is not None else ()
+    if topology is None:
+        return True
+    levels = {group.within for group in topology.groups if shape.role.name in group.sizes}
+    if topology.within is not None:
+        levels.add(topology.within)
     return all(path_of(level, node, slot) is not None for level in levels)
 
 

@@ -116,8 +116,9 @@ class _Restarts:
     def _instances(self, index: int, shape: int, profile: str) -> Iterator[Slot]:
         """Yield the GPUs of a node that may have an idle instance of a profile, or one that is given up."""
         layouts = self._part.problem.layouts[index]
+        alike = self._alike(index, profile)
         for gpu in self._part.problem.nodes[index].healthy_gpus():
-            idle = any(each.profile == profile for each in layouts.get(gpu, ()))
+            idle = alike or any(each.profile == profile for each in layouts.get(gpu, ()))
             if idle or self._on(index, gpu, profile, gone=True):
                 yield Slot(shape, gpu, profile)
 
@@ -220,7 +221,10 @@ class _Restarts:
         for (gpu, profile), again in sorted(wanted.items(), key=lambda item: item[0]):
             given = Linear.total(count for _, count in self._on(index, gpu, profile, gone=True))
             has = sum(each.profile == profile for each in layouts.get(gpu, ()))
-            idle = self._idle(index, gpu, profile, has) if has else Linear()
+            if alike := self._alike(index, profile):
+                idle = self._cut_alike(index, gpu, profile, has, max(has, alike))
+            else:
+                idle = self._idle(index, gpu, profile, has) if has else Linear()
             spare.setdefault(gpu, {})[profile] = idle
             self._part.model.require(again.minus(given).minus(idle), upper=0)
         for gpu, idle_of in spare.items() if self._single else ():
@@ -233,6 +237,29 @@ class _Restarts:
         for most, amounts in budgets(geometry) if geometry is not None else ():
             taken = Linear.total(count.scaled(amounts[slot.profile]) for slot, count in used)
             self._at_most(taken.add(Linear.total(idle.scaled(amounts[name]) for name, idle in spare.items())), most)
+
+    def _alike(self, index: int, profile: str) -> int:
+        """Return the instances of each GPU of a node that is cut into one profile alone, 0 where it need not be."""
+        node = self._part.problem.nodes[index]
+        geometry = self._part.problem.geometry(node)
+        named = geometry.by_name.get(profile) if geometry is not None and node.mig_strategy == "single" else None
+        return named.maximum if named is not None else 0
+
+    def _cut_alike(self, index: int, gpu: int, profile: str, has: int, most: int) -> Linear:
+        """Return at most the idle instances of a GPU whose node is cut into a profile as any of it is in use (S3.5).
+
+        Parameters
+        ----------
+        has : of today's layout, which may stay where nothing of the profile is in use.
+        """
+        model, used, here = self._part.model, Linear(), Linear()
+        spare = Linear.of(model.integer(0, most))
+        for slot, count in self._contents[index]:
+            used.add(count, int(slot.profile == profile))
+            here.add(count, int(slot[1:3] == (gpu, profile)))
+        model.require(spare.minus(used.scaled(most)), upper=has)
+        model.require(spare.plus(0).add(here), upper=most)
+        return spare
 
     def _idle(self, index: int, gpu: int, profile: str, has: int) -> Linear:
         """Return at most the idle instances of a profile that a GPU keeps of today's layout."""
