@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 from tests.oracle.sample import Case, cases, problems
+from tests.oracle.test_strategy import single
 from tests.support.mig_specs import card
 from tests.support.specs import make_spec, node, policy, request, role, workload
 from tests.support.tiny_gangs import tiny_gangs
@@ -54,15 +55,23 @@ def in_part(seed: int) -> Spec:
     return _failing(tiny_squads(seed), Random(f"in part {seed}"))
 
 
+def cut_alike(seed: int) -> Spec:
+    """Return the Spec of a seed, of MIG instances on nodes whose GPUs are cut alike."""
+    return _failing(single(seed), Random(f"alike {seed}"))
+
+
 def _restarting(found: list[Case]) -> int:
     return sum(any(rows for told in case.plan.recovery.values() for rows in told.values()) for case in found)
 
 
-@pytest.mark.parametrize(("made", "count", "least"), [(grouped, 20, 5), (inside, 20, 5), (in_part, 6, 1)])
+@pytest.mark.parametrize(
+    ("made", "first", "count", "least"),
+    [(grouped, 20, 20, 5), (inside, 20, 20, 5), (in_part, 20, 6, 1), (cut_alike, 50290, 40, 1)],
+)
 def test_engine_and_brute_force_agree_on_what_restarts_together(
-    made: Callable[[int], Spec], count: int, least: int
+    made: Callable[[int], Spec], first: int, count: int, least: int
 ) -> None:
-    found = list(cases(20, count, made))
+    found = list(cases(first, count, made))
     assert problems(found) == []
     assert _restarting(found) >= least
 
@@ -74,7 +83,7 @@ def test_where_a_search_ends_without_a_plan_but_nothing_needs_to_change_that_is_
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("made", [grouped, inside, in_part])
+@pytest.mark.parametrize("made", [grouped, inside, in_part, cut_alike])
 def test_no_recovery_of_many_is_wrong(made: Callable[[int], Spec]) -> None:
     """Who is who in a group that runs tells more than counts; a plan is not called optimal then, and never wrong."""
     open_ = (": feasible, and", ": unknown, and")

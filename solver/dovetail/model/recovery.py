@@ -221,10 +221,9 @@ class _Restarts:
         for (gpu, profile), again in sorted(wanted.items(), key=lambda item: item[0]):
             given = Linear.total(count for _, count in self._on(index, gpu, profile, gone=True))
             has = sum(each.profile == profile for each in layouts.get(gpu, ()))
+            idle = self._idle(index, gpu, profile, has) if has else Linear()
             if alike := self._alike(index, profile):
-                idle = self._cut_alike(index, gpu, profile, has, max(has, alike))
-            else:
-                idle = self._idle(index, gpu, profile, has) if has else Linear()
+                idle = self._cut_alike(index, gpu, profile, idle, max(has, alike))
             spare.setdefault(gpu, {})[profile] = idle
             self._part.model.require(again.minus(given).minus(idle), upper=0)
         for gpu, idle_of in spare.items() if self._single else ():
@@ -245,21 +244,23 @@ class _Restarts:
         named = geometry.by_name.get(profile) if geometry is not None and node.mig_strategy == "single" else None
         return named.maximum if named is not None else 0
 
-    def _cut_alike(self, index: int, gpu: int, profile: str, has: int, most: int) -> Linear:
+    def _cut_alike(self, index: int, gpu: int, profile: str, kept: Linear, most: int) -> Linear:
         """Return at most the idle instances of a GPU whose node is cut into a profile as any of it is in use (S3.5).
 
         Parameters
         ----------
-        has : of today's layout, which may stay where nothing of the profile is in use.
+        kept : those of today's layout; where that has the profile on any GPU of the node, those in use alone are cut.
         """
         model, used, here = self._part.model, Linear(), Linear()
-        spare = Linear.of(model.integer(0, most))
+        layouts = self._part.problem.layouts[index].values()
+        known = any(each.profile == profile for layout in layouts for each in layout)
+        cut = Linear.of(model.integer(0, most))
         for slot, count in self._contents[index]:
-            used.add(count, int(slot.profile == profile))
+            used.add(count, int(slot.profile == profile and (slot.gpu == gpu or not known)))
             here.add(count, int(slot[1:3] == (gpu, profile)))
-        model.require(spare.minus(used.scaled(most)), upper=has)
-        model.require(spare.plus(0).add(here), upper=most)
-        return spare
+        model.require(cut.minus(used.scaled(most)), upper=0)
+        model.require(cut.plus(0).add(kept).add(here), upper=most)
+        return cut.add(kept)
 
     def _idle(self, index: int, gpu: int, profile: str, has: int) -> Linear:
         """Return at most the idle instances of a profile that a GPU keeps of today's layout."""
