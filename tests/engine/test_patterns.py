@@ -79,3 +79,38 @@ def test_whole_numbers_see_what_little_the_last_band_gains() -> None:
         master.add(0, pattern)
     found = pricing.whole(master, pricing.solve(master), inf, [(master.column(0, two), 2)])
     assert found.admitted == {much: 2, small: 3, large: 2}
+
+
+def anew(master: Master) -> Master:
+    """Return an LP over the same patterns that was not solved yet."""
+    found = Master(master.rows, master.wish)
+    for column in master.columns:
+        found.add(column.lot, column.pattern)
+    return found
+
+
+def test_an_lp_out_of_time_is_worth_nothing_and_solved_later_all_the_same() -> None:
+    known, _, mixture = mixed(1)
+    master = anew(known)
+    late = master.solve(0.0)
+    assert late.value == -inf
+    assert not late.uses
+    assert master.solve(60.0).value == pytest.approx(mixture.value)
+
+
+def test_patterns_are_priced_up_to_the_last_lp_that_was_solved_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = fleet(1)
+    master = master_of(problem)
+    pricing = Pricing(problem, master.rows.lots, Budget(ALL), Stop())
+    first = pricing.solve(master)
+    monkeypatch.setattr(master, "solve", lambda _: anew(master).solve(0.0))
+    assert pricing.settle(master, first, 30, inf) == first
+    assert len(master.columns) > len(first.nodes)
+
+
+def test_a_dive_that_runs_out_of_time_in_an_lp_keeps_what_it_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, pricing, mixture = mixed(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(master, "solve", lambda _: anew(master).solve(0.0))
+        chosen = dive(master, mixture, pricing)[0]
+    assert 0.0 < worth(master, chosen) <= mixture.value

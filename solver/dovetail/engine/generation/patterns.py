@@ -69,7 +69,7 @@ class Mixture:
 
     `admitted` are the replicas per shape that it admits.
 
-    What is settled already counts in the value.
+    What is settled already counts in the value, which is minus infinity where a ceiling in time left no solution.
     """
 
     value: float
@@ -235,9 +235,16 @@ class Master:
                 self.demand[shape] -= counts
                 needed -= counts
 
-    def solve(self) -> Mixture:
-        """Solve the LP over the known patterns, nodes and demands as last told."""
+    def solve(self, seconds: float | None = None) -> Mixture:
+        """Solve the LP over the known patterns, nodes and demands as last told.
+
+        Parameters
+        ----------
+        seconds : a ceiling; an LP that is not solved by then is worth nothing, and mixes nothing.
+        """
         # New columns leave the last solution feasible, other limits do not. Now and then it stalls for seconds there.
+        until = np.inf if seconds is None else self._highs.getRunTime() + seconds  # it adds up over all runs
+        self._highs.setOptionValue("time_limit", until)
         self._highs.setOptionValue("simplex_iteration_limit", _MOST_STEPS)
         self._highs.setOptionValue("simplex_strategy", DUAL if self._moved else PRIMAL)
         self._highs.run()
@@ -245,6 +252,9 @@ class Master:
             self._highs.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
             self._highs.setOptionValue("simplex_strategy", PRIMAL if self._moved else DUAL)
             self._highs.run()
+        if self._highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
+            self._moved = True
+            return Mixture(-np.inf, {}, [{} for _ in self.rows.lots], [0.0] * len(self.rows.lots), {})
         self._moved = False
         solution = self._highs.getSolution()
         first, primal = solution.col_value[: self._first], solution.col_value[self._first :]

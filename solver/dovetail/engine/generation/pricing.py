@@ -24,6 +24,7 @@ Prices = Sequence[Mapping[int, float]]
 _PATIENCE = 3  # rounds of a stage that gain nothing to speak of
 _RESTS = 2
 _SOLVE_WORK = 0.015
+_HASTE = 3.0  # seconds that an LP may take when time has run out
 _WHOLE_SHARE = 0.3  # of the time that is left, for whole numbers
 _STEP_WORK = 1e-4  # of a step of the simplex algorithm there
 _FEW = 4  # so many nodes left, and what a node holds is asked for its own worth as well
@@ -141,9 +142,12 @@ class Pricing:
         self._until = self.budget.moment(time_share)
 
     def solve(self, master: Master) -> Mixture:
-        """Solve the LP, at its cost."""
+        """Solve the LP, at its cost; where time runs out, it has a moment to end in haste."""
         self.budget.work -= _SOLVE_WORK + 1e-5 * len(master.columns)
-        return master.solve()
+        left = self.budget.seconds()
+        found = master.solve(None if left is None else max(left, _HASTE))
+        self.budget.clock.cut |= found.value == -inf
+        return found
 
     def whole(
         self, master: Master, mixture: Mixture, most: float = inf, known: Sequence[tuple[Column, int]] = ()
@@ -228,6 +232,8 @@ class Pricing:
                 own = [master.wish.worth] * len(master.sizes)
                 grown |= self.grow(master, mixture, own, self._stages[stage].width)
             better = self.solve(master) if grown else mixture
+            if better.value == -inf:
+                break
             gained = better.value > mixture.value + master.wish.grain
             mixture = better
             idle = 0 if gained else idle + 1
