@@ -42,6 +42,7 @@ KINDS = [
     "WhatIfResult",
     "PolicyList",
     "AcceleratorList",
+    "RankList",
     "Report",
     "SweepResult",
     "ModelReport",

@@ -1,42 +1,22 @@
-"""Gangs of a plan: which rank runs where, and the tree of domains around each gang.
-
-Ranks are what a launcher counts: the replicas of a gang group by group, in the order of its roles and their indices,
-and their GPUs one after the other. Consecutive replicas share a group's domain, as the plan's indices are given out
-that way. Groups and the order of roles are told by documents alone.
-"""
+"""Gangs of a plan: which rank runs where, and the tree of domains around each gang."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from dovetail import hostlist
 from dovetail.objectives.slowest import speed_of
-from dovetail.placement import Place
 from dovetail.placement.links import narrowest
 from dovetail.plan import Plan
-from dovetail.spec import ReplicaId, Spec, Workload
+from dovetail.plan.ranks import Rank, ranks_of
+from dovetail.spec import Spec
 from dovetail_cli.problems import usage
 from dovetail_cli.render.columns import PLAIN, Screen, layout
 from dovetail_cli.render.words import plural, printable
 
 VIEWS = ("gang", "topology")
 _NOWHERE = "(none)"
-
-
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """A replica of a gang, its place, and its position among the gang's replicas; `gpu` is that of its first GPU.
-
-    `known` tells whether the position is: without documents the order of several roles is not.
-    """
-
-    replica: ReplicaId
-    place: Place
-    number: int
-    gpu: int
-    known: bool = True
 
 
 def lines(plan: Plan, spec: Spec | None, view: str, screen: Screen = PLAIN) -> list[str]:
@@ -47,41 +27,11 @@ def lines(plan: Plan, spec: Spec | None, view: str, screen: Screen = PLAIN) -> l
     if view == "topology" and spec is None:
         raise usage("--by topology needs the documents: give PATH", "a plan alone knows no domains")
     found: list[str] = []
-    for workload, ranks in gangs(plan, spec).items():
+    for workload, ranks in ranks_of(plan, spec).items():
         rows = _tree(ranks, spec, screen) if view == "topology" and spec else _ranks(ranks, spec, screen)
         found += ["", *rows] if found else rows
         found[len(found) - len(rows)] = printable(f"  {workload}  {found[len(found) - len(rows)].strip()}")
     return found or ["  no gang has a place"]
-
-
-def gangs(plan: Plan, spec: Spec | None) -> dict[str, list[Rank]]:
-    """Return the ranks of each gang in order, gangs by name."""
-    found: dict[str, list[tuple[tuple[int, ...], ReplicaId, Place]]] = {}
-    for replica, place in plan.placements.items():
-        workload = spec.by_id.get(replica.workload) if spec else None
-        if workload is None or workload.type == "gang" or workload.gathers:
-            turn = _turn(workload, replica) if workload else (replica.ordinal,)
-            found.setdefault(replica.workload, []).append((turn, replica, place))
-    whole = {name: sorted(rows, key=lambda row: (row[0], row[1])) for name, rows in sorted(found.items())}
-    return {name: list(_numbered(rows, spec)) for name, rows in whole.items() if spec or len(rows) > 1}
-
-
-def _turn(workload: Workload, replica: ReplicaId) -> tuple[int, ...]:
-    """Return what sorts a gang's replicas: group by group, in each group inside by group; then by role and index."""
-    order = {role.name: position for position, role in enumerate(workload.roles)}
-    turn: list[int] = []
-    nests = workload.topology.nests if workload.topology else ()
-    while (nest := next((each for each in nests if replica.role in each.group.sizes), None)) is not None:
-        turn += [min(order[role] for role in nest.group.sizes), replica.ordinal // nest.group.sizes[replica.role]]
-        nests = nest.inner
-    return (*turn, order.get(replica.role, len(order)), replica.ordinal)
-
-
-def _numbered(rows: Sequence[tuple[tuple[int, ...], ReplicaId, Place]], spec: Spec | None) -> Iterator[Rank]:
-    gpu, known = 0, spec is not None or len({replica.role for _, replica, _ in rows}) == 1
-    for number, (_, replica, place) in enumerate(rows):
-        yield Rank(replica, place, number, gpu, known)
-        gpu += len(place.gpus)
 
 
 def _ranks(ranks: Sequence[Rank], spec: Spec | None, screen: Screen) -> list[str]:

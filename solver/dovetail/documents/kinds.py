@@ -31,6 +31,7 @@ WRITTEN_KINDS: Final = (
     "WhatIfResult",
     "PolicyList",
     "AcceleratorList",
+    "RankList",
     "Report",
     "SweepResult",
     "ModelReport",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dovetail.exporters.mig_parted import CONFIG_FILE, export_mig_parted
+from dovetail.exporters.ranks import RANKS_FILE, export_ranks
 from dovetail.placement.layouts import declared_layouts
 from dovetail.plan import Plan
 from dovetail.spec import Spec
@@ -39,6 +40,12 @@ EXPORTERS: tuple[Exporter, ...] = (
         summary="GPU layouts as configurations of mig-parted, with each node's label and what to drain",
         main=CONFIG_FILE,
         run=lambda spec, plan: export_mig_parted(spec, plan.gpus, declared_layouts(spec)),
+    ),
+    Exporter(
+        name="ranks",
+        summary="ranks of gangs with their nodes, GPUs and domains, as a RankList for launchers",
+        main=RANKS_FILE,
+        run=export_ranks,
     ),
 )
 """Every exporter; a new one is one module and one entry here."""
