@@ -1,11 +1,13 @@
-"""Files that a command writes: whole or not at all."""
+"""Files that a command writes: whole or not at all. Devices, pipes and open streams are written to, never replaced."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 
 from dovetail_cli.exit_codes import Finding
@@ -13,21 +15,71 @@ from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render.words import printable
 
 
+_STREAM = re.compile(r"/dev/(?:std(?P<named>out|err)|fd/(?P<number>[0-9]{1,4}))")
+
+
 def check_writable(file: str) -> None:
     """Refuse a file that can never be written, before any work is done for it."""
     path = Path(file)
     folder = path.parent
     if path.is_dir():
-        raise usage(f"{printable(file)} is a directory")
+        raise usage(f"{printable(file or '(an empty name)')} is a directory")
+    if _is_special(file):
+        if not os.access(file, os.W_OK):
+            raise usage(f"{printable(file)} may not be written to")
+        return
     if not folder.is_dir():
         raise usage(f"the directory {printable(str(folder))} does not exist")
     if not os.access(folder, os.W_OK):
         raise usage(f"the directory {printable(str(folder))} may not be written to")
 
 
+def check_replaceable(file: str) -> None:
+    """Refuse what `check_writable` does, and what is no file of its own: others are written beside it."""
+    check_writable(file)
+    if _is_special(file):
+        raise usage(f"{printable(file)} is no regular file", "-o yaml prints the document")
+
+
 def write(file: str, text: str | bytes) -> None:
-    """Write a file by way of a temporary one beside it: a failure leaves the old file untouched."""
-    write_all({file: text})
+    """Write a file by way of a temporary one beside it: a failure leaves the old file untouched.
+
+    What is no regular file is written to as it is.
+    """
+    if not _is_special(file):
+        return write_all({file: text})
+    with writing(file), open(_descriptor(file) or file, "wb") as stream:
+        stream.write(_bytes(text))
+    return None
+
+
+@contextmanager
+def writing(target: str) -> Iterator[None]:
+    """Turn a failure of the file system into one that names the file or directory that was asked for."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(Finding.INTERNAL, f"{printable(target)} cannot be written: {error.strerror}") from error
+
+
+def _is_special(file: str) -> bool:
+    """Tell whether a file is a device, a pipe, a socket or one of this process's streams."""
+    path = Path(file)
+    return _STREAM.fullmatch(file) is not None or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def _descriptor(file: str) -> int | None:
+    """Return a copy of the open stream that a name stands for: opened anew it would begin at its start."""
+    found = _STREAM.fullmatch(file)
+    if found is None:
+        return None
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    return os.dup(int(found["number"]) if found["number"] else {"out": 1, "err": 2}[found["named"]])
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode("utf-8") if isinstance(text, str) else text
 
 
 def write_all(texts: Mapping[str, str | bytes]) -> None:
@@ -41,7 +93,7 @@ def write_all(texts: Mapping[str, str | bytes]) -> None:
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
             ready.append((temporary, path))
             with os.fdopen(handle, "wb") as stream:
-                stream.write(text.encode("utf-8") if isinstance(text, str) else text)
+                stream.write(_bytes(text))
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(temporary, _mode(path))

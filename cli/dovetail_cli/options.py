@@ -48,6 +48,7 @@ Jobs = Annotated[
     typer.Option(
         "--jobs",
         min=1,
+        max=1024,
         metavar="N",
         help="Solve parts in N processes side by side, which changes the time and not the plan; default 1, "
         "with --time-limit or --fast one per processor.",

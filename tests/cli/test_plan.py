@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,6 +190,48 @@ def test_a_replaced_file_keeps_its_permissions_and_links(tmp_path: Path) -> None
     files.write(str(link), "new")
     assert link.is_symlink()
     assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+def test_pipes_and_open_streams_are_written_to_and_never_replaced(tmp_path: Path) -> None:
+    """A device would be replaced by a file where the user may do that, as on many build servers."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    files.check_writable(str(pipe))
+    files.write(str(pipe), "told")
+    assert os.read(reader, 100) == b"told"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    with (tmp_path / "log").open("w+b") as log:
+        for text in ("one ", "two"):
+            files.write(f"/dev/fd/{log.fileno()}", text)
+        assert (tmp_path / "log").read_bytes() == b"one two"
+
+
+def test_a_plan_is_no_pipe_or_device(dovetail: Shell, project: Path) -> None:
+    os.mkfifo("pipe")
+    for name in ("pipe", "/dev/null", "/dev/stdout"):
+        assert dovetail("plan", "--out", name) == 64
+        assert f"{name} is no regular file" in dovetail.err
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+    assert sorted(path.name for path in project.glob("*pipe*")) == ["pipe"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("init", "DIR"), ("import", "openb", "--nodes", "nodes.csv", "--pods", "pods.csv", "--out", "DIR")],
+    ids=lambda command: str(command[0]),
+)
+def test_a_directory_that_cannot_be_made_is_told(
+    dovetail: Shell, command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for name in ("nodes", "pods"):
+        shutil.copy(root / f"tests/importers/data/{name}.csv", tmp_path)
+    assert dovetail(*("file/inside/out" if word == "DIR" else word for word in command)) == 1
+    assert "file/inside/out" in dovetail.err
+    assert "cannot be written: Not a directory" in dovetail.err
 
 
 PLACEMENT = """\

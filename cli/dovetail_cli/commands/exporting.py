@@ -13,7 +13,7 @@ from dovetail.faults import Refused
 from dovetail.importers.project import ImportedProject, OutputExists, write_project
 from dovetail.plan import Plan
 from dovetail.verify import verify
-from dovetail_cli import options, project, refusals, streams
+from dovetail_cli import files, options, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.plans import read_plan
 from dovetail_cli.problems import usage
@@ -74,12 +74,13 @@ def _unfit(plan: Plan, found: project.Project) -> ExitCode | None:
     return None
 
 
-def _written(exporter: Exporter, files: Mapping[str, str], out: str | None, *, force: bool) -> ExitCode:
+def _written(exporter: Exporter, texts: Mapping[str, str], out: str | None, *, force: bool) -> ExitCode:
     if out is None:
-        streams.answer(files[exporter.main])
+        streams.answer(texts[exporter.main])
         return ExitCode.DONE
     try:
-        written = write_project(ImportedProject(files, frozenset(files)), Path(out), overwrite=force)
+        with files.writing(out):
+            written = write_project(ImportedProject(texts, frozenset(texts)), Path(out), overwrite=force)
     except OutputExists as error:
         raise usage(f"{error.paths[0]} is in the way", "--force replaces an older export") from None
     streams.answer(f"wrote {plural(len(written), 'file')} to {out}")

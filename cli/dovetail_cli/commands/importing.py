@@ -11,7 +11,7 @@ import typer
 
 from dovetail.importers.project import OutputExists, write_project
 from dovetail.importers.table import IMPORTERS, Importer
-from dovetail_cli import streams
+from dovetail_cli import files, streams
 from dovetail_cli.exit_codes import ExitCode
 from dovetail_cli.problems import usage
 from dovetail_cli.render.words import plural
@@ -58,11 +58,12 @@ def _command(importer: Importer) -> Callable[..., ExitCode]:
 def _imported(importer: Importer, inputs: dict[str, Path], out: Path, *, force: bool) -> ExitCode:
     project = importer.run(inputs)
     try:
-        files = write_project(project, out, overwrite=force)
+        with files.writing(str(out)):
+            written = write_project(project, out, overwrite=force)
     except OutputExists as error:
         raise usage(f"{error.paths[0]} is in the way", "--force replaces an older import") from None
     lines = sum(text.count("\n") for text in project.files.values())
-    streams.answer(f"wrote {plural(len(files), 'file')} with {plural(lines, 'line')} to {out}")
+    streams.answer(f"wrote {plural(len(written), 'file')} with {plural(lines, 'line')} to {out}")
     return ExitCode.DONE
 
 

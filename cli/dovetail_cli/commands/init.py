@@ -37,7 +37,8 @@ def run(directory: _Directory = ".") -> ExitCode:
     written = {file: text for file, text in FILES.items() if not (root / file).exists()}
     for file, text in written.items():
         target = root / file
-        target.parent.mkdir(parents=True, exist_ok=True)
+        with files.writing(str(target)):
+            target.parent.mkdir(parents=True, exist_ok=True)
         files.write(str(target), text.replace("{name}", name))
     listed = "\n".join(f"  {root / file}" for file in written)
     streams.answer(

@@ -116,7 +116,7 @@ def run(
 
 def _check_out(out: str | None) -> None:
     if out is not None:
-        files.check_writable(out)
+        files.check_replaceable(out)
 
 
 def _review(plan: Plan, before: Plan | None, base: str, found: project.Project, *, detail: bool) -> Review:
