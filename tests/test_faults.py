@@ -31,6 +31,11 @@ def test_terminal_escapes_in_a_line_are_not_shown() -> None:
     assert "\x1b" not in render_fault(Fault("DT1004", "m", Position("f", 1, 1), source_line="\x1b[31mred"))
 
 
+def test_a_name_of_a_file_cannot_pass_for_a_line() -> None:
+    text = render_fault(Fault("DT1004", "m", Position("a\n::error::b.yaml", 1, 1)))
+    assert text == "a?::error::b.yaml:1:1: error DT1004: m"
+
+
 def test_faults_are_sorted_by_place_and_told_once() -> None:
     log = FaultLog()
     log.add("DT1001", "no place")

@@ -1,4 +1,4 @@
-"""Files that a command writes: whole or not at all. Devices, pipes and open streams are written to, never replaced."""
+"""Files that a command writes: whole or not at all; devices, pipes and open streams are never replaced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from pathlib import Path, PurePath
 from dovetail_cli.exit_codes import Finding
 from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render.words import printable
-
 
 _STREAM = re.compile(r"/dev/(?:std(?P<named>out|err)|fd/(?P<number>[0-9]{1,4}))")
 

@@ -9,15 +9,30 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from dovetail_cli import files
+from dovetail_cli.exit_codes import Finding
+from dovetail_cli.problems import CommandError
 from dovetail_cli.render.columns import PLAIN, Screen
 from dovetail_cli.render.words import printable
 
 
 def prepare() -> None:
-    """Make both streams take any text, whatever the encoding of the terminal."""
+    """Make both streams take any text, whatever the encoding of the terminal; a closed one leads nowhere."""
+    for number in range(3):
+        _reserve(number)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _reserve(number: int) -> None:
+    """Lead a descriptor that is closed nowhere, before a file of ours gets its number."""
+    try:
+        os.fstat(number)
+    except OSError:
+        os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
 
 
 def answer(text: str) -> None:
@@ -30,6 +45,9 @@ def answer(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _discard(sys.stdout)
+    except OSError as error:
+        _discard(sys.stdout)
+        raise CommandError(Finding.INTERNAL, f"stdout cannot be written: {error.strerror}") from error
 
 
 def publish(render: Callable[[str, Screen], str], shown: str, also: Iterable[tuple[str, str]] = ()) -> None:

@@ -125,6 +125,22 @@ def test_a_reader_that_goes_away_changes_nothing(project: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+def test_streams_that_are_closed_take_nothing(project: Path, closed: str) -> None:
+    command = f"{sys.executable} -m dovetail_cli plan --out plan.yaml {closed}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0
+    assert "internal" not in done.stdout + done.stderr
+    assert (project / "plan.yaml").read_text("utf-8").startswith("apiVersion: dovetail/")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_full_disk_behind_stdout_is_told(project: Path) -> None:
+    command = f"{sys.executable} -m dovetail_cli schema Plan > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "dovetail: stdout cannot be written: No space left on device\n")
+
+
 def test_the_installed_command_runs_anywhere(tmp_path: Path) -> None:
     done = run("--version")
     assert done.returncode == 0

@@ -151,9 +151,12 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
 
 
 def render_fault(fault: Fault) -> str:
-    """Return one fault as text: place, message, the line with a caret, the hint."""
+    """Return one fault as text: place, message, the line with a caret, the hint.
+
+    Names of files may hold line ends, which could pass for a line of our own.
+    """
     place = f"{fault.position}: " if fault.position else ""
-    lines = [f"{place}{fault.severity} {fault.code}: {fault.message}"]
+    lines = [f"{place}{fault.severity} {fault.code}: {fault.message}".replace("\n", "?").replace("\r", "?")]
     if fault.position is not None and fault.source_line is not None:
         lines += _with_caret(fault.source_line, fault.position.column)
     if fault.hint:
