@@ -156,3 +156,10 @@ def test_the_command_writes_a_project_that_validates(tmp_path: Path, capsys: pyt
     assert run(["import", "slurm-topology", *given, "--out", str(tmp_path / "out")]) == 0
     assert run(["validate", str(tmp_path / "out")]) == 0
     assert "wrote 3 files" in capsys.readouterr().out
+
+
+def test_long_names_of_gpu_types_stay_apart(tmp_path: Path) -> None:
+    long = "x" * 90
+    nodes = NODES.replace("gpu:nvidia_h100_80gb_hbm3:8", f"gpu:{long}1:8").replace("gpu:mystery:4", f"gpu:{long}2:4")
+    found = cluster_of(slurm(tmp_path, CONF, nodes=nodes), tmp_path / "out").by_name
+    assert found["gpu1"].accelerator != found["gpu5"].accelerator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ OWNED = frozenset({PROJECT, CLUSTER, ACCELERATORS})
 STAND_IN_MEMORY = "32Gi"
 NODE_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?")
 """What a node may be called, and a part of a domain's path."""
+_LONGEST_ID = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,15 @@ def accelerator(model: str) -> str:
     wanted = _label(model)
     exact = [e.id for e in entries if wanted in {_label(e.id), *map(_label, e.aliases)}]
     begun = [e.id for e in entries if _label(e.id).startswith(f"{wanted}-")]
-    return next((found[0] for found in (exact, begun) if len(found) == 1), f"gpu-{wanted}" if wanted else "gpu")
+    return next((found[0] for found in (exact, begun) if len(found) == 1), _own(wanted))
+
+
+def _own(label: str) -> str:
+    """Return an id for what the catalogue lacks; a long name is cut, and a digest keeps it apart from its like."""
+    name = f"gpu-{label}".strip("-")
+    if len(name) <= _LONGEST_ID:
+        return name
+    return f"{name[: _LONGEST_ID - 9].rstrip('-')}-{hashlib.sha256(name.encode('ascii')).hexdigest()[:8]}"
 
 
 def project(name: str, heading: Sequence[str], levels: Sequence[str], hosts: Sequence[Host]) -> ImportedProject:
