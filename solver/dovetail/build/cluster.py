@@ -18,11 +18,11 @@ from dovetail.documents import Document
 from dovetail.quantities import parse_cpu, parse_memory, parse_milli, parse_money
 from dovetail.spec import Cluster, Layout, Node, NodeGroup, Taint
 from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
+from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.workload import MILLI
 
 MOST_NODES: Final = 200_000
 _MOST_LEVELS: Final = 16
-_RESERVED_LEVELS: Final = (GPU_LEVEL, "island", "socket")
 _CAPACITIES: Final[Mapping[str, tuple[Callable[[Any], int], Callable[[Any], int]]]] = {
     "cpu": (parse_cpu, parse_cpu),
     "memory": (partial(parse_memory, rounding="down"), partial(parse_memory, rounding="up")),
@@ -80,22 +80,37 @@ def _bandwidth(here: Cursor) -> Mapping[str, int]:
 def _levels(here: Cursor) -> tuple[str, ...]:
     """Return the levels, outermost first; always such that they end in `node`."""
     found: list[str] = []
-    if len(here.raw("levels", ())) > _MOST_LEVELS:
+    inside: list[str] = []
+    if len(here.raw("levels", ())) > _MOST_LEVELS + len(INNER_LEVELS):
         here["levels"].fault("DT1420", f"a cluster has at most {_MOST_LEVELS} levels")
         return (NODE_LEVEL,)
     for level in here.items("levels"):
         name = level.raw("name")
-        if name in found:
+        if name in (*found, *inside):
             level["name"].fault("DT1417", f"the level '{name}' is declared twice")
-        elif name in _RESERVED_LEVELS:
-            level["name"].fault("DT1418", f"'{name}' is a level inside the node, and not for the cluster to declare")
+        elif name == GPU_LEVEL or name in INNER_LEVELS:
+            _check_inside(level, after=NODE_LEVEL in found)
+            inside.append(name)
         elif NODE_LEVEL in found:
             level["name"].fault("DT1419", f"the level '{name}' comes after 'node'", "'node' is the last level")
         else:
             found.append(name)
+    if len(found) > _MOST_LEVELS:
+        here["levels"].fault("DT1420", f"a cluster has at most {_MOST_LEVELS} levels")
     if "levels" in here.value and NODE_LEVEL not in found:
         here["levels"].fault("DT1419", "the last level must be 'node'", "add {name: node} at the end")
     return (*(name for name in found if name != NODE_LEVEL), NODE_LEVEL)
+
+
+def _check_inside(level: Cursor, *, after: bool) -> None:
+    """Refuse a level inside the node that is declared like one around it: nodes say themselves what they hold."""
+    name = level.raw("name")
+    told = f"'{name}' is a level inside the node, and not for the cluster to declare"
+    if name == GPU_LEVEL:
+        level["name"].fault("DT1418", told)
+    elif not after or "bandwidthGBs" not in level.value:
+        example = f"{{name: {name}, bandwidthGBs: 64}}"
+        level["name"].fault("DT1418", told, f"after 'node' it may say its bandwidth: {example}")
 
 
 def _group(reader: _Reader, group: Cursor) -> tuple[NodeGroup, list[Node]]:

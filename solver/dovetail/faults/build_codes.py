@@ -68,7 +68,11 @@ CLUSTER: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT1416": CodeInfo("label missing", "A level that is read from a label needs that label on every node."),
     "DT1417": CodeInfo("level declared twice", "The topology levels of a cluster have different names."),
-    "DT1418": CodeInfo("reserved level", "`gpu`, `island` and `socket` are levels inside every node."),
+    "DT1418": CodeInfo(
+        "reserved level",
+        "`gpu`, `island` and `socket` are levels inside every node. After `node`, `island` and `socket` may say a "
+        "`bandwidthGBs`, and nothing else.",
+    ),
     "DT1419": CodeInfo("node is not the last level", "Levels go from the outermost to `node`, the last one."),
     "DT1420": CodeInfo("too many levels", "A cluster has at most 16 topology levels, `node` included."),
     "DT1421": CodeInfo("MIG table makes no sense", "A profile takes more of a GPU than the table says there is."),
