@@ -79,6 +79,16 @@ def test_nodes_that_the_documents_lack_are_in_no_domain() -> None:
     ]
 
 
+def test_gpus_that_the_documents_lack_have_no_links() -> None:
+    spec, places = spec_and_places()
+    cluster = replace(spec.cluster, bandwidth={"rack": 50_000, "node": 64_000, "island": 600_000})
+    plan = replace(
+        plan_for(spec, places), placements={ReplicaId("train", "work", i): place("n0", i, 9) for i in (0, 1)}
+    )
+    told = words(gangs.lines(plan, replace(spec, cluster=cluster), "topology"))
+    assert told[0] == "train 2 replicas, 4 GPUs, domains: rack 1, node 1"
+
+
 def _view(plan: Plan, spec: Spec | None) -> list[str]:
     return [row.removesuffix(" (none)") for row in words(gangs.lines(plan, spec, "gang"))[2:]]
 

@@ -71,6 +71,7 @@ def test_figures_are_exact_whatever_they_were_written_like() -> None:
         ("w#1: {node: n}", "w#01: {node: n}", "DT2003", 10, 5),
         ("w#1: {node: n}", "w#1-9999999: {node: n}", "DT2004", 10, 5),
         ("w#1: {node: n}", "w#1: {node: n, gpus: [2, 1]}", "DT2005", 10, 26),
+        ("w#1: {node: n}", "w#1: {node: n, gpus: [1000000000000]}", "DT1106", 10, 27),
         ("gap: 0.5", "gap: 0.25", "DT2006", 7, 49),
         ("value: 1", "value: 2", "DT2006", 7, 49),
         ("summary: {}", "summary: {moves: many}", "DT1103", 8, 20),

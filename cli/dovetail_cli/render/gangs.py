@@ -7,6 +7,7 @@ from itertools import groupby
 
 from dovetail import hostlist
 from dovetail.objectives.slowest import speed_of
+from dovetail.placement import Place
 from dovetail.placement.links import narrowest
 from dovetail.plan import Plan
 from dovetail.plan.ranks import Rank, ranks_of
@@ -72,9 +73,9 @@ def _tree(ranks: Sequence[Rank], spec: Spec, screen: Screen) -> list[str]:
 def _speeds(ranks: Sequence[Rank], spec: Spec) -> Iterator[str]:
     """Yield what a gang waits for: its narrowest link, and its slowest member where members differ.
 
-    Nothing is known of nodes that the documents lack, as where a plan is older than they are.
+    Nothing is known of nodes and GPUs that the documents lack, as where a plan is older than they are.
     """
-    if any(rank.place.node not in spec.cluster.by_name for rank in ranks):
+    if not all(_known(spec, rank.place) for rank in ranks):
         return
     link = narrowest(spec, [rank.place for rank in ranks])
     if link is not None and link.bandwidth is not None:
@@ -84,6 +85,11 @@ def _speeds(ranks: Sequence[Rank], spec: Spec) -> Iterator[str]:
     if len(set(speeds.values())) > 1:
         slowest = min(speeds, key=speeds.__getitem__)
         yield f"slowest member {_thousandths(speeds[slowest])} ({slowest})"
+
+
+def _known(spec: Spec, place: Place) -> bool:
+    node = spec.cluster.by_name.get(place.node)
+    return node is not None and all(gpu < node.gpus for gpu in place.gpus)
 
 
 def _thousandths(number: int) -> str:
