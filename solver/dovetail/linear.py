@@ -144,6 +144,17 @@ class Model:
             return
         self.rows.append(Row(tuple(v for v, _ in terms), tuple(c for _, c in terms), low, high, when))
 
+    def exclude(self, values: Mapping[int, int]) -> None:
+        """Leave out the solutions in which all of some variables have given values."""
+        other = Linear()
+        for variable, value in values.items():
+            for lower, upper in ((None, value - 1), (value + 1, None)):
+                if self.lower[variable] < value if lower is None else self.upper[variable] > value:
+                    flag = self.boolean()
+                    self.require(Linear.of(variable), lower, upper, when=Literal(flag))
+                    other.add_term(flag)
+        self.require(other, lower=1)
+
     def range_of(self, expression: Linear) -> tuple[int, int]:
         """Return the least and greatest value an expression can take by variable bounds alone."""
         low = high = expression.constant

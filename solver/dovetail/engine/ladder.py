@@ -14,7 +14,6 @@ from dovetail.engine.construction import cutting
 from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.moving import tidied
-from dovetail.engine.exact import climb
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.gathering.gatherings import Gatherings
@@ -24,6 +23,7 @@ from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.remixing import Reached, remixed
 from dovetail.engine.incumbent import Keep, forget
+from dovetail.engine.named import climb_named
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.parts.lns import Neighbourhoods
 from dovetail.engine.parts.rounds import Task, improve
@@ -32,8 +32,7 @@ from dovetail.engine.refusal import without_plan
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.sparing import ALMOST_FULL, FULL, sparing
 from dovetail.engine.start import start, untouched
-from dovetail.model.part import PartModel
-from dovetail.model.score import hard_policies, owed, score, view_of
+from dovetail.model.score import hard_policies, owed, view_of
 from dovetail.model.state import State
 from dovetail.placement import Places
 from dovetail.plan import finish
@@ -210,10 +209,8 @@ class _Search:
         if self.problem.counts > EXACT_VARIABLES:
             return Verdict.UNKNOWN
         workers = _FAST_WORKERS if self.limits.fast else 1
-        part = PartModel(self.problem, range(len(self.problem.nodes)), State())
         start = None if self.best.unpaid else self.best.state
-        reached = None if start is None else score(self.problem, start)[1:]
-        found = climb(part, self.problem.search_tiers, start, reached, budget, self.stop, workers)
+        found = climb_named(self.problem, self.best.searching, start, budget, self.stop, workers)
         self.budget.work -= found.work
         if found.contradiction:
             self.reporter.warning(found.contradiction)

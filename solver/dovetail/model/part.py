@@ -118,6 +118,13 @@ class PartModel(Counting):
                 self._forbid(policy, violations)
         return found
 
+    def refuse(self, state: State) -> None:
+        """Leave out what the part's nodes hold in a state, to the replica."""
+        counts = self.variables
+        held = {v: state.fill(node).slots[slot] for node in self.free for slot, v in counts.slots[node].items()}
+        held |= {v: state.fill(node).kept[place] for node in self.free for place, v in counts.keeps[node].items()}
+        self.model.exclude(held)
+
     # What the part can change.
 
     @cached_property
