@@ -82,6 +82,17 @@ def test_where_a_search_ends_without_a_plan_but_nothing_needs_to_change_that_is_
     assert verify(case.spec, case.plan).ok
 
 
+@pytest.mark.parametrize("seed", [70019, 70079, 70361, 70390, 70396, 70462, 70579])
+def test_where_names_break_what_the_model_counts_another_solution_is_found(seed: int) -> None:
+    """Who restarts where is more than counts tell; where the first solution had no names, nothing was admitted."""
+    (case,) = cases(seed, 1, in_part)
+    assert case.optimum is not None
+    best = {name: value for name, value in case.optimum.by_name.items() if name.startswith("admitted")}
+    assert {tier.name: tier.value for tier in case.plan.tiers if tier.name in best} == best
+    assert any(best.values())
+    assert verify(case.spec, case.plan).ok
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("made", [grouped, inside, in_part, cut_alike])
 def test_no_recovery_of_many_is_wrong(made: Callable[[int], Spec]) -> None:
