@@ -58,7 +58,12 @@ def writing(target: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CommandError(Finding.INTERNAL, f"{printable(target)} cannot be written: {error.strerror}") from error
+        raise unwritable(target, error) from error
+
+
+def unwritable(target: str, error: OSError, hint: str | None = None) -> CommandError:
+    """Return what ends a command that cannot write to a file, a directory or a stream."""
+    return CommandError(Finding.INTERNAL, f"{printable(target)} cannot be written: {error.strerror}", hint)
 
 
 def _is_special(file: str) -> bool:
@@ -100,8 +105,7 @@ def write_all(texts: Mapping[str, str | bytes]) -> None:
             os.replace(*ready[0])
             del ready[0]
     except OSError as error:
-        message = f"{printable(file)} cannot be written: {error.strerror}"
-        raise CommandError(Finding.INTERNAL, message, "what was there before is untouched") from error
+        raise unwritable(file, error, "what was there before is untouched") from error
     finally:
         for temporary, _ in ready:
             with suppress(OSError):

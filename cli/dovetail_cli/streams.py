@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from dovetail_cli import files
-from dovetail_cli.exit_codes import Finding
-from dovetail_cli.problems import CommandError
 from dovetail_cli.render.columns import PLAIN, Screen
 from dovetail_cli.render.words import printable
 
@@ -47,7 +45,7 @@ def answer(text: str) -> None:
         _discard(sys.stdout)
     except OSError as error:
         _discard(sys.stdout)
-        raise CommandError(Finding.INTERNAL, f"stdout cannot be written: {error.strerror}") from error
+        raise files.unwritable("stdout", error) from error
 
 
 def publish(render: Callable[[str, Screen], str], shown: str, also: Iterable[tuple[str, str]] = ()) -> None:

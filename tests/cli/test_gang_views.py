@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.plans import plan_for
-from tests.support.specs import make_spec, node, place, request, role, workload
+from tests.support.specs import grouped_gang, make_spec, node, place, request, role, workload
 
 from dovetail.placement import Places
 from dovetail.plan import Plan
-from dovetail.spec import Group, ReplicaId, Spec, Topology
+from dovetail.spec import ReplicaId, Spec
 from dovetail_cli.render import gangs
 
 
@@ -95,15 +95,7 @@ def _view(plan: Plan, spec: Spec | None) -> list[str]:
 
 def test_ranks_go_group_by_group() -> None:
     """A launcher gives consecutive ranks to a group, of whichever roles it is."""
-    roles = [role("lead", 2, request(1)), role("work", 4, request(1))]
-    topology = Topology(groups=(Group("node", roles={"lead": 1, "work": 2}),))
-    spec = make_spec([node("a", 3), node("b", 3)], [workload("g", type="gang", roles=roles, topology=topology)])
-    found = {
-        ReplicaId("g", name, n * size + i): place(host, (name == "work") + i)
-        for n, host in enumerate("ab")
-        for name, size in (("lead", 1), ("work", 2))
-        for i in range(size)
-    }
+    spec, found = grouped_gang()
     plan = plan_for(spec, found)
     assert _view(plan, spec) == [
         "0 lead#0 a 0 0",

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from tests.support.plans import greedy_plan, plan_for
-from tests.support.specs import make_spec, node, place, request, role, workload
+from tests.support.specs import grouped_gang, make_spec, node, place, request, role, workload
 from tests.support.tiny_gangs import tiny_gangs
 from tests.test_schemas import faults
 
 from dovetail.exporters.ranks import RANKS_FILE, export_ranks
 from dovetail.placement import Place
 from dovetail.plan import Plan
-from dovetail.spec import Group, ReplicaId, Spec, Topology
+from dovetail.spec import ReplicaId, Spec
 
 
 def exported(spec: Spec, plan: Plan) -> Mapping[str, list[dict[str, Any]]]:
@@ -50,15 +50,7 @@ def test_a_rank_has_its_node_its_gpus_with_their_ranks_and_its_domains() -> None
 
 
 def test_ranks_go_group_by_group() -> None:
-    roles = [role("lead", 2, request(1)), role("work", 4, request(1))]
-    topology = Topology(groups=(Group("node", roles={"lead": 1, "work": 2}),))
-    spec = make_spec([node("a", 3), node("b", 3)], [workload("g", type="gang", roles=roles, topology=topology)])
-    places = {
-        ReplicaId("g", name, n * size + i): place(host, (name == "work") + i)
-        for n, host in enumerate("ab")
-        for name, size in (("lead", 1), ("work", 2))
-        for i in range(size)
-    }
+    spec, places = grouped_gang()
     told = [row["replica"] for row in exported(spec, plan_for(spec, places))["g"]]
     assert told == ["g.lead#0", "g.work#0", "g.work#1", "g.lead#1", "g.work#2", "g.work#3"]
 

@@ -13,6 +13,7 @@ from dovetail.spec import (
     Cluster,
     Current,
     Enforcement,
+    Group,
     Node,
     NodeSelector,
     Objective,
@@ -24,6 +25,7 @@ from dovetail.spec import (
     Role,
     Share,
     Spec,
+    Topology,
     Waiver,
     Workload,
     WorkloadSelector,
@@ -135,6 +137,19 @@ def current(rows: Mapping[str, Place], elapsed: Mapping[str, int] | None = None)
         tuple(PresentReplica(replica(text), where.node, where.gpus) for text, where in sorted(rows.items())),
         elapsed or {},
     )
+
+
+def grouped_gang() -> tuple[Spec, dict[ReplicaId, Place]]:
+    """Return a gang in groups of a leader and two workers, and its places: a group on each of two nodes."""
+    roles = [role("lead", 2, request(1)), role("work", 4, request(1))]
+    topology = Topology(groups=(Group("node", roles={"lead": 1, "work": 2}),))
+    spec = make_spec([node("a", 3), node("b", 3)], [workload("g", type="gang", roles=roles, topology=topology)])
+    return spec, {
+        ReplicaId("g", name, n * size + i): place(host, (name == "work") + i)
+        for n, host in enumerate("ab")
+        for name, size in (("lead", 1), ("work", 2))
+        for i in range(size)
+    }
 
 
 def make_spec(

@@ -42,10 +42,9 @@ def _ranks(ranks: Sequence[Rank], spec: Spec | None, screen: Screen) -> list[str
         each = list(run)
         first, last = each[0], each[-1]
         gpus = [gpu for rank in each for gpu in rank.place.gpus]
-        end = last.gpu + len(last.place.gpus) - 1
         name = f"{first.replica.role}#{_runs([rank.replica.ordinal for rank in each])}"
         numbers = _span(first.number, last.number) if first.known else "-"
-        told = _span(first.gpu, end) if gpus and first.known else "-"
+        told = _span(first.gpu, last.gpus.stop - 1) if gpus and first.known else "-"
         rows.append((numbers, name, first.place.node, _runs(gpus), told, _home(spec, first.place.node)))
     kept = 6 if spec is not None and len(spec.cluster.levels) > 1 else 5
     return [_count(ranks), *layout([row[:kept] for row in rows], screen, indent=4)]

@@ -81,7 +81,7 @@ def _levels(here: Cursor) -> tuple[str, ...]:
     """Return the levels, outermost first; always such that they end in `node`."""
     found: list[str] = []
     inside: list[str] = []
-    if len(here.raw("levels", ())) > _MOST_LEVELS + len(INNER_LEVELS):
+    if sum(level.raw("name") not in INNER_LEVELS for level in here.items("levels")) > _MOST_LEVELS:
         here["levels"].fault("DT1420", f"a cluster has at most {_MOST_LEVELS} levels")
         return (NODE_LEVEL,)
     for level in here.items("levels"):
@@ -95,8 +95,6 @@ def _levels(here: Cursor) -> tuple[str, ...]:
             level["name"].fault("DT1419", f"the level '{name}' comes after 'node'", "'node' is the last level")
         else:
             found.append(name)
-    if len(found) > _MOST_LEVELS:
-        here["levels"].fault("DT1420", f"a cluster has at most {_MOST_LEVELS} levels")
     if "levels" in here.value and NODE_LEVEL not in found:
         here["levels"].fault("DT1419", "the last level must be 'node'", "add {name: node} at the end")
     return (*(name for name in found if name != NODE_LEVEL), NODE_LEVEL)

@@ -13,7 +13,6 @@ from dovetail.documents import API_VERSION
 from dovetail.plan import Plan
 from dovetail.plan.ranks import Rank, ranks_of
 from dovetail.spec import Spec
-from dovetail.spec.cluster import NODE_LEVEL
 
 RANKS_FILE: Final = "ranks.json"
 
@@ -53,6 +52,6 @@ def _row(spec: Spec, rank: Rank) -> dict[str, Any]:
     if place.instance:
         row["instance"] = place.instance
     node = spec.cluster.by_name[place.node]
-    levels = [level for level in spec.cluster.levels if level != NODE_LEVEL]
-    row["domains"] = {level: path for level in levels if (path := node.domain(level)) is not None}
+    around = spec.cluster.levels[:-1]
+    row["domains"] = {level: path for level in around if (path := node.domain(level)) is not None}
     return row
