@@ -211,6 +211,23 @@ def test_rounds_never_break_a_rule_or_make_a_plan_worse(seed: int) -> None:
     assert _is_solution(problem, done.state)
 
 
+@pytest.mark.parametrize("seed", range(1, 120, 4))
+def test_what_is_held_is_kept_and_a_round_tells_whether_it_is_better(seed: int) -> None:
+    problem = problem_of(tiny(seed))
+    state = construct(problem, today_state(problem), Stop())
+    hard = frozenset(policy.name for policy in problem.spec.policies if policy.enforcement.kind == "hard")
+    if len(problem.nodes) < 2 or debt(problem, view_of(problem, state), hard) or not _is_solution(problem, state):
+        return
+    parts = [[node] for node in range(len(problem.nodes))]
+    held = tuple(tier for tier in problem.search_tiers if tier.kind == "admitted")[:1]
+    task = Task(problem, problem.search_tiers, held=held)
+    done = improve(task, state, parts, Effort(1.0), Jobs(), Stop(), turn=seed)
+    before, after = (view_of(problem, one) for one in (state, done.state))
+    for tier in held:
+        assert tier.measure(after, problem.context) >= tier.measure(before, problem.context)
+    assert done.better == (score(problem, done.state) > score(problem, state))
+
+
 def _is_solution(problem: Problem, state: State) -> bool:
     """Tell whether the exact model of the whole has a state among its solutions."""
     part = PartModel(problem, range(len(problem.nodes)), State())

@@ -58,6 +58,38 @@ def test_nodes_lose_no_more_than_the_gap() -> None:
     assert told > SLICE // 20
 
 
+def test_nodes_that_lose_and_those_who_wait_are_no_more_than_the_gap_of_what_is_admitted() -> None:
+    told = 0
+    for seed in range(SLICE):
+        problem = compile_problem(context_of(tiny(seed)))
+        if problem.present:
+            continue
+        state = legalise(problem, construct(problem, today_state(problem), Stop()))
+        place = next((i for i, tier in enumerate(problem.tiers) if tier.kind == "admitted"), None)
+        bounds = FleetBounds(problem, Stop())
+        if place is None or not bounds.knows(problem.tiers[place]) or owed(problem, state, hard_policies(problem)):
+            continue
+        view = view_of(problem, state)
+        values = {tier.name: tier.measure(view, problem.context) for tier in problem.tiers[: place + 1]}
+        *earlier, tier = problem.tiers[: place + 1]
+        given = {one.name: values[one.name] for one in earlier}
+        bounds.prove(tier, given)
+        best, losses = bounds.best(tier, given), bounds.losses(tier, given)
+        if best is None or losses is None:
+            continue
+        wanted, nodes = losses.wanted(state), losses.of(state)
+        assert all(gain >= 0 for gain in wanted.values()), seed
+        assert sum(nodes.values()) + sum(wanted.values()) < best[0] - values[tier.name] + 1, seed
+        admitted = state.admitted()
+        assert all(admitted[shape] < problem.shapes[shape].demand for shape in wanted), seed
+        for shape in wanted:
+            hosts = [node for group in losses.hosts(shape) for node in group]
+            assert len(hosts) == len(set(hosts)), seed
+            assert set(hosts) >= {n for n, fill in state.fills.items() if shape in fill.counts()}, seed
+        told += best[0] > values[tier.name]
+    assert told > SLICE // 20
+
+
 def wasteful() -> tuple[Problem, State]:
     """Return a full node, an expensive one with what a cheap one has room for, and cheap ones without anything."""
     nodes = [node("full", 2, price=2_000), node("dear", 2, price=5_000)]

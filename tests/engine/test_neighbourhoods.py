@@ -67,3 +67,53 @@ def test_nodes_with_idle_gpu_are_drawn_more_often_than_full_ones() -> None:
         (part,) = neighbourhoods.draw(state)
         often.update(part)
     assert all(often[0] > often[number] for number in range(1, len(problem.nodes)))
+
+
+class Told:
+    """A lead that says that the first node loses, and that a shape is wanted, by two sets of hosts."""
+
+    def __init__(self, shape: int, hosts: list[list[int]], losing: int = 0) -> None:
+        self._shape, self._hosts, self._losing = shape, hosts, losing
+
+    def of(self, state: State) -> dict[int, float]:
+        return {self._losing: 1000.0}
+
+    def wanted(self, state: State) -> dict[int, float]:
+        return {self._shape: 5.0}
+
+    def hosts(self, shape: int) -> list[list[int]]:
+        assert shape == self._shape
+        return self._hosts
+
+
+def test_nodes_that_lose_by_a_proof_are_drawn_more_often() -> None:
+    problem = _problem()
+    state = State({number: _full(problem) for number in range(len(problem.nodes))})
+    neighbourhoods, often = Neighbourhoods(problem, size=3), Counter[int]()
+    lead = Told(0, [list(range(len(problem.nodes)))], losing=4)
+    for _ in range(80):
+        (part,) = neighbourhoods.draw(state, 1, lead)
+        assert part == sorted(set(part))
+        often.update(part)
+    assert all(often[4] > often[number] for number in range(len(problem.nodes)) if number != 4)
+
+
+def test_parts_about_a_shape_that_is_wanted_have_hosts_of_every_kind_that_rules_tell_apart() -> None:
+    problem = _problem()
+    state = State({number: _full(problem) for number in range(len(problem.nodes))})
+    neighbourhoods = Neighbourhoods(problem, size=5)
+    both = 0
+    for _ in range(80):
+        (part,) = neighbourhoods.draw(state, 1, Told(0, [[1], [2, 3]]))
+        both += 1 in part and bool({2, 3} & set(part))
+    assert both >= 80 * 3 / 8  # what led parts are about three times in eight
+
+
+def test_led_parts_of_a_round_have_no_node_in_common() -> None:
+    problem = _problem()
+    state = State({number: _full(problem) for number in range(2, len(problem.nodes))})
+    neighbourhoods = Neighbourhoods(problem, size=3)
+    for _ in range(30):
+        drawn = [node for part in neighbourhoods.draw(state, 4, Told(0, [[1], [2, 3]])) for node in part]
+        assert len(drawn) == len(set(drawn))
+        assert set(drawn) == set(range(len(problem.nodes)))

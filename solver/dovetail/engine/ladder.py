@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -32,6 +32,7 @@ from dovetail.engine.refusal import without_plan
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.sparing import ALMOST_FULL, FULL, sparing
 from dovetail.engine.start import start, untouched
+from dovetail.engine.turns import in_turns
 from dovetail.model.score import hard_policies, owed, view_of
 from dovetail.model.state import State
 from dovetail.placement import Places
@@ -55,7 +56,6 @@ _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
 _FOLLOW_WORK = 1e-4  # of an LP's solution, per column
-_REMIX_TIME = 0.9, 0.75  # of the time, without gangs and with them: parts move these too
 _REMIX_SHARE = 0.7
 _REMIX_AMPLE = 5.0  # times what construction takes: each better state is filled up as a whole
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
@@ -232,21 +232,18 @@ class _Search:
         if not self.best.unpaid:
             self._spare(budget, FULL)
         found, planned = self._generate(budget, led)
-        large = self.problem.counts > EXACT_VARIABLES  # parts do on smaller ones what follows
-        if large and not self.best.unpaid:
-            tidy = bool(found) and not self._tidy(budget)
-            before = self.best.state
-            self._remix(budget, found, planned)
-            if not tidy or self.best.state is not before:
-                self._tidy(budget)
-            self._spare(budget, ALMOST_FULL)
+        large = self.problem.counts > EXACT_VARIABLES  # parts do on smaller ones what sets do
         before = self.best.state
         self.reporter.phase("improve")
-        verdict = self._improve(budget)
+        ways = [self._improve(budget)]
+        if large and not self.best.unpaid:
+            first = [self._tidying(budget)] if found else []
+            ways = [*first, self._remix(budget, found, planned), self._tidying(budget), *ways]
+        in_turns(ways)
         if not large or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work
-        return verdict
+        return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
     def _gather(self, budget: Budget) -> Verdict:
         """Place gangs by classes of domains, where nothing runs that this would have to mind."""
@@ -302,19 +299,21 @@ class _Search:
         budget.work -= before - given.work
         return found, generation.planned
 
-    def _remix(self, budget: Budget, others: Sequence[State], planned: Counter[int]) -> None:
-        """Mix patterns anew on a few nodes at a time, with a part of the work and time.
+    def _remix(self, budget: Budget, others: Sequence[State], planned: Counter[int]) -> Iterator[bool]:
+        """Mix patterns anew on a few nodes at a time, with a part of the work; yield whether a set led further.
 
         Parameters
         ----------
         others : states that may be worth more in all than the best one, which an earlier tier decides.
         planned : replicas per shape that LPs of the whole fleet have.
         """
-        given = budget.part(budget.work * _REMIX_SHARE, _REMIX_TIME[self._gangs])
-        short = (left := given.seconds()) is not None and left < _REMIX_AMPLE * self._construction
-        if short or self.best.close_enough() or given.spent():
+        short = (left := budget.seconds()) is not None and left < _REMIX_AMPLE * self._construction
+        if short or self.best.close_enough() or budget.spent():
+            self._spare(budget, ALMOST_FULL)
             return
-        before, hard = given.work, hard_policies(self.problem)
+        given = budget.part(budget.work * _REMIX_SHARE)
+        budget.work -= given.work
+        hard = hard_policies(self.problem)
         lawful = [state for state in others if not owed(self.problem, state, hard)]
         looked = Generation.suits(self.bounds.fleet)  # for the least cost, by dives
         rows, full = self.bounds.fleet.rows, self.best.full_but_for(WIDE)
@@ -329,13 +328,19 @@ class _Search:
             return Reached(self.best.state, done, self.best.bounds_of_bands, self.best.losses if done else None)
 
         for candidate in remixed(begin, lawful, planned, best, given):
-            self.best.offer(candidate)
+            yield candidate is not None and self.best.offer(candidate)
             if self.best.close_enough():
                 break
             if not (full or looked) and self.best.full_but_for(WIDE):
                 full = True
                 self._spare(given, FULL)
-        budget.work -= before - given.work
+        budget.work += given.work
+        self._spare(budget, ALMOST_FULL)
+
+    def _tidying(self, budget: Budget) -> Iterator[bool]:
+        """Let replicas make way, and empty nodes, as long as that is better."""
+        while self._tidy(budget):
+            yield True
 
     def _tidy(self, budget: Budget) -> bool:
         """Let replicas make way, and empty nodes; tell whether that is better."""
@@ -350,29 +355,34 @@ class _Search:
             found = sparing(self.bounds, self.best.state, self.best.now, budget, self.stop, part)
             self._spared = any(map(self.best.offer, found))
 
-    def _improve(self, budget: Budget) -> Verdict:
-        """Re-plan parts, round after round, until work or time runs out, or the gap asked for is reached."""
+    def _improve(self, budget: Budget) -> Iterator[bool]:
+        """Re-plan parts, round after round, until work or time runs out, or the gap asked for is reached.
+
+        Yields whether a round led further.
+        """
         neighbourhoods = Neighbourhoods(self.problem)
         turn = 0
         while not self.stop and not budget.spent() and not self.best.close_enough():
             effort = Effort(min(_PART_WORK, budget.work / _ROUND))
-            parts = neighbourhoods.draw(self.best.state, _ROUND)
-            task = Task(self.problem, self.problem.search_tiers, self.best.unpaid)
+            leads = self.best.leads
+            parts = neighbourhoods.draw(self.best.state, _ROUND, leads[turn % len(leads)] if leads else None)
+            task = Task(self.problem, self.problem.search_tiers, self.best.unpaid, self.best.closed)
             done = improve(task, self.best.state, parts, effort, self.jobs, self.stop, budget.deadline, turn)
             turn += 1
             for closed in done.closed:
                 neighbourhoods.learn(closed)
             budget.work -= max(done.work, 0.01)
-            if done.state is not self.best.state and self.best.holds(done.state):
+            taken = done.state is not self.best.state and self.best.holds(done.state)
+            if taken:
                 self.best.state = done.state
                 if self.best.unpaid:
                     self.best.unpaid = owed(self.problem, self.best.state, self.best.unpaid)
                 self.best.hand_out()
                 if turn % (1 + len(self.problem.nodes) // _NODES_PER_ROUND) == 0:
                     self.best.report()
+            yield taken and done.better
             if done.closed == (True,) and len(parts[0]) == len(self.problem.nodes):
                 break
-        return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
     def _finished(self) -> Plan:
         problem = self.problem

@@ -9,11 +9,13 @@ from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.construction.served import without_surplus
 from dovetail.engine.exact import Climb, TierAnswer
 from dovetail.engine.fleet.losses import Losses
+from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.incumbent import Keep
 from dovetail.engine.solvers.answer import Verdict
 from dovetail.model.legal import legalise
 from dovetail.model.score import better, debt, hard_policies, owed, score, sound, view_of
 from dovetail.model.state import State, newcomers
+from dovetail.objectives import Tier
 from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
 from dovetail.progress import Reporter
@@ -75,6 +77,12 @@ class Record:
         policies = {policy.name for policy in self.problem.spec.policies if policy.rule.searches}
         return hard_policies(self.problem) & policies
 
+    @property
+    def closed(self) -> tuple[Tier, ...]:
+        """The tiers that are proved: nobody finds more of them."""
+        proved = {tier.name for tier in self.now if tier.proved}
+        return () if self.unpaid else tuple(tier for tier in self.problem.tiers if tier.name in proved)
+
     def holds(self, state: State) -> bool:
         """Tell whether a state keeps what a model of a part may know less of."""
         kept = self.searching - self.unpaid
@@ -96,10 +104,27 @@ class Record:
     @property
     def losses(self) -> Losses | None:
         """What nodes lose by the best bound on what they cost, once there is one."""
-        told = {tier.name: tier.value for tier in self.now}
         place = next((i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes), None)
-        if place is None or not told:
-            return None
+        return None if place is None or not self.now else self._losses(place)
+
+    @property
+    def leads(self) -> list[Losses]:
+        """Where the state and the best bounds part, per tier that is left to decide, as far as bounds tell by now.
+
+        Those after the admitted ones are left to decide where hardly more can be admitted.
+        """
+        full = self.full_but_for(WIDE)
+        places = enumerate(self.problem.tiers) if self.now and not self.problem.present else ()
+        of_tier = {tier.name: tier for tier in self.now}
+        told = (
+            place for place, tier in places if (full or tier.kind == "admitted") and not of_tier[tier.name].proved
+        )
+        found = (self._losses(place) for place in told)
+        return [losses for losses in found if losses is not None]
+
+    def _losses(self, place: int) -> Losses | None:
+        """Return what is lost by the best bound on a tier, given what there is of earlier ones."""
+        told = {tier.name: tier.value for tier in self.now}
         given = {tier.name: told[tier.name] for tier in self.problem.tiers[:place]}
         return self.bounds.fleet.losses(self.problem.tiers[place], given)
 

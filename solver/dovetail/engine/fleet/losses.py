@@ -1,14 +1,15 @@
-"""On which nodes a plan and a bound part: what each node earns less than a proof lets it earn.
+"""Where a plan and a bound part: what each node earns less than a proof lets it earn, and who is missing.
 
-A proof prices what nodes hold and says what a node of a kind earns at the most. Beside rows that are not met to their
-end, what the nodes earn less adds up to the gap between plan and bound (complementary slackness). A node in use pays
-for that, so an idle one may lose as well: what it would earn.
+A proof prices what nodes hold and says what a node of a kind earns at the most, and what one more replica of a shape
+would gain after all that it takes. Beside rows that are not met to their end, what the nodes earn less and what those
+who wait would gain adds up to the gap between plan and bound (complementary slackness). A node in use pays for that,
+so an idle one may lose as well: what it would earn.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from dovetail.model.state import Fill, State
@@ -42,6 +43,26 @@ class Losses:
         }
         self._last = state, found
         return found
+
+    def wanted(self, state: State) -> Mapping[int, float]:
+        """Return what the shapes would gain of which more may come in a state, 0 where that is nothing."""
+        admitted, upper = state.totals().admitted, self._fleet.model.upper
+        found = {}
+        for shape, twin in self._twins.items():
+            (variable,) = self._fleet.admitted_shape(twin).terms
+            short = min(self._fleet.original.shapes[shape].demand, upper[variable]) - admitted[shape]
+            if short > 0:
+                found[shape] = max(0, self._costs[variable]) * short / self.proof.denominator
+        return found
+
+    def hosts(self, shape: int) -> Sequence[Sequence[int]]:
+        """Return the nodes that a shape may be on, those together that no rule about it tells apart."""
+        twin, found = self._twins.get(shape, -1), dict[Hashable, list[int]]()
+        for cells, plots in zip(self._fleet.cells_of, self._fleet.plots_of, strict=True):
+            for plot in plots if twin in cells else ():
+                cell = next(cell for cell in cells[twin] if plot.lies_in(cell))
+                found.setdefault(frozenset(cell.answers.items()), []).extend(plot.members)
+        return list(found.values())
 
     def _lost(self, node: int, state: State) -> float:
         kind, plot = self._place[node]

@@ -299,8 +299,8 @@ def remixed(
     planned: Mapping[int, int],
     best: Callable[[bool], Reached],
     budget: Budget,
-) -> Iterator[State]:
-    """Yield ever better states, from the most promising of those at hand on.
+) -> Iterator[State | None]:
+    """Yield a better state, or None, for set after set, from the most promising state at hand on.
 
     Parameters
     ----------
@@ -308,23 +308,25 @@ def remixed(
     others : states to begin with that keep all rules.
     planned : replicas per shape that the LP of the whole fleet has.
     best : what there is by now, by whether half of the time or work is gone; where it is full, another wish is to be
-        met. If that half has come to nothing better, the best state is the one to go on from.
+        met. A state found elsewhere that is worth more is the one to go on from. If that half has come to nothing
+        better, the best state is.
     """
     remixing, half = _begun(begin, others, planned, budget), budget.part(0.5 * budget.work, 0.5)
-    led = True
+    led, seen = True, begin.state
     while not remixing.over:
-        if (found := remixing.next()) is not None:
-            yield found
+        found = remixing.next()
+        yield found
         late = budget.work < half.work or half.out_of_time()
         state, full, bounds, losses = best(late)
         remixing.heed(bounds, losses)
         if full != begin.full:
             begin = replace(begin, state=state, full=full)
             remixing, led = _begun(begin, others, planned, budget), False
-        elif led and late:
-            led = False
+        elif (found is None and state is not seen) or (led and late):
+            led = led and not late
             if remixing.worth(state) > remixing.value:
                 remixing.hold(state)
+        seen = state
 
 
 def _begun(begin: Generation, others: Iterable[State], planned: Mapping[int, int], budget: Budget) -> Remixing:

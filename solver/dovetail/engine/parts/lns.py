@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain, zip_longest
+from typing import Protocol
 
 from dovetail.model.state import Fill, State
 from dovetail.problem import Problem
@@ -13,15 +15,36 @@ from dovetail.spec.workload import MILLI
 _SMALLEST, _LARGEST = 3, 24  # nodes of a part
 _NEAREST = 12  # nodes of which one is to make room
 _PATIENCE = 4  # parts solved to proof in a row before larger ones are tried
+_LED = "shape", "nodes", "shape", "idle", "nodes", "shape", "nodes", "any"  # what led parts are about, in turn
+_LEAST_IDLE = 50  # milli-GPU, as which a node counts that has less idle
+_LEAST_LOSS = 0.02  # of the most that any node loses, as which a node counts that loses less
+_LEAST_GAIN = 0.1  # likewise of what shapes would gain that wait
+_JOINING = 2  # nodes of a part about a shape that need not be its hosts
+_ALIKE = 2  # nodes of a class that hold nothing and may be drawn together for what they lose
+
+
+class Lead(Protocol):
+    """What a proof says of where a state lacks."""
+
+    def of(self, state: State) -> Mapping[int, float]:
+        """Return what nodes lose; nodes that nobody can be on may be left out."""
+
+    def wanted(self, state: State) -> Mapping[int, float]:
+        """Return what the shapes would gain of which more wait, 0 where that is nothing."""
+
+    def hosts(self, shape: int) -> Sequence[Sequence[int]]:
+        """Return the nodes that a shape may be on, those together that no rule about it tells apart."""
 
 
 class Neighbourhoods:
     """Draws parts of the cluster to re-plan, reproducibly from a seed, their size fitted to what closes.
 
     Half the parts are random nodes; the others lean to nodes with idle GPU, whose odd remainders can be traded. Where
-    gangs have a say in where they are together, every third part is about one of them: nodes that it is on, and those
-    of one domain that it may gather in. Where something runs today, two rounds of three are about what is left to do
-    there: to make room for something that waits, and to bring home what moved.
+    a proof leads, most of them are about what it says: nodes that lose, and hosts of a shape that is wanted, in every
+    domain that rules look at. Where gangs have a say in where they are together, every third part is about one of
+    them: nodes that it is on, and those of one domain that it may gather in. Where something runs today, two rounds
+    of three are about what is left to do there: to make room for something that waits, and to bring home what
+    moved.
     """
 
     def __init__(self, problem: Problem, size: int = 6, seed: int = 1) -> None:
@@ -32,12 +55,17 @@ class Neighbourhoods:
         self._turn = self._round = 0
         self._streak = 0
 
-    def draw(self, state: State, parts: int = 1) -> list[list[int]]:
-        """Return disjoint lists of node indices: fewer where there are no more nodes, one with all where they fit."""
+    def draw(self, state: State, parts: int = 1, lead: Lead | None = None) -> list[list[int]]:
+        """Return disjoint lists of node indices: fewer where there are no more nodes, one with all where they fit.
+
+        Parameters
+        ----------
+        lead : what a proof says of the state, if there is one.
+        """
         found: list[list[int]] = []
         rest: Sequence[int] = range(len(self.problem.nodes))
         self._round += 1
-        about = self._about(state) if self.size < len(rest) else None
+        about = self._about(state, lead) if self.size < len(rest) else None
         while len(found) < parts and rest:
             found.append(self._draw(state, rest) if about is None else about(state, rest))
             taken = set(found[-1])
@@ -53,13 +81,18 @@ class Neighbourhoods:
         self._wide = not self._wide
         if self._wide:
             return sorted(self._random.sample(nodes, self.size))
-        idle = {node: idle_milli(self.problem, state, node) + 50 for node in nodes}
-        keys = {node: self._random.random() ** (1.0 / weight) for node, weight in idle.items()}
-        return sorted(sorted(nodes, key=lambda node: -keys[node])[: self.size])
+        return sorted(self._idlest(state, nodes, self.size))
 
-    def _about(self, state: State) -> Callable[[State, Sequence[int]], list[int]] | None:
-        """Return what draws the parts of a round that is about what runs today, None for any other round."""
-        if not self.problem.present or self._round % 3 == 0:
+    def _idlest(self, state: State, nodes: Iterable[int], most: int) -> list[int]:
+        """Return some nodes, those with idle GPU more likely."""
+        idle = {node: idle_milli(self.problem, state, node) + _LEAST_IDLE for node in nodes}
+        return weighted(self._random, idle, most)
+
+    def _about(self, state: State, lead: Lead | None) -> Callable[[State, Sequence[int]], list[int]] | None:
+        """Return what draws the parts of a round about what runs today or a proof says, None for any other round."""
+        if not self.problem.present:
+            return None if lead is None else partial(self._draw_led, lead)
+        if self._round % 3 == 0:
             return None
         if self._round % 3 == 1 and (homes := displaced(self.problem, state)):
             return partial(self._draw_moved, homes)
@@ -101,6 +134,53 @@ class Neighbourhoods:
         more = self._random.sample(others, min(len(others), max(0, self.size - len(first) - len(alike))))
         return sorted([*first, *alike, *more]) or sorted(self._random.sample(nodes, min(len(nodes), self.size)))
 
+    def _draw_led(self, lead: Lead, state: State, nodes: Sequence[int]) -> list[int]:
+        """Return nodes that lose by a proof, or hosts of a shape that it wants more of, or any as without it."""
+        self._turn += 1
+        if self.problem.ranked and self.problem.spec.told_levels and self._turn % 3 == 0:
+            return self._draw_gang(state, nodes)
+        about, wanted = _LED[self._turn % len(_LED)], lead.wanted(state)
+        if about == "any":
+            return sorted(self._random.sample(nodes, min(self.size, len(nodes))))
+        if about == "idle":
+            return sorted(self._idlest(state, nodes, self.size))
+        losses = lead.of(state)
+        first = self._hosts_led(lead, wanted, losses, state, nodes) if about == "shape" and wanted else []
+        first = first or self._losing(losses, state, nodes, max(1, self.size - _JOINING))
+        rest = [node for node in nodes if node not in first]
+        more = min(max(1, self.size - len(first)), len(rest))
+        return sorted([*first, *self._idlest(state, rest, more)])
+
+    def _hosts_led(
+        self,
+        lead: Lead,
+        wanted: Mapping[int, float],
+        losses: Mapping[int, float],
+        state: State,
+        nodes: Sequence[int],
+    ) -> list[int]:
+        """Return hosts of a shape that is wanted, of every domain that rules ask for it in alike many."""
+        gains = _at_least(wanted, _LEAST_GAIN)
+        (shape,) = weighted(self._random, gains, 1)
+        inside = set(nodes)
+        groups = [[node for node in group if node in inside] for group in lead.hosts(shape)]
+        self._random.shuffle(groups)
+        most = max(self.size - _JOINING, len(groups))
+        least = _LEAST_LOSS * max(losses.values(), default=0.0) or 1.0
+        weights = {n: least + losses.get(n, 0.0) + idle_milli(self.problem, state, n) / 2 for n in nodes}
+        likely = (weighted(self._random, {n: weights[n] for n in group}, most) for group in groups)
+        return [node for node in chain.from_iterable(zip_longest(*likely)) if node is not None][:most]
+
+    def _losing(self, losses: Mapping[int, float], state: State, nodes: Sequence[int], most: int) -> list[int]:
+        """Return some nodes, those that lose more sooner; few of alike ones without anything, as they lose alike."""
+        idle: dict[int, list[int]] = {}
+        for node in nodes:
+            if not state.fill(node).slots:
+                idle.setdefault(self.problem.class_of[node], []).append(node)
+        left_out = {node for alike in idle.values() for node in alike[_ALIKE:]}
+        pool = {node: losses.get(node, 0.0) for node in nodes if node not in left_out}
+        return weighted(self._random, _at_least(pool, _LEAST_LOSS), most)
+
     def _draw_gang(self, state: State, nodes: Sequence[int]) -> list[int]:
         """Return nodes of one domain, the idle ones first, and nodes elsewhere that a gang is on."""
         gang, level = self._random.choice(self.problem.ranked), self._random.choice(self.problem.spec.told_levels)
@@ -138,6 +218,18 @@ def _new(fill: Fill, shape: int) -> bool:
     """Tell whether any replica of a shape came to a node anew."""
     kept = sum(count for place, count in fill.kept.items() if place.shape == shape)
     return fill.counts()[shape] > kept
+
+
+def _at_least(weights: Mapping[int, float], part: float) -> Mapping[int, float]:
+    """Return weights, each at least a part of the greatest one."""
+    least = part * max(weights.values(), default=0.0) or 1.0
+    return {each: max(weight, least) for each, weight in weights.items()}
+
+
+def weighted(source: random.Random, weights: Mapping[int, float], most: int) -> list[int]:
+    """Return some of what has weights, drawn without putting back (Efraimidis and Spirakis 2006)."""
+    keys = {each: source.random() ** (1.0 / weight) for each, weight in weights.items()}
+    return sorted(weights, key=lambda each: -keys[each])[:most]
 
 
 def idle_milli(problem: Problem, state: State, node: int) -> int:

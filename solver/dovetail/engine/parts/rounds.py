@@ -8,7 +8,7 @@ result therefore does not depend on who solves the parts, nor on who is done fir
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dovetail.engine.parts.jobs import JobAnswer, Jobs, SolveJob
@@ -27,11 +27,15 @@ _JUDGING = Effort(1.0)  # with every count fixed, presolve alone does it
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What came of a round: the state, per part whether it was solved to proof, and the work."""
+    """What came of a round: the state, per part whether it was solved to proof, the work, and whether it is better.
+
+    A state that is as good as the one before may be another one all the same.
+    """
 
     state: State
     closed: tuple[bool, ...]
     work: float
+    better: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,13 @@ class Task:
     Parameters
     ----------
     relaxed : hard policies that the state breaks: less of that comes before anything else.
+    held : those of the tiers of which nobody expects more, which are only kept as they are.
     """
 
     problem: Problem
     tiers: Sequence[Tier]
     relaxed: frozenset[str] = frozenset()
+    held: Sequence[Tier] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,20 @@ class _Draft:
 
     part: PartModel
     objectives: Sequence[Linear]
+
+    @classmethod
+    def of(cls, task: Task, nodes: Iterable[int], state: State, share: Mapping[int, int] | None = None) -> _Draft:
+        """Return the model of some nodes for a task, everything else as a state has it.
+
+        Parameters
+        ----------
+        share : how much of what waits it may place, where that is not all.
+        """
+        part = PartModel(task.problem, nodes, state, task.relaxed)
+        if share is not None:
+            _hold_back(part, state, share)
+        sought = [tier for tier in task.tiers if tier not in task.held or not _hold(part, tier, state)]
+        return cls(part, windows(part, sought))
 
     def reached(self, state: State) -> list[int] | None:
         """Return what a state achieves in every objective, None where it breaks a row."""
@@ -81,22 +101,22 @@ def improve(
 
     def made() -> Iterator[SolveJob]:
         for nodes, share in zip(parts, divided(task.problem, state, len(parts), turn), strict=True):
-            part = PartModel(task.problem, nodes, state, task.relaxed)
-            _hold_back(part, state, share)
-            drafts.append(_Draft(part, windows(part, task.tiers)))
+            drafts.append(_Draft.of(task, nodes, state, share))
+            part = drafts[-1].part
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             limited = replace(effort, seconds=left)
             unnamed = replace(part.model, names=[])  # nobody there asks for names
             yield SolveJob(unnamed, tuple(drafts[-1].objectives), part.variables.hint(state), limited)
 
     answers = jobs.solve(made(), stop, deadline)
-    now, closed, work = state, [], 0.0
+    now, closed, work, gained = state, [], 0.0, False
     for draft, answer in zip(drafts, answers, strict=False):
         if answer is not None:
-            now = _applied(task, state, now, draft, answer)
+            now, better = _applied(task, state, now, draft, answer)
+            gained |= better
             closed.append(answer.closed)
             work += answer.work
-    return Round(now, tuple(closed), work)
+    return Round(now, tuple(closed), work, gained)
 
 
 def divided(problem: Problem, state: State, parts: int, turn: int = 0) -> Sequence[Mapping[int, int]]:
@@ -116,6 +136,15 @@ def divided(problem: Problem, state: State, parts: int, turn: int = 0) -> Sequen
             for position, share in enumerate(shares):
                 share[shape.index] = least + ((position + shape.index + turn) % parts < more)
     return shares
+
+
+def _hold(part: PartModel, tier: Tier, state: State) -> bool:
+    """Keep a tier no worse than in a state, if counts alone say what that is; tell whether they do."""
+    expression, counts = _ascending(part, tier), part.variables.hint(state)
+    if not expression.terms.keys() <= counts.keys():
+        return False
+    part.model.require(expression, lower=expression.value(counts))
+    return True
 
 
 def _hold_back(part: PartModel, state: State, share: Mapping[int, int]) -> None:
@@ -156,22 +185,25 @@ def _ascending(part: PartModel, tier: Tier) -> Linear:
     return expression if tier.sense == "max" else expression.scaled(-1)
 
 
-def _applied(task: Task, start: State, now: State, draft: _Draft, answer: JobAnswer) -> State:
-    """Return the state with a part as the answer has it, or as it was where that does no good any more."""
+def _applied(task: Task, start: State, now: State, draft: _Draft, answer: JobAnswer) -> tuple[State, bool]:
+    """Return the state with a part as the answer has it, or as it was where that does no good any more.
+
+    And whether it is better than before.
+    """
     part = draft.part
     fills = None if answer.values is None else part.variables.fills(answer.values)
     if fills is None or all(fill == now.fill(node) for node, fill in fills.items()):
-        return now
+        return now, False
     found = now.with_fills(fills)
-    if now is start and answer.closed and not task.relaxed:
-        return found  # what the part's own rows say is proved
     if now is not start:
-        part = PartModel(task.problem, part.free, now, task.relaxed)
-        if not _can_hold(part, fills):
-            return now
-        draft = _Draft(part, windows(part, task.tiers))
+        draft = _Draft.of(task, part.free, now)
+        if not _can_hold(draft.part, fills):
+            return now, False
     wanted, held = draft.reached(found), draft.reached(now)
-    return found if wanted is not None and held is not None and wanted >= held else now
+    better = wanted is not None and held is not None and wanted > held
+    if now is start and answer.closed and not task.relaxed:
+        return found, better  # what the part's own rows say is proved
+    return (found, better) if wanted is not None and held is not None and wanted >= held else (now, False)
 
 
 def _can_hold(part: PartModel, fills: Mapping[int, Fill]) -> bool:

@@ -1,0 +1,33 @@
+"""Several ways to make a state better, in turns: who finds something goes on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+_VAIN = 3  # steps in a row that found nothing
+_MOST = 12  # steps
+
+
+def in_turns(ways: Iterable[Iterator[bool]]) -> None:
+    """Take steps of each way in turn, until all have ended.
+
+    Parameters
+    ----------
+    ways : each yields, step by step, whether the step found anything.
+    """
+    waiting = deque(ways)
+    while waiting:
+        way = waiting.popleft()
+        if _turn(way):
+            waiting.append(way)
+
+
+def _turn(way: Iterator[bool]) -> bool:
+    """Take steps until several in a row were in vain, or there were many; tell whether there may be more."""
+    vain = 0
+    for taken, found in enumerate(way, start=1):
+        vain = 0 if found else vain + 1
+        if vain == _VAIN or taken == _MOST:
+            return True
+    return False

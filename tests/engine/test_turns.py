@@ -1,0 +1,38 @@
+"""Ways to make a state better take turns: who finds something goes on, who has ended is not asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from dovetail.engine import turns
+from dovetail.engine.turns import in_turns
+
+
+def way(name: str, steps: list[bool], told: list[str]) -> Iterator[bool]:
+    """Return a way that tells of its steps when they are taken."""
+    for found in steps:
+        told.append(name)
+        yield found
+
+
+def test_every_way_is_taken_to_its_end() -> None:
+    told: list[str] = []
+    in_turns([way("a", [True] * 50, told), way("b", [], told), way("c", [False] * 7, told)])
+    assert told.count("a") == 50
+    assert told.count("c") == 7
+
+
+def test_a_way_in_vain_gives_way_and_one_that_finds_something_goes_on() -> None:
+    told: list[str] = []
+    vain = turns._VAIN
+    lucky = [False] * (vain - 1) + [True] + [False] * (2 * vain)
+    in_turns([way("a", lucky, told), way("b", [False] * (2 * vain), told)])
+    runs = [(name, len(list(steps))) for name, steps in groupby(told)]
+    assert runs == [("a", 2 * vain), ("b", vain), ("a", vain), ("b", vain)]
+
+
+def test_even_a_way_that_always_finds_something_lets_others_have_their_turn() -> None:
+    told: list[str] = []
+    in_turns([way("a", [True] * (2 * turns._MOST), told), way("b", [False], told)])
+    assert told.index("b") == turns._MOST
