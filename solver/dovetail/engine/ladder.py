@@ -361,14 +361,15 @@ class _Search:
         Yields whether a round led further.
         """
         neighbourhoods = Neighbourhoods(self.problem)
-        turn = 0
+        turn, lost = 0, False
         while not self.stop and not budget.spent() and not self.best.close_enough():
             effort = Effort(min(_PART_WORK, budget.work / _ROUND))
             leads = self.best.leads
             parts = neighbourhoods.draw(self.best.state, _ROUND, leads[turn % len(leads)] if leads else None)
-            task = Task(self.problem, self.problem.search_tiers, self.best.unpaid, self.best.closed)
+            held = () if lost else self.best.closed
+            task = Task(self.problem, self.problem.search_tiers, self.best.unpaid, held)
             done = improve(task, self.best.state, parts, effort, self.jobs, self.stop, budget.deadline, turn)
-            turn += 1
+            turn, lost = turn + 1, done.lost
             for closed in done.closed:
                 neighbourhoods.learn(closed)
             budget.work -= max(done.work, 0.01)

@@ -29,13 +29,15 @@ _JUDGING = Effort(1.0)  # with every count fixed, presolve alone does it
 class Round:
     """What came of a round: the state, per part whether it was solved to proof, the work, and whether it is better.
 
-    A state that is as good as the one before may be another one all the same.
+    A state that is as good as the one before may be another one all the same. `lost` tells whether a part had no
+    solution at hand in the end, not even what its nodes hold: what is held may not be so by its rows.
     """
 
     state: State
     closed: tuple[bool, ...]
     work: float
     better: bool = False
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +111,15 @@ def improve(
             yield SolveJob(unnamed, tuple(drafts[-1].objectives), part.variables.hint(state), limited)
 
     answers = jobs.solve(made(), stop, deadline)
-    now, closed, work, gained = state, [], 0.0, False
+    now, closed, work, gained, lost = state, [], 0.0, False, False
     for draft, answer in zip(drafts, answers, strict=False):
         if answer is not None:
             now, better = _applied(task, state, now, draft, answer)
             gained |= better
+            lost |= answer.values is None
             closed.append(answer.closed)
             work += answer.work
-    return Round(now, tuple(closed), work, gained)
+    return Round(now, tuple(closed), work, gained, lost)
 
 
 def divided(problem: Problem, state: State, parts: int, turn: int = 0) -> Sequence[Mapping[int, int]]:
