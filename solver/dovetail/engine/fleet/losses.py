@@ -37,6 +37,8 @@ class Losses:
         Nodes that nobody can be on are left out.
         """
         before, known = self._last
+        if state is before:
+            return known
         found = {
             node: known[node] if node in known and state.fill(node) == before.fill(node) else self._lost(node, state)
             for node in self._place

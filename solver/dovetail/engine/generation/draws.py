@@ -12,7 +12,7 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.generation.fleet_rows import Lot
 from dovetail.engine.generation.wanted import Wanted
-from dovetail.engine.parts.lns import idle_milli
+from dovetail.engine.parts.lns import idle_milli, weighted
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.spec.workload import MILLI
@@ -122,11 +122,9 @@ class Draws:
             pool += [*(node for node in lot.nodes if state.fill(node).slots), *idle[:_ALIKE]]
         most = max((losses[node] for node in pool), default=0.0)
         weights = {node: max(losses[node], _LEAST_LOSS * most) / most if most else 1.0 for node in pool}
-        keys = {node: self._random.random() ** (1 / weight) for node, weight in weights.items()}
-        return sorted(pool, key=lambda node: -keys[node])[: self._size]
+        return weighted(self._random, weights, self._size)
 
     def _idlest(self, picture: Picture, nodes: Sequence[int], size: int) -> list[int]:
         """Draw some nodes, those with idle GPU more often."""
-        idle = (max(_LEAST_IDLE, idle_milli(self._problem, picture.state, node)) for node in nodes)
-        keys = {node: self._random.random() ** (MILLI / weight) for node, weight in zip(nodes, idle, strict=True)}
-        return sorted(nodes, key=lambda node: -keys[node])[:size]
+        idle = {node: max(_LEAST_IDLE, idle_milli(self._problem, picture.state, node)) for node in nodes}
+        return weighted(self._random, idle, size)
