@@ -30,6 +30,7 @@ from dovetail.rules.guards import SkewGuard
 from dovetail.rules.modes import Modes
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
 from dovetail.spec import Enforcement, NodeSelector, ReplicaId, Spec, WorkloadSelector
 from dovetail.spec.cluster import EqualParts
@@ -125,6 +126,20 @@ def test_shares_stay_off_gpus_whose_mode_a_policy_closes() -> None:
     )
     counts = Counter(place.node for place in constructed(compiled(spec)).values())
     assert counts == {"parts": 4}
+
+
+@pytest.mark.parametrize("enforcement", ["hard", 1])
+def test_places_are_held_where_they_count(enforcement: str | int) -> None:
+    nodes = [node(name, 2, domains={"rack": rack}) for name, rack in (("a", "r"), ("b", "s"), ("c", "s"))]
+    here = policy("here", Reserve(1, request(1)), nodes=NodeSelector(names=("c",)), enforcement=enforcement)
+    near = policy("near", Reserve(3, request(1), within="rack"), enforcement=enforcement)
+    found = constructed(compiled(make_spec(nodes, [workload("w", gpus=1)], [here, near], levels=("rack", "node"))))
+    held = {
+        kept: {place.node for name, place in found.items() if name.workload == kept}
+        for kept in ("hold:here", "hold:near")
+    }
+    assert held["hold:here"] == {"c"}
+    assert held["hold:near"] in ({"a"}, {"b"}, {"b", "c"})
 
 
 def test_a_failed_gang_leaves_no_memory_of_what_blocked_it() -> None:

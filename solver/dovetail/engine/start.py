@@ -33,5 +33,6 @@ def _filled(problem: Problem, hint: Places | None, stop: Stop) -> State:
     state = legalise(problem, first)
     if state is first:
         return state
-    again = construct(problem, state, stop, hint)  # what cannot stand alone has gone and left room
+    # What cannot stand alone has gone and left room.
+    again = legalise(problem, construct(problem, state, stop, hint))
     return again if sound(problem, view_of(problem, again)) else state

@@ -1,4 +1,4 @@
-"""Taking off what cannot stand alone: gangs that are not whole, services below their least number of replicas."""
+"""Taking off what cannot stand: gangs that are not whole, services with too few replicas, places held for nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from dovetail.spec import Role, Workload
 
 
 def legalise(problem: Problem, state: State) -> State:
-    """Return a state without the replicas of workloads that miss their threshold or mix accelerators (S2.1, S2.4)."""
+    """Return a state without the replicas of workloads that miss their threshold or mix accelerators (S2.1, S2.4).
+
+    Nor has it places that are held where they do not count (S4.7): no plan tells them, and nothing is kept off them.
+    """
     admitted = state.admitted()
     refused: set[int] = set()
     for workload in problem.spec.workloads:
@@ -22,7 +25,7 @@ def legalise(problem: Problem, state: State) -> State:
         counts = {role.name: _count(problem, admitted, workload, role) for role in workload.roles}
         if any(counts.values()) and not (workload.allows(counts) and _may_mix(problem, state, workload)):
             refused |= set(shapes)
-    return _without(state, refused) if refused else state
+    return _without_vain_places(problem, _without(state, refused) if refused else state)
 
 
 def _count(problem: Problem, admitted: Counter[int], workload: Workload, role: Role) -> int:
@@ -36,6 +39,21 @@ def _may_mix(problem: Problem, state: State, workload: Workload) -> bool:
         return True
     view = view_of(problem, state)
     return mix_holds(problem.spec, workload, {r: view.places[r] for r in view.admitted(workload)})
+
+
+def _without_vain_places(problem: Problem, state: State) -> State:
+    """Return a state without the places that are held on nodes where they do not count."""
+    fills: dict[int, Fill] = {}
+    for workload in problem.spec.placeholders:
+        shape = problem.shapes_of_workload[workload.id][0]
+        told = (view_of(problem, state).held or {}).get(workload.holds, ())
+        counted = {place.node for place in told}
+        for node in state.totals().where.get(shape, {}):
+            if problem.nodes[node].name not in counted:
+                fill = fills.get(node) or state.fill(node)
+                slots = Counter({slot: n for slot, n in fill.slots.items() if slot.shape != shape})
+                fills[node] = Fill(slots, fill.kept)
+    return state.with_fills(fills) if fills else state
 
 
 def _without(state: State, shapes: set[int]) -> State:

@@ -23,6 +23,7 @@ from dovetail.rules.guards import (
     TotalGuard,
     domain_of,
 )
+from dovetail.rules.reserve import PlacesGuard
 from dovetail.spec import Workload
 
 FREE, MIXED = -1, -2
@@ -244,6 +245,8 @@ def _concerns(guard: Guard, shape: Shape) -> bool:
             return bool(guard.eligible.get(shape.workload.id))
         case ClientsGuard():
             return shape.workload.id in guard.scope.ids and shape.request.partial
+        case PlacesGuard():
+            return shape.workload.holds == guard.scope.policy
         case TotalGuard():
             return any(guard.amounts(shape.workload, shape.role).values())
     return True
@@ -260,10 +263,14 @@ def _members(problem: Problem, guard: ApartGuard | CrowdGuard | SkewGuard | Toge
 
 
 def guards_of(problem: Problem) -> list[Guard]:
-    """Return the guards of the hard policies that have one."""
+    """Return the guards of the hard policies that have one, and of soft ones that hold places.
+
+    Those of the latter keep nobody off a node but the places themselves, where they would not count.
+    """
+    holding = {workload.holds for workload in problem.spec.placeholders}
     found = []
     for policy in problem.spec.policies:
-        if policy.enforcement.kind == "hard":
+        if policy.enforcement.kind == "hard" or policy.name in holding:
             guard = policy.rule.guard(problem.context.scopes[policy.name])
             if guard is not None:
                 found.append(guard)

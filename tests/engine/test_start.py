@@ -1,0 +1,73 @@
+"""Where a search starts: names keep all that the state counts, and nothing is left that cannot stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+
+from tests.support.specs import make_spec, node, policy, request, workload
+from tests.support.tiny_gangs import tiny_gangs
+from tests.support.tiny_specs import tiny
+
+from dovetail.engine.construction.construct import construct
+from dovetail.engine.start import start
+from dovetail.model.legal import legalise
+from dovetail.model.score import view_of
+from dovetail.model.state import Fill, Slot, State, today_state
+from dovetail.problem import Problem, compile_problem
+from dovetail.progress import Stop
+from dovetail.rules import context_of
+from dovetail.rules.reserve import Reserve
+from dovetail.spec import NodeSelector, Spec
+
+
+def compiled(spec: Spec) -> Problem:
+    return compile_problem(context_of(spec))
+
+
+def named(problem: Problem, state: State) -> Mapping[int, int]:
+    """Return how many replicas and held places of each shape the plan of a state has."""
+    view, shapes = view_of(problem, state), problem.shapes_of_role
+    found = Counter(shapes[name.workload, name.role] for name in view.places)
+    return found + Counter(shapes[name.workload, name.role] for name, _ in view.placeholders)
+
+
+def _holding(spec: Spec, rng: Random) -> Spec:
+    """Return a Spec that wishes for places, on some nodes or within one domain."""
+    names = [node.name for node in spec.cluster.nodes]
+    some = NodeSelector(names=tuple(rng.sample(names, -(-len(names) // 2))))
+    rule = Reserve(rng.choice((1, 2, 4)), request(rng.choice((0, 1))), within=rng.choice(spec.cluster.levels))
+    room = policy("room", rule, nodes=rng.choice((None, some)), enforcement=rng.choice((1, 3000)))
+    return replace(spec, policies=(*spec.policies, room))
+
+
+def test_names_keep_all_that_a_start_counts() -> None:
+    held = 0
+    for seed in range(100):
+        for drawn in (tiny, tiny_gangs):
+            problem = compiled(_holding(drawn(seed), Random(seed)))
+            state, _ = start(problem, None, Stop())
+            assert named(problem, state) == state.admitted(), f"{drawn.__name__} {seed}"
+            held += any(view_of(problem, state).placeholders)
+    assert held >= 50
+
+
+def test_places_that_do_not_count_are_taken_off() -> None:
+    nodes = [node(name, 2, domains={"rack": rack}) for name, rack in (("a", "r"), ("b", "s"), ("c", "s"))]
+    room = policy("room", Reserve(3, request(1), within="rack"), enforcement=1)
+    problem = compiled(make_spec(nodes, [workload("w", 1, gpus=1)], [room], levels=("rack", "node")))
+    work, place = (Slot(problem.shapes_of_role[name, ""]) for name in ("w", "hold:room"))
+    spread = State({i: Fill(Counter({place: 1})) for i in range(3)})
+    spread.fills[0].slots[work] = 1
+    found = legalise(problem, spread)
+    assert [dict(found.fill(i).slots) for i in range(3)] == [{work: 1}, {place: 1}, {place: 1}]
+    assert legalise(problem, found) is found
+
+
+def test_who_can_never_be_admitted_is_not_put_back_where_others_were_taken_off() -> None:
+    problem = compiled(make_spec([node("n", 4)], [workload("few", 1, gpus=1, min_replicas=2), workload("w", gpus=1)]))
+    assert construct(problem, today_state(problem), Stop()).admitted()[0] == 1
+    state, _ = start(problem, None, Stop())
+    assert state.admitted() == {1: 1}
