@@ -128,6 +128,17 @@ def test_shares_stay_off_gpus_whose_mode_a_policy_closes() -> None:
     assert counts == {"parts": 4}
 
 
+def test_shares_stay_off_idle_gpus_where_policies_leave_no_mode_that_will_do() -> None:
+    turns, parts = EqualParts(mps=0), EqualParts(mps=2)
+    spec = make_spec(
+        [node("turns", 4, mechanism="dra", sharing=turns), node("parts", 2, mechanism="dra", sharing=parts)],
+        [workload("w", 6, share=250)],
+        [policy("calm", Modes(("mps",)))],
+    )
+    counts = Counter(place.node for place in constructed(compiled(spec)).values())
+    assert counts == {"parts": 4}
+
+
 @pytest.mark.parametrize("enforcement", ["hard", 1])
 def test_places_are_held_where_they_count(enforcement: str | int) -> None:
     nodes = [node(name, 2, domains={"rack": rack}) for name, rack in (("a", "r"), ("b", "s"), ("c", "s"))]

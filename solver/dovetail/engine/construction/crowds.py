@@ -8,8 +8,9 @@ import numpy as np
 
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.model.state import Fill, State
-from dovetail.placement.clients import NODE_POOL, Crowd, equal_parts, pool_of
+from dovetail.placement.clients import NODE_POOL, Crowd, Terms, equal_parts, pool_of
 from dovetail.problem import Problem, Shape
+from dovetail.spec import EqualParts, Node
 from dovetail.spec.workload import MILLI
 
 Shares = Iterable[tuple[int, int, int, int]]  # node, GPU, shape, count
@@ -30,6 +31,7 @@ class Crowds:
         self._gpus = gpus
         self.parted: Bools = np.array([bool(node.gpus) and equal_parts(node) for node in problem.nodes], dtype=bool)
         self._of: dict[int, Crowd] = {}
+        self._first: dict[tuple[Terms, str, EqualParts | None], bool] = {}
 
     def adopt(self, state: State, shares: Shares) -> None:
         """Enter all that a state holds; where anybody stays, GPUs are set as they are today."""
@@ -76,20 +78,29 @@ class Crowds:
 
     def fits(self, index: int, shape: Shape, gpu: int) -> bool:
         """Tell whether a GPU could have one more client."""
-        terms = self._problem.terms(shape.index, self._problem.nodes[index])
+        node = self._problem.nodes[index]
+        terms = self._problem.terms(shape.index, node)
         crowd = self._of.get(index)
         held = crowd is not None and crowd.clients(gpu) > 0
         if terms is None or (self._gpus[index, gpu] != MILLI and not held):
             return False
-        return crowd is None or crowd.admits(terms, gpu)
+        return self._may_begin(node, terms) if crowd is None else crowd.admits(terms, gpu)
+
+    def _may_begin(self, node: Node, terms: Terms) -> bool:
+        """Tell whether a client may be the first one on a node: its GPUs can be set so that no hard policy minds."""
+        key = terms, node.mechanism, node.sharing
+        if key not in self._first:
+            self._first[key] = Crowd(node).admits(terms, 0)
+        return self._first[key]
 
     def fit(self, shape: Shape, nodes: Ints) -> Bools:
         """Tell for some nodes that share by equal parts, GPU by GPU, whether there could be one more client."""
         found = self._gpus[nodes] == MILLI
         for row, index in enumerate(nodes.tolist()):
-            if self._problem.terms(shape.index, self._problem.nodes[index]) is None:
+            node = self._problem.nodes[index]
+            terms = self._problem.terms(shape.index, node)
+            if index in self._of:
+                found[row, : node.gpus] = [self.fits(index, shape, gpu) for gpu in range(node.gpus)]
+            elif terms is None or not self._may_begin(node, terms):
                 found[row] = False
-            elif index in self._of:
-                width = self._problem.nodes[index].gpus
-                found[row, :width] = [self.fits(index, shape, gpu) for gpu in range(width)]
         return np.asarray(found)
