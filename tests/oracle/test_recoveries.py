@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
 import pytest
+from tests.oracle.brute import brute
 from tests.oracle.sample import Case, cases, problems
 from tests.oracle.test_strategy import single
 from tests.support.mig_specs import card
@@ -17,9 +18,11 @@ from tests.support.tiny_insides import asking, tiny_insides
 from tests.support.tiny_squads import tiny_squads
 
 from dovetail.engine import solve
+from dovetail.mig import Instance
 from dovetail.rules import policy_of, strategy_of
+from dovetail.rules.modes import MODES, Modes
 from dovetail.rules.survive import Survive
-from dovetail.spec import Group, Request, Spec, Topology, WorkloadSelector
+from dovetail.spec import Current, Group, NodeSelector, Request, Spec, Topology, WorkloadSelector
 from dovetail.verify import verify
 
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
@@ -113,6 +116,49 @@ def test_roles_beside_groups_within_islands_restart_wherever_there_is_room() -> 
     plan = solve(make_spec(nodes, work, [rule for rule in rules if rule is not None]))
     assert plan.outcome.status == "optimal"
     assert plan.tiers[0].value == 7000
+
+
+A100 = "A100-80GB"
+ASKED = {
+    "whole": request(1),
+    "mig": Request(cpu=1000, memory=1024, mig="3g.40gb", mig_milli=500),
+    "time-slice": request(share=500),
+}
+"""A request that restarts in each mode in which anything does."""
+
+
+def _two_nodes(asked: Sequence[Request], closed: str, nodes: NodeSelector | None) -> Spec:
+    """Return a Spec of work that survives the loss of either of two nodes, a mode being closed on some of them.
+
+    Today one GPU of each node is cut into halves, of which nobody uses any.
+    """
+    made = [node(name, 3, accelerator=A100, labels={"name": name}) for name in ("a", "b")]
+    roles = [role(f"r{index}", 1, each, value=1000) for index, each in enumerate(asked)]
+    shut = policy("shut", Modes(tuple(mode for mode in MODES if mode != closed)), nodes=nodes)
+    survive = policy("survive", Survive(of="node"))
+    halves = Instance("3g.40gb", 0), Instance("3g.40gb", 4)
+    spec = make_spec(made, [workload("w", roles=roles)], [shut, survive])
+    return replace(spec, accelerators={A100: card(A100)}, current=Current(gpus={"a/0": halves, "b/0": halves}))
+
+
+@pytest.mark.parametrize("mode", ASKED)
+def test_nothing_restarts_in_a_mode_that_a_hard_policy_closes(mode: str) -> None:
+    """On `b` the mode is closed: what is on `a` would have to restart there."""
+    spec = _two_nodes([ASKED[mode]], mode, NodeSelector(match_labels={"name": "b"}))
+    found = [brute(spec), brute(replace(spec, policies=spec.policies[1:]))]
+    assert [None if each is None else each.values[0] for each in found] == [0, 1000]
+    plan = solve(spec)
+    assert (plan.outcome.status, plan.tiers[0].value) == ("optimal", 0)
+    assert verify(spec, plan).ok
+
+
+def test_a_closed_mode_keeps_only_the_roles_that_would_be_in_it_from_restarting() -> None:
+    """On neither node may clients take turns, which keeps no whole GPUs from restarting there."""
+    spec = _two_nodes([ASKED["whole"], ASKED["time-slice"]], "time-slice", None)
+    plan = solve(spec)
+    assert (plan.outcome.status, plan.tiers[0].value) == ("optimal", 1000)
+    (rows,) = plan.recovery["survive"].values()
+    assert [replica.role for replica in rows] == ["r0"]
 
 
 def test_instances_that_all_gpus_of_a_node_are_cut_into_take_what_restarts() -> None:

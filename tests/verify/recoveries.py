@@ -11,16 +11,19 @@ from tests.support.specs import make_spec, node, place, places, policy, request,
 from dovetail.placement import Place
 from dovetail.plan import Plan
 from dovetail.rules import policy_of
+from dovetail.rules.modes import Modes
 from dovetail.rules.survive import Survive
-from dovetail.spec import Group, Node, Spec, Topology, Workload
+from dovetail.spec import EqualParts, Group, Node, Policy, Spec, Topology, Workload
 
 A100 = "A100-40GB"
 
 
-def _told(nodes: Sequence[Node], work: Sequence[Workload], rows: dict[str, Place], lie: Place) -> tuple[Spec, Plan]:
+def _told(
+    nodes: Sequence[Node], work: Sequence[Workload], rows: dict[str, Place], lie: Place, *others: Policy
+) -> tuple[Spec, Plan]:
     """Return a plan that has the first replica on node `a` restart elsewhere, though none that it has can."""
     held = policy_of(work)
-    policies = [policy("lose", Survive(of="node"), enforcement="audit"), *([] if held is None else [held])]
+    policies = [policy("lose", Survive(of="node"), enforcement="audit"), *([] if held is None else [held]), *others]
     spec = make_spec(nodes, work, policies, levels=("rack", "node"))
     plan = plan_for(spec, places(rows))
     assert "a" not in plan.recovery.get("lose", {})
@@ -55,3 +58,11 @@ def across_islands() -> tuple[Spec, Plan]:
     work = [workload("v", 2, gpus=1), workload("w", 1, gpus=2)]
     rows = {"w#0": place("a", 0, 1), "v#0": place("b", 0), "v#1": place("b", 2)}
     return _told(nodes, work, rows, place("b", 1, 3))
+
+
+def in_a_closed_mode() -> tuple[Spec, Plan]:
+    """Return a plan of which a share restarts where clients take turns, which a hard policy rules out."""
+    whole = node("a", 1, mechanism="devicePlugin", sharing=EqualParts(), domains={"rack": "r0"})
+    nodes = [whole, node("b", 1, domains={"rack": "r0"})]
+    no_turns = policy("no-turns", Modes(("whole", "mig", "mps")))
+    return _told(nodes, [workload("w", 1, share=250)], {"w#0": place("a", 0)}, place("b", 0), no_turns)

@@ -94,7 +94,7 @@ class _Restarts:
         """Yield the surviving nodes that a shape may restart on, for shares with each GPU."""
         problem = self._part.problem
         form = problem.shapes[shape]
-        open_to = self._stakes.hosts[form.workload.id]
+        open_to = self._stakes.hosts[form.workload.id, form.role.name]
         for index in again:
             node = problem.nodes[index]
             share = form.request.share

@@ -39,16 +39,16 @@ def failures_of(cluster: Cluster, level: str, count: int) -> tuple[Failure, ...]
 
 @dataclass(frozen=True)
 class Stakes:
-    """Who has to survive, who may go for that, and where each workload may restart.
+    """Who has to survive, who may go for that, and where each role may restart.
 
     Parameters
     ----------
-    hosts : per id of a matched workload, the nodes that hard policies leave open to it.
+    hosts : per id of a matched workload and name of a role, the nodes that hard policies leave open to it.
     """
 
     matched: tuple[Workload, ...]
     evictable: frozenset[str]
-    hosts: Mapping[str, frozenset[str]]
+    hosts: Mapping[tuple[str, str], frozenset[str]]
 
     @cached_property
     def ids(self) -> frozenset[str]:
@@ -145,7 +145,7 @@ class Rescue:
         key = replica.workload, replica.role
         if key not in self._hosting:
             spec, workload, role = self._view.spec, self._view.spec.by_id[key[0]], self._view.role(replica)
-            open_to = self._stakes.hosts[key[0]]
+            open_to = self._stakes.hosts[key]
             self._hosting[key] = {
                 node.name: node
                 for node in self._nodes
@@ -240,6 +240,15 @@ class Rescue:
     def undo(self, replica: ReplicaId, place: Place) -> None:
         """Give a place back."""
         self._give({replica: place})
+
+
+def mode_again(request: Request) -> str | None:
+    """Return the mode of the GPUs that a request restarts on (S3.2), None without GPUs; shares do on fractions."""
+    if request.mig:
+        return "mig"
+    if request.share is not None:
+        return "time-slice"
+    return "whole" if request.gpus else None
 
 
 def _size(request: Request) -> tuple[int, int, int]:

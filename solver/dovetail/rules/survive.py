@@ -13,11 +13,11 @@ from dovetail.placement import Places, View
 from dovetail.placement.clients import promised
 from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Told, Violations
 from dovetail.rules.levels import level_problem
-from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of
+from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of, mode_again
 from dovetail.rules.restarts import search
 from dovetail.rules.scope import Scope
 from dovetail.rules.standby import StandbyGuard
-from dovetail.spec import Node, Spec, Workload, WorkloadSelector
+from dovetail.spec import Node, Role, Spec, Workload, WorkloadSelector
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Survive(RuleDefaults):
     A failure case is a subject; its violation is the number of matched replicas on lost nodes that do not restart.
     Survivors stay. What is lost restarts on what the plan leaves idle and on what workloads hold that `may_evict`
     selects and the policy does not match, on GPUs as the plan has cut them. Places held free are not idle.
-    Accelerators, taints, cordons, `mix`, nodes that hard policies close and a required domain bind there as anywhere;
-    rules about neighbours do not.
+    Accelerators, taints, cordons, `mix`, nodes and modes that hard policies close and a required domain bind there as
+    anywhere; rules about neighbours and amounts do not.
     """
 
     kind: ClassVar[str] = "survive"
@@ -159,17 +159,21 @@ class Survive(RuleDefaults):
         spec = scope.spec
         others = (w for w in spec.workloads if w.id not in scope.ids)
         evictable = frozenset(w.id for w in others if self.may_evict is not None and self.may_evict.selects(w))
-        return Stakes(scope.workloads, evictable, {w.id: _open_nodes(w, scope) for w in scope.workloads})
+        hosts = {(w.id, role.name): _open_nodes(w, role, scope) for w in scope.workloads for role in w.roles}
+        return Stakes(scope.workloads, evictable, hosts)
 
 
-def _open_nodes(workload: Workload, scope: Scope) -> frozenset[str]:
-    """Return the nodes that hard policies leave open to a workload."""
+def _open_nodes(workload: Workload, role: Role, scope: Scope) -> frozenset[str]:
+    """Return the nodes that hard policies leave open to what restarts of a role: in the mode that it would be in."""
+    every, mode = frozenset(scope.spec.cluster.by_name), mode_again(role.request)
     closed: frozenset[str] = frozenset()
     for policy in scope.spec.policies:
         other = scope.beside(policy)
         if policy.enforcement.kind == "hard" and workload.id in other.ids:
             closed |= policy.rule.closed_nodes(other)
-    return frozenset(scope.spec.cluster.by_name) - closed
+            if mode in policy.rule.closes():
+                closed |= every if other.nodes is None else other.nodes
+    return every - closed
 
 
 def _most_of(workload: Workload, name: str) -> int:
