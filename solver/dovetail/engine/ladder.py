@@ -22,14 +22,13 @@ from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.remixing import Reached, remixed
+from dovetail.engine.improving import Improving
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.named import climb_named
 from dovetail.engine.parts.jobs import Jobs
-from dovetail.engine.parts.lns import Neighbourhoods
-from dovetail.engine.parts.rounds import Task, improve
 from dovetail.engine.record import Record
 from dovetail.engine.refusal import without_plan
-from dovetail.engine.solvers.answer import Effort, Verdict
+from dovetail.engine.solvers.answer import Verdict
 from dovetail.engine.sparing import ALMOST_FULL, FULL, sparing
 from dovetail.engine.start import start, untouched
 from dovetail.engine.turns import in_turns
@@ -48,9 +47,6 @@ from dovetail.spec import Spec
 _BOUND_SHARE = 0.2, 0.3  # of the time, for the last bounds of a large fleet, and of one with many nodes
 _PURSUED_SHARE = 0.05  # of the time, where another process looks for them meanwhile
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
-_PART_WORK = 0.2  # of each part: what does not close in that seldom gets better, and holds up a round
-_ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
-_NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
 _GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
 _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
@@ -235,7 +231,7 @@ class _Search:
         large = self.problem.counts > EXACT_VARIABLES  # parts do on smaller ones what sets do
         before = self.best.state
         self.reporter.phase("improve")
-        ways = [self._improve(budget)]
+        ways = [Improving(self.problem, self.jobs, self.stop, self.best).rounds(budget)]
         if large and not self.best.unpaid:
             first = [self._tidying(budget)] if found else []
             ways = [*first, self._remix(budget, found, planned), self._tidying(budget), *ways]
@@ -354,36 +350,6 @@ class _Search:
         if not self._spared:
             found = sparing(self.bounds, self.best.state, self.best.now, budget, self.stop, part)
             self._spared = any(map(self.best.offer, found))
-
-    def _improve(self, budget: Budget) -> Iterator[bool]:
-        """Re-plan parts, round after round, until work or time runs out, or the gap asked for is reached.
-
-        Yields whether a round led further.
-        """
-        neighbourhoods = Neighbourhoods(self.problem)
-        turn, lost = 0, False
-        while not self.stop and not budget.spent() and not self.best.close_enough():
-            effort = Effort(min(_PART_WORK, budget.work / _ROUND))
-            leads = self.best.leads
-            parts = neighbourhoods.draw(self.best.state, _ROUND, leads[turn % len(leads)] if leads else None)
-            held = () if lost else self.best.closed
-            task = Task(self.problem, self.problem.search_tiers, self.best.unpaid, held)
-            done = improve(task, self.best.state, parts, effort, self.jobs, self.stop, budget.deadline, turn)
-            turn, lost = turn + 1, done.lost
-            for closed in done.closed:
-                neighbourhoods.learn(closed)
-            budget.work -= max(done.work, 0.01)
-            taken = done.state is not self.best.state and self.best.holds(done.state)
-            if taken:
-                self.best.state = done.state
-                if self.best.unpaid:
-                    self.best.unpaid = owed(self.problem, self.best.state, self.best.unpaid)
-                self.best.hand_out()
-                if turn % (1 + len(self.problem.nodes) // _NODES_PER_ROUND) == 0:
-                    self.best.report()
-            yield taken and done.better
-            if done.closed == (True,) and len(parts[0]) == len(self.problem.nodes):
-                break
 
     def _finished(self) -> Plan:
         problem = self.problem
