@@ -15,9 +15,10 @@ from dovetail.model.score import owed
 from dovetail.model.state import State
 from dovetail.objectives import Tier
 from dovetail.problem import Problem
+from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.progress import Stop
 
-_PART_WORK = 0.2  # of each part: what does not close in that seldom gets better, and holds up a round
+_PART_WORK = 0.2, 0.05  # of each part, and of one of a large model: what does not close in that holds up a round
 _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on the number of processes
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
 
@@ -59,7 +60,8 @@ class Improving:
         return self._neighbourhoods.draw(self.best.state, _ROUND, lead)
 
     def _round(self, parts: list[list[int]], held: tuple[Tier, ...], budget: Budget) -> Round:
-        effort = Effort(min(_PART_WORK, budget.work / _ROUND))
+        most = _PART_WORK[self.problem.counts > EXACT_VARIABLES]
+        effort = Effort(min(most, budget.work / _ROUND))
         task = Task(self.problem, self.problem.search_tiers, self.best.unpaid, held)
         done = improve(task, self.best.state, parts, effort, self.jobs, self.stop, budget.deadline, self._turn)
         self._turn += 1
