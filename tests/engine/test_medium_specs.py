@@ -16,7 +16,7 @@ from tests.oracle.test_new_rules import RULES, THURSDAY
 from tests.support.fleet_cuts import cuts
 from tests.support.medium_specs import medium
 
-from dovetail.engine import ladder, solve
+from dovetail.engine import improving, ladder, solve
 from dovetail.engine.budget import Budget
 from dovetail.engine.exact import climb
 from dovetail.engine.parts.lns import Neighbourhoods
@@ -111,7 +111,7 @@ def of_size(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
         found.learn = lambda closed: None  # type: ignore[method-assign]
         return found
 
-    monkeypatch.setattr(ladder, "Neighbourhoods", parts)
+    monkeypatch.setattr(improving, "Neighbourhoods", parts)
 
 
 def faults_of(case: Case, plan: Plan) -> Iterator[str]:

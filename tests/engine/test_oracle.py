@@ -9,7 +9,7 @@ from tests.oracle.brute import ascending, brute
 from tests.oracle.sample import SLICE, Case, cases, shared
 from tests.support.specs import make_spec, node, place, policy, workload
 
-from dovetail.engine import ladder, solve
+from dovetail.engine import improving, ladder, solve
 from dovetail.engine.parts.lns import Neighbourhoods
 from dovetail.engine.second_opinion import second_opinion
 from dovetail.plan import Outcome
@@ -83,7 +83,7 @@ def test_improvement_by_parts_never_passes_the_optimum_nor_its_bounds_cross_it(
     monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr(ladder, "EXACT_VARIABLES", 0)
-    monkeypatch.setattr(ladder, "Neighbourhoods", lambda problem: _parts(problem, size))
+    monkeypatch.setattr(improving, "Neighbourhoods", lambda problem: _parts(problem, size))
     for case in shared()[:42]:
         plan = solve(case.spec, Limits(work=0.1))
         verification = verify(case.spec, plan)
