@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks.tiers import DISRUPTION, GPU_WORK
+from benchmarks.tiers import DISRUPTION, GPU_WORK, MEND
 
 INTRODUCTION = """\
 ## Fleets that change a little
 
 `python -m benchmarks.fleet --replan DIR --plan PLAN --out LATER` makes a plan of such a fleet the present state: 90 %
 of the GPUs go on as planned, one workload in a hundred is scaled, dropped, new or of another priority, and two nodes
-in a thousand have failed. What runs is protected: it may move, and is never dropped. Admission comes first, then
-workloads evicted, GPU time lost, and moves; each bound is given the values of the tiers before it. A move is counted
-where a replica leaves a place that stands; what ran on a failed node restarts.
+in a thousand have failed. What runs is protected: it may move, and is never dropped. What hard policies lack since
+then is mended first; admission comes next, then workloads evicted, GPU time lost, and moves; each bound is given the
+values of the tiers before it. A move is counted where a replica leaves a place that stands; what ran on a failed node
+restarts.
 """
 
 BESIDE = """\
@@ -34,15 +35,15 @@ def section(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _plans(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield (
-        "| GPUs | limit | widest gap of admission | evicted | GPU time lost | moves | bound on moves | restarts "
-        "| gap of cost | first plan | solving | total | memory | ended by |"
+        "| GPUs | limit | left to mend | widest gap of admission | evicted | GPU time lost | moves | bound on moves "
+        "| restarts | gap of cost | first plan | solving | total | memory | ended by |"
     )
-    yield "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
+    yield "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
     for each in fleets:
         plan = each["plan"]
         start = f"| {each['gpus']:,} | {plan['seconds']} s{', fast' if plan['fast'] else ''} "
         if plan["failed"]:
-            yield f"{start}| no plan: {plan['failed']} |" + " |" * 11
+            yield f"{start}| no plan: {plan['failed']} |" + " |" * 12
             continue
         tiers = {tier["name"]: tier for tier in plan["tiers"]}
         widest = max(tier["gap"] or 0.0 for name, tier in tiers.items() if name.startswith("admitted"))
@@ -50,6 +51,7 @@ def _plans(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         solving = sum(seconds for name, seconds in plan["phases"].items() if name not in OUTSIDE)
         first = f"{plan['first']:,.1f} s" if plan["first"] is not None else ""
         cells = [
+            _valued(tiers[MEND]) if MEND in tiers else "0",
             f"{100 * widest:.2f} %",
             _valued(tiers[f"{DISRUPTION}evicted"]),
             _valued(tiers[f"{DISRUPTION}gpuTimeLost"]),

@@ -6,3 +6,4 @@ from typing import Final
 
 GPU_WORK: Final = "admitted["
 DISRUPTION: Final = "disruption."
+MEND: Final = "mend"

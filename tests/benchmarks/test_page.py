@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks import fleets_page, page
+from benchmarks import fleets_page, page, replan_page
 
 LINGJUN = {
     "load": 0.0,
@@ -42,7 +42,7 @@ def test_a_section_is_written_anew_and_others_stay(tmp_path: Path, monkeypatch: 
 
 
 def tier(name: str, value: int, bound: int | None) -> dict[str, object]:
-    gap = None if bound is None else (bound - value) / bound
+    gap = None if not bound else (bound - value) / bound
     return {"name": name, "value": value, "bound": bound, "gap": gap, "proof": "certificate", "relaxed": []}
 
 
@@ -62,3 +62,16 @@ def test_bands_of_gpu_work_are_added_up_with_their_bounds() -> None:
 
 def test_a_band_without_a_bound_leaves_all_without() -> None:
     assert "| no bound | no bound |" in row_of(tier("admitted[900]", 90, 100), tier("admitted[100]", 30, None))
+
+
+@pytest.mark.parametrize(
+    ("mended", "shown"), [((), "0"), ((tier("mend", 0, 0),), "0"), ((tier("mend", 1, 0),), "1 (bound 0)")]
+)
+def test_a_plan_anew_tells_what_it_leaves_to_mend(mended: tuple[dict[str, object], ...], shown: str) -> None:
+    told = [*mended, *(tier(f"disruption.{name}", 0, 0) for name in ("evicted", "gpuTimeLost", "moves"))]
+    told += [tier("admitted[900]", 9, 9), tier("cost", 5, 5)]
+    plan = {"seconds": 60, "fast": False, "took": 61.0, "peak": 2**20, "failed": "", "stopped_by": "time"}
+    known = {"first": 0.2, "verified": True, "phases": {"improve": 50.0}, "tiers": told}
+    fleet = {"gpus": 1000, "summary": {"restarts": 2}, "plan": plan | known, "rivals": []}
+    text = "\n".join(replan_page.section([fleet]))
+    assert f"| 1,000 | 60 s | {shown} | 0.00 % |" in text
