@@ -244,7 +244,7 @@ def fixed_mode(problem: Problem, node: Node, slot: Slot) -> str | None:
         return "mig"
     if request.share is not None:
         return None if equal_parts(node) else "time-slice"
-    return "whole" if request.gpus else None
+    return request.mode
 
 
 def mode_of(problem: Problem, index: int, fill: Fill, slot: Slot) -> str | None:

@@ -185,10 +185,10 @@ class View:
     def mode_of(self, replica: ReplicaId) -> str | None:
         """Return the mode of the GPUs that an admitted replica is on (S3.2), None without GPUs."""
         place, request = self.places[replica], self.role(replica).request
-        if place.instance or request.mig:
+        if place.instance:
             return "mig"
         if request.share is None:
-            return "whole" if request.gpus else None
+            return request.mode
         node = self.spec.cluster.by_name[place.node]
         if not equal_parts(node):
             return "time-slice"

@@ -220,8 +220,7 @@ class ClosedGuard(Plain):
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Block by what is asked for; what a share lands on is not known yet."""
-        asked = "whole" if role.request.gpus else "mig" if role.request.mig else ""
-        if asked not in self.closed or workload.id not in self.scope.ids:
+        if role.request.mode not in self.closed or workload.id not in self.scope.ids:
             return False
         return self.scope.nodes is None or node.name in self.scope.nodes
 

@@ -242,15 +242,6 @@ class Rescue:
         self._give({replica: place})
 
 
-def mode_again(request: Request) -> str | None:
-    """Return the mode of the GPUs that a request restarts on (S3.2), None without GPUs; shares do on fractions."""
-    if request.mig:
-        return "mig"
-    if request.share is not None:
-        return "time-slice"
-    return "whole" if request.gpus else None
-
-
 def _size(request: Request) -> tuple[int, int, int]:
     return -request.gpu_milli, -request.cpu, -request.memory
 

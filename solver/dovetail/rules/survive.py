@@ -13,7 +13,7 @@ from dovetail.placement import Places, View
 from dovetail.placement.clients import promised
 from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Told, Violations
 from dovetail.rules.levels import level_problem
-from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of, mode_again
+from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of
 from dovetail.rules.restarts import search
 from dovetail.rules.scope import Scope
 from dovetail.rules.standby import StandbyGuard
@@ -164,8 +164,9 @@ class Survive(RuleDefaults):
 
 
 def _open_nodes(workload: Workload, role: Role, scope: Scope) -> frozenset[str]:
-    """Return the nodes that hard policies leave open to what restarts of a role: in the mode that it would be in."""
-    every, mode = frozenset(scope.spec.cluster.by_name), mode_again(role.request)
+    """Return the nodes that hard policies leave open to what restarts of a role; shares do on fractions."""
+    every = frozenset(scope.spec.cluster.by_name)
+    mode = role.request.mode if role.request.share is None else "time-slice"
     closed: frozenset[str] = frozenset()
     for policy in scope.spec.policies:
         other = scope.beside(policy)

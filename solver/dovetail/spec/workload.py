@@ -177,6 +177,13 @@ class Request(_Asked):
         return bool(self.mig) or (self.share is not None and "mig" in self.share.modes)
 
     @property
+    def mode(self) -> str | None:
+        """The mode of the GPUs that it lands on (S3.2); None without any, and for shares, where others have a say."""
+        if self.mig:
+            return "mig"
+        return "whole" if self.gpus else None
+
+    @property
     def gpu_count(self) -> int:
         """On how many GPUs of its node a replica lands."""
         return 1 if self.partial else self.gpus
