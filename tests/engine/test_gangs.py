@@ -256,7 +256,7 @@ def test_three_levels_have_minima_of_their_own() -> None:
 @cache
 def partly_there() -> list[Case]:
     """Return the slice of groups that may be there in part."""
-    return list(cases(0, 12, tiny_squads))
+    return list(cases(0, 8, tiny_squads))
 
 
 def test_groups_that_may_be_there_in_part_are_planned_as_brute_force_does() -> None:

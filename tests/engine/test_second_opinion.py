@@ -193,7 +193,7 @@ def test_the_size_is_checked_on_the_built_model_too() -> None:
 def test_both_engines_have_the_same_optima_on_random_specs() -> None:
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(specs())
     def compare(spec: Spec) -> None:
         plan = solve(spec)
@@ -211,10 +211,10 @@ def test_both_engines_have_the_same_optima_on_random_specs() -> None:
         seen["running"] += bool(context.today.present())
 
     compare()
-    assert seen["specs"] >= 50
-    assert seen["work left out"] >= 30
-    assert seen["policies"] >= 20
-    assert seen["running"] >= 20
+    assert seen["specs"] >= 35
+    assert seen["work left out"] >= 20
+    assert seen["policies"] >= 14
+    assert seen["running"] >= 14
 
 
 def test_pyomo_and_highs_are_loaded_by_the_call_alone(root: Path) -> None:

@@ -44,6 +44,7 @@ from dovetail.spec.workload import ShareMode
 from dovetail.verify import verify
 
 SLICE = 24
+RULED = 15
 CAMPAIGN = 400
 
 
@@ -109,9 +110,9 @@ def _breaks(spec: Spec) -> bool:
 
 
 def test_they_agree_under_rules_at_gpus() -> None:
-    found = [each for seed in range(SLICE) if (each := difference(seed, _ruled)) is not None]
+    found = [each for seed in range(RULED) if (each := difference(seed, _ruled)) is not None]
     assert [wrong for _, _, wrong in found if wrong] == []
-    assert sum(_breaks(spec) for spec, _, _ in found) >= SLICE // 5
+    assert sum(_breaks(spec) for spec, _, _ in found) >= RULED // 5
 
 
 @pytest.mark.campaign
@@ -134,7 +135,7 @@ def _surviving(seed: int) -> Spec:
 
 
 def test_engine_and_brute_force_agree_on_what_restarts_on_instances(tell: Callable[[str], None]) -> None:
-    found = [each for seed in range(9) if (each := difference(seed, _surviving)) is not None]
+    found = [each for seed in range(6) if (each := difference(seed, _surviving)) is not None]
     assert [wrong for _, _, wrong in found if wrong] == []
     again = [place for _, plan, _ in found for rows in plan.recovery.get("p", {}).values() for place in rows.values()]
     on_instances = sum(bool(place.instance) for place in again)

@@ -26,6 +26,7 @@ from dovetail.spec import Current, Group, NodeSelector, Request, Spec, Topology,
 from dovetail.verify import verify
 
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
+SLOW = [pytest.param(seed, marks=pytest.mark.campaign) for seed in (70390, 70462)]
 
 
 def _failing(spec: Spec, rng: Random) -> Spec:
@@ -69,7 +70,7 @@ def _restarting(found: list[Case]) -> int:
 
 @pytest.mark.parametrize(
     ("made", "first", "count", "least"),
-    [(grouped, 20, 20, 5), (inside, 20, 20, 5), (in_part, 20, 6, 1), (cut_alike, 50290, 40, 1)],
+    [(grouped, 20, 20, 5), (inside, 20, 20, 5), (in_part, 20, 6, 1), (cut_alike, 50290, 22, 1)],
 )
 def test_engine_and_brute_force_agree_on_what_restarts_together(
     made: Callable[[int], Spec], first: int, count: int, least: int
@@ -85,7 +86,7 @@ def test_where_a_search_ends_without_a_plan_but_nothing_needs_to_change_that_is_
     assert verify(case.spec, case.plan).ok
 
 
-@pytest.mark.parametrize("seed", [70019, 70079, 70361, 70390, 70396, 70462, 70579])
+@pytest.mark.parametrize("seed", [70019, 70079, 70361, 70396, 70579, *SLOW])
 def test_where_names_break_what_the_model_counts_another_solution_is_found(seed: int) -> None:
     """Who restarts where is more than counts tell; where the first solution had no names, nothing was admitted."""
     (case,) = cases(seed, 1, in_part)

@@ -51,7 +51,7 @@ def _parted(node: Node, draw: int) -> Node:
 
 
 def test_they_agree_where_gpus_may_be_cut_too() -> None:
-    found = [difference(seed, cut_and_shared) for seed in range(SLICE // 2)]
+    found = [difference(seed, cut_and_shared) for seed in range(SLICE // 3)]
     assert [each[2] for each in found if each is not None and each[2]] == []
 
 

@@ -174,7 +174,7 @@ def _crossed(seeds: Iterable[int]) -> list[str]:
 
 def test_what_is_proved_binds_the_optimum_of_crowded_specs() -> None:
     """Seeds 73, 366 and 944 have alike roles; at 746 and 2895 who runs against a policy leaves, and comes back."""
-    assert _crossed([*range(24), 73, 366, 746, 944, 2895]) == []
+    assert _crossed([*range(16), 73, 366, 746, 944, 2895]) == []
 
 
 @pytest.mark.campaign
