@@ -139,6 +139,6 @@ def test_days_later_most_is_running_and_a_hundredth_has_changed(tmp_path: Path) 
 def test_a_small_fleet_plans_and_verifies(tmp_path: Path) -> None:
     write(fleet(200, 2, 1.0), tmp_path / "project")
     plan = tmp_path / "plan.yaml"
-    run = dovetail("plan", tmp_path / "project", "--work", "0.3", "--time-limit", "3s", "--out", plan)
+    run = dovetail("plan", tmp_path / "project", "--work", "0.1", "--time-limit", "1s", "--out", plan)
     assert run.code == 0, run.err
     assert dovetail("verify", plan, tmp_path / "project").code == 0

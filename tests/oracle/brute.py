@@ -29,7 +29,7 @@ from dovetail.placement.nested import all_in_order
 from dovetail.rules import Context, context_of
 from dovetail.spec import Layout, Node, ReplicaId, Role, Spec, Workload
 
-LEAVES = 12_000
+LEAVES = 6_000
 EVALUATIONS = 2_000
 
 
@@ -82,11 +82,13 @@ def brute(spec: Spec, *, leaves: int = LEAVES, evaluations: int = EVALUATIONS) -
     (PartSearch if spec.uses_mig or spec.current.gpus else _Search)(context, collect).run()
     budget = evaluations
     for worth in sorted(groups, reverse=True):
-        found = _best_of(context, tiers, groups[worth], budget)
+        budget -= len(groups[worth])
+        if budget < 0:
+            raise TooLarge("too many placements to evaluate")
+        found = _best_of(context, tiers, groups[worth])
         if found is not None:
             assert tuple(found.values[:cheap]) == worth, "the oracle's own sums disagree with the tiers"
             return found
-        budget -= len(groups[worth])
     return None
 
 
@@ -150,12 +152,10 @@ def goes_on(context: Context, workload: Workload) -> bool:
     return not workload.atomic or workload.mix == "any" or all(len(kinds) == 1 for kinds in cards.values())
 
 
-def _best_of(context: Context, tiers: Sequence[Tier], options: list[Places], budget: int) -> Optimum | None:
+def _best_of(context: Context, tiers: Sequence[Tier], options: list[Places]) -> Optimum | None:
     best: tuple[int, ...] | None = None
     ties: list[Places] = []
-    for count, places in enumerate(options):
-        if count >= budget:
-            raise TooLarge("too many placements to evaluate")
+    for places in options:
         view = context.view_of_all(places)
         if not keeps_hard(context, view):
             continue

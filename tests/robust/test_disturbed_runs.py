@@ -13,8 +13,8 @@ from tests.robust.runs import BEFORE, Run, kill, starve
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc")
 
-SCENARIO = ("mixed-fleet", "--work", "0.5")
-SPAN = 6.0  # seconds of an undisturbed run, about
+SCENARIO = ("mixed-fleet", "--work", "0.2")
+SPAN = 3.5  # seconds of an undisturbed run, about
 STARTED = 0.5  # seconds in which Python itself starts; until then Ctrl-C is its own affair
 SIDE_BY_SIDE = ((), ("--jobs", "2"))
 INTERRUPTED = {130, -signal.SIGINT}
