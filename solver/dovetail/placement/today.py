@@ -114,6 +114,8 @@ class _Rooms:
 
     def _as_declared(self, place: Place) -> bool:
         """Tell whether the layouts that are told of a place's GPUs have its instance, or none where it has none."""
+        if not self._declared:
+            return True
         told = [self._declared[gpu] for gpu in place.gpu_names if gpu in self._declared]
         return all(place.instance and parse_instance(place.instance) in layout for layout in told)
 

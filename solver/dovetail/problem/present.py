@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -44,14 +44,16 @@ def standing_of(context: Context, shapes: Iterable[Shape], nodes: Iterable[Node]
 
 def counted(standing: Standing) -> Mapping[int, Mapping[Present, int]]:
     """Return how many replicas there are, by the index of a node and by place."""
-    found: dict[int, Counter[Present]] = {}
+    found: defaultdict[int, Counter[Present]] = defaultdict(Counter)
     for (index, present), replicas in standing.items():
-        found.setdefault(index, Counter())[present] = len(replicas)
-    return found
+        found[index][present] = len(replicas)
+    return dict(found)
 
 
 def _group_of(workload: Workload, replica: ReplicaId) -> int:
     """Return which of the innermost groups of its role a replica is in."""
     nests = workload.topology.nests if workload.topology else ()
+    if not nests:
+        return NO_GROUP
     sizes = [nest.group.sizes[replica.role] for nest in every_nest(nests) if replica.role in nest.group.sizes]
     return replica.ordinal // min(sizes) if sizes else NO_GROUP

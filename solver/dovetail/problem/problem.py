@@ -33,14 +33,14 @@ class Problem:
     Parameters
     ----------
     nodes : the nodes that can host anything; a node's position here is its index everywhere in the engine.
-    present : per node index, how many replicas run at each place that still stands.
+    standing : who runs at each place that still stands.
     """
 
     context: Context
     shapes: tuple[Shape, ...]
     nodes: tuple[Node, ...]
     classes: tuple[NodeClass, ...]
-    present: Mapping[int, Mapping[Present, int]]
+    standing: Standing
 
     @property
     def spec(self) -> Spec:
@@ -283,9 +283,9 @@ class Problem:
         return total
 
     @cached_property
-    def standing(self) -> Standing:
-        """Per node index and place, the replicas that run there, in canonical order."""
-        return standing_of(self.context, self.shapes, self.nodes)
+    def present(self) -> Mapping[int, Mapping[Present, int]]:
+        """Per node index, how many replicas run at each place that still stands."""
+        return counted(self.standing)
 
     @cached_property
     def places_of(self) -> Mapping[str, tuple[tuple[int, Present], ...]]:
@@ -383,5 +383,4 @@ def compile_problem(context: Context) -> Problem:
     """Compile a judged Spec into a Problem."""
     nodes = tuple(node for node in context.spec.cluster.nodes if not node.down)
     shapes = shapes_of(context)
-    present = counted(standing_of(context, shapes, nodes))
-    return Problem(context, shapes, nodes, classes_of(context, nodes), present)
+    return Problem(context, shapes, nodes, classes_of(context, nodes), standing_of(context, shapes, nodes))

@@ -92,7 +92,7 @@ class Cuts:
         if index in self._fixed and layout is None:
             return None
         modes = tuple(mode for mode in self._problem.modes(shape.index, node) if mode)
-        contents: _Contents = tuple(sorted((+self._held.get(spot, Counter())).items()))
+        contents: _Contents = tuple(sorted(self._held[spot].items())) if self._held.get(spot) else ()
         kept = tuple(self._kept.get(spot, ()))
         key = geometry, modes, contents, kept, layout, index in self._fixed
         if key not in self._known:
