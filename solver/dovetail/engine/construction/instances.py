@@ -36,6 +36,7 @@ class Cuts:
         self._kept: dict[Spot, list[Instance]] = {}
         self._chosen: dict[tuple[int, int, int], list[str]] = {}
         self._known: dict[object, str | None] = {}
+        self._modes: dict[tuple[int, int], tuple[str, ...]] = {}  # by shape and make of node
         self._fixed: set[int] = set()
         self.closed: set[Spot] = set()
         self.touched: Bools = np.array([bool(layouts) for layouts in problem.layouts], dtype=bool)
@@ -64,9 +65,10 @@ class Cuts:
         layout = self._problem.layouts[index].get(gpu)
         if layout is None:
             return False
-        used = self._held.get((index, gpu), Counter()) + Counter([more] if more else [])
-        there = Counter(instance.profile for instance in layout)
-        return all(there[name] >= count for name, count in used.items())
+        left = Counter(instance.profile for instance in layout)
+        left.subtract(self._held.get((index, gpu), {}))
+        left.subtract([more] if more else [])
+        return all(count >= 0 for count in left.values())
 
     def free_slices(self, index: int, gpu: int) -> int:
         """Return the compute slices of a GPU that no instance in use takes."""
@@ -91,7 +93,7 @@ class Cuts:
         layout = self._problem.layouts[index].get(gpu)
         if index in self._fixed and layout is None:
             return None
-        modes = tuple(mode for mode in self._problem.modes(shape.index, node) if mode)
+        modes = self._profiles(shape.index, index)
         contents: _Contents = tuple(sorted(self._held[spot].items())) if self._held.get(spot) else ()
         kept = tuple(self._kept.get(spot, ()))
         key = geometry, modes, contents, kept, layout, index in self._fixed
@@ -99,6 +101,14 @@ class Cuts:
             only = index in self._fixed
             self._known[key] = _first(geometry, modes, contents, kept, layout or (), self._unit, only=only)
         return self._known[key]
+
+    def _profiles(self, shape: int, index: int) -> tuple[str, ...]:
+        """Return the profiles that a shape may be on, on a node and all others of its make."""
+        key = shape, self._problem.makes.of[index]
+        if key not in self._modes:
+            modes = self._problem.modes(shape, self._problem.nodes[index])
+            self._modes[key] = tuple(mode for mode in modes if mode)
+        return self._modes[key]
 
     def put(self, index: int, gpu: int, shape: int, profile: str) -> None:
         """Enter a replica on an instance."""
