@@ -11,9 +11,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gang.case import Case, Together, part_of
+from benchmarks.gang.case import Case, Together, left_as_is, part_of
 from benchmarks.gang.declare import CASE_FILE, Declared, declare
-from benchmarks.gang.meaning import has_own_topology, members, nonsense, too_few_untouched
+from benchmarks.gang.meaning import has_own_topology, loose, members, nonsense, staying, too_few_untouched
 from benchmarks.gang.work import Mode, running_of
 
 from dovetail.build import build
@@ -107,8 +107,7 @@ def _now(case: Case, seconds: float) -> _Planned:
     if case.jobs and any(gang.kept for gang in case.gangs) and len(case.jobs) <= MOST_JOBS:
         return _some_jobs(case, seconds)
     now = _plan(case, "now", seconds)
-    loose = {name for each in case.sets if each.partial or each.optional for name in each.gangs}
-    choice = any(gang.least < gang.pods or gang.name in loose for gang in case.gangs)
+    choice = any(gang.least < gang.pods or gang.name in loose(case) for gang in case.gangs)
     if choice and not case.jobs and now.placed and _fits(case, now) is False:
         now = _plan(case, "now", seconds, must=True)
     return now
@@ -164,8 +163,8 @@ def _fits(case: Case, plan: _Planned) -> bool | None:
         return False
     if not plan.placed:
         return None
-    loose = {name for each in case.sets if each.partial or each.optional for name in each.gangs}
-    missing = [gang.name for gang in case.gangs if gang.name not in loose and plan.pods_of(gang.name) < gang.least]
+    needed = [gang for gang in case.gangs if gang.name not in loose(case)]
+    missing = [gang.name for gang in needed if plan.pods_of(gang.name) < gang.least]
     sets = [each for each in case.sets if each.partial and not each.optional]
     if missing or not all(_complete(case, each, plan) for each in sets):
         return None if plan.more_may_fit else False
@@ -211,6 +210,18 @@ def _evicted(case: Case, plan: _Planned) -> tuple[str, ...]:
 
 
 def _plan(case: Case, mode: Mode, seconds: float, *, must: bool = False) -> _Planned:
+    """Plan one question about a case; what keeps pods and may be away is left as it is where it cannot be whole."""
+    first: _Planned | None = None
+    for count in range(len(staying(case)) + 1):
+        for some in combinations(staying(case), count):
+            found = _planned(left_as_is(case, some), mode, seconds, must=must)
+            first = first or found
+            if found.status != "infeasible":
+                return found
+    return first or _Planned("infeasible")
+
+
+def _planned(case: Case, mode: Mode, seconds: float, *, must: bool) -> _Planned:
     """Plan one question about a case; documents that dovetail refuses make it invalid, with the fault as reason."""
     spoilt = too_few_untouched(case, running_of(case, mode))
     if spoilt:
@@ -228,7 +239,7 @@ def _plan(case: Case, mode: Mode, seconds: float, *, must: bool = False) -> _Pla
     if not found.ok:
         return _Planned("error", reason="; ".join(lines(found))[:500])
     mend = next((tier for tier in plan.tiers if tier.name == "mend"), None)
-    if must and mode != "now" and mend is not None and mend.value:
+    if must and mend is not None and mend.value:
         # what is broken today is excused in a plan (S4.5), a quota that is overdrawn too; in a case it is not
         return _Planned("infeasible" if mend.bound else "unknown", reason="what runs breaks a limit already")
     more = any(tier.name.startswith("admitted") and not tier.proved for tier in plan.tiers)

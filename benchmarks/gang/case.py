@@ -202,6 +202,21 @@ def part_of(case: Case, gangs: Collection[str]) -> Case:
     )
 
 
+def left_as_is(case: Case, gangs: Collection[str]) -> Case:
+    """Return a case without some gangs, and without sets that are there whole or not at all; what they keep stays."""
+    broken = [each for each in case.sets if not each.partial and set(each.gangs) & set(gangs)]
+    out = {*gangs, *(name for each in broken for name in each.gangs)}
+    if not out:
+        return case
+    rest = replace(case, sets=tuple(replace(e, gangs=_others(e.gangs, out)) for e in case.sets if e not in broken))
+    rest = replace(rest, jobs=tuple(replace(job, gangs=_others(job.gangs, out)) for job in rest.jobs))
+    return part_of(rest, [gang.name for gang in case.gangs if gang.name not in out])
+
+
+def _others(gangs: Iterable[str], out: Collection[str]) -> tuple[str, ...]:
+    return tuple(name for name in gangs if name not in out)
+
+
 FORM: Mapping[str, frozenset[str]] = {
     where: frozenset(names.split())
     for where, names in {

@@ -138,8 +138,9 @@ def _limits(case: Case, answer: Answer) -> Iterator[str]:
 
 
 def _reserves(case: Case, answer: Answer) -> Iterator[str]:
+    away = [*(answer.evicted or ()), *(move["pods"] for move in answer.moved or ())]
     for each in case.reserve:
-        left = untouched_before(case, each.level, answer.evicted or ())
+        left = untouched_before(case, each.level, away)
         used = {node for pods in answer.placement.values() for node in pods}
         used |= {node for run in case.running for node in _after(answer, run.name, run.on)}
         homes: dict[str, set[str]] = {}

@@ -16,6 +16,18 @@ def members(together: Together, gangs: Iterable[Gang], policy: str) -> list[Gang
     return [gang for gang in inside if policy in gang.labels or gang.name.startswith(policy)] or inside
 
 
+def loose(case: Case) -> frozenset[str]:
+    """Return the gangs that may be away: none of their pods is needed, or their set may be incomplete or away."""
+    inside = {name for each in case.sets if each.partial or each.optional for name in each.gangs}
+    return frozenset(inside | {gang.name for gang in case.gangs if not gang.least})
+
+
+def staying(case: Case) -> tuple[str, ...]:
+    """Return the gangs that may be away, if it were not for the pods that they keep."""
+    free = loose(case)
+    return tuple(gang.name for gang in case.gangs if gang.name in free and gang.kept and not gang.shrinks)
+
+
 def has_own_topology(together: Together, topology: Mapping[str, str]) -> bool:
     """Tell whether a gang of a set asks for another topology than the set does."""
     own = {"required": topology.get("required"), "preferred": topology.get("preferred")}

@@ -20,6 +20,7 @@ def hosts(names: Iterable[str]) -> Mapping[str, str]:
 
 
 def _unique(names: Iterable[str], good: re.Pattern[str], fallback: str, taken: set[str]) -> Mapping[str, str]:
+    """Return a new name per name, in their own order: that of levels has a meaning."""
     found: dict[str, str] = {}
     wanted = list(dict.fromkeys(names))
     for name in wanted:
@@ -30,7 +31,7 @@ def _unique(names: Iterable[str], good: re.Pattern[str], fallback: str, taken: s
         if name not in found:
             found[name] = _made(name, fallback, taken)
             taken.add(found[name])
-    return found
+    return {name: found[name] for name in wanted}
 
 
 def _made(name: str, fallback: str, taken: set[str]) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from benchmarks.gang import tokens
 from benchmarks.gang.amounts import Amounts
-from benchmarks.gang.case import Case, Gang, Together
-from benchmarks.gang.meaning import members, shunned, untouched_before
+from benchmarks.gang.case import Case, Counts, Gang, Together
+from benchmarks.gang.meaning import loose, members, shunned, staying, untouched_before
 from benchmarks.gang.work import Work
 
 Document = dict[str, Any]
@@ -41,13 +41,12 @@ class _Rules:
             self._set_rules(index, each)
             self._complete_rules(index, each)
         self._job_rules()
-        if self.must:
-            self._must_rules()
+        self._must_rules()
         self._limit_rules()
         self._reserve_rules()
         for run in self.work.running:
             if run.eligible is not None:
-                self._barred([self.work.other[run.name]], frozenset(self.work.node) - run.eligible)
+                self._kept_off([self.work.other[run.name]], frozenset(self.work.node) - run.eligible, run.on)
         return self.found
 
     def _policy(
@@ -69,16 +68,19 @@ class _Rules:
     def _place_rules(self, gang: Gang) -> None:
         own, everywhere = self.work.ids([gang.name]), frozenset(self.work.node)
         if not gang.shrinks:
-            outside = everywhere - gang.hosts(self.case)
-            self._barred(own, outside - gang.kept.keys())
-            for node in sorted(outside & gang.kept.keys()):  # what is kept there stays, and nothing comes
-                self._at_most(own, "node", gang.kept[node], [node])
+            self._kept_off(own, everywhere - gang.hosts(self.case), gang.kept)
         if gang.max_per_node is not None:
             self._at_most(own, "node", gang.max_per_node)
         for each in gang.spread:
             self._at_most(own, self.work.level.get(each.level, each.level), each.most)
         for weight, nodes in shunned(gang, everywhere):
             self._barred(own, nodes, min(weight, MOST_WEIGHT))
+
+    def _kept_off(self, own: list[str], nodes: frozenset[str], there: Counts) -> None:
+        """Keep pods off nodes; what is there already may stay, and nothing comes."""
+        self._barred(own, nodes - there.keys())
+        for node in sorted(nodes & there.keys()):
+            self._at_most(own, "node", there[node], [node])
 
     def _at_most(self, own: list[str], level: str, most: int, nodes: Iterable[str] | None = None) -> None:
         if most > 0:
@@ -112,7 +114,7 @@ class _Rules:
         """Admit a set whole or not at all, or as far as it needs: its token tells that it is there."""
         own, label = self.work.ids(each.gangs), f"set-{index}"
         if not each.partial:
-            self._grouped(own, label, "minimum")
+            self._grouped(self.work.ids(self._with_least(each.gangs)), label, "minimum")
             return
         token = tokens.of_set(index)
         self._grouped([*own, token], label, self.heavy + max(1, each.min_pods or 0))
@@ -134,16 +136,22 @@ class _Rules:
                 self._grouped([*free, token], "job", self.heavy)
 
     def _must_rules(self) -> None:
-        needed = [gang.name for gang in self.work.gangs if gang.name not in self._loose()]
-        own = [*self.work.ids(needed), *(tokens.of_set(index) for index, _ in self._needed_sets())]
+        """Demand all that is not optional, where that is asked for, and what keeps pods in any case."""
+        own = self.work.ids(staying(self.case))
+        if self.must:
+            needed = [gang.name for gang in self.work.gangs if gang.name not in self._loose()]
+            own += [*self.work.ids(needed), *(tokens.of_set(index) for index, _ in self._needed_sets())]
         if own:
             self._policy(own, {"admission": {"atLeast": "minimum"}})
 
     def _needed_sets(self) -> list[tuple[int, Together]]:
         return [(index, each) for index, each in enumerate(self.case.sets) if each.partial and not each.optional]
 
-    def _loose(self) -> set[str]:
-        return {name for each in self.case.sets if each.partial or each.optional for name in each.gangs}
+    def _loose(self) -> frozenset[str]:
+        return loose(self.case)
+
+    def _with_least(self, gangs: Iterable[str]) -> list[str]:
+        return [name for name in gangs if self.case.gang[name].least]
 
     # -- what must be left
 

@@ -56,7 +56,7 @@ def tokens(case: Case) -> Iterator[Token]:
     counted: dict[str, dict[str, str]] = {}
     for index, each in enumerate(case.sets):
         if each.partial:
-            job = {} if each.optional else _job(case, each.gangs[0])
+            job = {} if each.optional else _job(case, next(iter(each.gangs), ""))
             yield Token(of_set(index), heavy(case), marks={f"set-{index}": "in", **job})
         for name in each.gangs if each.min_subgroups else ():
             token = of_gang(case, case.gang[name])

@@ -25,6 +25,12 @@ def case(name: str, nodes: list[Case], gangs: list[Case], truth: Case, **more: A
     return {"id": name, "levels": levels, "nodes": nodes, "gangs": gangs, "truth": truth, **more}
 
 
+def named(name: str, block: int, rack: int, gpu: int) -> Case:
+    """Return a node with a level whose name is no label."""
+    path = f"b{block}/r{rack}"
+    return {**node(name, gpu=gpu), "domain": {"T block": f"b{block}", "rack": path, "host": f"{path}/{name}"}}
+
+
 TREE = [node("a", "b0/r0"), node("b", "b0/r0"), node("c", "b0/r1"), node("d", "b1/r2"), node("e", "b1/r2")]
 FLAT = [node("a"), node("b"), node("c")]
 
@@ -383,4 +389,87 @@ SAMPLES: list[Case] = [
         "levels": [],
         "co_locate": [{"gangs": ["u", "v", "w"], "min_pods": 4}],
     },
+    {
+        "id": "levels-keep-their-order-whatever-their-names",
+        "levels": ["T block", "rack", "host"],
+        "nodes": [named("a", 1, 1, 1), named("b", 1, 0, 1), named("c", 0, 1, 4), named("d", 1, 1, 4)],
+        "gangs": [gang("x", 3), gang("y", 3, spread=[{"level": "T block", "max": 2}])],
+        "truth": {"fits": True, "optimum": {"T block": 3, "rack": 3, "host": 3}},
+    },
+    case(
+        "none-of-a-gang-is-needed",
+        [node("a", gpu=3)],
+        [gang("g", 2, min_pods=2), gang("h", 1, 2, min_pods=0)],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["g", "h"]}],
+    ),
+    case(
+        "none-of-a-gang-is-needed-in-a-job",
+        [node("a", gpu=3)],
+        [gang("g", 2), gang("h", 1, 2, min_pods=0), gang("i", 1)],
+        {"fits": True, "most_admitted": 2},
+        jobs=[{"name": "one", "gangs": ["g", "h"]}, {"name": "two", "gangs": ["i"]}],
+    ),
+    case(
+        "what-keeps-pods-stays-in-a-set-that-may-be-incomplete",
+        [node("a", "b0/r0", 2), node("b", "b0/r0", 3)],
+        [gang("x", 6), gang("y", 4, pinned={"a": 1})],
+        {"fits": True, "optimum": {"block": 1, "rack": 1, "host": 2}},
+        co_locate=[{"gangs": ["x", "y"], "min_pods": 4}],
+    ),
+    case(
+        "what-keeps-pods-and-cannot-be-whole-holds-its-room",
+        [node("a", gpu=1), node("b", gpu=0)],
+        [gang("x", 1), gang("y", 4, pinned={"b": 2})],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["x", "y"], "min_pods": 1}],
+    ),
+    case(
+        "a-set-that-may-be-away-holds-its-room-too",
+        [node("a", gpu=0)],
+        [gang("x", 2, pinned={"a": 1}), gang("y", 1)],
+        {"fits": False},
+        co_locate=[{"gangs": ["x"], "optional": True}],
+    ),
+    case(
+        "no-job-whose-slices-its-kept-pods-break",
+        [node("a", gpu=4), node("b", gpu=0), node("c", gpu=3)],
+        [gang("g", 4, 2, slices=[{"level": "host", "size": 2}], previous={"b": 1, "c": 1})],
+        {"fits": False, "most_admitted": 0},
+        jobs=[{"name": "grows", "gangs": ["g"]}],
+    ),
+    case(
+        "a-pod-that-runs-where-it-could-not-go-stays",
+        [node("a", gpu=1), node("b", gpu=2), node("c", gpu=1)],
+        [gang("g", 1, 3)],
+        {"fits": False, "moves": 1},
+        running=[
+            {
+                "name": name,
+                "on": {name: 1},
+                "per_pod": {"gpu": 1},
+                "movable": True,
+                "eligible_nodes": sorted({*"abc"} - {name}),
+            }
+            for name in "abc"
+        ],
+    ),
+    case(
+        "an-overdrawn-node-chases-nobody",
+        [node("a", gpu=0), node("b", gpu=-1)],
+        [gang("g", 2)],
+        {"fits": False, "fewest_victims": 1},
+        running=[
+            {"name": "r", "on": {"a": 1}, "per_pod": {"gpu": 2}, "evictable": True},
+            {"name": "s", "on": {"b": 2}, "per_pod": {"gpu": 1}, "evictable": True},
+        ],
+    ),
+    case(
+        "what-moves-leaves-its-domain-untouched",
+        [node("a", "b0/r0", 3), node("b", "b0/r1", 2), node("c", "b0/r2", 2)],
+        [gang("g", 1, 4)],
+        {"fits": False, "moves": 2},
+        reserve=[{"level": "rack", "count": 1}],
+        running=[{"name": name, "on": {name: 1}, "per_pod": {"gpu": 1}, "movable": True} for name in "abc"],
+    ),
 ]
