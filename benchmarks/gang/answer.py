@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gang.case import Case, Together, left_as_is, part_of
+from benchmarks.gang.case import Case, Job, Together, left_as_is, part_of
 from benchmarks.gang.declare import CASE_FILE, Declared, declare
 from benchmarks.gang.meaning import has_own_topology, loose, members, nonsense, staying, too_few_untouched
 from benchmarks.gang.work import Mode, running_of
@@ -27,6 +27,7 @@ from dovetail.spec import Spec
 from dovetail.verify import lines, verify
 
 MOST_JOBS = 8  # whose parts are tried one by one
+MOST_AWAY = 4  # gangs that may be away, of which any may be tried to be
 
 Placement = Mapping[str, Mapping[str, int]]  # pods by gang and node
 Move = Mapping[str, str]
@@ -77,6 +78,10 @@ class _Planned:
     def placed(self) -> bool:
         return self.status in ("optimal", "feasible")
 
+    @property
+    def total(self) -> int:
+        return sum(count for nodes in self.pods.values() for count in nodes.values())
+
     def pods_of(self, gang: str) -> int:
         return sum(self.pods.get(gang, {}).values())
 
@@ -110,7 +115,38 @@ def _now(case: Case, seconds: float) -> _Planned:
     choice = any(gang.least < gang.pods or gang.name in loose(case) for gang in case.gangs)
     if choice and not case.jobs and now.placed and _fits(case, now) is False:
         now = _plan(case, "now", seconds, must=True)
-    return now
+    return _with_fewer_there(case, now, seconds) if choice and now.status == "optimal" else now
+
+
+def _with_fewer_there(case: Case, now: _Planned, seconds: float) -> _Planned:
+    """Return a plan with as many pods in fewer domains, if some gangs that may be away are.
+
+    The tiers count the domains that gangs span beyond one, and so say nothing of who is there.
+    """
+    names = _away(case)
+    if not _fits(case, now) or len(names) > MOST_AWAY:
+        return now
+    best, fewest = now, _spanned(case, now)
+    for count in range(1, len(names) + 1):
+        for some in combinations(names, count):
+            found = _plan(left_as_is(case, some), "now", seconds, must=True)
+            as_many = found.total == now.total and _admitted(case, found) == _admitted(case, now)
+            if found.status == "optimal" and as_many and _fits(case, found) and _spanned(case, found) < fewest:
+                best, fewest = found, _spanned(case, found)
+    return best
+
+
+def _away(case: Case) -> list[str]:
+    """Return gangs whose being away, with their set if it is there whole or not, leaves a count of domains out."""
+    free = loose(case) - set(staying(case))
+    whole = [each.gangs for each in case.sets if each.optional and not each.partial]
+    apart = [gang.name for gang in case.gangs if gang.name in free and _counts_alone(case, gang.name)]
+    first = [next((name for name in gangs if name in free), "") for gangs in whole if not set(apart) & set(gangs)]
+    return [*apart, *filter(None, first)]
+
+
+def _spanned(case: Case, plan: _Planned) -> tuple[int, ...]:
+    return tuple(domains_used(case, plan.pods).values())
 
 
 def _some_jobs(case: Case, seconds: float) -> _Planned:
@@ -184,11 +220,12 @@ def _admitted(case: Case, plan: _Planned) -> tuple[str, ...] | None:
     """Return the jobs of which all is there that is not optional."""
     if not case.jobs:
         return None
-    return tuple(job.name for job in case.jobs if _fits(part_of(case, job.gangs), plan) and _there(job.gangs, plan))
+    return tuple(job.name for job in case.jobs if _fits(part_of(case, job.gangs), plan) and _there(case, job, plan))
 
 
-def _there(gangs: Iterable[str], plan: _Planned) -> bool:
-    return any(plan.pods_of(name) for name in gangs)
+def _there(case: Case, job: Job, plan: _Planned) -> bool:
+    """Tell whether any pod of a job is there, or none is needed."""
+    return any(plan.pods_of(name) or not case.gang[name].least for name in job.gangs)
 
 
 def _moved(case: Case, plan: _Planned) -> tuple[Move, ...]:

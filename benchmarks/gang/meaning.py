@@ -11,9 +11,15 @@ from benchmarks.gang.case import Case, Gang, Running, Together
 
 
 def members(together: Together, gangs: Iterable[Gang], policy: str) -> list[Gang]:
-    """Return the subgroups of a policy in a set: those that say so or begin with its name; without any, all gangs."""
+    """Return the subgroups of a policy in a set: those that say so, or that are named after it; else all gangs."""
     inside = [gang for gang in gangs if gang.name in together.gangs]
-    return [gang for gang in inside if policy in gang.labels or gang.name.startswith(policy)] or inside
+    told = [gang for gang in inside if policy in gang.labels]
+    return told or [gang for gang in inside if _named_after(together, gang) == policy] or inside
+
+
+def _named_after(together: Together, gang: Gang) -> str | None:
+    """Return the policy with the longest name that a gang's name begins with."""
+    return max((name for name in together.min_subgroups if gang.name.startswith(name)), key=len, default=None)
 
 
 def loose(case: Case) -> frozenset[str]:

@@ -472,4 +472,30 @@ SAMPLES: list[Case] = [
         reserve=[{"level": "rack", "count": 1}],
         running=[{"name": name, "on": {name: 1}, "per_pod": {"gpu": 1}, "movable": True} for name in "abc"],
     ),
+    case(
+        "as-many-pods-of-fewer-gangs",
+        [node("a", "b0/r0", 1, memory_b=4), node("b", "b0/r1", 3, memory_b=1)],
+        [
+            gang("g", 1),
+            {**gang("h", 1, min_pods=0), "per_pod": {"gpu": 1, "memory_b": 1}},
+            gang("i", 1, min_pods=0),
+            {**gang("j", 3, min_pods=1), "per_pod": {"gpu": 1, "memory_b": 1}},
+        ],
+        {"fits": True, "optimum": {"block": 3, "rack": 4, "host": 4}},
+    ),
+    case(
+        "as-many-pods-of-the-smaller-set",
+        FLAT[:1],
+        [gang("g", 1), gang("x", 1), gang("y", 1), gang("z", 2, 1)],
+        {"fits": True, "optimum": {"host": 2}},
+        co_locate=[{"gangs": [name], "optional": True} for name in "xyz"],
+        limits=[{"gangs": ["x", "y", "z"], "resource": "gpu", "max_new": 2}],
+    ),
+    case(
+        "policies-of-which-one-begins-like-another",
+        FLAT[:1],
+        [gang("w-0", 9), gang("wx-0", 1), gang("wx-1", 1)],
+        {"fits": False},
+        co_locate=[{"gangs": ["w-0", "wx-0", "wx-1"], "min_subgroups": {"w": 1, "wx": 1}}],
+    ),
 ]
