@@ -92,9 +92,8 @@ class Amounts:
         _add(total, [(each.on.get(node, 0), each.per_pod) for each in self._running])
         staying: dict[str, int] = {}
         _add(staying, [(gang.kept.get(node, 0), gang.per_pod) for gang in self._gangs if not gang.shrinks])
-        _add(
-            staying, [(each.on.get(node, 0), each.per_pod) for each in self._running]
-        )  # an overdrawn node chases none
+        there = [(each.on.get(node, 0), each.per_pod) for each in self._running]
+        _add(staying, there)  # nobody leaves a node because it is overdrawn
         return {name: max(total.get(name, 0), staying.get(name, 0)) for name in total.keys() | staying.keys()}
 
 
