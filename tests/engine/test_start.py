@@ -1,4 +1,4 @@
-"""Where a search starts: names keep all that the state counts, and nothing is left that cannot stand."""
+"""Where a search starts: names keep all that the state counts, nothing is left that cannot stand, and it is told."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
+import pytest
 from tests.support.specs import make_spec, node, policy, request, workload
 from tests.support.tiny_gangs import tiny_gangs
 from tests.support.tiny_specs import tiny
 
+from dovetail.engine import ladder, solve
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.start import start
 from dovetail.model.legal import legalise
 from dovetail.model.score import view_of
 from dovetail.model.state import Fill, Slot, State, today_state
 from dovetail.problem import Problem, compile_problem
-from dovetail.progress import Stop
+from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
 from dovetail.rules.reserve import Reserve
 from dovetail.spec import NodeSelector, Spec
@@ -71,3 +73,26 @@ def test_who_can_never_be_admitted_is_not_put_back_where_others_were_taken_off()
     assert construct(problem, today_state(problem), Stop()).admitted()[0] == 1
     state, _ = start(problem, None, Stop())
     assert state.admitted() == {1: 1}
+
+
+class Told(Reporter):
+    """Keeps what it hears, in order: phases, and per tier its value and bound."""
+
+    def __init__(self) -> None:
+        self.heard: list[str | tuple[str, int | None, int | None]] = []
+
+    def phase(self, name: str, detail: str = "") -> None:
+        self.heard.append(name)
+
+    def tier(self, name: str, unit: str, value: int | None, bound: int | None) -> None:
+        self.heard.append((name, value, bound))
+
+
+def test_the_first_plan_of_a_large_project_is_told_before_any_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds of large fleets take longer than a first plan does; nobody waits for them to see that there is one."""
+    monkeypatch.setattr(ladder, "EXACT_VARIABLES", 0)
+    told = Told()
+    plan = solve(make_spec([node("a", 2)], [workload("w", 3, gpus=1)]), Limits(work=0.05), reporter=told)
+    values = [(tier.name, tier.value, None) for tier in plan.tiers]
+    assert told.heard[: 3 + len(values)] == ["compile", "construct", "bound", *values]
+    assert (plan.tiers[0].name, 2000, 2000) in told.heard[3 + len(values) :]

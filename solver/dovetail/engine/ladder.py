@@ -137,10 +137,10 @@ class _Search:
         self.reporter.phase("construct")
         began = time.monotonic()
         self.best.state, self.best.unpaid = start(self.problem, hint, self.stop)
-        self.best.hand_out()
         self._construction = time.monotonic() - began
         if self.problem.counts > EXACT_VARIABLES:
             self.reporter.phase("bound")  # of the fleet: which steps there are depends on it
+        self.best.begin()
         for number, (phase, step, share) in enumerate(self._steps()):
             self.reporter.phase(phase)
             if not number:

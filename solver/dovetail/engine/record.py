@@ -157,6 +157,14 @@ class Record:
         for tier in self.now:
             self.reporter.tier(tier.name, tier.unit, tier.value, tier.bound)
 
+    def begin(self) -> None:
+        """Hand out the state at hand and tell its values, before bounds, which take longer in large fleets."""
+        self.hand_out()
+        if not self.unpaid:
+            view = view_of(self.problem, self.state)
+            for tier in self.problem.tiers:
+                self.reporter.tier(tier.name, tier.unit, tier.measure(view, self.problem.context), None)
+
     def hand_out(self, tiers: Sequence[TierResult] = ()) -> None:
         """Hand out the state at hand, if it is a plan."""
         if not self.unpaid:
