@@ -27,7 +27,7 @@ from dovetail.rules.survive import Survive
 from dovetail.spec import Enforcement, NodeSelector, Policy, Slo, Spec, WorkloadSelector
 from dovetail.verify import lines, verify
 
-SEEDS = 32
+SEEDS = 21
 THURSDAY = dt.date(2026, 6, 4)
 MOVING = (
     3018,

@@ -24,7 +24,7 @@ from dovetail.rules.survive import Survive
 from dovetail.spec import Spec
 from dovetail.spec.permits import Ratios
 
-SLICE = 20
+SLICE = 14
 CAMPAIGN = 300
 
 
