@@ -309,3 +309,15 @@ def test_a_group_of_which_somebody_runs_and_may_not_move_is_nowhere_else(stays: 
     plan = solve(spec)
     assert plan.placements == {replica(goes_on): place("r1-0", 0), replica(f"g#{2 * stays + 1}"): place("r1-0", 1)}
     assert verify(spec, plan).ok
+
+
+@pytest.mark.parametrize(("gpus", "there"), [(1, 2), (2, 4)])
+def test_a_gang_of_any_width_is_placed_in_the_level_that_it_demands(gpus: int, there: int) -> None:
+    gang = workload("g", roles=[role("", 4, request(1), least=0, step=2)], topology=Topology("rack"), type="gang")
+    work = [replace(gang, min_replicas=0)]
+    held = policy_of(work)
+    assert held is not None
+    spec = make_spec(racks(2, gpus=gpus), work, [held], levels=LEVELS)
+    plan = solve(spec)
+    assert len(plan.placements) == there
+    assert verify(spec, plan).ok

@@ -151,6 +151,8 @@ class Crew:
             fewest = {s: n if roles[s].least is None else min(n, roles[s].least or 0) for s, n in need.items()}
         else:
             fewest = {shape: min(count, roles[shape].least or 1) for shape, count in need.items()}
+        if not any(fewest.values()):  # none is legal, and one the least that is anything
+            fewest = {shape: min(count, 1) for shape, count in need.items()}
         within = self.workload.topology.within if self.workload.topology else None
         depth = self._depth(within) if within else 0
         return Unit(depth=depth, parts=tuple((Unit(shape), count) for shape, count in fewest.items() if count))
@@ -341,7 +343,7 @@ class Crew:
             whole.append(sums(np.maximum(self.outlooks.field.untouched[nodes], 0), ids) // gpus)
         if self._seats(unit):
             whole.append(sums(units_in(self.outlooks.field, unit, nodes), ids))
-        held = np.minimum.reduce(whole) if whole else np.zeros(0, dtype=np.int64)
+        held = np.minimum.reduce(whole) if whole else np.zeros(max(0, int(ids.max(initial=-1))) + 1, dtype=np.int64)
         credit = np.zeros(len(nodes), dtype=np.int64)
         domains, first = np.unique(ids, return_index=True)
         inside = domains >= 0
