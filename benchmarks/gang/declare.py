@@ -19,8 +19,8 @@ from benchmarks.gang.amounts import Amounts
 from benchmarks.gang.case import Case, Gang
 from benchmarks.gang.meaning import has_own_topology, inner, slices, step, widths
 from benchmarks.gang.rules import Document, document, policies
-from benchmarks.gang.seats import seats, without_hope
-from benchmarks.gang.work import Mode, Unit, Work
+from benchmarks.gang.seats import core, seats, without_hope
+from benchmarks.gang.work import CORE, MORE, Mode, Unit, Work
 
 GPU = "H100-80GB"
 CASE_FILE = "case.yaml"
@@ -133,12 +133,12 @@ class _Declaration:
         topology: Document = {}
         if within and not self._shared(first):
             topology["within"] = self.work.level.get(within, within)
-        groups = [group for gang in unit.gangs for group in self._groups(gang, within, bool(unit.together))]
+        groups = [group for gang in unit.gangs for group in self._groups(gang, within, self._roles_of(unit, gang))]
         topology |= {"groups": groups} if groups else {}
         spec |= {"topology": topology} if topology or self._counts_alone(first) else {}
-        roles = [self._role(gang) for gang in unit.gangs]
-        if unit.together:
-            named = [self.work.name[gang.name] for gang in unit.gangs]
+        roles = [role for gang in unit.gangs for role in self._roles(gang)]
+        named = [name for gang in unit.gangs for name in self._roles_of(unit, gang)]
+        if named:
             spec["roles"] = [{"name": name, **role} for name, role in zip(named, roles, strict=True)]
         else:
             spec |= roles[0]
@@ -156,15 +156,28 @@ class _Declaration:
         together = self.case.set_of(gang.name)
         return together is not None and has_own_topology(together, gang.topology)
 
-    def _role(self, gang: Gang) -> Document:
+    def _roles_of(self, unit: Unit, gang: Gang) -> list[str]:
+        """Return the names of the roles that stand for a gang, none where its workload has no roles."""
+        if unit.together:
+            return [self.work.name[gang.name]]
+        return [CORE, MORE] if self.work.split(gang) else []
+
+    def _roles(self, gang: Gang) -> Iterable[Document]:
         least, most = widths(gang)
+        least, split = max(least, core(self.case, gang)), self.work.split(gang)
+        if split:
+            yield self._role(gang, split, split)
+        yield self._role(gang, least - split, most - split)
+
+    def _role(self, gang: Gang, least: int, most: int) -> Document:
         replicas: Any = most if least == most else {"min": least, "max": most, "step": step(gang)}
         return {"replicas": replicas, "request": self.amounts.request_of(gang), "value": 1}
 
-    def _groups(self, gang: Gang, within: str | None, roles: bool) -> Iterable[Document]:
+    def _groups(self, gang: Gang, within: str | None, roles: list[str]) -> Iterable[Document]:
         for level, size in slices(self.case, gang, within):
-            count = {"roles": {self.work.name[gang.name]: size}} if roles else {"of": size}
-            yield {**count, "within": self.work.level.get(level, level)}
+            counts: list[Document] = [{"roles": {role: size}} for role in roles] or [{"of": size}]
+            for count in counts:
+                yield {**count, "within": self.work.level.get(level, level)}
 
     def _objective(self) -> Document:
         """Return the tiers, in one band: priorities tell who may be evicted, not who goes first."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.gang.case import Case, Counts, Gang
-from benchmarks.gang.meaning import hopeless, inner, slices, widths
+from benchmarks.gang.meaning import hopeless, inner, slices, step, widths
 
 Seat = str | None
 _NONE: frozenset[str] = frozenset()
@@ -17,9 +17,25 @@ def seats(case: Case, gang: Gang) -> Mapping[int, str]:
 
     Pods of one domain share as few groups as they can, level by level; which groups of a domain is of no account.
     """
+    return {index: node for index, node in enumerate(_row(case, gang)) if node is not None}
+
+
+def core(case: Case, gang: Gang) -> int:
+    """Return how many replicas of an elastic gang must be there so that its kept pods are; 0 where these stay anyway.
+
+    What runs stays as long as it could go on as it is (S5.3): whole slices, at a width that is enough.
+    """
+    least, most = widths(gang)
+    if least == most or gang.shrinks or not gang.kept:
+        return 0
+    row, size = _row(case, gang), step(gang)
+    fine = None not in row and len(row) >= least and not len(row) % size
+    return 0 if fine else -(-len(row) // size) * size
+
+
+def _row(case: Case, gang: Gang) -> list[Seat]:
     sizes = slices(case, gang, inner(case, [gang.required], case.set_of(gang.name)))
-    row = [seat for block in _blocks(case, gang.kept, sizes) for seat in block]
-    return {index: node for index, node in enumerate(row) if node is not None}
+    return [seat for block in _blocks(case, gang.kept, sizes) for seat in block]
 
 
 def _blocks(case: Case, kept: Counts, sizes: Sequence[tuple[str, int]]) -> list[list[Seat]]:

@@ -8,9 +8,12 @@ from typing import Literal
 
 from benchmarks.gang import names, tokens
 from benchmarks.gang.case import Case, Gang, Running, Together
-from benchmarks.gang.meaning import levels
+from benchmarks.gang.meaning import levels, widths
+from benchmarks.gang.seats import core
 
 Mode = Literal["now", "moves", "evictions"]
+
+CORE, MORE = "core", "more"  # roles of an elastic gang whose kept pods could go otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,14 @@ class Work:
     def key(self, gang: Gang) -> tuple[str, str]:
         """Return the workload and the role that stand for a gang; the role is empty without roles."""
         unit = next(unit for unit in self.units if gang in unit.gangs)
-        return (unit.name, self.name[gang.name]) if unit.together else (self.name[gang.name], "")
+        if unit.together:
+            return unit.name, self.name[gang.name]
+        return self.name[gang.name], CORE if self.split(gang) else ""
+
+    def split(self, gang: Gang) -> int:
+        """Return how many replicas of an elastic gang are a role of their own, as its kept pods are among them."""
+        count = core(self.case, gang)
+        return count if count < widths(gang)[1] else 0
 
     def ids(self, gangs: Iterable[str]) -> list[str]:
         """Return the workloads that stand for gangs."""
@@ -61,6 +71,8 @@ class Work:
         for unit in self.units:
             for gang in unit.gangs:
                 yield self.key(gang), gang.name
+                if self.split(gang):
+                    yield (self.key(gang)[0], MORE), gang.name
         for each in self.running:
             yield (self.other[each.name], ""), each.name
 

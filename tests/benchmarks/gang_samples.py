@@ -498,4 +498,35 @@ SAMPLES: list[Case] = [
         {"fits": False},
         co_locate=[{"gangs": ["w-0", "wx-0", "wx-1"], "min_subgroups": {"w": 1, "wx": 1}}],
     ),
+    case(
+        "a-kept-pod-stays-in-a-slice-that-lacks-one",
+        [node("a", gpu=0), node("b", gpu=2)],
+        [gang("g", 4, min_pods=1, previous={"a": 1}, slices=[{"level": "host", "size": 2}])],
+        {"fits": False, "fewest_victims": 1},
+        running=[{"name": "r", "on": {"a": 1}, "per_pod": {"gpu": 1}, "evictable": True}],
+    ),
+    case(
+        "kept-pods-that-are-too-few-by-themselves-stay",
+        [node("a", "b0/r0", 0), node("b", "b0/r0", 3)],
+        [gang("g", 6, min_pods=3, previous={"a": 1, "b": 1}, slices=[{"level": "rack", "size": 2}])],
+        {"fits": True, "optimum": {"block": 1, "rack": 1, "host": 2}},
+    ),
+    case(
+        "a-slice-per-kept-pod-and-more-of-them",
+        [node("a", "b0/r0", 1), node("b", "b0/r0", 1), node("c", "b0/r0", 3)],
+        [
+            gang("g", 6, min_pods=3, previous={"a": 1, "b": 1}, slices=[{"level": "host", "size": 2}])
+            | {"topology": {"required": "rack"}}
+        ],
+        {"fits": True, "optimum": {"block": 1, "rack": 1, "host": 3}},
+    ),
+    case(
+        "no-room-for-a-slice-per-kept-pod",
+        [node("a", "b0/r0", 0), node("b", "b0/r0", 0)],
+        [
+            gang("g", 6, min_pods=3, previous={"a": 1, "b": 1}, slices=[{"level": "host", "size": 2}])
+            | {"topology": {"required": "rack"}}
+        ],
+        {"fits": False},
+    ),
 ]
