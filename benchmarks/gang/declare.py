@@ -10,6 +10,7 @@ go, all that has to fit is demanded, and disruption is the first tier.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +65,16 @@ class _Declaration:
         self.tokens = list(tokens.tokens(work.case))
         self.amounts = Amounts(work.case, work.gangs, work.running)
         self.gpus_used: dict[str, int] = {}
+        self.staying = self._worth_of_staying()
+        self.worth = 1 + sum(self.staying[each.name] * sum(each.on.values()) for each in self.work.running)
+
+    def _worth_of_staying(self) -> Mapping[str, int]:
+        """Return what a pod of each that runs is worth: of as many that go, those of lower priorities do."""
+        if self.work.mode != "evictions":
+            return dict.fromkeys((each.name for each in self.work.running), 0)
+        ranks = sorted({each.priority for each in self.work.running})
+        whole = math.lcm(*(sum(each.on.values()) for each in self.work.running))
+        return {e.name: ranks.index(e.priority) * whole // sum(e.on.values()) for e in self.work.running}
 
     def made(self) -> Declared:
         """Return the documents."""
@@ -118,7 +129,8 @@ class _Declaration:
         for unit in self.work.units:
             yield self._workload(unit)
         for each in self.work.running:
-            spec: Document = {"type": "gang", "replicas": sum(each.on.values()), "value": 0, "communicates": False}
+            spec: Document = {"type": "gang", "replicas": sum(each.on.values()), "communicates": False}
+            spec["value"] = self.staying[each.name]
             spec |= {"request": self.amounts.request(each.per_pod), "priority": each.priority}
             spec |= {"movable": self.work.mode == "moves", "preemptible": self.work.mode == "evictions"}
             yield document("Workload", self.work.other[each.name], spec)
@@ -171,7 +183,7 @@ class _Declaration:
 
     def _role(self, gang: Gang, least: int, most: int) -> Document:
         replicas: Any = most if least == most else {"min": least, "max": most, "step": step(gang)}
-        return {"replicas": replicas, "request": self.amounts.request_of(gang), "value": 1}
+        return {"replicas": replicas, "request": self.amounts.request_of(gang), "value": self.worth}
 
     def _groups(self, gang: Gang, within: str | None, roles: list[str]) -> Iterable[Document]:
         for level, size in slices(self.case, gang, within):

@@ -117,3 +117,14 @@ def test_thousands_of_cases_are_answered_as_by_trying_everything(chunk: int) -> 
     first = CAMPAIGN_FIRST + chunk * 500
     print(f"seeds {first} to {first + 499}")
     assert disagreements(first, 500) == []
+
+
+@pytest.mark.parametrize("priorities", [(5, 1, 3), (3, 5, 1), (1, 3, 5)])
+def test_of_as_many_victims_those_of_the_lowest_priority_go(priorities: tuple[int, ...]) -> None:
+    nodes = [node(name, gpu=0) for name in "abc"]
+    running = [
+        {"name": f"r{priority}", "on": {name: 1}, "per_pod": {"gpu": 1}, "evictable": True, "priority": priority}
+        for name, priority in zip("abc", priorities, strict=True)
+    ]
+    told = gang_cases.plan_case(case("victims", nodes, [gang("g", 2)], {"fewest_victims": 2}, running=running))
+    assert sorted(told["evicted"]) == ["r1", "r3"]
