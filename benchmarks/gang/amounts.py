@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,19 +86,11 @@ class Amounts:
         return {"resources": {self._name[resource]: most // self._unit[resource]}}
 
     def _of(self, node: str) -> dict[str, int]:
-        host = self._case.by_name[node]
-        total = dict(host.free)
-        _add(total, [(gang.kept.get(node, 0), gang.per_pod) for gang in self._gangs if not gang.shrinks])
-        _add(total, [(each.on.get(node, 0), each.per_pod) for each in self._running])
-        staying: dict[str, int] = {}
-        _add(staying, [(gang.kept.get(node, 0), gang.per_pod) for gang in self._gangs if not gang.shrinks])
-        there = [(each.on.get(node, 0), each.per_pod) for each in self._running]
-        _add(staying, there)  # nobody leaves a node because it is overdrawn
-        return {name: max(total.get(name, 0), staying.get(name, 0)) for name in total.keys() | staying.keys()}
-
-
-def _add(total: dict[str, int], pods: Iterable[tuple[int, Mapping[str, int]]]) -> None:
-    for count, per_pod in pods:
-        for name, amount in per_pod.items():
-            if count:
-                total[name] = total.get(name, 0) + count * amount
+        """Return what a node has free and what is there; nobody leaves a node because it is overdrawn."""
+        total = {name: max(0, amount) for name, amount in self._case.by_name[node].free.items()}
+        kept = [(gang.kept, gang.per_pod) for gang in self._gangs if not gang.shrinks]
+        for on, per_pod in [*kept, *((each.on, each.per_pod) for each in self._running)]:
+            if on.get(node):
+                for name, amount in per_pod.items():
+                    total[name] = total.get(name, 0) + on[node] * amount
+        return total

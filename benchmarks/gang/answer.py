@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import json
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.gang.case import Case, Job, Together, left_as_is, part_of
 from benchmarks.gang.declare import CASE_FILE, Declared, declare
@@ -28,6 +28,8 @@ from dovetail.verify import lines, verify
 
 MOST_JOBS = 8  # whose parts are tried one by one
 MOST_AWAY = 4  # gangs that may be away, of which any may be tried to be
+
+_T = TypeVar("_T")
 
 Placement = Mapping[str, Mapping[str, int]]  # pods by gang and node
 Move = Mapping[str, str]
@@ -112,7 +114,8 @@ def _now(case: Case, seconds: float) -> _Planned:
     if case.jobs and any(gang.kept for gang in case.gangs) and len(case.jobs) <= MOST_JOBS:
         return _some_jobs(case, seconds)
     now = _plan(case, "now", seconds)
-    choice = any(gang.least < gang.pods or gang.name in loose(case) for gang in case.gangs)
+    free = loose(case)
+    choice = any(gang.least < gang.pods or gang.name in free for gang in case.gangs)
     if choice and not case.jobs and now.placed and _fits(case, now) is False:
         now = _plan(case, "now", seconds, must=True)
     return _with_fewer_there(case, now, seconds) if choice and now.status == "optimal" else now
@@ -127,13 +130,18 @@ def _with_fewer_there(case: Case, now: _Planned, seconds: float) -> _Planned:
     if not _fits(case, now) or len(names) > MOST_AWAY:
         return now
     best, fewest = now, _spanned(case, now)
-    for count in range(1, len(names) + 1):
-        for some in combinations(names, count):
-            found = _plan(left_as_is(case, some), "now", seconds, must=True)
-            as_many = found.total == now.total and _admitted(case, found) == _admitted(case, now)
-            if found.status == "optimal" and as_many and _fits(case, found) and _spanned(case, found) < fewest:
-                best, fewest = found, _spanned(case, found)
+    for some in filter(None, _subsets(names)):
+        found = _plan(left_as_is(case, some), "now", seconds, must=True)
+        as_many = found.total == now.total and _admitted(case, found) == _admitted(case, now)
+        if found.status == "optimal" and as_many and _fits(case, found) and _spanned(case, found) < fewest:
+            best, fewest = found, _spanned(case, found)
     return best
+
+
+def _subsets(items: Sequence[_T]) -> Iterator[tuple[_T, ...]]:
+    """Yield all subsets of some items, the smallest first."""
+    for count in range(len(items) + 1):
+        yield from combinations(items, count)
 
 
 def _away(case: Case) -> list[str]:
@@ -154,16 +162,15 @@ def _some_jobs(case: Case, seconds: float) -> _Planned:
 
     What a job keeps holds its room whether it is admitted or not, which no single question says.
     """
-    first: _Planned | None = None
-    for count in range(len(case.jobs), -1, -1):
-        for some in combinations(case.jobs, count):
-            inside = {name for job in some for name in job.gangs}
-            outside = {name for job in case.jobs for name in job.gangs} - inside
-            found = _plan(part_of(case, {gang.name for gang in case.gangs} - outside), "now", seconds, must=True)
-            first = first or found
-            if found.placed or found.status not in ("infeasible", "optimal"):
-                return found
-    return first or _Planned("infeasible")
+    found = []
+    for away in _subsets(case.jobs[::-1]):
+        inside = {name for job in case.jobs if job not in away for name in job.gangs}
+        outside = {name for job in away for name in job.gangs} - inside
+        part = part_of(case, {gang.name for gang in case.gangs} - outside)
+        found.append(_plan(part, "now", seconds, must=True))
+        if found[-1].placed or found[-1].status not in ("infeasible", "optimal"):
+            return found[-1]
+    return found[0]
 
 
 def _with_changes(case: Case, now: _Planned, seconds: float) -> Answer:
@@ -199,8 +206,8 @@ def _fits(case: Case, plan: _Planned) -> bool | None:
         return False
     if not plan.placed:
         return None
-    needed = [gang for gang in case.gangs if gang.name not in loose(case)]
-    missing = [gang.name for gang in needed if plan.pods_of(gang.name) < gang.least]
+    free = loose(case)
+    missing = any(gang.name not in free and plan.pods_of(gang.name) < gang.least for gang in case.gangs)
     sets = [each for each in case.sets if each.partial and not each.optional]
     if missing or not all(_complete(case, each, plan) for each in sets):
         return None if plan.more_may_fit else False
@@ -248,14 +255,12 @@ def _evicted(case: Case, plan: _Planned) -> tuple[str, ...]:
 
 def _plan(case: Case, mode: Mode, seconds: float, *, must: bool = False) -> _Planned:
     """Plan one question about a case; what keeps pods and may be away is left as it is where it cannot be whole."""
-    first: _Planned | None = None
-    for count in range(len(staying(case)) + 1):
-        for some in combinations(staying(case), count):
-            found = _planned(left_as_is(case, some), mode, seconds, must=must)
-            first = first or found
-            if found.status != "infeasible":
-                return found
-    return first or _Planned("infeasible")
+    found = []
+    for some in _subsets(staying(case)):
+        found.append(_planned(left_as_is(case, some), mode, seconds, must=must))
+        if found[-1].status != "infeasible":
+            return found[-1]
+    return found[0]
 
 
 def _planned(case: Case, mode: Mode, seconds: float, *, must: bool) -> _Planned:

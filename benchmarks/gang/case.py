@@ -143,6 +143,11 @@ class Running:
     queue: str = ""
     eligible: frozenset[str] | None = None
 
+    @property
+    def pods(self) -> int:
+        """How many there are."""
+        return sum(self.on.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

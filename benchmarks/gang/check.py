@@ -132,7 +132,7 @@ def _limits(case: Case, answer: Answer) -> Iterator[str]:
             pods = sum(answer.placement.get(name, {}).values()) - sum(gang.charged.values())
             new += max(0, pods) * gang.per_pod.get(each.resource, 0)
         gone = [run for run in case.running if run.name in (answer.evicted or ()) and run.queue in each.queues]
-        back = sum(sum(run.on.values()) * run.per_pod.get(each.resource, 0) for run in gone)
+        back = sum(run.pods * run.per_pod.get(each.resource, 0) for run in gone)
         if new > each.most + back:
             yield f"{new} {each.resource} of {', '.join(each.gangs)}, at most {each.most + back}"
 
@@ -155,8 +155,8 @@ def _reserves(case: Case, answer: Answer) -> Iterator[str]:
 def _moves(case: Case, answer: Answer) -> Iterator[str]:
     for each in case.running:
         after = _after(answer, each.name, each.on)
-        if after and sum(after.values()) != sum(each.on.values()):
-            yield f"{each.name}: {sum(each.on.values())} pods ran, {sum(after.values())} do"
+        if after and sum(after.values()) != each.pods:
+            yield f"{each.name}: {each.pods} pods ran, {sum(after.values())} do"
         if not each.evictable and each.name in (answer.evicted or ()):
             yield f"{each.name} was evicted, and may not be"
         if not each.movable and after and after != each.on:

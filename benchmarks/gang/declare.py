@@ -21,7 +21,7 @@ from benchmarks.gang.case import Case, Gang
 from benchmarks.gang.meaning import has_own_topology, inner, slices, step, widths
 from benchmarks.gang.rules import Document, document, policies
 from benchmarks.gang.seats import core, seats, without_hope
-from benchmarks.gang.work import CORE, MORE, Mode, Unit, Work
+from benchmarks.gang.work import Mode, Unit, Work
 
 GPU = "H100-80GB"
 CASE_FILE = "case.yaml"
@@ -66,15 +66,15 @@ class _Declaration:
         self.amounts = Amounts(work.case, work.gangs, work.running)
         self.gpus_used: dict[str, int] = {}
         self.staying = self._worth_of_staying()
-        self.worth = 1 + sum(self.staying[each.name] * sum(each.on.values()) for each in self.work.running)
+        self.worth = 1 + sum(self.staying[each.name] * each.pods for each in self.work.running)
 
     def _worth_of_staying(self) -> Mapping[str, int]:
         """Return what a pod of each that runs is worth: of as many that go, those of lower priorities do."""
         if self.work.mode != "evictions":
             return dict.fromkeys((each.name for each in self.work.running), 0)
         ranks = sorted({each.priority for each in self.work.running})
-        whole = math.lcm(*(sum(each.on.values()) for each in self.work.running))
-        return {e.name: ranks.index(e.priority) * whole // sum(e.on.values()) for e in self.work.running}
+        whole = math.lcm(*(each.pods for each in self.work.running))
+        return {e.name: ranks.index(e.priority) * whole // e.pods for e in self.work.running}
 
     def made(self) -> Declared:
         """Return the documents."""
@@ -129,7 +129,7 @@ class _Declaration:
         for unit in self.work.units:
             yield self._workload(unit)
         for each in self.work.running:
-            spec: Document = {"type": "gang", "replicas": sum(each.on.values()), "communicates": False}
+            spec: Document = {"type": "gang", "replicas": each.pods, "communicates": False}
             spec["value"] = self.staying[each.name]
             spec |= {"request": self.amounts.request(each.per_pod), "priority": each.priority}
             spec |= {"movable": self.work.mode == "moves", "preemptible": self.work.mode == "evictions"}
@@ -145,16 +145,16 @@ class _Declaration:
         topology: Document = {}
         if within and not self._shared(first):
             topology["within"] = self.work.level.get(within, within)
-        groups = [group for gang in unit.gangs for group in self._groups(gang, within, self._roles_of(unit, gang))]
+        groups = [group for gang in unit.gangs for group in self._groups(gang, within)]
         topology |= {"groups": groups} if groups else {}
         spec |= {"topology": topology} if topology or self._counts_alone(first) else {}
         roles = [role for gang in unit.gangs for role in self._roles(gang)]
-        named = [name for gang in unit.gangs for name in self._roles_of(unit, gang)]
-        if named:
-            spec["roles"] = [{"name": name, **role} for name, role in zip(named, roles, strict=True)]
+        keys = [key for gang in unit.gangs for key in self.work.keys(gang)]
+        if keys[0][1]:
+            spec["roles"] = [{"name": name, **role} for (_, name), role in zip(keys, roles, strict=True)]
         else:
             spec |= roles[0]
-        name = unit.name if unit.together else self.work.name[first.name]
+        name = keys[0][0]
         return document("Workload", name, spec, dict(tokens.marks(self.case, first)))
 
     def _shared(self, gang: Gang) -> bool:
@@ -168,12 +168,6 @@ class _Declaration:
         together = self.case.set_of(gang.name)
         return together is not None and has_own_topology(together, gang.topology)
 
-    def _roles_of(self, unit: Unit, gang: Gang) -> list[str]:
-        """Return the names of the roles that stand for a gang, none where its workload has no roles."""
-        if unit.together:
-            return [self.work.name[gang.name]]
-        return [CORE, MORE] if self.work.split(gang) else []
-
     def _roles(self, gang: Gang) -> Iterable[Document]:
         least, most = widths(gang)
         least, split = max(least, core(self.case, gang)), self.work.split(gang)
@@ -185,10 +179,10 @@ class _Declaration:
         replicas: Any = most if least == most else {"min": least, "max": most, "step": step(gang)}
         return {"replicas": replicas, "request": self.amounts.request_of(gang), "value": self.worth}
 
-    def _groups(self, gang: Gang, within: str | None, roles: list[str]) -> Iterable[Document]:
+    def _groups(self, gang: Gang, within: str | None) -> Iterable[Document]:
         for level, size in slices(self.case, gang, within):
-            counts: list[Document] = [{"roles": {role: size}} for role in roles] or [{"of": size}]
-            for count in counts:
+            for _, role in self.work.keys(gang):
+                count: Document = {"roles": {role: size}} if role else {"of": size}
                 yield {**count, "within": self.work.level.get(level, level)}
 
     def _objective(self) -> Document:
@@ -203,7 +197,7 @@ class _Declaration:
         found: Document = {}
         for gang in self.work.gangs:
             if not gang.shrinks:
-                workload, role = self.work.key(gang)
+                workload, role = self.work.keys(gang)[0]
                 name = f"{workload}.{role}" if role else workload
                 self._put(found, name, seats(self.case, gang), gang.per_pod)
         for each in self.work.running:

@@ -31,6 +31,7 @@ class _Rules:
         self.work, self.amounts, self.must = work, amounts, must
         self.case: Case = work.case
         self.heavy = tokens.heavy(work.case)
+        self.loose = loose(work.case)
         self.found: list[Document] = []
 
     def made(self) -> list[Document]:
@@ -130,8 +131,8 @@ class _Rules:
         for index, job in enumerate(self.case.jobs):
             token, inside = tokens.of_job(index), set(job.gangs)
             whole = [tokens.of_set(i) for i, each in self._needed_sets() if inside & set(each.gangs)]
-            self._grouped([*self.work.ids(inside - self._loose()), *whole, token], "job", "minimum")
-            free = self.work.ids(inside & self._loose())
+            self._grouped([*self.work.ids(inside - self.loose), *whole, token], "job", "minimum")
+            free = self.work.ids(inside & self.loose)
             if free:
                 self._grouped([*free, token], "job", self.heavy)
 
@@ -139,16 +140,13 @@ class _Rules:
         """Demand all that is not optional, where that is asked for, and what keeps pods in any case."""
         own = self.work.ids(staying(self.case))
         if self.must:
-            needed = [gang.name for gang in self.work.gangs if gang.name not in self._loose()]
+            needed = [gang.name for gang in self.work.gangs if gang.name not in self.loose]
             own += [*self.work.ids(needed), *(tokens.of_set(index) for index, _ in self._needed_sets())]
         if own:
             self._policy(own, {"admission": {"atLeast": "minimum"}})
 
     def _needed_sets(self) -> list[tuple[int, Together]]:
         return [(index, each) for index, each in enumerate(self.case.sets) if each.partial and not each.optional]
-
-    def _loose(self) -> frozenset[str]:
-        return loose(self.case)
 
     def _with_least(self, gangs: Iterable[str]) -> list[str]:
         return [name for name in gangs if self.case.gang[name].least]

@@ -45,12 +45,12 @@ class Work:
         taken = [*self.name.values(), *own]
         self.other = names.labels([each.name for each in self.running], "running", taken)
 
-    def key(self, gang: Gang) -> tuple[str, str]:
-        """Return the workload and the role that stand for a gang; the role is empty without roles."""
+    def keys(self, gang: Gang) -> list[tuple[str, str]]:
+        """Return the workload and the roles that stand for a gang, its kept pods in the first; "" without roles."""
         unit = next(unit for unit in self.units if gang in unit.gangs)
         if unit.together:
-            return unit.name, self.name[gang.name]
-        return self.name[gang.name], CORE if self.split(gang) else ""
+            return [(unit.name, self.name[gang.name])]
+        return [(self.name[gang.name], role) for role in ([CORE, MORE] if self.split(gang) else [""])]
 
     def split(self, gang: Gang) -> int:
         """Return how many replicas of an elastic gang are a role of their own, as its kept pods are among them."""
@@ -60,7 +60,7 @@ class Work:
     def ids(self, gangs: Iterable[str]) -> list[str]:
         """Return the workloads that stand for gangs."""
         present = {gang.name for gang in self.gangs}
-        return sorted({self.key(self.case.gang[name])[0] for name in gangs if name in present})
+        return sorted({self.keys(self.case.gang[name])[0][0] for name in gangs if name in present})
 
     def merged(self, together: Together) -> bool:
         """Tell whether a set is one workload, whose topology says what the set asks for."""
@@ -68,11 +68,9 @@ class Work:
 
     def gang_of(self) -> Iterable[tuple[tuple[str, str], str]]:
         """Yield the gang, or the running pods, of every workload and role."""
-        for unit in self.units:
-            for gang in unit.gangs:
-                yield self.key(gang), gang.name
-                if self.split(gang):
-                    yield (self.key(gang)[0], MORE), gang.name
+        for gang in self.gangs:
+            for key in self.keys(gang):
+                yield key, gang.name
         for each in self.running:
             yield (self.other[each.name], ""), each.name
 

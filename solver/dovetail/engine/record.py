@@ -141,8 +141,7 @@ class Record:
         standing : whether to look for bounds beside what runs today.
         last : whether nothing better will be found, so that bounds may take the time that is left.
         """
-        view = view_of(self.problem, self.state)
-        values = [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
+        values = self._values()
         if (standing or last) and self.problem.present and not self.unpaid:
             self.bounds.stand(values, newcomers(self.problem, self.state))
         if last:
@@ -161,9 +160,12 @@ class Record:
         """Hand out the state at hand and tell its values, before bounds, which take longer in large fleets."""
         self.hand_out()
         if not self.unpaid:
-            view = view_of(self.problem, self.state)
-            for tier in self.problem.tiers:
-                self.reporter.tier(tier.name, tier.unit, tier.measure(view, self.problem.context), None)
+            for tier, value in zip(self.problem.tiers, self._values(), strict=True):
+                self.reporter.tier(tier.name, tier.unit, value, None)
+
+    def _values(self) -> list[int]:
+        view = view_of(self.problem, self.state)
+        return [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
 
     def hand_out(self, tiers: Sequence[TierResult] = ()) -> None:
         """Hand out the state at hand, if it is a plan."""
