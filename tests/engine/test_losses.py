@@ -129,7 +129,7 @@ def test_sets_are_where_nodes_lose_and_hold_few_alike_ones_without_anything() ->
     found = judged(problem, state, priced=True)
     assert found is not None
     remixing = Remixing(generation(problem, state, full=True, priced=True), Budget(ALL))
-    remixing.heed({}, found[1])
+    remixing.heed({}, [found[1]])
     remixing._draws._size = 4
     names = {node.name: index for index, node in enumerate(problem.nodes)}
     drawn = [remixing._draws.next(remixing._picture).nodes for _ in range(20)]
@@ -142,6 +142,9 @@ def test_what_nodes_lose_is_of_no_matter_while_anything_waits() -> None:
     found = judged(problem, state, priced=True)
     assert found is not None
     lacking = state.with_fills({next(iter(state.fills)): Fill()})
-    remixing = Remixing(generation(problem, lacking, priced=True), Budget(ALL))
-    remixing.heed({}, found[1])
-    assert remixing._picture.losses is None
+    drawn: list[list[frozenset[int]]] = []
+    for leads in ([], [found[1]]):
+        remixing = Remixing(generation(problem, lacking, priced=True), Budget(ALL))
+        remixing.heed({}, leads)
+        drawn.append([remixing._draws.next(remixing._picture).nodes for _ in range(20)])
+    assert drawn[0] == drawn[1]

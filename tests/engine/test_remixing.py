@@ -241,9 +241,9 @@ def test_what_no_plan_has_more_of_is_not_looked_for() -> None:
     remixing = Remixing(generation(problem, start), Budget(ALL))
     (band,) = problem.spec.bands
     there = sum(problem.shapes[s].role.value * n for s, n in start.admitted().items())
-    remixing.heed({band: there + 1}, None)
+    remixing.heed({band: there + 1}, ())
     assert remixing._picture.waiting == {whole: 0}
-    remixing.heed({band: there}, None)
+    remixing.heed({band: there}, ())
     assert remixing._picture.waiting == {}
 
 

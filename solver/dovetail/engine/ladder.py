@@ -323,10 +323,13 @@ class _Search:
                 looked = True
                 self._spare(given, ALMOST_FULL)
             done = self.best.full_but_for(WIDE if late else 0.0)
-            return Reached(self.best.state, done, self.best.bounds_of_bands, self.best.losses if done else None)
+            leads = self.best.leads if not done else [] if (cost := self.best.losses) is None else [cost]
+            return Reached(self.best.state, done, self.best.bounds_of_bands, leads)
 
         for candidate in remixed(begin, lawful, planned, best, given):
-            yield candidate is not None and self.best.offer(candidate)
+            if candidate is not None:
+                self.best.offer(candidate)
+            yield candidate is not None  # on its way from another state it may not be the best one yet
             if self.best.close_enough():
                 break
             if not (full or looked) and self.best.full_but_for(WIDE):

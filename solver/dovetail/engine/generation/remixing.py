@@ -39,13 +39,13 @@ class Reached(NamedTuple):
     state : the best one by now.
     full : whether no plan admits more to speak of (`Generation`).
     bounds : worth of GPU work that no plan exceeds, by band.
-    losses : what nodes lose by a proof of the least cost, where that is left to decide and there is one.
+    leads : what nodes lose by the proofs of what is left to decide, that of the least cost alone where that is all.
     """
 
     state: State
     full: bool
     bounds: Mapping[int, int] = MappingProxyType({})
-    losses: Losses | None = None
+    leads: Sequence[Losses] = ()
 
 
 class Remixing:
@@ -69,10 +69,10 @@ class Remixing:
         self._columns = dict[int, Column]()
         source = Random(1)
         self._wanted = Wanted(self._problem, generation.wish.worth, planned or {}, source)
-        self._draws = Draws(self._problem, rows.lots, self._wanted, source)
+        self._draws = Draws(self._problem, rows.lots, self._wanted, source, thrifty=generation.spares)
         self._idle = 0
         self._bounds: Mapping[int, int] = {}
-        self._losses: Losses | None = None
+        self._leads: Sequence[Losses] = ()
         self._beyond = 0.0  # what other nodes hold, which no set changes
         self.hold(generation.state)
         self._settle_all_but(())
@@ -110,12 +110,12 @@ class Remixing:
         """Return what all nodes hold in a state, as the LP counts it."""
         return self._value_of(self._held(state))
 
-    def heed(self, bounds: Mapping[int, int], losses: Losses | None) -> None:
+    def heed(self, bounds: Mapping[int, int], leads: Sequence[Losses]) -> None:
         """Look for nothing of a band that is worth as much as its bound, and where nodes lose, if that is known."""
         if bounds != self._bounds:
             self._bounds = bounds
             self._picture.waiting = self._waiting(self._picture.state)
-        self._losses = self._picture.losses = losses if self._generation.spares else None
+        self._leads = self._picture.leads = leads
 
     def next(self) -> State | None:
         """Return a state better than the one before by other patterns on one more set of nodes, if it has one."""
@@ -180,7 +180,7 @@ class Remixing:
         """Take a state as the one to make better."""
         self._columns = self._held(state)
         self.value = self._value_of(self._columns)
-        self._picture = Picture(self._problem, state, self._waiting(state), self._losses)
+        self._picture = Picture(self._problem, state, self._waiting(state), self._leads)
 
     def _held(self, state: State) -> dict[int, Column]:
         """Return what the nodes hold in a state as patterns."""
@@ -308,8 +308,8 @@ def remixed(
     others : states to begin with that keep all rules.
     planned : replicas per shape that the LP of the whole fleet has.
     best : what there is by now, by whether half of the time or work is gone; where it is full, another wish is to be
-        met. A state found elsewhere that is worth more is the one to go on from. If that half has come to nothing
-        better, the best state is.
+        met. A state found elsewhere that is worth more is the one to go on from; until that half, one that is the more
+        promising. If that half has come to nothing better, the best state is.
     """
     remixing, half = _begun(begin, others, planned, budget), budget.part(0.5 * budget.work, 0.5)
     led, seen = True, begin.state
@@ -317,16 +317,17 @@ def remixed(
         found = remixing.next()
         yield found
         late = budget.work < half.work or half.out_of_time()
-        state, full, bounds, losses = best(late)
-        remixing.heed(bounds, losses)
+        state, full, bounds, leads = best(late)
+        remixing.heed(bounds, leads)
         if full != begin.full:
             begin = replace(begin, state=state, full=full)
             remixing, led = _begun(begin, others, planned, budget), False
-        elif (found is None and state is not seen) or (led and late):
-            led = led and not late
-            if remixing.worth(state) > remixing.value:
+        elif led and not late:
+            if found is None and state is not seen and remixing.prefers(state):
                 remixing.hold(state)
-        seen = state
+        elif (led or (found is None and state is not seen)) and remixing.worth(state) > remixing.value:
+            remixing.hold(state)
+        led, seen = led and not late, state
 
 
 def _begun(begin: Generation, others: Iterable[State], planned: Mapping[int, int], budget: Budget) -> Remixing:

@@ -51,6 +51,7 @@ class Neighbourhoods:
         self.problem = problem
         self.size = size
         self._random = random.Random(seed)
+        self._idle = Idle(problem)
         self._wide = False
         self._turn = self._round = 0
         self._streak = 0
@@ -85,7 +86,7 @@ class Neighbourhoods:
 
     def _idlest(self, state: State, nodes: Iterable[int], most: int) -> list[int]:
         """Return some nodes, those with idle GPU more likely."""
-        idle = {node: idle_milli(self.problem, state, node) + _LEAST_IDLE for node in nodes}
+        idle = {node: self._idle.of(state, node) + _LEAST_IDLE for node in nodes}
         return weighted(self._random, idle, most)
 
     def _about(self, state: State, lead: Lead | None) -> Callable[[State, Sequence[int]], list[int]] | None:
@@ -106,14 +107,14 @@ class Neighbourhoods:
         """Return a node that comes close to having room for something that waits, and others that may relieve it."""
         shape = self._random.choice(waiting)
         makes, hosted = self.problem.makes.of, self.problem.hosted_by_make
-        idle = {node: idle_milli(self.problem, state, node) for node in nodes}
+        idle = {node: self._idle.of(state, node) for node in nodes}
         hosts = sorted((n for n in nodes if shape in hosted[makes[n]]), key=lambda n: (-idle[n], n))[:_NEAREST]
         first = [self._random.choice(hosts)] if hosts else []
         return self._joined(first, nodes, idle)
 
     def _draw_moved(self, homes: Mapping[int, list[int]], state: State, nodes: Sequence[int]) -> list[int]:
         """Return a node that something moved away from, some of those where that may be, and others."""
-        idle = {node: idle_milli(self.problem, state, node) for node in nodes}
+        idle = {node: self._idle.of(state, node) for node in nodes}
         here = sorted(set(homes).intersection(nodes))
         if not here:
             return self._joined([], nodes, idle)
@@ -160,14 +161,14 @@ class Neighbourhoods:
         nodes: Sequence[int],
     ) -> list[int]:
         """Return hosts of a shape that is wanted, of every domain that rules ask for it in alike many."""
-        gains = _at_least(wanted, _LEAST_GAIN)
+        gains = at_least(wanted, _LEAST_GAIN)
         (shape,) = weighted(self._random, gains, 1)
         inside = set(nodes)
         groups = [[node for node in group if node in inside] for group in lead.hosts(shape)]
         self._random.shuffle(groups)
         most = max(self.size - _JOINING, len(groups))
-        least = _LEAST_LOSS * max(losses.values(), default=0.0) or 1.0
-        weights = {n: least + losses.get(n, 0.0) + idle_milli(self.problem, state, n) / 2 for n in nodes}
+        lost = at_least({node: losses.get(node, 0.0) for node in nodes}, _LEAST_LOSS)
+        weights = {node: lost[node] + self._idle.of(state, node) / 2 for node in nodes}
         likely = (weighted(self._random, {n: weights[n] for n in group}, most) for group in groups)
         return [node for node in chain.from_iterable(zip_longest(*likely)) if node is not None][:most]
 
@@ -179,7 +180,7 @@ class Neighbourhoods:
                 idle.setdefault(self.problem.class_of[node], []).append(node)
         left_out = {node for alike in idle.values() for node in alike[_ALIKE:]}
         pool = {node: losses.get(node, 0.0) for node in nodes if node not in left_out}
-        return weighted(self._random, _at_least(pool, _LEAST_LOSS), most)
+        return weighted(self._random, at_least(pool, _LEAST_LOSS), most)
 
     def _draw_gang(self, state: State, nodes: Sequence[int]) -> list[int]:
         """Return nodes of one domain, the idle ones first, and nodes elsewhere that a gang is on."""
@@ -189,7 +190,7 @@ class Neighbourhoods:
         seed = self._random.choice(sorted(on.intersection(nodes)) or list(nodes))
         path = self.problem.nodes[self._random.choice((seed, self._random.choice(nodes)))].domain(level)
         inside = [node for node in nodes if self.problem.nodes[node].domain(level) == path]
-        inside.sort(key=lambda node: (node not in on, -idle_milli(self.problem, state, node)))
+        inside.sort(key=lambda node: (node not in on, -self._idle.of(state, node)))
         outside = [node for node in nodes if node in on and self.problem.nodes[node].domain(level) != path]
         chosen = [*inside[: self.size], *outside[: max(1, self.size // 2)]]
         return sorted(chosen)
@@ -220,9 +221,13 @@ def _new(fill: Fill, shape: int) -> bool:
     return fill.counts()[shape] > kept
 
 
-def _at_least(weights: Mapping[int, float], part: float) -> Mapping[int, float]:
-    """Return weights, each at least a part of the greatest one."""
-    least = part * max(weights.values(), default=0.0) or 1.0
+def at_least(weights: Mapping[int, float], part: float) -> Mapping[int, float]:
+    """Return weights, each at least a part of the greatest one, or the mean if that is less.
+
+    So what weighs something is drawn as often as all that weighs nothing, however much of that there is.
+    """
+    mean = sum(weights.values()) / max(1, len(weights))
+    least = min(part * max(weights.values(), default=0.0), mean) or 1.0
     return {each: max(weight, least) for each, weight in weights.items()}
 
 
@@ -230,6 +235,23 @@ def weighted(source: random.Random, weights: Mapping[int, float], most: int) -> 
     """Return some of what has weights, drawn without putting back (Efraimidis and Spirakis 2006)."""
     keys = {each: source.random() ** (1.0 / weight) for each, weight in weights.items()}
     return sorted(weights, key=lambda each: -keys[each])[:most]
+
+
+class Idle:
+    """The idle GPU of nodes; what was found for a node holds as long as its contents stay as they are."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._known: dict[int, tuple[Fill, int]] = {}
+
+    def of(self, state: State, node: int) -> int:
+        """Return the milli-GPU of a node's healthy GPUs that nothing uses."""
+        fill = state.fills.get(node)
+        if fill is None:
+            return idle_milli(self._problem, state, node)
+        if node not in self._known or self._known[node][0] is not fill:
+            self._known[node] = fill, idle_milli(self._problem, state, node)
+        return self._known[node][1]
 
 
 def idle_milli(problem: Problem, state: State, node: int) -> int:
