@@ -8,7 +8,7 @@ from dataclasses import replace
 from tests.support.mig_specs import card, mig_request
 from tests.support.specs import make_spec, node, request, role, workload
 
-from dovetail.engine.parts.lns import Neighbourhoods, idle_milli
+from dovetail.engine.parts.lns import Idle, Neighbourhoods, at_least, idle_milli
 from dovetail.model.state import Fill, Slot, State
 from dovetail.problem import Problem, compile_problem
 from dovetail.rules import context_of
@@ -96,6 +96,20 @@ def test_nodes_that_lose_by_a_proof_are_drawn_more_often() -> None:
         assert part == sorted(set(part))
         often.update(part)
     assert all(often[4] > often[number] for number in range(len(problem.nodes)) if number != 4)
+
+
+def test_of_many_nodes_the_one_that_loses_is_still_in_half_of_the_parts_about_losses() -> None:
+    weights = at_least({0: 1000.0} | dict.fromkeys(range(1, 10_000), 0.0), 0.02)
+    assert weights[0] == 1000.0
+    assert sum(weights.values()) <= 2 * weights[0]
+
+
+def test_idle_gpu_is_told_anew_where_contents_change() -> None:
+    problem = _problem()
+    idle, full = Idle(problem), State({0: _full(problem)})
+    one = full.with_fills({0: Fill(Counter({Slot(problem.shapes_of_role["t/share", ""], 2): 1}))})
+    told = [idle.of(state, 0) for state in (full, full, one, State(), full)]
+    assert told == [0, 0, 3000 - SHARE, 3000, 0]
 
 
 def test_parts_about_a_shape_that_is_wanted_have_hosts_of_every_kind_that_rules_tell_apart() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
+from typing import cast
 
 import pytest
 from tests.engine.test_generate import ALL, fleet
@@ -13,6 +14,7 @@ from tests.support.tiny_specs import tiny
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.construct import construct
+from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.remixing import Reached, Remixing, remixed
 from dovetail.engine.generation.wanted import Wanted
@@ -126,6 +128,60 @@ def test_a_fuller_state_is_one_to_begin_with_although_an_earlier_band_lacks() ->
     remixing = Remixing(generation(problem, early), Budget(ALL))
     assert remixing.worth(full) < remixing.worth(early)
     assert remixing.prefers(full)
+
+
+def test_a_fuller_state_is_gone_on_from_although_an_earlier_band_gains_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the fuller one lacks of an earlier band is little; to be found later, as what it has more is not."""
+    work = [workload(f"w{priority}", 4, gpus=1, priority=priority) for priority in (900, 100)]
+    problem = compile_problem(context_of(make_spec(nodes=[node(f"n{i}", 2) for i in range(4)], workloads=work)))
+    first, later = (problem.shapes_of_workload[name][0] for name in ("w900", "w100"))
+    two, three = (State({0: Fill(Counter({Slot(first): 2})), 1: Fill(Counter({Slot(first): n}))}) for n in (0, 1))
+    full = State({0: Fill(Counter({Slot(first): 2})), 1: Fill(Counter({Slot(later): 2}))})
+    held = []
+
+    def look(remixing: Remixing) -> None:
+        held.append(remixing._picture.state)
+        remixing._idle = 100 * (len(held) - 1)
+
+    monkeypatch.setattr(Remixing, "next", look)
+    list(remixed(generation(problem, two), [full], {}, lambda _: Reached(three, False), Budget(ALL)))
+    assert held == [full, full]
+
+
+class Losing:
+    """A proof by which some nodes lose."""
+
+    def __init__(self, *nodes: int) -> None:
+        self._nodes = nodes
+
+    def of(self, state: State) -> dict[int, float]:
+        return dict.fromkeys(self._nodes, 500.0)
+
+
+@pytest.mark.parametrize(("number", "led"), [(1200, True), (100, False)])
+def test_on_many_nodes_every_other_set_is_half_of_nodes_that_lose_by_a_proof(number: int, led: bool) -> None:
+    nodes = [node(f"n{i}", 4, accelerator=("A100-40GB", "L4")[i % 2]) for i in range(number)]
+    problem = compile_problem(context_of(make_spec(nodes, [workload("w", 5 * number, gpus=1)])))
+    remixing = Remixing(generation(problem, State()), Budget(ALL))
+    losing = frozenset(range(0, 60, 2))
+    remixing.heed({}, [cast(Losses, Losing(*losing))])
+    drawn = [remixing._draws.next(remixing._picture).nodes for _ in range(20)][::2]
+    assert all(len(nodes & losing) >= len(nodes) / 2 for nodes in drawn) is led
+    if led:
+        assert {index % 2 for nodes in drawn for index in nodes} == {0}
+
+
+def test_sets_are_larger_where_there_are_more_nodes() -> None:
+    sizes = []
+    for number in (30, 2500):
+        problem = compile_problem(
+            context_of(make_spec([node(f"n{i}", 1) for i in range(number)], [workload("w", 9)]))
+        )
+        remixing = Remixing(generation(problem, State()), Budget(ALL))
+        sizes.append(len(remixing._draws.next(remixing._picture).nodes))
+    assert sizes == [10, 50]
 
 
 def test_once_nothing_more_can_be_admitted_a_cheaper_state_at_hand_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,6 @@ from dovetail.spec.workload import MILLI
 
 _TRIES = 30  # nodes that are cleared in vain for one shape
 _MOST_TRIES = 300  # for all shapes together
-_VAIN = 300, 0.1  # nodes in a row that are not emptied, and the part of all, until no more are tried
 _SWAPS = 3  # kinds of cheaper idle nodes that are tried for what a node holds
 
 
@@ -178,9 +177,9 @@ class Mover:
         busy = [MILLI * len(n.healthy_gpus()) - int(np.maximum(field.gpus[i], 0).sum()) for i, n in enumerate(nodes)]
         order = sorted(np.flatnonzero(used), key=lambda i: (-prices[i] / max(1, busy[i]), -i))
         least = len(self._problem.spec.bands)
-        done, vain, most = False, 0, max(_VAIN[0], int(_VAIN[1] * len(nodes)))
+        done = False
         for node in map(int, order):
-            if self._over(self.tries) or vain >= most:
+            if self._over(self.tries):
                 break
             taken = self.contents(node) if prices[node] else None
             if not taken:
@@ -193,10 +192,10 @@ class Mover:
                 if more is not None:
                     mask[more] = True
                 if self._resettled(taken, mask, least):
-                    used, done, vain = mask, True, 0
+                    used, done = mask, True
                     break
             else:
-                used[node], vain = True, vain + 1
+                used[node] = True
                 self._back(taken)
         return done
 

@@ -65,7 +65,8 @@ class Draws:
     looked for in vain. The rest are nodes of any kind and of one accelerator, in turn. Nodes with idle GPU are drawn
     more often. Where it is known what nodes lose by a proof of the least cost, all sets are of those that lose more;
     by proofs of bands, on many nodes, the rest are: half a set of those that lose, and others of their accelerators.
-    Sets grow while they are solved to the end, and shrink where they are not.
+    Sets grow while they are solved to the end, and shrink where they are not. Of more nodes they are larger, but for
+    those of the least cost.
 
     Parameters
     ----------
@@ -80,8 +81,8 @@ class Draws:
         self._thrifty = thrifty
         self._nodes = [node for lot in lots for node in lot.nodes]
         self._idle = Idle(problem)
-        sizes = (max(least, round(part * sqrt(len(self._nodes)))) for least, part in (_FIRST, _LARGEST))
-        self._size, self._largest = sizes
+        root = 0.0 if thrifty else sqrt(len(self._nodes))
+        self._size, self._largest = (max(least, round(part * root)) for least, part in (_FIRST, _LARGEST))
         self._turn = self._streak = 0
 
     def next(self, picture: Picture) -> Drawn:

@@ -308,7 +308,7 @@ def remixed(
     others : states to begin with that keep all rules.
     planned : replicas per shape that the LP of the whole fleet has.
     best : what there is by now, by whether half of the time or work is gone; where it is full, another wish is to be
-        met. A state found elsewhere that is worth more is the one to go on from; until that half, one that is the more
+        met. A state found elsewhere that is worth more is the one to go on from; until that half, one that is more
         promising. If that half has come to nothing better, the best state is.
     """
     remixing, half = _begun(begin, others, planned, budget), budget.part(0.5 * budget.work, 0.5)
