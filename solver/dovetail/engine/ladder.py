@@ -323,7 +323,7 @@ class _Search:
                 looked = True
                 self._spare(given, ALMOST_FULL)
             done = self.best.full_but_for(WIDE if late else 0.0)
-            leads = self.best.leads if not done else [] if (cost := self.best.losses) is None else [cost]
+            leads = self.best.leads_of_cost if done else self.best.leads
             return Reached(self.best.state, done, self.best.bounds_of_bands, leads)
 
         for candidate in remixed(begin, lawful, planned, best, given):

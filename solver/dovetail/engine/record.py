@@ -102,10 +102,11 @@ class Record:
         return {band: bound for band, bound in named.items() if bound is not None}
 
     @property
-    def losses(self) -> Losses | None:
-        """What nodes lose by the best bound on what they cost, once there is one."""
+    def leads_of_cost(self) -> list[Losses]:
+        """What nodes lose by the best bound on what they cost, once there is one; nothing before."""
         place = next((i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes), None)
-        return None if place is None or not self.now else self._losses(place)
+        found = None if place is None or not self.now else self._losses(place)
+        return [] if found is None else [found]
 
     @property
     def leads(self) -> list[Losses]:
