@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -162,15 +162,14 @@ def _some_jobs(case: Case, seconds: float) -> _Planned:
 
     What a job keeps holds its room whether it is admitted or not, which no single question says.
     """
-    found = []
-    for away in _subsets(case.jobs[::-1]):
+
+    def without(away: tuple[Job, ...]) -> Case:
         inside = {name for job in case.jobs if job not in away for name in job.gangs}
         outside = {name for job in away for name in job.gangs} - inside
-        part = part_of(case, {gang.name for gang in case.gangs} - outside)
-        found.append(_plan(part, "now", seconds, must=True))
-        if found[-1].placed or found[-1].status not in ("infeasible", "optimal"):
-            return found[-1]
-    return found[0]
+        return part_of(case, {gang.name for gang in case.gangs} - outside)
+
+    plans = (_plan(without(away), "now", seconds, must=True) for away in _subsets(case.jobs[::-1]))
+    return _first(plans, lambda plan: plan.placed or plan.status not in ("infeasible", "optimal"))
 
 
 def _with_changes(case: Case, now: _Planned, seconds: float) -> Answer:
@@ -255,12 +254,14 @@ def _evicted(case: Case, plan: _Planned) -> tuple[str, ...]:
 
 def _plan(case: Case, mode: Mode, seconds: float, *, must: bool = False) -> _Planned:
     """Plan one question about a case; what keeps pods and may be away is left as it is where it cannot be whole."""
-    found = []
-    for some in _subsets(staying(case)):
-        found.append(_planned(left_as_is(case, some), mode, seconds, must=must))
-        if found[-1].status != "infeasible":
-            return found[-1]
-    return found[0]
+    plans = (_planned(left_as_is(case, some), mode, seconds, must=must) for some in _subsets(staying(case)))
+    return _first(plans, lambda plan: plan.status != "infeasible")
+
+
+def _first(plans: Iterator[_Planned], good: Callable[[_Planned], bool]) -> _Planned:
+    """Return the first plan that is good, or the first of all where none is."""
+    first = next(plans)
+    return first if good(first) else next(filter(good, plans), first)
 
 
 def _planned(case: Case, mode: Mode, seconds: float, *, must: bool) -> _Planned:

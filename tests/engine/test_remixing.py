@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import cast
 
@@ -171,6 +172,26 @@ def test_on_many_nodes_every_other_set_is_half_of_nodes_that_lose_by_a_proof(num
     assert all(len(nodes & losing) >= len(nodes) / 2 for nodes in drawn) is led
     if led:
         assert {index % 2 for nodes in drawn for index in nodes} == {0}
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_search_for_the_least_cost_is_led_by_no_proof_of_a_band(
+    full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where all but a gang is there: what is mixed anew is to be cheaper, while a band is left to decide."""
+    problem, dear, _ = dear_and_cheap()
+    begin = replace(generation(problem, dear, priced=True), full=full)
+    assert begin.spares
+    led = []
+
+    def look(remixing: Remixing) -> None:
+        led.append(bool(remixing._picture.leads))
+        remixing._idle = 100 * (len(led) - 1)
+
+    monkeypatch.setattr(Remixing, "next", look)
+    lead = cast(Losses, Losing(0))
+    list(remixed(begin, (), {}, lambda _: Reached(dear, full, leads=[lead]), Budget(ALL)))
+    assert led == [False, full]
 
 
 def test_sets_are_larger_where_there_are_more_nodes() -> None:

@@ -12,7 +12,7 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.generation.fleet_rows import Lot
 from dovetail.engine.generation.wanted import Wanted
-from dovetail.engine.parts.lns import Idle, at_least, weighted
+from dovetail.engine.parts.lns import LEAST_LOSS, Idle, at_least, weighted
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.spec.workload import MILLI
@@ -26,7 +26,6 @@ _STREAK = 3  # sets in a row that are solved to the end, until more nodes are pl
 _HOSTS = 0.75  # of the nodes of a set about something that waits: those that can host it
 _OPEN = 0.5  # of those: where its own replicas let one more come
 _ALIKE = 2  # nodes without anything, of a lot, that may be planned anew together
-_LEAST_LOSS = 0.02  # of the most that any node loses, as which a node counts that loses less
 _LEAST_IDLE = MILLI // 5  # as which a node without idle GPU counts where nodes are drawn
 
 
@@ -103,7 +102,8 @@ class Draws:
         shape = self._wanted.draw(picture.waiting)
         hosts = [node for lot in self._lots if shape in lot.rows for node in lot.nodes]
         first = self._hosts(picture, shape, hosts, min(len(hosts), int(_HOSTS * size)))
-        rest = [node for node in nodes if node not in first]
+        taken = set(first)
+        rest = [node for node in nodes if node not in taken]
         chosen = frozenset([*first, *self._random.sample(rest, size - len(first))])
         return Drawn(chosen, (shape, len(first) / max(1, len(hosts))))
 
@@ -128,7 +128,8 @@ class Draws:
         """Draw nodes that can host a shape, half of them where its own replicas let one more come."""
         crowded = picture.field.gates.crowded(shape)
         open_to = self._idlest(picture, [node for node in hosts if not crowded[node]], ceil(_OPEN * size))
-        rest = [node for node in hosts if node not in open_to]
+        taken = set(open_to)
+        rest = [node for node in hosts if node not in taken]
         return [*open_to, *self._idlest(picture, rest, size - len(open_to))]
 
     def _losing(self, losses: Mapping[int, float], state: State) -> list[int]:
@@ -137,7 +138,7 @@ class Draws:
         for lot in self._lots:
             idle = [node for node in lot.nodes if not state.fill(node).slots]
             pool += [*(node for node in lot.nodes if state.fill(node).slots), *idle[:_ALIKE]]
-        return weighted(self._random, at_least({node: losses[node] for node in pool}, _LEAST_LOSS), self._size)
+        return weighted(self._random, at_least({node: losses[node] for node in pool}, LEAST_LOSS), self._size)
 
     def _led(self, picture: Picture) -> list[int]:
         """Draw nodes that lose by one of the proofs that lead, in turn, and idle ones of the same accelerators."""
@@ -148,7 +149,8 @@ class Draws:
         first = weighted(self._random, losing, ceil(_LEADING * self._size))
         models = {self._problem.nodes[node].accelerator for node in first}
         alike = (node for node in self._nodes if self._problem.nodes[node].accelerator in models)
-        rest = [node for node in alike if node not in first]
+        taken = set(first)
+        rest = [node for node in alike if node not in taken]
         return [*first, *self._idlest(picture, rest, self._size - len(first))] if first else []
 
     def _idlest(self, picture: Picture, nodes: Sequence[int], size: int) -> list[int]:

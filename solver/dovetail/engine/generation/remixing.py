@@ -39,7 +39,7 @@ class Reached(NamedTuple):
     state : the best one by now.
     full : whether no plan admits more to speak of (`Generation`).
     bounds : worth of GPU work that no plan exceeds, by band.
-    leads : what nodes lose by the proofs of what is left to decide, that of the least cost alone where that is all.
+    leads : what nodes lose by the proofs of what is left to decide: of least cost where it is full, else of bands.
     """
 
     state: State
@@ -318,14 +318,15 @@ def remixed(
         yield found
         late = budget.work < half.work or half.out_of_time()
         state, full, bounds, leads = best(late)
-        remixing.heed(bounds, leads)
+        remixing.heed(bounds, leads if full == begin.spares else ())
+        elsewhere = found is None and state is not seen
         if full != begin.full:
             begin = replace(begin, state=state, full=full)
             remixing, led = _begun(begin, others, planned, budget), False
         elif led and not late:
-            if found is None and state is not seen and remixing.prefers(state):
+            if elsewhere and remixing.prefers(state):
                 remixing.hold(state)
-        elif (led or (found is None and state is not seen)) and remixing.worth(state) > remixing.value:
+        elif (led or elsewhere) and remixing.worth(state) > remixing.value:
             remixing.hold(state)
         led, seen = led and not late, state
 

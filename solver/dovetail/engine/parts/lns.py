@@ -17,7 +17,7 @@ _NEAREST = 12  # nodes of which one is to make room
 _PATIENCE = 4  # parts solved to proof in a row before larger ones are tried
 _LED = "shape", "nodes", "shape", "idle", "nodes", "shape", "nodes", "any"  # what led parts are about, in turn
 _LEAST_IDLE = 50  # milli-GPU, as which a node counts that has less idle
-_LEAST_LOSS = 0.02  # of the most that any node loses, as which a node counts that loses less
+LEAST_LOSS = 0.02  # of the most that any node loses, as which a node counts that loses less
 _LEAST_GAIN = 0.1  # likewise of what shapes would gain that wait
 _JOINING = 2  # nodes of a part about a shape that need not be its hosts
 _ALIKE = 2  # nodes of a class that hold nothing and may be drawn together for what they lose
@@ -167,7 +167,7 @@ class Neighbourhoods:
         groups = [[node for node in group if node in inside] for group in lead.hosts(shape)]
         self._random.shuffle(groups)
         most = max(self.size - _JOINING, len(groups))
-        lost = at_least({node: losses.get(node, 0.0) for node in nodes}, _LEAST_LOSS)
+        lost = at_least({node: losses.get(node, 0.0) for node in nodes}, LEAST_LOSS)
         weights = {node: lost[node] + self._idle.of(state, node) / 2 for node in nodes}
         likely = (weighted(self._random, {n: weights[n] for n in group}, most) for group in groups)
         return [node for node in chain.from_iterable(zip_longest(*likely)) if node is not None][:most]
@@ -180,7 +180,7 @@ class Neighbourhoods:
                 idle.setdefault(self.problem.class_of[node], []).append(node)
         left_out = {node for alike in idle.values() for node in alike[_ALIKE:]}
         pool = {node: losses.get(node, 0.0) for node in nodes if node not in left_out}
-        return weighted(self._random, at_least(pool, _LEAST_LOSS), most)
+        return weighted(self._random, at_least(pool, LEAST_LOSS), most)
 
     def _draw_gang(self, state: State, nodes: Sequence[int]) -> list[int]:
         """Return nodes of one domain, the idle ones first, and nodes elsewhere that a gang is on."""
