@@ -62,6 +62,23 @@ def test_a_job_improves_one_objective_after_the_other_and_stays_as_it_is() -> No
     assert job.run(Stop()) == answer
 
 
+def test_a_look_around_is_better_than_its_start_and_always_the_same() -> None:
+    weights, limit, bins = [11 + 7 * number % 23 for number in range(30)], 60, range(5)
+    model = Model()
+    placed = {(piece, b): model.boolean(f"p{piece}-{b}") for piece in range(len(weights)) for b in bins}
+    for piece in range(len(weights)):
+        model.require(Linear({placed[piece, b]: 1 for b in bins}), upper=1)
+    for b in bins:
+        model.require(Linear({placed[piece, b]: weight for piece, weight in enumerate(weights)}), upper=limit)
+    packed = Linear({variable: weights[piece] for (piece, _), variable in placed.items()})
+    start = {variable: int(piece == b) for (piece, b), variable in placed.items()}
+    job = SolveJob(model, (packed,), start, Effort(0.3, around=True))
+    answer = job.run(Stop())
+    assert answer.values is not None
+    assert packed.value(answer.values) > packed.value(start)
+    assert job.run(Stop()) == answer
+
+
 def pools() -> list[Callable[[], Jobs]]:
     return [
         lambda: Jobs(),

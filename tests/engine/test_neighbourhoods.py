@@ -131,3 +131,20 @@ def test_led_parts_of_a_round_have_no_node_in_common() -> None:
         drawn = [node for part in neighbourhoods.draw(state, 4, Told(0, [[1], [2, 3]])) for node in part]
         assert len(drawn) == len(set(drawn))
         assert set(drawn) == set(range(len(problem.nodes)))
+
+
+def test_half_of_a_part_is_of_nodes_that_lose_and_parts_are_disjoint() -> None:
+    problem = _problem()
+    neighbourhoods = Neighbourhoods(problem, size=4)
+    state = State({number: _full(problem) for number in range(len(problem.nodes))})
+    for _ in range(20):
+        first, second = neighbourhoods.draw_losing(state, 2, Told(0, [], losing=5))
+        assert 5 in first
+        assert len(first) == len(second) == 4
+        assert not set(first) & set(second)
+
+
+def test_parts_are_drawn_where_no_proof_says_that_a_node_loses() -> None:
+    problem = _problem()
+    parts = Neighbourhoods(problem, size=4).draw_losing(State(), 9, None)
+    assert sorted(number for part in parts for number in part) == list(range(len(problem.nodes)))

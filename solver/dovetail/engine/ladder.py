@@ -233,10 +233,12 @@ class _Search:
         large = self.problem.counts > EXACT_VARIABLES  # parts do on smaller ones what sets do
         before = self.best.state
         self.reporter.phase("improve")
-        ways = [Improving(self.problem, self.jobs, self.stop, self.best).rounds(budget)]
+        improving = Improving(self.problem, self.jobs, self.stop, self.best)
+        ways = [improving.exactly(budget)]
         if large and not self.best.unpaid:
             first = [self._tidying(budget)] if found else []
-            ways = [*first, self._remix(budget, found, planned), self._tidying(budget), *ways]
+            around = [] if self.problem.present else [improving.around(budget)]
+            ways = [*first, self._remix(budget, found, planned), self._tidying(budget), *ways, *around]
         in_turns(ways)
         if not large or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
@@ -323,7 +325,7 @@ class _Search:
                 looked = True
                 self._spare(given, ALMOST_FULL)
             done = self.best.full_but_for(WIDE if late else 0.0)
-            leads = self.best.leads_of_cost if done else self.best.leads
+            leads = self.best.leads_of_cost if done else [led.losses for led in self.best.undecided]
             return Reached(self.best.state, done, self.best.bounds_of_bands, leads)
 
         for candidate in remixed(begin, lawful, planned, best, given):

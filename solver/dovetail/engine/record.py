@@ -21,6 +21,15 @@ from dovetail.problem import Problem
 from dovetail.progress import Reporter
 
 
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A tier that is left to decide, what is lost of it by the best bound, and the gap, 1 where there is none."""
+
+    tier: Tier
+    losses: Losses
+    gap: float
+
+
 @dataclass(slots=True)
 class Record:
     """The best state so far, told to those who ask for it.
@@ -109,19 +118,20 @@ class Record:
         return [] if found is None else [found]
 
     @property
-    def leads(self) -> list[Losses]:
-        """Where the state and the best bounds part, per tier that is left to decide, as far as bounds tell by now.
+    def undecided(self) -> list[Undecided]:
+        """The tiers that are left to decide, as far as bounds tell by now where the state and they part.
 
         Those after the admitted ones are left to decide where hardly more can be admitted.
         """
         full = self.full_but_for(WIDE)
         places = enumerate(self.problem.tiers) if self.now and not self.problem.present else ()
         of_tier = {tier.name: tier for tier in self.now}
-        told = (
-            place for place, tier in places if (full or tier.kind == "admitted") and not of_tier[tier.name].proved
-        )
-        found = (self._losses(place) for place in told)
-        return [losses for losses in found if losses is not None]
+        found = []
+        for place, tier in places:
+            told = of_tier[tier.name]
+            if (full or tier.kind == "admitted") and not told.proved and (losses := self._losses(place)) is not None:
+                found.append(Undecided(tier, losses, 1.0 if told.gap is None else told.gap))
+        return found
 
     def _losses(self, place: int) -> Losses | None:
         """Return what is lost by the best bound on a tier, given what there is of earlier ones."""

@@ -73,6 +73,23 @@ class Neighbourhoods:
             rest = [node for node in rest if node not in taken]
         return found
 
+    def draw_losing(self, state: State, parts: int, lead: Lead | None) -> list[list[int]]:
+        """Return disjoint lists of node indices: half of those that lose by a proof, the others with idle GPU.
+
+        Nodes that lose nothing are not among the first half; without a proof, nobody is.
+        """
+        found: list[list[int]] = []
+        rest = list(range(len(self.problem.nodes)))
+        losses = {} if lead is None else self._lost(lead.of(state), state, rest)
+        while len(found) < parts and rest:
+            first = weighted(self._random, {n: losses[n] for n in rest if losses.get(n, 0.0) > 0}, self.size // 2)
+            taken = set(first)
+            others = self._idlest(state, (node for node in rest if node not in taken), self.size - len(first))
+            found.append(sorted([*first, *others]))
+            taken.update(others)
+            rest = [node for node in rest if node not in taken]
+        return found
+
     def _draw(self, state: State, nodes: Sequence[int]) -> list[int]:
         if self.size >= len(nodes):
             return list(nodes)
@@ -173,14 +190,17 @@ class Neighbourhoods:
         return [node for node in chain.from_iterable(zip_longest(*likely)) if node is not None][:most]
 
     def _losing(self, losses: Mapping[int, float], state: State, nodes: Sequence[int], most: int) -> list[int]:
-        """Return some nodes, those that lose more sooner; few of alike ones without anything, as they lose alike."""
+        """Return some nodes, those that lose more sooner."""
+        return weighted(self._random, at_least(self._lost(losses, state, nodes), LEAST_LOSS), most)
+
+    def _lost(self, losses: Mapping[int, float], state: State, nodes: Sequence[int]) -> Mapping[int, float]:
+        """Return what nodes lose, of alike ones without anything that of few, as they lose alike."""
         idle: dict[int, list[int]] = {}
         for node in nodes:
             if not state.fill(node).slots:
                 idle.setdefault(self.problem.class_of[node], []).append(node)
         left_out = {node for alike in idle.values() for node in alike[_ALIKE:]}
-        pool = {node: losses.get(node, 0.0) for node in nodes if node not in left_out}
-        return weighted(self._random, at_least(pool, LEAST_LOSS), most)
+        return {node: losses.get(node, 0.0) for node in nodes if node not in left_out}
 
     def _draw_gang(self, state: State, nodes: Sequence[int]) -> list[int]:
         """Return nodes of one domain, the idle ones first, and nodes elsewhere that a gang is on."""

@@ -27,12 +27,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How hard to try: deterministic work, a ceiling in seconds, workers (more than one is not reproducible)."""
+    """How hard to try: deterministic work, a ceiling in seconds, workers (more than one is not reproducible).
+
+    `around` looks for better solutions around the ones at hand alone, without a proof that there is none.
+    """
 
     work: float
     seconds: float | None = None
     workers: int = 1
     seed: int = 1
+    around: bool = False
 
 
 class BackendTooLarge(Exception):

@@ -121,6 +121,8 @@ def _solver(effort: Effort) -> cp_model.CpSolver:
     parameters.max_deterministic_time = effort.work
     parameters.catch_sigint_signal = False
     parameters.linearization_level = 2  # finds solutions of counting models several times sooner (measured)
+    if effort.around:  # its neighbourhoods in turn; one worker without this does but search its tree
+        parameters.interleave_search = parameters.use_lns_only = True
     if effort.seconds is not None:
         parameters.max_time_in_seconds = max(0.01, effort.seconds)
     return solver
