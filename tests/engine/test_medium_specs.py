@@ -106,7 +106,7 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of_size(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    def parts(problem: Problem) -> Neighbourhoods:
+    def parts(problem: Problem, *_: int) -> Neighbourhoods:
         found = Neighbourhoods(problem, size=size)
         found.learn = lambda closed: None  # type: ignore[method-assign]
         return found

@@ -83,7 +83,7 @@ def test_improvement_by_parts_never_passes_the_optimum_nor_its_bounds_cross_it(
     monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr(ladder, "EXACT_VARIABLES", 0)
-    monkeypatch.setattr(improving, "Neighbourhoods", lambda problem: _parts(problem, size))
+    monkeypatch.setattr(improving, "Neighbourhoods", lambda problem, *_: _parts(problem, size))
     for case in shared()[:42]:
         plan = solve(case.spec, Limits(work=0.1))
         verification = verify(case.spec, plan)

@@ -26,6 +26,7 @@ _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on 
 _AROUND_WORK = 0.25  # of each part that is looked around in
 _AROUND = 2  # of these side by side: what waits is divided among them
 _WIDE = 8  # nodes of one
+_FEW_NODES = 32  # on so many, parts that are solved to proof are no smaller
 _NEXT_TIER = 0.25  # of the chance of a tier to lead, that of the next one with the same gap
 _FADES = 0.35  # exponent of what is left of a chance after each round in vain
 _LEAST_CHANCE = 0.1  # that is left of it
@@ -49,6 +50,7 @@ class Improving:
     _random: Random = field(default_factory=lambda: Random(1))
     _vain: Counter[str] = field(default_factory=Counter)  # rounds in a row, by the tier that led
     _lost: bool = False  # whether a part had no solution at all: nothing is held in the round after
+    _whole: bool = False  # whether a part of all nodes was solved to proof
     _turn: int = 0
 
     def __post_init__(self) -> None:
@@ -60,30 +62,31 @@ class Improving:
 
         Yields whether a round led further.
         """
-        whole = False
-        while not (whole or self._over(budget)):
+        while not self._over(budget):
             lead = self._lead()
             parts = self._small.draw(self.best.state, _ROUND, lead.losses if lead else None)
+            whole = len(parts[0]) == len(self.problem.nodes)
+            lead = None if whole else lead  # a proof is one of all tiers
             most = _PART_WORK[self.problem.counts > EXACT_VARIABLES]
             done = self._round(parts, lead, Effort(min(most, budget.work / _ROUND)), budget)
             for closed in done.closed:
                 self._small.learn(closed)
+            self._whole = whole and done.closed == (True,)
             yield self._taken(done, lead)
-            whole = done.closed == (True,) and len(parts[0]) == len(self.problem.nodes)
 
     def around(self, budget: Budget) -> Iterator[bool]:
         """Look around the best state in larger parts, half of nodes that lose by a proof, likewise.
 
         Yields whether a round led further.
         """
-        while not self._over(budget):
+        while len(self.problem.nodes) > _FEW_NODES and not self._over(budget):
             lead = self._lead()
             parts = self._losing.draw_losing(self.best.state, _AROUND, lead.losses if lead else None)
             effort = Effort(min(_AROUND_WORK, budget.work / _AROUND), around=True)
             yield self._taken(self._round(parts, lead, effort, budget), lead)
 
     def _over(self, budget: Budget) -> bool:
-        return bool(self.stop) or budget.spent() or self.best.close_enough()
+        return self._whole or bool(self.stop) or budget.spent() or self.best.close_enough()
 
     def _lead(self) -> Undecided | None:
         """Draw a tier that is left to decide: an earlier one more often, or one with a larger gap, unless in vain."""

@@ -16,6 +16,7 @@ from dovetail.linear import Linear, Literal, Model
 from dovetail.progress import Stop
 
 _WIDE = 1 << 60
+_MOST_STEPS = 40  # around a solution: in tiny models they take next to no work, and nothing tells that none is better
 
 
 class CpSat:
@@ -123,6 +124,7 @@ def _solver(effort: Effort) -> cp_model.CpSolver:
     parameters.linearization_level = 2  # finds solutions of counting models several times sooner (measured)
     if effort.around:  # its neighbourhoods in turn; one worker without this does but search its tree
         parameters.interleave_search = parameters.use_lns_only = True
+        parameters.max_num_deterministic_batches = _MOST_STEPS
     if effort.seconds is not None:
         parameters.max_time_in_seconds = max(0.01, effort.seconds)
     return solver
