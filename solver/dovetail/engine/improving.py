@@ -26,7 +26,7 @@ _ROUND = 4  # parts planned side by side; fixed, so that plans do not depend on 
 _AROUND_WORK = 0.25  # of each part that is looked around in
 _AROUND = 2  # of these side by side: what waits is divided among them
 _WIDE = 8  # nodes of one
-_FEW_NODES = 32  # on so many, parts that are solved to proof are no smaller
+_FEW_NODES = 32  # on so many, one is much of the whole
 _NEXT_TIER = 0.25  # of the chance of a tier to lead, that of the next one with the same gap
 _FADES = 0.35  # exponent of what is left of a chance after each round in vain
 _LEAST_CHANCE = 0.1  # that is left of it
@@ -77,9 +77,11 @@ class Improving:
     def around(self, budget: Budget) -> Iterator[bool]:
         """Look around the best state in larger parts, half of nodes that lose by a proof, likewise.
 
-        Yields whether a round led further.
+        Yields whether a round led further; nothing on few nodes, or where something runs, as no proof leads there.
         """
-        while len(self.problem.nodes) > _FEW_NODES and not self._over(budget):
+        if self.problem.present or len(self.problem.nodes) <= _FEW_NODES:
+            return
+        while not self._over(budget):
             lead = self._lead()
             parts = self._losing.draw_losing(self.best.state, _AROUND, lead.losses if lead else None)
             effort = Effort(min(_AROUND_WORK, budget.work / _AROUND), around=True)

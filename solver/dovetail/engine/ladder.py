@@ -237,8 +237,8 @@ class _Search:
         ways = [improving.exactly(budget)]
         if large and not self.best.unpaid:
             first = [self._tidying(budget)] if found else []
-            around = [] if self.problem.present else [improving.around(budget)]
-            ways = [*first, self._remix(budget, found, planned), self._tidying(budget), *ways, *around]
+            sets = self._remix(budget, found, planned)
+            ways = [*first, sets, self._tidying(budget), *ways, improving.around(budget)]
         in_turns(ways)
         if not large or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))

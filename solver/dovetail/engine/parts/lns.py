@@ -63,32 +63,36 @@ class Neighbourhoods:
         ----------
         lead : what a proof says of the state, if there is one.
         """
-        found: list[list[int]] = []
-        rest: Sequence[int] = range(len(self.problem.nodes))
         self._round += 1
-        about = self._about(state, lead) if self.size < len(rest) else None
-        while len(found) < parts and rest:
-            found.append(self._draw(state, rest) if about is None else about(state, rest))
-            taken = set(found[-1])
-            rest = [node for node in rest if node not in taken]
-        return found
+        about = self._about(state, lead) if self.size < len(self.problem.nodes) else None
+        return self._disjoint(state, parts, about or self._draw)
 
     def draw_losing(self, state: State, parts: int, lead: Lead | None) -> list[list[int]]:
         """Return disjoint lists of node indices: half of those that lose by a proof, the others with idle GPU.
 
         Nodes that lose nothing are not among the first half; without a proof, nobody is.
         """
+        losses = {} if lead is None else self._lost(lead.of(state), state, range(len(self.problem.nodes)))
+        return self._disjoint(state, parts, partial(self._draw_losing, losses))
+
+    def _disjoint(
+        self, state: State, parts: int, draw: Callable[[State, Sequence[int]], list[int]]
+    ) -> list[list[int]]:
+        """Return parts drawn one after the other, each from the nodes that are in none before."""
         found: list[list[int]] = []
-        rest = list(range(len(self.problem.nodes)))
-        losses = {} if lead is None else self._lost(lead.of(state), state, rest)
+        rest: Sequence[int] = range(len(self.problem.nodes))
         while len(found) < parts and rest:
-            first = weighted(self._random, {n: losses[n] for n in rest if losses.get(n, 0.0) > 0}, self.size // 2)
-            taken = set(first)
-            others = self._idlest(state, (node for node in rest if node not in taken), self.size - len(first))
-            found.append(sorted([*first, *others]))
-            taken.update(others)
+            found.append(draw(state, rest))
+            taken = set(found[-1])
             rest = [node for node in rest if node not in taken]
         return found
+
+    def _draw_losing(self, losses: Mapping[int, float], state: State, nodes: Sequence[int]) -> list[int]:
+        """Return some nodes, half of them by what they lose, and others with idle GPU."""
+        first = weighted(self._random, {n: losses[n] for n in nodes if losses.get(n, 0.0) > 0}, self.size // 2)
+        taken = set(first)
+        rest = (node for node in nodes if node not in taken)
+        return sorted([*first, *self._idlest(state, rest, self.size - len(first))])
 
     def _draw(self, state: State, nodes: Sequence[int]) -> list[int]:
         if self.size >= len(nodes):
