@@ -17,9 +17,9 @@ PRODUCT = "A100-80GB"
 SHARE = 996
 
 
-def _problem() -> Problem:
+def _problem(nodes_in_all: int = 9) -> Problem:
     """Return nodes of three GPUs each, of which shares or instances take parts."""
-    nodes = [node(f"n{i}", 3, accelerator=PRODUCT) for i in range(9)]
+    nodes = [node(f"n{i}", 3, accelerator=PRODUCT) for i in range(nodes_in_all)]
     asked = {
         "t/two": mig_request(PRODUCT, "2g.20gb"),
         "t/one": mig_request(PRODUCT, "1g.20gb"),
@@ -121,6 +121,13 @@ def test_parts_about_a_shape_that_is_wanted_have_hosts_of_every_kind_that_rules_
         (part,) = neighbourhoods.draw(state, 1, Told(0, [[1], [2, 3]]))
         both += 1 in part and bool({2, 3} & set(part))
     assert both >= 80 * 3 / 8  # what led parts are about three times in eight
+
+
+def test_a_part_stays_small_where_rules_tell_every_host_apart() -> None:
+    problem = _problem(60)
+    neighbourhoods, lead = Neighbourhoods(problem, size=3), Told(0, [[number] for number in range(60)])
+    sizes = {len(part) for _ in range(40) for part in neighbourhoods.draw(State(), 1, lead)}
+    assert 3 < max(sizes) < 30
 
 
 def test_led_parts_of_a_round_have_no_node_in_common() -> None:

@@ -236,9 +236,9 @@ class _Search:
         improving = Improving(self.problem, self.jobs, self.stop, self.best)
         ways = [improving.exactly(budget)]
         if large and not self.best.unpaid:
-            first = [self._tidying(budget)] if found else []
-            sets = self._remix(budget, found, planned)
-            ways = [*first, sets, self._tidying(budget), *ways, improving.around(budget)]
+            sets, around = self._remix(budget, found, planned), improving.around(budget)
+            mended = [self._tidying(budget), around] if found else []  # what a dive leaves over is small
+            ways = [*mended, sets, self._tidying(budget), *ways, *([] if found else [around])]
         in_turns(ways)
         if not large or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))

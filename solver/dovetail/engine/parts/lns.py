@@ -181,13 +181,13 @@ class Neighbourhoods:
         state: State,
         nodes: Sequence[int],
     ) -> list[int]:
-        """Return hosts of a shape that is wanted, of every domain that rules ask for it in alike many."""
+        """Return hosts of a shape that is wanted, of every domain that rules ask for it in alike many, if so few."""
         gains = at_least(wanted, _LEAST_GAIN)
         (shape,) = weighted(self._random, gains, 1)
         inside = set(nodes)
         groups = [[node for node in group if node in inside] for group in lead.hosts(shape)]
         self._random.shuffle(groups)
-        most = max(self.size - _JOINING, len(groups))
+        most = max(self.size - _JOINING, min(len(groups), _LARGEST))
         lost = at_least({node: losses.get(node, 0.0) for node in nodes}, LEAST_LOSS)
         weights = {node: lost[node] + self._idle.of(state, node) / 2 for node in nodes}
         likely = (weighted(self._random, {n: weights[n] for n in group}, most) for group in groups)
