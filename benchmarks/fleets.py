@@ -7,8 +7,10 @@ takes about the seconds given for dovetail, once for each limit, and the least o
 
     python -m benchmarks.fleets --also gangs slices [--gpus ...] [--loads ...] [--seconds ...]
 
-does so for fleets with gangs and MIG services (`benchmarks.fleet`), without rivals: none of them places gangs. What
-was measured with another list of `--also` stays on the page.
+does so for fleets with gangs and MIG services (`benchmarks.fleet`), without rivals: none of them places gangs.
+
+Raw figures are kept fleet by fleet, in place of earlier ones of the same fleet: a run that breaks off loses one, and
+large sizes can be measured another day. Figures of one page should be of one version: begin without build/bench/.
 """
 
 from __future__ import annotations
@@ -85,14 +87,23 @@ class Fleet:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure every case, then write the page."""
     given = _options(arguments)
-    load = os.getloadavg()[0]
-    found = [asdict(_tell(measure(gpus, share, given))) for gpus in given.gpus for share in given.loads]
-    if given.also:
-        before = raw(JOINT_RAW) or {"fleets": []}
-        found = [each for each in before["fleets"] if each["also"] != sorted(given.also)] + found
-    store(JOINT_RAW if given.also else FLEETS_RAW, {"load": load, "fleets": found})
+    load, name = os.getloadavg()[0], JOINT_RAW if given.also else FLEETS_RAW
+    for gpus in given.gpus:
+        for share in given.loads:
+            found = asdict(_tell(measure(gpus, share, given)))
+            before = (raw(name) or {"fleets": []})["fleets"]
+            store(name, {"load": load, "fleets": joined(before, found)})
     write_page(given.out)
     return 0
+
+
+def joined(before: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the figures of fleets in the order of a page, one fleet's in place of earlier ones of it."""
+
+    def fleet_of(figures: Mapping[str, Any]) -> tuple[list[str], int, float, int]:
+        return list(figures["also"]), figures["gpus"], figures["load"], figures["seed"]
+
+    return sorted([*(each for each in before if fleet_of(each) != fleet_of(found)), found], key=fleet_of)
 
 
 def _options(arguments: Sequence[str] | None) -> Any:

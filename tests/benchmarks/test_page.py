@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks import fleets_page, page, replan_page
+from benchmarks import fleets, fleets_page, page, replan_page
 
 LINGJUN = {
     "load": 0.0,
@@ -39,6 +39,29 @@ def test_a_section_is_written_anew_and_others_stay(tmp_path: Path, monkeypatch: 
     assert "| 847 | greedy | 9 | 10 | 10 | 68 |  |  |" in once
     page.write_page(tmp_path)
     assert written.read_text(encoding="utf-8") == once
+
+
+def test_raw_figures_of_fleets_are_kept_one_by_one_and_a_fleet_replaces_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[tuple[int, float]] = []
+
+    def measure(gpus: int, load: float, given: object) -> fleets.Fleet:
+        if load == 1.15:
+            raise KeyboardInterrupt
+        measured.append((gpus, load))
+        return fleets.Fleet(gpus, load, 1, float(len(measured)), ())
+
+    monkeypatch.setattr(page, "SCRATCH", tmp_path / "raw")
+    monkeypatch.setattr(fleets, "measure", measure)
+    with pytest.raises(KeyboardInterrupt):
+        fleets.main(["--gpus", "10000", "1000", "--loads", "1.0", "1.15"])
+    with pytest.raises(KeyboardInterrupt):
+        fleets.main(["--gpus", "1000", "--loads", "1.0", "1.15"])
+    with pytest.raises(KeyboardInterrupt):
+        fleets.main(["--gpus", "10000", "--loads", "1.0", "1.15"])
+    kept = [(each["gpus"], each["load"], each["validate"]) for each in page.raw(page.FLEETS_RAW)["fleets"]]
+    assert kept == [(1000, 1.0, 2.0), (10000, 1.0, 3.0)]
 
 
 def tier(name: str, value: int, bound: int | None) -> dict[str, object]:
