@@ -237,8 +237,10 @@ class _Search:
         ways = [improving.exactly(budget)]
         if large and not self.best.unpaid:
             sets, around = self._remix(budget, found, planned), improving.around(budget)
-            mended = [self._tidying(budget), around] if found else []  # what a dive leaves over is small
-            ways = [*mended, sets, self._tidying(budget), *ways, *([] if found else [around])]
+            tidied = [self._tidying(budget)] if found else []
+            lacks = found and not self.best.full  # little, after a dive, band by band
+            first, last = ([around], []) if lacks else ([], [around])
+            ways = [*tidied, *first, sets, self._tidying(budget), *ways, *last]
         in_turns(ways)
         if not large or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
