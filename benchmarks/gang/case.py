@@ -1,4 +1,4 @@
-"""A gang-placement case, read leniently: fields that are absent or null take their defaults.
+"""A gang-placement case: its nodes, gangs and running pods, and what it asks of them.
 
 The form is that of a public collection of schedulers' own tests: `levels`, `nodes`, `gangs`, `co_locate`, `limits`,
 `reserve`, `running`, `jobs`. Amounts are integers in the case's own units (`cpu_m`, `memory_b`, `gpu`, `pods`, ...).
@@ -6,16 +6,11 @@ The form is that of a public collection of schedulers' own tests: `levels`, `nod
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
 from typing import Any
 
 Counts = Mapping[str, int]
-
-
-class Unreadable(Exception):
-    """A case that says nothing that could be planned; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,177 +215,3 @@ def left_as_is(case: Case, gangs: Collection[str]) -> Case:
 
 def _others(gangs: Iterable[str], out: Collection[str]) -> tuple[str, ...]:
     return tuple(name for name in gangs if name not in out)
-
-
-FORM: Mapping[str, frozenset[str]] = {
-    where: frozenset(names.split())
-    for where, names in {
-        "": "id name source levels nodes gangs co_locate limits reserve running jobs peer_policy expected truth "
-        "artefact artefact_why unhealthy_nodes",
-        "nodes": "name domain free used labels taints",
-        "gangs": "name pods per_pod topology slices eligible_nodes excluded_nodes pinned previous lost min_pods "
-        "max_per_node prefer_nodes spread priority node_selector tolerations labels policy subgroup subgroup_policy "
-        "group",
-        "topology": "required preferred",
-        "slices": "level size",
-        "spread": "level max",
-        "co_locate": "gangs required preferred distinct min_pods optional min_subgroups name",
-        "limits": "gangs resource max_new queues name",
-        "reserve": "level count tenant name",
-        "running": "name on per_pod movable evictable priority queue eligible_nodes job labels",
-        "jobs": "name gangs co_locate",
-    }.items()
-}
-
-
-def strange_fields(raw: Any, where: str = "") -> tuple[str, ...]:
-    """Return the fields of a case that the form does not have and that nothing here reads, by path, each once."""
-    if isinstance(raw, list):
-        return tuple(dict.fromkeys(path for each in raw for path in strange_fields(each, where)))
-    if not isinstance(raw, Mapping):
-        return ()
-    found = [key for key, value in raw.items() if key not in FORM[where] and value not in (None, [], {})]
-    inner = [key for key in raw if key in FORM and key != where and key in FORM[where]]
-    return (*found, *(f"{key}.{path}" for key in inner for path in strange_fields(raw[key], key)))
-
-
-def read_case(raw: Mapping[str, Any]) -> Case:
-    """Return a case, or raise `Unreadable`."""
-    try:
-        return _case(raw)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Unreadable(f"{type(error).__name__}: {error}") from error
-
-
-def _case(raw: Mapping[str, Any]) -> Case:
-    jobs = tuple(_job(each, index) for index, each in enumerate(_list(raw, "jobs")))
-    inside = [gang for each in _list(raw, "jobs") for gang in _list(each, "gangs") if isinstance(gang, Mapping)]
-    sets = [*_list(raw, "co_locate"), *(each for job in _list(raw, "jobs") for each in _list(job, "co_locate"))]
-    case = Case(
-        id=str(raw["id"]),
-        levels=tuple(raw.get("levels") or ()),
-        nodes=tuple(_host(each) for each in _list(raw, "nodes")),
-        gangs=tuple(_gang(each) for each in [*_list(raw, "gangs"), *inside]),
-        sets=tuple(_together(each) for each in sets),
-        limits=tuple(_limit(each) for each in _list(raw, "limits")),
-        reserve=tuple(Reserve(str(each["level"]), int(each.get("count", 1))) for each in _list(raw, "reserve")),
-        running=_distinct(_running(each, index) for index, each in enumerate(_list(raw, "running"))),
-        jobs=jobs,
-        raw=raw,
-    )
-    _check_names(case)
-    return case
-
-
-def _check_names(case: Case) -> None:
-    for what, names in (("node", [n.name for n in case.nodes]), ("gang", [g.name for g in case.gangs])):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise Unreadable(f"{what} {twice[0]!r} is there twice")
-    known = {gang.name for gang in case.gangs}
-    for listed in case.lists:
-        strangers = sorted(set(listed) - known)
-        if strangers:
-            raise Unreadable(f"there is no gang {strangers[0]!r}")
-
-
-def _list(raw: Mapping[str, Any], key: str) -> Sequence[Any]:
-    found = raw.get(key)
-    if isinstance(found, Mapping) and key not in {"gangs"}:
-        return [found]
-    return found or []
-
-
-def _counts(raw: Mapping[str, Any], key: str) -> Counts:
-    found = raw.get(key)
-    if isinstance(found, list):  # one entry per pod
-        return {str(name): found.count(name) for name in found}
-    return {str(name): int(amount) for name, amount in (found or {}).items()}
-
-
-def _nodes(raw: Mapping[str, Any], key: str) -> frozenset[str] | None:
-    found = raw.get(key)
-    return None if found is None else frozenset(map(str, found))
-
-
-def _host(raw: Mapping[str, Any]) -> Host:
-    domain = {str(level): str(path) for level, path in (raw.get("domain") or {}).items() if path is not None}
-    return Host(str(raw["name"]), domain, _counts(raw, "free"), _counts(raw, "used"))
-
-
-def _gang(raw: Mapping[str, Any]) -> Gang:
-    topology = {key: str(level) for key, level in (raw.get("topology") or {}).items() if level is not None}
-    pods, least = int(raw["pods"]), raw.get("min_pods")
-    known = [str(raw[key]) for key in ("policy", "subgroup", "subgroup_policy", "group") if raw.get(key)]
-    return Gang(
-        name=str(raw["name"]),
-        pods=pods,
-        least=pods if least is None else min(pods, int(least)),
-        per_pod={name: amount for name, amount in _counts(raw, "per_pod").items() if amount},
-        required=topology.get("required"),
-        slices=tuple(Slice(str(each["level"]), int(each["size"])) for each in _list(raw, "slices")),
-        eligible=_nodes(raw, "eligible_nodes"),
-        excluded=_nodes(raw, "excluded_nodes") or frozenset(),
-        pinned=_positive(raw, "pinned"),
-        previous=_positive(raw, "previous"),
-        max_per_node=_optional(raw, "max_per_node"),
-        prefer_nodes=_counts(raw, "prefer_nodes"),
-        spread=tuple(Spread(str(each["level"]), int(each["max"])) for each in _list(raw, "spread")),
-        priority=_optional(raw, "priority"),
-        topology=topology,
-        labels=frozenset(known),
-        lost=frozenset(_positive(raw, "lost")),
-    )
-
-
-def _positive(raw: Mapping[str, Any], key: str) -> Counts:
-    return {node: count for node, count in _counts(raw, key).items() if count > 0}
-
-
-def _optional(raw: Mapping[str, Any], key: str) -> int | None:
-    return None if raw.get(key) is None else int(raw[key])
-
-
-def _together(raw: Mapping[str, Any]) -> Together:
-    return Together(
-        gangs=tuple(map(str, raw["gangs"])),
-        required=raw.get("required"),
-        preferred=raw.get("preferred"),
-        distinct=raw.get("distinct"),
-        min_pods=_optional(raw, "min_pods"),
-        optional=bool(raw.get("optional")),
-        min_subgroups=_counts(raw, "min_subgroups"),
-    )
-
-
-def _limit(raw: Mapping[str, Any]) -> Limit:
-    queues = raw.get("queues") or ()
-    listed = (queues,) if isinstance(queues, str) else queues
-    return Limit(tuple(map(str, raw["gangs"])), str(raw["resource"]), int(raw["max_new"]), tuple(map(str, listed)))
-
-
-def _running(raw: Mapping[str, Any], index: int) -> Running:
-    return Running(
-        name=str(raw.get("name") or f"running-{index}"),
-        on=_positive(raw, "on"),
-        per_pod={name: amount for name, amount in _counts(raw, "per_pod").items() if amount},
-        movable=bool(raw.get("movable")),
-        evictable=bool(raw.get("evictable")),
-        priority=int(raw.get("priority") or 0),
-        queue=str(raw.get("queue") or ""),
-        eligible=_nodes(raw, "eligible_nodes"),
-    )
-
-
-def _distinct(running: Iterable[Running]) -> tuple[Running, ...]:
-    """Return running pods with names of their own: the second of a name has its number behind it, and so on."""
-    found: dict[str, Running] = {}
-    for each in running:
-        own = next(name for name in chain([each.name], (f"{each.name}-{n}" for n in count(2))) if name not in found)
-        found[own] = replace(each, name=own)
-    return tuple(found.values())
-
-
-def _job(raw: Mapping[str, Any], index: int) -> Job:
-    gangs = (each["name"] if isinstance(each, Mapping) else each for each in raw["gangs"])
-    return Job(str(raw.get("name") or f"job-{index}"), tuple(map(str, gangs)))

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import gang_cases
 from benchmarks.gang import check
 from benchmarks.gang.answer import Answer
-from benchmarks.gang.case import read_case
+from benchmarks.gang.read import read_case
 from tests.benchmarks.gang_mixed import mixed
 from tests.benchmarks.gang_peers import PEERS
 from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
