@@ -69,11 +69,13 @@ def _case(raw: Mapping[str, Any]) -> Case:
     jobs = tuple(_job(each, index) for index, each in enumerate(_list(raw, "jobs")))
     inside = [gang for each in _list(raw, "jobs") for gang in _list(each, "gangs") if isinstance(gang, Mapping)]
     sets = [*_list(raw, "co_locate"), *(each for job in _list(raw, "jobs") for each in _list(job, "co_locate"))]
+    nodes = tuple(_host(each) for each in _list(raw, "nodes"))
+    known = frozenset(node.name for node in nodes)
     case = Case(
         id=str(raw["id"]),
         levels=tuple(raw.get("levels") or ()),
-        nodes=tuple(_host(each) for each in _list(raw, "nodes")),
-        gangs=tuple(_gang(each) for each in [*_list(raw, "gangs"), *inside]),
+        nodes=nodes,
+        gangs=tuple(_gang(each, known) for each in [*_list(raw, "gangs"), *inside]),
         sets=tuple(_together(each) for each in sets),
         limits=tuple(_limit(each) for each in _list(raw, "limits")),
         reserve=tuple(Reserve(str(each["level"]), int(each.get("count", 1))) for each in _list(raw, "reserve")),
@@ -121,7 +123,7 @@ def _host(raw: Mapping[str, Any]) -> Host:
     return Host(str(raw["name"]), domain, _counts(raw, "free"), _counts(raw, "used"))
 
 
-def _gang(raw: Mapping[str, Any]) -> Gang:
+def _gang(raw: Mapping[str, Any], nodes: frozenset[str]) -> Gang:
     topology = {key: str(level) for key, level in (raw.get("topology") or {}).items() if level is not None}
     pods, least = int(raw["pods"]), raw.get("min_pods")
     known = [str(raw[key]) for key in ("policy", "subgroup", "subgroup_policy", "group") if raw.get(key)]
@@ -134,8 +136,8 @@ def _gang(raw: Mapping[str, Any]) -> Gang:
         slices=tuple(Slice(str(each["level"]), int(each["size"])) for each in _list(raw, "slices")),
         eligible=_nodes(raw, "eligible_nodes"),
         excluded=_nodes(raw, "excluded_nodes") or frozenset(),
-        pinned=_positive(raw, "pinned"),
-        previous=_positive(raw, "previous"),
+        pinned=_left(raw, "pinned", nodes),
+        previous=_left(raw, "previous", nodes),
         max_per_node=_optional(raw, "max_per_node"),
         prefer_nodes=_counts(raw, "prefer_nodes"),
         spread=tuple(Spread(str(each["level"]), int(each["max"])) for each in _list(raw, "spread")),
@@ -148,6 +150,13 @@ def _gang(raw: Mapping[str, Any]) -> Gang:
 
 def _positive(raw: Mapping[str, Any], key: str) -> Counts:
     return {node: count for node, count in _counts(raw, key).items() if count > 0}
+
+
+def _left(raw: Mapping[str, Any], key: str, nodes: frozenset[str]) -> Counts:
+    """Return earlier pods that are left: not those that were lost, nor those on nodes that are gone."""
+    lost, before = _positive(raw, "lost"), _positive(raw, key)
+    left = {node: count - lost.get(node, 0) for node, count in before.items() if node in nodes}
+    return {node: count for node, count in left.items() if count > 0}
 
 
 def _optional(raw: Mapping[str, Any], key: str) -> int | None:

@@ -499,6 +499,31 @@ SAMPLES: list[Case] = [
         co_locate=[{"gangs": ["w-0", "wx-0", "wx-1"], "min_subgroups": {"w": 1, "wx": 1}}],
     ),
     case(
+        "earlier-pods-of-a-node-that-is-gone-are-placed-anew",
+        [node("a", gpu=0), node("b", gpu=2)],
+        [gang("g", 3, previous={"a": 1, "gone": 2})],
+        {"fits": True, "optimum": {"host": 2}},
+    ),
+    case(
+        "a-gang-whose-earlier-pods-are-all-gone-is-new",
+        FLAT,
+        [gang("g", 2, min_pods=1, previous={"gone": 3}), gang("h", 2, pinned={"gone": 1})],
+        {"fits": True, "optimum": {"host": 2}},
+    ),
+    case(
+        "more-earlier-pods-than-it-may-have-and-most-of-them-lost",
+        FLAT[:2],
+        [gang("g", 3, previous={"a": 3, "b": 2}, lost={"a": 3})],
+        {"fits": True, "optimum": {"host": 1}},
+    ),
+    case(
+        "a-lost-pod-is-new-wherever-it-goes",
+        FLAT,
+        [gang("g", 3, previous={"a": 2, "b": 1}, lost={"a": 1})],
+        {"fits": False},
+        limits=[{"gangs": ["g"], "resource": "gpu", "max_new": 0}],
+    ),
+    case(
         "a-kept-pod-stays-in-a-slice-that-lacks-one",
         [node("a", gpu=0), node("b", gpu=2)],
         [gang("g", 4, min_pods=1, previous={"a": 1}, slices=[{"level": "host", "size": 2}])],

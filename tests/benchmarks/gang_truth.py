@@ -167,7 +167,8 @@ def _after(free: list[Counter[str]], pods: Pods, kept: Pods, per_pod: Raw) -> li
 
 def _charged(world: World, gang: Raw) -> Pods:
     """Return the pods whose use is taken off `free` already."""
-    return world.counts(gang.get("pinned") or gang.get("previous") or {})
+    kept, lost = gang.get("pinned") or gang.get("previous") or {}, gang.get("lost") or {}
+    return world.counts({node: max(0, count - lost.get(node, 0)) for node, count in kept.items()})
 
 
 def _options(world: World, gang: Raw) -> Iterator[Pods]:
