@@ -101,7 +101,10 @@ def slices(case: Case, gang: Gang, within: str | None) -> list[tuple[str, int]]:
 
 
 def nonsense(case: Case) -> str:
-    """Return which gang has slices at a level that is unknown, or above the one it requires; empty without any."""
+    """Return which gang has slices of no pods, or at a level that is unknown or above the one it requires, or ""."""
+    empty = next((g.name for g in case.gangs if any(s.size < 1 for s in g.slices)), None)
+    if empty is not None:
+        return f"{empty}: slices of less than one pod"
     wrong = ((g.name, s.level) for g in case.gangs for s in g.slices if not _makes_sense(case, g, s.level))
     return next((f"{gang}: slices at level {level}, which is unknown or above its own" for gang, level in wrong), "")
 

@@ -108,6 +108,8 @@ def _invalid(case: Raw) -> str | None:
             return f"unknown level {unknown[0]}"
         if required and any(levels.index(s["level"]) < levels.index(required) for s in gang.get("slices", [])):
             return "a slice's level is above the gang's level"
+        if any(each["size"] < 1 for each in gang.get("slices", [])):
+            return "a slice of less than one pod"
     return None
 
 

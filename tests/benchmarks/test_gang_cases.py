@@ -49,6 +49,14 @@ def test_cases_without_sense_have_a_status_and_cost_no_other(
     assert told["elastic"]["fits"]
 
 
+@pytest.mark.parametrize("size", [0, -2])
+def test_slices_of_no_pods_make_no_sense(size: int) -> None:
+    sample = case("c", [node("a")], [gang("g", 2, slices=[{"level": "host", "size": size}])], {"fits": False})
+    told = gang_cases.plan_case(sample)
+    assert (told["fits"], told["status"]) == (False, "invalid")
+    assert told["reason"] == "g: slices of less than one pod"
+
+
 @pytest.mark.parametrize(
     ("sample", "placement", "words"),
     [
