@@ -78,7 +78,7 @@ def _case(raw: Mapping[str, Any]) -> Case:
         gangs=tuple(_gang(each, known) for each in [*_list(raw, "gangs"), *inside]),
         sets=tuple(_together(each) for each in sets),
         limits=tuple(_limit(each) for each in _list(raw, "limits")),
-        reserve=tuple(Reserve(str(each["level"]), int(each.get("count", 1))) for each in _list(raw, "reserve")),
+        reserve=_reserves(_list(raw, "reserve")),
         running=_distinct(_running(each, index) for index, each in enumerate(_list(raw, "running"))),
         jobs=jobs,
         raw=raw,
@@ -179,6 +179,15 @@ def _limit(raw: Mapping[str, Any]) -> Limit:
     queues = raw.get("queues") or ()
     listed = (queues,) if isinstance(queues, str) else queues
     return Limit(tuple(map(str, raw["gangs"])), str(raw["resource"]), int(raw["max_new"]), tuple(map(str, listed)))
+
+
+def _reserves(raw: Iterable[Mapping[str, Any]]) -> tuple[Reserve, ...]:
+    """Return one per level: what is left to one tenant is not left to another."""
+    counts: dict[str, int] = {}
+    for each in raw:
+        level, amount = str(each["level"]), each.get("count")
+        counts[level] = counts.get(level, 0) + (1 if amount is None else max(0, int(amount)))
+    return tuple(Reserve(level, amount) for level, amount in counts.items())
 
 
 def _running(raw: Mapping[str, Any], index: int) -> Running:

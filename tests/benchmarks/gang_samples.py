@@ -524,6 +524,20 @@ SAMPLES: list[Case] = [
         limits=[{"gangs": ["g"], "resource": "gpu", "max_new": 0}],
     ),
     case(
+        "a-domain-per-tenant",
+        [node("a", "b0/r0"), node("b", "b0/r1"), node("c", "b1/r2")],
+        [gang("g", 2)],
+        {"fits": True, "optimum": {"block": 1, "rack": 1, "host": 1}},
+        reserve=[{"level": "rack", "count": 1, "tenant": tenant} for tenant in "xy"],
+    ),
+    case(
+        "no-domain-per-tenant",
+        [node("a", "b0/r0"), node("b", "b0/r1")],
+        [gang("g", 2)],
+        {"fits": False},
+        reserve=[{"level": "rack", "count": 1, "tenant": tenant} for tenant in "xy"],
+    ),
+    case(
         "a-kept-pod-stays-in-a-slice-that-lacks-one",
         [node("a", gpu=0), node("b", gpu=2)],
         [gang("g", 4, min_pods=1, previous={"a": 1}, slices=[{"level": "host", "size": 2}])],
