@@ -319,8 +319,7 @@ def domains_used(case: Case, placement: Placement) -> Mapping[str, int]:
 
 
 def _counts_alone(case: Case, name: str) -> bool:
-    together, gang = case.set_of(name), case.gang[name]
-    return together is None or has_own_topology(together, gang.topology)
+    return case.set_of(name) is None or has_own_topology(case, case.gang[name])
 
 
 def _domains(case: Case, level: str, gangs: Iterable[str], placement: Placement) -> set[str]:

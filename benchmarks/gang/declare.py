@@ -161,12 +161,11 @@ class _Declaration:
         """Tell whether a gang that is a workload by itself has its topology from its set, as a policy says it."""
         together = self.case.set_of(gang.name)
         alone = all(gang.name not in [g.name for g in unit.gangs] for unit in self.work.units if unit.together)
-        return alone and together is not None and not has_own_topology(together, gang.topology)
+        return alone and together is not None and not has_own_topology(self.case, gang)
 
     def _counts_alone(self, gang: Gang) -> bool:
         """Tell whether a gang of a set counts by itself as well; saying anything of topology makes it so."""
-        together = self.case.set_of(gang.name)
-        return together is not None and has_own_topology(together, gang.topology)
+        return self.case.set_of(gang.name) is not None and has_own_topology(self.case, gang)
 
     def _roles(self, gang: Gang) -> Iterable[Document]:
         least, most = widths(gang)

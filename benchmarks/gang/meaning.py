@@ -34,10 +34,15 @@ def staying(case: Case) -> tuple[str, ...]:
     return tuple(gang.name for gang in case.gangs if gang.name in free and gang.kept and not gang.shrinks)
 
 
-def has_own_topology(together: Together, topology: Mapping[str, str]) -> bool:
-    """Tell whether a gang of a set asks for another topology than the set does."""
-    own = {"required": topology.get("required"), "preferred": topology.get("preferred")}
-    return any(own.values()) and own != {"required": together.required, "preferred": together.preferred}
+def has_own_topology(case: Case, gang: Gang) -> bool:
+    """Tell whether a gang asks for any topology that none of its sets asks for: to repeat a set's is nothing new."""
+    mine = (each for each in case.sets if gang.name in each.gangs)
+    return bool(gang.topology) and not any(_repeats(gang.topology, each) for each in mine)
+
+
+def _repeats(topology: Mapping[str, str], together: Together) -> bool:
+    of_set: Mapping[str, str | None] = {"required": together.required, "preferred": together.preferred}
+    return all(of_set.get(key) == level for key, level in topology.items())
 
 
 def untouched_before(case: Case, level: str, leaving: Iterable[str] = ()) -> frozenset[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from benchmarks.gang import names, tokens
 from benchmarks.gang.case import Case, Gang, Running, Together
-from benchmarks.gang.meaning import levels, widths
+from benchmarks.gang.meaning import has_own_topology, levels, widths
 from benchmarks.gang.seats import core
 
 Mode = Literal["now", "moves", "evictions"]
@@ -95,20 +95,12 @@ class Work:
     def _one_workload(self, together: Together, gangs: tuple[Gang, ...]) -> bool:
         plain = not (together.partial or together.optional or together.distinct)
         same = len({(g.hosts(self.case), tuple(sorted(g.prefer_nodes.items())), g.priority) for g in gangs}) == 1
-        simple = all(
-            g.max_per_node is None and not g.spread and not g.shrinks and g.least == g.pods and _alike(together, g)
-            for g in gangs
-        )
+        simple = all(g.max_per_node is None and not g.spread and not g.shrinks and g.least == g.pods for g in gangs)
+        alike = not any(has_own_topology(self.case, g) for g in gangs)
         astray = any(g.kept.keys() - g.hosts(self.case) for g in gangs)  # where others of the set may not be
         whole = all(len({gang.name in listed for gang in gangs}) == 1 for listed in self.case.lists)
         elsewhere = any(g.name in each.gangs for g in gangs for each in self.case.sets if each is not together)
-        return plain and same and simple and whole and not (elsewhere or astray)
-
-
-def _alike(together: Together, gang: Gang) -> bool:
-    """Tell whether a gang asks for no topology of its own beside that of its set."""
-    of_set: Mapping[str, str | None] = {"required": together.required, "preferred": together.preferred}
-    return all(of_set.get(key) == level for key, level in gang.topology.items())
+        return plain and same and simple and alike and whole and not (elsewhere or astray)
 
 
 def running_of(case: Case, mode: Mode) -> tuple[Running, ...]:

@@ -34,6 +34,42 @@ def mixed(seed: int) -> Raw:
     return case | {"truth": truth(case)}
 
 
+def nested(seed: int) -> Raw:
+    """Return a case with sets in sets, whose gangs repeat a part of what these say, and with pods that are gone."""
+    rng = Random(f"nested {seed}")
+    levels = rng.choice(TREES)
+    nodes = _nodes(rng, levels, 5)
+    names = [node["name"] for node in nodes]
+    gangs = [_gang(rng, f"{rng.choice('ab')}-{i}", names, levels) for i in range(3)]
+    case: Raw = {"id": f"nested-{seed}", "levels": levels, "nodes": nodes, "gangs": gangs}
+    inside = [gang["name"] for gang in gangs]
+    case["co_locate"] = [{"gangs": inside[: rng.choice((1, 2))], **_topology(rng, levels)}]
+    if rng.random() < 0.7:
+        case["co_locate"].insert(rng.choice((0, 1)), {"gangs": inside, **_topology(rng, levels)})
+    for gang in gangs:
+        _repeat(rng, gang, [each for each in case["co_locate"] if gang["name"] in each["gangs"]])
+        _lose(rng, gang, names)
+    if rng.random() < 0.3:
+        case["reserve"] = [{"level": rng.choice(levels[-2:]), "count": rng.choice((0, 1))} for _ in range(2)]
+    return case | {"truth": truth(case)}
+
+
+def _repeat(rng: Random, gang: Raw, sets: list[Raw]) -> None:
+    """Let a gang ask for nothing but what one of its sets asks for, or for a part of that."""
+    if sets and (rng.random() < 0.8 or "slices" in gang):
+        of_set, keys = rng.choice(sets), rng.choice((["required"], ["preferred"], ["required", "preferred"]))
+        gang["topology"] = {key: of_set[key] for key in keys if key in of_set}
+        gang.pop("slices", None)
+
+
+def _lose(rng: Random, gang: Raw, nodes: list[str]) -> None:
+    """Let some of a gang's earlier pods be gone."""
+    if rng.random() < 0.4:
+        kept = gang.setdefault("previous", {})
+        kept |= {name: rng.choice((1, 2)) for name in rng.sample([*nodes, "gone"], 2)}
+        gang["lost"] = {name: rng.choice((1, 2)) for name in kept if rng.random() < 0.5}
+
+
 def _nodes(rng: Random, levels: list[str], most: int) -> list[Raw]:
     found = []
     for number in range(rng.randint(2, most)):

@@ -291,9 +291,9 @@ def _domains(world: World, level: str, found: Found) -> int:
     units = [each["gangs"] for each in world.sets]
     for gang in world.gangs:
         mine = [each for each in world.sets if gang["name"] in each["gangs"]]
-        own, of_set = gang["topology"], mine[0] if mine else {}
-        differs = any(own.get(key) != of_set.get(key) for key in ("required", "preferred"))
-        if not mine or (any(own.values()) and differs):
+        own = {key: asked for key, asked in gang["topology"].items() if asked is not None}
+        repeated = not own or any(all(each.get(key) == own[key] for key in own) for each in mine)
+        if not mine or not repeated:
             units.append([gang["name"]])
     return sum(len(_spanned(world, level, [found[name] for name in unit])) for unit in units)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from benchmarks import gang_cases
 from benchmarks.gang import check
 from benchmarks.gang.answer import Answer
 from benchmarks.gang.read import read_case
-from tests.benchmarks.gang_mixed import mixed
+from tests.benchmarks.gang_mixed import mixed, nested
 from tests.benchmarks.gang_peers import PEERS
 from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
 
@@ -96,11 +97,11 @@ def test_the_check_finds_what_breaks_a_case(sample: dict[str, Any], placement: A
     assert any(words in each for each in found), found
 
 
-def disagreements(first: int, count: int) -> list[str]:
+def disagreements(first: int, count: int, made: Callable[[int], dict[str, Any]] = mixed) -> list[str]:
     """Return how the answers to random cases differ from what trying everything finds."""
     found = []
     for seed in range(first, first + count):
-        sample = mixed(seed)
+        sample = made(seed)
         told = gang_cases.plan_case(sample)
         wrong = [aspect for aspect, same in told["agrees"].items() if not same]
         wrong += told.get("faults", ()) if told["fits"] else ()
@@ -117,6 +118,11 @@ def test_cases_of_all_fields_are_answered_as_by_trying_everything(first: int) ->
 @pytest.mark.parametrize("seed", [10412, 12174])
 def test_cases_of_kept_pods_that_no_whole_slice_has_are_answered_so_too(seed: int) -> None:
     assert disagreements(seed, 1) == []
+
+
+@pytest.mark.parametrize("first", range(0, 30, 15))
+def test_sets_in_sets_and_pods_that_are_gone_are_answered_so_too(first: int) -> None:
+    assert disagreements(first, 15, nested) == []
 
 
 @pytest.mark.campaign
