@@ -164,8 +164,13 @@ class _Declaration:
         return alone and together is not None and not has_own_topology(self.case, gang)
 
     def _counts_alone(self, gang: Gang) -> bool:
-        """Tell whether a gang of a set counts by itself as well; saying anything of topology makes it so."""
-        return self.case.set_of(gang.name) is not None and has_own_topology(self.case, gang)
+        """Tell whether a gang of a set counts by itself as well; saying anything of topology makes it so.
+
+        So does a set of that gang alone beside another one.
+        """
+        mine = [each for each in self.case.sets if gang.name in each.gangs]
+        by_itself = len(mine) > 1 and any(len(each.gangs) == 1 for each in mine)
+        return by_itself or (bool(mine) and has_own_topology(self.case, gang))
 
     def _roles(self, gang: Gang) -> Iterable[Document]:
         least, most = widths(gang)

@@ -56,7 +56,7 @@ def nested(seed: int) -> Raw:
 
 def _repeat(rng: Random, gang: Raw, sets: list[Raw]) -> None:
     """Let a gang ask for nothing but what one of its sets asks for, or for a part of that."""
-    if sets and (rng.random() < 0.8 or "slices" in gang):
+    if sets and (rng.random() < 0.8 or "slices" in gang or any(len(each["gangs"]) == 1 for each in sets)):
         of_set, keys = rng.choice(sets), rng.choice((["required"], ["preferred"], ["required", "preferred"]))
         gang["topology"] = {key: of_set[key] for key in keys if key in of_set}
         gang.pop("slices", None)
@@ -64,7 +64,7 @@ def _repeat(rng: Random, gang: Raw, sets: list[Raw]) -> None:
 
 def _lose(rng: Random, gang: Raw, nodes: list[str]) -> None:
     """Let some of a gang's earlier pods be gone."""
-    if rng.random() < 0.4:
+    if "pinned" not in gang and rng.random() < 0.4:
         kept = gang.setdefault("previous", {})
         kept |= {name: rng.choice((1, 2)) for name in rng.sample([*nodes, "gone"], 2)}
         gang["lost"] = {name: rng.choice((1, 2)) for name in kept if rng.random() < 0.5}

@@ -538,6 +538,27 @@ SAMPLES: list[Case] = [
         reserve=[{"level": "rack", "count": 1, "tenant": tenant} for tenant in "xy"],
     ),
     case(
+        "gangs-that-repeat-an-inner-set-count-with-it-alone",
+        [node("a", "b0/r0"), node("b", "b0/r1")],
+        [gang("x", 2, topology={"required": "rack"}), gang("y", 2, topology={"required": "rack"}), gang("z", 4)],
+        {"fits": True, "optimum": {"block": 2, "rack": 3, "host": 3}},
+        co_locate=[{"gangs": ["x", "y", "z"], "required": "block"}, {"gangs": ["x", "y"], "required": "rack"}],
+    ),
+    case(
+        "gangs-that-repeat-a-half-of-what-their-set-says",
+        [node("a", "b0/r0"), node("b", "b0/r1")],
+        [gang("x", 2, topology={"required": "block"}), gang("y", 2, topology={"preferred": "rack"})],
+        {"fits": True, "optimum": {"block": 1, "rack": 1, "host": 1}},
+        co_locate=[{"gangs": ["x", "y"], "required": "block", "preferred": "rack"}],
+    ),
+    case(
+        "a-set-of-one-beside-a-set-of-more",
+        [node("a", gpu=3), node("b", gpu=3)],
+        [gang("x", 3), gang("y", 3)],
+        {"fits": True, "optimum": {"host": 3}},
+        co_locate=[{"gangs": ["x"]}, {"gangs": ["x", "y"]}],
+    ),
+    case(
         "a-kept-pod-stays-in-a-slice-that-lacks-one",
         [node("a", gpu=0), node("b", gpu=2)],
         [gang("g", 4, min_pods=1, previous={"a": 1}, slices=[{"level": "host", "size": 2}])],

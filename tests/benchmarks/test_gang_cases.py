@@ -131,6 +131,7 @@ def test_thousands_of_cases_are_answered_as_by_trying_everything(chunk: int) -> 
     first = CAMPAIGN_FIRST + chunk * 500
     print(f"seeds {first} to {first + 499}")
     assert disagreements(first, 500) == []
+    assert disagreements(first, 200, nested) == []
 
 
 @pytest.mark.parametrize("priorities", [(5, 1, 3), (3, 5, 1), (1, 3, 5)])
