@@ -50,7 +50,7 @@ def plan_case(raw: Mapping[str, Any], seconds: float = SECONDS) -> dict[str, Any
     if faults and found.fits:  # what kept pods break already is excused in a plan (S4.5), and not in a case
         found = replace(found, fits=False, moved=None, evicted=None)
     agrees = dict(agreement(case, found))
-    told = found.told() | {"agrees": agrees, "seconds": round(time.monotonic() - began, 2)}
+    told = found.told(case) | {"agrees": agrees, "seconds": round(time.monotonic() - began, 2)}
     return told | ({"faults": faults} if faults else {})
 
 

@@ -56,14 +56,17 @@ class Answer:
     admitted: tuple[str, ...] | None = None
     reason: str = ""
 
-    def told(self) -> dict[str, Any]:
-        """Return the answer as plain data; what a case does not ask for is left out."""
+    def told(self, case: Case) -> dict[str, Any]:
+        """Return the answer as plain data, in the case's names; what a case does not ask for is left out."""
         found: dict[str, Any] = {"fits": self.fits, "domains": self.domains, "status": self.status}
         found["placement"] = self.placement
-        for key in ("moved", "evicted", "admitted"):
-            value = getattr(self, key)
-            if value is not None:
-                found[key] = list(value)
+        called = {each.name: each.called or each.name for each in case.running}
+        if self.moved is not None:
+            found["moved"] = [{**move, "pods": called[move["pods"]]} for move in self.moved]
+        if self.evicted is not None:
+            found["evicted"] = [called[name] for name in self.evicted]
+        if self.admitted is not None:
+            found["admitted"] = list(self.admitted)
         return found | ({"reason": self.reason} if self.reason else {})
 
 

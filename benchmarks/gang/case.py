@@ -127,7 +127,7 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Pods in the cluster whose use is already taken off `free`."""
+    """Pods in the cluster whose use is already taken off `free`; no gang has their name, `called` is what is told."""
 
     name: str
     on: Counts
@@ -137,6 +137,7 @@ class Running:
     priority: int = 0
     queue: str = ""
     eligible: frozenset[str] | None = None
+    called: str = ""
 
     @property
     def pods(self) -> int:

@@ -71,15 +71,16 @@ def _case(raw: Mapping[str, Any]) -> Case:
     sets = [*_list(raw, "co_locate"), *(each for job in _list(raw, "jobs") for each in _list(job, "co_locate"))]
     nodes = tuple(_host(each) for each in _list(raw, "nodes"))
     known = frozenset(node.name for node in nodes)
+    gangs = tuple(_gang(each, known) for each in [*_list(raw, "gangs"), *inside])
     case = Case(
         id=str(raw["id"]),
         levels=tuple(raw.get("levels") or ()),
         nodes=nodes,
-        gangs=tuple(_gang(each, known) for each in [*_list(raw, "gangs"), *inside]),
+        gangs=gangs,
         sets=tuple(_together(each) for each in sets),
         limits=tuple(_limit(each) for each in _list(raw, "limits")),
         reserve=_reserves(_list(raw, "reserve")),
-        running=_distinct(_running(each, index) for index, each in enumerate(_list(raw, "running"))),
+        running=_distinct([_running(each, index) for index, each in enumerate(_list(raw, "running"))], gangs),
         jobs=jobs,
         raw=raw,
     )
@@ -203,13 +204,27 @@ def _running(raw: Mapping[str, Any], index: int) -> Running:
     )
 
 
-def _distinct(running: Iterable[Running]) -> tuple[Running, ...]:
-    """Return running pods with names of their own: the second of a name has its number behind it, and so on."""
-    found: dict[str, Running] = {}
-    for each in running:
-        own = next(name for name in chain([each.name], (f"{each.name}-{n}" for n in count(2))) if name not in found)
-        found[own] = replace(each, name=own)
-    return tuple(found.values())
+def _distinct(running: Sequence[Running], gangs: Iterable[Gang]) -> tuple[Running, ...]:
+    """Return running pods with names of their own: the second of a name has its number behind it, and so on.
+
+    So does the name of a gang, which is told without it.
+    """
+    called = _numbered([each.name for each in running], [])
+    names = _numbered(called, [gang.name for gang in gangs])
+    trios = zip(running, names, called, strict=True)
+    return tuple(replace(each, name=name, called=own) for each, name, own in trios)
+
+
+def _numbered(names: Sequence[str], taken: Iterable[str]) -> list[str]:
+    """Return distinct names: the first of a name keeps it, unless it is taken."""
+    found: list[str] = []
+    used = {*taken}
+    for name in names:
+        others = (f"{name}-{number}" for number in count(2))
+        free = chain([name], (each for each in others if each not in names))
+        found.append(next(each for each in free if each not in used))
+        used.add(found[-1])
+    return found
 
 
 def _job(raw: Mapping[str, Any], index: int) -> Job:

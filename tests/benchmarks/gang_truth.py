@@ -283,7 +283,8 @@ def _reserved(world: World, reserve: Raw, found: Found) -> bool:
     used = tuple(int(n["name"] not in told and any(n.get("used", {}).values())) for n in world.case["nodes"])
     touched = _spanned(world, level, [*found.values(), *kept, *world.running.values(), used])
     every = {node["domain"][level] for node in world.case["nodes"] if level in node["domain"]}
-    return len(every - touched) >= sum(each["count"] for each in world.case["reserve"] if each["level"] == level)
+    wanted = sum(int(each["count"]) for each in world.case["reserve"] if each["level"] == level)
+    return len(every - touched) >= wanted
 
 
 def _domains(world: World, level: str, found: Found) -> int:

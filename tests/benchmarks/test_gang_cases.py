@@ -134,6 +134,21 @@ def test_thousands_of_cases_are_answered_as_by_trying_everything(chunk: int) -> 
     assert disagreements(first, 200, nested) == []
 
 
+def test_victims_under_the_name_of_a_gang_are_not_its_own_pods() -> None:
+    running = [{"name": name, "on": {"a": 1}, "per_pod": {"gpu": 2}, "evictable": True} for name in ("g", "g-2")]
+    told = gang_cases.plan_case(
+        case("c", [node("a", gpu=0)], [gang("g", 1, 4)], {"fewest_victims": 2}, running=running)
+    )
+    assert (told["fits"], told["evicted"], told["placement"]) == (False, ["g", "g-2"], {"g": {"a": 1}})
+
+
+def test_pods_that_move_under_the_name_of_a_gang_are_not_its_own() -> None:
+    running = [{"name": "g", "on": {"a": 1}, "per_pod": {"gpu": 2}, "movable": True}]
+    nodes = [node("a", gpu=2), node("b", gpu=2)]
+    told = gang_cases.plan_case(case("c", nodes, [gang("g", 1, 4)], {"moves": 1}, running=running))
+    assert (told["moved"], told["placement"]) == ([{"pods": "g", "from": "a", "to": "b"}], {"g": {"a": 1}})
+
+
 @pytest.mark.parametrize("priorities", [(5, 1, 3), (3, 5, 1), (1, 3, 5)])
 def test_of_as_many_victims_those_of_the_lowest_priority_go(priorities: tuple[int, ...]) -> None:
     nodes = [node(name, gpu=0) for name in "abc"]
