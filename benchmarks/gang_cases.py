@@ -3,10 +3,11 @@
     python -m benchmarks.gang_cases FILE [-o json] [--page docs]
 
 prints a table, or with `-o json` `{id: {fits, domains, status, placement, moved, evicted, admitted}}`. `moved` lists
-one move per pod, `evicted` names of running pods, `admitted` those of jobs; each where a case has such. With jobs the
-placement is of those admitted as things are; moves and evictions are what would admit all of them. Every answer is
-checked against its case by arithmetic of its own (`faults`); `agrees` says, aspect by aspect, whether it is what is
-proved of the case. With `--page` the section of the page of measurements is written anew.
+one move per pod, `evicted` names of running pods, `admitted` those of jobs; each where a case has such. A gang that
+is told in its job, by a name that others have as well, is placed as `job/gang`. With jobs the placement is of those
+admitted as things are; moves and evictions are what would admit all of them. Every answer is checked against its case
+by arithmetic of its own (`faults`); `agrees` says, aspect by aspect, whether it is what is proved of the case. With
+`--page` the section of the page of measurements is written anew.
 """
 
 from __future__ import annotations

@@ -66,9 +66,9 @@ def read_case(raw: Mapping[str, Any]) -> Case:
 
 
 def _case(raw: Mapping[str, Any]) -> Case:
-    jobs = tuple(_job(each, index) for index, each in enumerate(_list(raw, "jobs")))
-    inside = [gang for each in _list(raw, "jobs") for gang in _list(each, "gangs") if isinstance(gang, Mapping)]
-    sets = [*_list(raw, "co_locate"), *(each for job in _list(raw, "jobs") for each in _list(job, "co_locate"))]
+    jobs = _apart(_list(raw, "jobs"), {str(each["name"]): each for each in _list(raw, "gangs")})
+    inside = [gang for job in jobs for gang in _inline(job)]
+    sets = [*_list(raw, "co_locate"), *(each for job in jobs for each in _list(job, "co_locate"))]
     nodes = tuple(_host(each) for each in _list(raw, "nodes"))
     known = frozenset(node.name for node in nodes)
     gangs = tuple(_gang(each, known) for each in [*_list(raw, "gangs"), *inside])
@@ -81,7 +81,7 @@ def _case(raw: Mapping[str, Any]) -> Case:
         limits=tuple(_limit(each) for each in _list(raw, "limits")),
         reserve=_reserves(_list(raw, "reserve")),
         running=_distinct([_running(each, index) for index, each in enumerate(_list(raw, "running"))], gangs),
-        jobs=jobs,
+        jobs=tuple(_job(each) for each in jobs),
         raw=raw,
     )
     _check_names(case)
@@ -227,6 +227,38 @@ def _numbered(names: Sequence[str], taken: Iterable[str]) -> list[str]:
     return found
 
 
-def _job(raw: Mapping[str, Any], index: int) -> Job:
+def _apart(jobs: Sequence[Mapping[str, Any]], gangs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return named jobs whose own gangs have names that no others have: the job's name stands before them if need be.
+
+    A gang that a job tells of just as the case does outside all jobs is that one.
+    """
+    called = [str(job.get("name") or f"job-{index}") for index, job in enumerate(jobs)]
+    told = [{**job, "gangs": [_known(each, gangs) for each in job["gangs"]]} for job in jobs]
+    own = [{str(each["name"]) for each in _inline(job)} for job in told]
+    found: list[Mapping[str, Any]] = []
+    for index, (job, before) in enumerate(zip(told, _numbered(called, []), strict=True)):
+        others = {*gangs, *chain.from_iterable(own[:index] + own[index + 1 :])}
+        new = {name: f"{before}/{name}" for name in own[index] & others}
+        found.append({**_renamed(job, new), "name": called[index]})
+    return found
+
+
+def _known(told: Any, gangs: Mapping[str, Any]) -> Any:
+    """Return the name of a gang that is told just so outside all jobs, anything else as it is."""
+    return str(told["name"]) if isinstance(told, Mapping) and gangs.get(str(told["name"])) == told else told
+
+
+def _inline(job: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in job["gangs"] if isinstance(each, Mapping)]
+
+
+def _renamed(job: Mapping[str, Any], new: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return a job with some of its own gangs renamed, in its sets too."""
+    gangs = [{**e, "name": new.get(str(e["name"]), e["name"])} if isinstance(e, Mapping) else e for e in job["gangs"]]
+    sets = [{**each, "gangs": [new.get(str(g), g) for g in each["gangs"]]} for each in _list(job, "co_locate")]
+    return {**job, "gangs": gangs, "co_locate": sets}
+
+
+def _job(raw: Mapping[str, Any]) -> Job:
     gangs = (each["name"] if isinstance(each, Mapping) else each for each in raw["gangs"])
-    return Job(str(raw.get("name") or f"job-{index}"), tuple(map(str, gangs)))
+    return Job(str(raw["name"]), tuple(map(str, gangs)))

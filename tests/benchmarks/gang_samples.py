@@ -559,6 +559,27 @@ SAMPLES: list[Case] = [
         co_locate=[{"gangs": ["x"]}, {"gangs": ["x", "y"]}],
     ),
     case(
+        "jobs-whose-own-gangs-have-the-same-names",
+        [node("a", "b0/r0", 3), node("b", "b0/r1", 3), node("c", "b1/r2", 2)],
+        [],
+        {"fits": False, "most_admitted": 2},
+        jobs=[
+            {
+                "name": name,
+                "gangs": [gang("main", pods), gang("more", 1)],
+                "co_locate": [{"gangs": ["main", "more"], "required": "rack"}],
+            }
+            for name, pods in (("one", 2), ("two", 2), ("three", 2))
+        ],
+    ),
+    case(
+        "a-job-that-tells-of-a-gang-once-more",
+        FLAT,
+        [gang("main", 4)],
+        {"fits": True, "most_admitted": 2, "optimum": {"host": 2}},
+        jobs=[{"name": "one", "gangs": [gang("main", 4)]}, {"gangs": [gang("more", 4)]}],
+    ),
+    case(
         "a-kept-pod-stays-in-a-slice-that-lacks-one",
         [node("a", gpu=0), node("b", gpu=2)],
         [gang("g", 4, min_pods=1, previous={"a": 1}, slices=[{"level": "host", "size": 2}])],

@@ -134,6 +134,21 @@ def test_thousands_of_cases_are_answered_as_by_trying_everything(chunk: int) -> 
     assert disagreements(first, 200, nested) == []
 
 
+def test_gangs_of_one_name_in_several_jobs_are_told_by_their_jobs() -> None:
+    jobs = [{"name": name, "gangs": [gang("main", 4), gang(f"of-{name}", 4)]} for name in ("one", "two")]
+    nodes = [node(name) for name in "abcd"]
+    told = gang_cases.plan_case(case("c", nodes, [], {"fits": True}, jobs=jobs))
+    assert sorted(told["placement"]) == ["of-one", "of-two", "one/main", "two/main"]
+    told = gang_cases.plan_case(case("c", nodes, [gang("main", 4)], {"fits": True}, jobs=jobs))
+    assert sorted(told["placement"]) == ["main", "of-one", "of-two"]
+
+
+def test_gangs_of_one_name_in_one_job_make_no_sense() -> None:
+    jobs = [{"name": "one", "gangs": [gang("main", 1), gang("main", 2)]}]
+    told = gang_cases.plan_case(case("c", [node("a")], [], {"fits": False}, jobs=jobs))
+    assert (told["status"], told["reason"]) == ("invalid", "gang 'main' is there twice")
+
+
 def test_victims_under_the_name_of_a_gang_are_not_its_own_pods() -> None:
     running = [{"name": name, "on": {"a": 1}, "per_pod": {"gpu": 2}, "evictable": True} for name in ("g", "g-2")]
     told = gang_cases.plan_case(
