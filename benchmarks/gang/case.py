@@ -103,8 +103,13 @@ class Together:
 
     @property
     def partial(self) -> bool:
-        """Tell whether some of its gangs may be missing while the set counts as there."""
+        """Tell whether the set counts as there by numbers of its own, and not by all of its gangs."""
         return self.min_pods is not None or bool(self.min_subgroups)
+
+    @property
+    def atomic(self) -> bool:
+        """Tell whether its gangs may be missing, each as a whole, whatever they need by themselves."""
+        return bool(self.min_subgroups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +210,8 @@ def part_of(case: Case, gangs: Collection[str]) -> Case:
 
 def left_as_is(case: Case, gangs: Collection[str]) -> Case:
     """Return a case without some gangs, and without sets that are there whole or not at all; what they keep stays."""
-    broken = [each for each in case.sets if not each.partial and set(each.gangs) & set(gangs)]
+    needed = {name for name in gangs if case.gang[name].least}
+    broken = [e for e in case.sets if not e.atomic and set(e.gangs) & (needed if e.partial else set(gangs))]
     out = {*gangs, *(name for each in broken for name in each.gangs)}
     if not out:
         return case

@@ -120,7 +120,7 @@ def _set(case: Case, answer: Answer, index: int) -> Iterator[str]:
     for policy, least in each.min_subgroups.items():
         if sum(gang.name in there for gang in members(each, case.gangs, policy)) < least:
             yield f"fewer than {least} subgroups of {policy}"
-    if not each.partial and any(_missing(case.gang[name], answer) for name in each.gangs):
+    if not each.atomic and any(_missing(case.gang[name], answer) for name in each.gangs):
         yield "is there in part"
 
 

@@ -23,8 +23,8 @@ def _named_after(together: Together, gang: Gang) -> str | None:
 
 
 def loose(case: Case) -> frozenset[str]:
-    """Return the gangs that may be away: none of their pods is needed, or their set may be incomplete or away."""
-    inside = {name for each in case.sets if each.partial or each.optional for name in each.gangs}
+    """Return the gangs that may be away: none of their pods is needed, or their set may be away or lack them."""
+    inside = {name for each in case.sets if each.atomic or each.optional for name in each.gangs}
     return frozenset(inside | {gang.name for gang in case.gangs if not gang.least})
 
 

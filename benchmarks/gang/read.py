@@ -71,13 +71,16 @@ def _case(raw: Mapping[str, Any]) -> Case:
     sets = [*_list(raw, "co_locate"), *(each for job in jobs for each in _list(job, "co_locate"))]
     nodes = tuple(_host(each) for each in _list(raw, "nodes"))
     known = frozenset(node.name for node in nodes)
-    gangs = tuple(_gang(each, known) for each in [*_list(raw, "gangs"), *inside])
+    told = [*_list(raw, "gangs"), *inside]
+    together = tuple(_together(each) for each in sets)
+    counted = _counted({str(each["name"]): each.get("min_pods") for each in told}, together)
+    gangs = tuple(_gang(each, known, alone=str(each["name"]) not in counted) for each in told)
     case = Case(
         id=str(raw["id"]),
         levels=tuple(raw.get("levels") or ()),
         nodes=nodes,
         gangs=gangs,
-        sets=tuple(_together(each) for each in sets),
+        sets=together,
         limits=tuple(_limit(each) for each in _list(raw, "limits")),
         reserve=_reserves(_list(raw, "reserve")),
         running=_distinct([_running(each, index) for index, each in enumerate(_list(raw, "running"))], gangs),
@@ -124,14 +127,15 @@ def _host(raw: Mapping[str, Any]) -> Host:
     return Host(str(raw["name"]), domain, _counts(raw, "free"), _counts(raw, "used"))
 
 
-def _gang(raw: Mapping[str, Any], nodes: frozenset[str]) -> Gang:
+def _gang(raw: Mapping[str, Any], nodes: frozenset[str], *, alone: bool) -> Gang:
+    """Return a gang; one that is not `alone` is counted with its set."""
     topology = {key: str(level) for key, level in (raw.get("topology") or {}).items() if level is not None}
     pods, least = int(raw["pods"]), raw.get("min_pods")
     known = [str(raw[key]) for key in ("policy", "subgroup", "subgroup_policy", "group") if raw.get(key)]
     return Gang(
         name=str(raw["name"]),
         pods=pods,
-        least=pods if least is None else min(pods, int(least)),
+        least=(pods if least is None else min(pods, int(least))) if alone else 0,
         per_pod={name: amount for name, amount in _counts(raw, "per_pod").items() if amount},
         required=topology.get("required"),
         slices=tuple(Slice(str(each["level"]), int(each["size"])) for each in _list(raw, "slices")),
@@ -174,6 +178,19 @@ def _together(raw: Mapping[str, Any]) -> Together:
         optional=bool(raw.get("optional")),
         min_subgroups=_counts(raw, "min_subgroups"),
     )
+
+
+def _counted(least: Mapping[str, Any], sets: Iterable[Together]) -> frozenset[str]:
+    """Return the gangs of which any number will do, as their sets count pods in all.
+
+    What a gang needs by itself, it needs wherever its set is there, unless the set needs less than its gangs do.
+    """
+    found: set[str] = set()
+    for each in sets:
+        own = {name: int(least[name]) for name in each.gangs if least.get(name) is not None}
+        if each.min_pods is not None:
+            found |= set(each.gangs) - (own.keys() if each.min_pods >= sum(own.values()) else set())
+    return frozenset(found.difference(*(each.gangs for each in sets if each.atomic)))
 
 
 def _limit(raw: Mapping[str, Any]) -> Limit:

@@ -114,10 +114,11 @@ class _Rules:
     def _complete_rules(self, index: int, each: Together) -> None:
         """Admit a set whole or not at all, or as far as it needs: its token tells that it is there."""
         own, label = self.work.ids(each.gangs), f"set-{index}"
+        token, needed = tokens.of_set(index), self.work.ids(self._with_least(each.gangs))
+        if not each.atomic and needed:
+            self._grouped([*needed, token] if each.partial else needed, label, "minimum")
         if not each.partial:
-            self._grouped(self.work.ids(self._with_least(each.gangs)), label, "minimum")
             return
-        token = tokens.of_set(index)
         self._grouped([*own, token], label, self.heavy + max(1, each.min_pods or 0))
         for policy, least in each.min_subgroups.items():
             counted = [tokens.of_gang(self.case, gang) for gang in members(each, self.case.gangs, policy)]

@@ -54,6 +54,30 @@ def nested(seed: int) -> Raw:
     return case | {"truth": truth(case)}
 
 
+def counted(seed: int) -> Raw:
+    """Return a case with a set that counts pods, and gangs of which some need a number by themselves."""
+    rng = Random(f"counted {seed}")
+    levels = rng.choice(TREES)
+    nodes = _nodes(rng, levels, 4)
+    names = [node["name"] for node in nodes]
+    gangs = [_gang(rng, f"g-{i}", names, levels) for i in range(rng.choice((2, 3)))]
+    for gang in gangs:
+        gang |= {"min_pods": rng.randint(0, gang["pods"])} if rng.random() < 0.3 else {}
+    case: Raw = {"id": f"counted-{seed}", "levels": levels, "nodes": nodes, "gangs": gangs}
+    inside = gangs[: rng.choice((1, 2, 2, 3))]
+    together = {"gangs": [gang["name"] for gang in inside], **_topology(rng, levels)}
+    together["min_pods"] = rng.randint(1, sum(gang["pods"] for gang in inside))
+    together |= {"optional": True} if rng.random() < 0.2 else {}
+    for gang in inside:
+        gang["topology"] = {key: together[key] for key in ("required", "preferred") if key in together}
+        gang.pop("slices", None), gang.pop("pinned", None), gang.pop("previous", None)
+    if rng.random() < 0.2:
+        case["jobs"] = [{"name": "j0", "gangs": together["gangs"]}]
+        others = [gang["name"] for gang in gangs if gang not in inside]
+        case["jobs"] += [{"name": "j1", "gangs": others}] if others else []
+    return case | {"co_locate": [together], "truth": truth({**case, "co_locate": [together]})}
+
+
 def _repeat(rng: Random, gang: Raw, sets: list[Raw]) -> None:
     """Let a gang ask for nothing but what one of its sets asks for, or for a part of that."""
     if sets and (rng.random() < 0.8 or "slices" in gang or any(len(each["gangs"]) == 1 for each in sets)):

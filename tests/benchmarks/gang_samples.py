@@ -422,7 +422,7 @@ SAMPLES: list[Case] = [
         [node("a", gpu=1), node("b", gpu=0)],
         [gang("x", 1), gang("y", 4, pinned={"b": 2})],
         {"fits": True, "optimum": {"host": 1}},
-        co_locate=[{"gangs": ["x", "y"], "min_pods": 1}],
+        co_locate=[{"gangs": ["x", "y"], "min_subgroups": {"x": 1}}],
     ),
     case(
         "a-set-that-may-be-away-holds-its-room-too",
@@ -578,6 +578,34 @@ SAMPLES: list[Case] = [
         [gang("main", 4)],
         {"fits": True, "most_admitted": 2, "optimum": {"host": 2}},
         jobs=[{"name": "one", "gangs": [gang("main", 4)]}, {"gangs": [gang("more", 4)]}],
+    ),
+    case(
+        "a-set-counts-pods-of-gangs-that-are-there-in-part",
+        FLAT[:1],
+        [gang("x", 3), gang("y", 3)],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["x", "y"], "min_pods": 4}],
+    ),
+    case(
+        "what-a-gang-needs-by-itself-it-needs-in-its-set",
+        FLAT[:1],
+        [gang("x", 1, 5, min_pods=1), gang("y", 3)],
+        {"fits": False},
+        co_locate=[{"gangs": ["x", "y"], "min_pods": 2}],
+    ),
+    case(
+        "a-set-that-needs-less-than-its-gangs-counts-by-itself",
+        FLAT[:1],
+        [gang("x", 1, 5, min_pods=1), gang("y", 3, min_pods=3)],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["x", "y"], "min_pods": 3}],
+    ),
+    case(
+        "a-set-that-may-be-away-is-not-there-without-what-its-gang-needs",
+        FLAT[:1],
+        [gang("x", 1, 5, min_pods=1), gang("y", 3), gang("z", 1)],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["x", "y"], "min_pods": 2, "optional": True}],
     ),
     case(
         "a-kept-pod-stays-in-a-slice-that-lacks-one",

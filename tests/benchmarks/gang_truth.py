@@ -178,7 +178,7 @@ def _options(world: World, gang: Raw) -> Iterator[Pods]:
         yield AWAY
     kept, most = _charged(world, gang), int(gang["pods"])
     shrinks = sum(kept) > most
-    for size in range(max(1, int(gang.get("min_pods", most))), most + 1):
+    for size in range(max(1, _least(world, gang)), most + 1):
         shares = product(*(range(k + 1) for k in kept)) if shrinks else _shares(size - sum(kept), len(kept))
         for share in shares:
             pods = tuple(share) if shrinks else tuple(a + b for a, b in zip(share, kept, strict=True))
@@ -188,9 +188,22 @@ def _options(world: World, gang: Raw) -> Iterator[Pods]:
 
 
 def _loose(world: World, name: str) -> bool:
-    """Tell whether a gang may be away: its set may, or needs a number only."""
+    """Tell whether a gang may be away: its set may, or needs some subgroups only, or none of its pods is needed."""
     mine = [each for each in world.sets if name in each["gangs"]]
-    return any(s.get("optional") or s.get("min_pods") is not None or s.get("min_subgroups") for s in mine)
+    gang = next(gang for gang in world.gangs if gang["name"] == name)
+    return any(s.get("optional") or s.get("min_subgroups") for s in mine) or not _least(world, gang)
+
+
+def _least(world: World, gang: Raw) -> int:
+    """Return how many pods are enough: by itself, or any number where a set counts pods and asks for no more."""
+    mine = [each for each in world.sets if gang["name"] in each["gangs"]]
+    totals = [each for each in mine if each.get("min_pods") is not None]
+    if totals and not any(each.get("min_subgroups") for each in mine):
+        own = {each["name"]: int(each["min_pods"]) for each in world.gangs if "min_pods" in each}
+        least = [sum(own.get(name, 0) for name in each["gangs"]) for each in totals]
+        if gang["name"] not in own or any(e["min_pods"] < sum_ for e, sum_ in zip(totals, least, strict=True)):
+            return 0
+    return int(gang["min_pods"] if "min_pods" in gang else gang["pods"])
 
 
 def _shares(total: int, nodes: int) -> Iterator[Pods]:
@@ -247,7 +260,8 @@ def _set_holds(world: World, together: Raw, found: Found) -> bool:
     least, subgroups = together.get("min_pods"), together.get("min_subgroups") or {}
     if not there:
         return bool(together.get("optional"))
-    if least is None and not subgroups and len(there) < len(together["gangs"]):
+    needed = {gang["name"] for gang in world.gangs if _least(world, gang)} & set(together["gangs"])
+    if not subgroups and needed - there.keys():
         return False
     if sum(map(sum, there.values())) < (least or 0):
         return False

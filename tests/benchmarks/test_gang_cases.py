@@ -13,7 +13,7 @@ from benchmarks import gang_cases
 from benchmarks.gang import check
 from benchmarks.gang.answer import Answer
 from benchmarks.gang.read import read_case
-from tests.benchmarks.gang_mixed import mixed, nested
+from tests.benchmarks.gang_mixed import counted, mixed, nested
 from tests.benchmarks.gang_peers import PEERS
 from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
 
@@ -125,6 +125,11 @@ def test_sets_in_sets_and_pods_that_are_gone_are_answered_so_too(first: int) -> 
     assert disagreements(first, 15, nested) == []
 
 
+@pytest.mark.parametrize("first", range(0, 30, 15))
+def test_sets_that_count_pods_are_answered_so_too(first: int) -> None:
+    assert disagreements(first, 15, counted) == []
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("chunk", range(10))
 def test_thousands_of_cases_are_answered_as_by_trying_everything(chunk: int) -> None:
@@ -132,6 +137,7 @@ def test_thousands_of_cases_are_answered_as_by_trying_everything(chunk: int) -> 
     print(f"seeds {first} to {first + 499}")
     assert disagreements(first, 500) == []
     assert disagreements(first, 200, nested) == []
+    assert disagreements(first, 200, counted) == []
 
 
 def test_gangs_of_one_name_in_several_jobs_are_told_by_their_jobs() -> None:
