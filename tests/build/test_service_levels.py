@@ -10,6 +10,7 @@ import pytest
 from dovetail.build import assemble
 from dovetail.documents import DocumentSet, load_text
 from dovetail.engine import solve
+from dovetail.faults import Refused
 from dovetail.plan import digest, read, write
 from dovetail.spec import Spec, Workload
 from dovetail.verify import verify
@@ -65,6 +66,14 @@ def test_an_instance_too_small_for_the_share_has_no_rate() -> None:
 def test_a_rate_without_replicas_leaves_them_open(more: str, replicas: int, least: int, open_: bool) -> None:
     found = only(built(f"{SHARE}{more}  slo: {{rate: 900, {TABLE}}}"))
     assert (found.replicas, found.min_replicas, found.asks_rate) == (replicas, least, open_)
+
+
+@pytest.mark.parametrize("more", ["", "  minReplicas: 2\n"])
+def test_all_or_nothing_takes_a_number_of_replicas(more: str) -> None:
+    with pytest.raises(Refused) as refused:
+        built(f"{SHARE}{more}  atomic: true\n  slo: {{rate: 900, {TABLE}}}")
+    assert [fault.code for fault in refused.value.faults] == ["DT1547"]
+    assert only(built(f"{SHARE}  replicas: 3\n  atomic: true\n  slo: {{rate: 900, {TABLE}}}")).min_replicas == 3
 
 
 BATCH = "  type: job\n  replicas: 2\n  request: {gpus: 1}\n"

@@ -58,6 +58,7 @@ def read_workload(document: Document, here: Cursor, models: Models, levels: Leve
     roles = with_floors(here, roles, topology, atomic)
     _check_gpu_fields(here, roles)
     _check_mix(here, atomic)
+    _check_number(here, atomic)
     checkpoint = here.get("checkpointEvery")
     return Workload(
         id=document.identity,
@@ -158,6 +159,13 @@ def _check_mix(here: Cursor, atomic: bool) -> None:
         here["mix"].fault("DT1507", "'mix' on a workload that is not atomic, whose replicas run where they can")
 
 
+def _check_number(here: Cursor, atomic: bool) -> None:
+    """Refuse all or nothing of a service whose rate leaves open how many replicas are all (S2.8)."""
+    if atomic and "atomic" in here.value and here.raw("type") == "service" and leaves_open(here):
+        hint = "give 'replicas', or leave 'atomic' out"
+        here["atomic"].fault("DT1547", "'atomic' beside a rate that leaves open how many replicas are all", hint)
+
+
 def _least(here: Cursor, atomic: bool, default: int | None, roles: tuple[Role, ...]) -> int:
     """Return `minReplicas`, by default that of the type, all where atomic, what elastic roles say (S2.1, S2.6)."""
     replicas, floor = sum(role.replicas for role in roles), sum(role.least or 0 for role in roles)
@@ -170,10 +178,12 @@ def _least(here: Cursor, atomic: bool, default: int | None, roles: tuple[Role, .
     if place is None:
         return replicas if atomic or default is None else min(default, replicas)
     least = int(place.value)
+    if leaves_open(here):
+        return least
     if atomic and least != replicas:
         message = f"minReplicas is {least}, and an atomic workload needs all its {replicas} replicas"
         place.fault("DT1504", message, "leave it out, or set 'atomic: false'")
-    elif least > replicas and not leaves_open(here):
+    elif least > replicas:
         place.fault("DT1505", f"minReplicas is {least}, and there are {replicas} replicas")
     return least
 

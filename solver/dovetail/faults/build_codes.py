@@ -172,6 +172,9 @@ WORKLOADS: Final[Mapping[str, CodeInfo]] = {
         "share of a reference accelerator",
         "One GPU of an accelerator that it may be on is enough for a share, whatever that takes of it.",
     ),
+    "DT1547": CodeInfo(
+        "atomic without a number", "All replicas or none takes a number of them, and a rate alone leaves it open."
+    ),
 }
 
 POLICIES: Final[Mapping[str, CodeInfo]] = {
