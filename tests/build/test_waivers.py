@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.build.text import JOB, SMALL, built, codes, document, policy, workload
+from tests.build.text import JOB, SMALL, built, codes, document, faults_of, policy, workload
 
 WORK = [workload(JOB, "w", ", namespace: a"), workload(JOB, "v", ", namespace: b")]
 POLICY = policy("match: {workloads: {namespaces: [a]}}\nrule: {admission: {}}")
@@ -26,6 +26,24 @@ def waiver(match: str = "{names: [a/w]}", expires: str = "2026-12-31") -> str:
 )
 def test_a_waiver_that_lifts_nothing_is_warned_of(match: str, wanted: list[str]) -> None:
     assert codes(built(SMALL, *WORK, POLICY, waiver(match)).warnings) == wanted
+
+
+RATIO = "match: {workloads: {}}\nrule: {sharing: {oversubscribe: {cpu: 2}}}"
+
+
+@pytest.mark.parametrize(
+    ("own", "wanted"),
+    [
+        (policy("rule: {reserve: {domains: 1, of: node}}"), ["DT1613"]),
+        (policy("rule: {reserve: {domains: 1, of: node}}", enforcement="audit"), ["DT1613"]),
+        (policy(RATIO), ["DT1613"]),
+        (policy(RATIO, enforcement="audit"), []),  # it counts what others let be promised, and not of whom it waives
+    ],
+)
+def test_a_waiver_of_a_policy_that_binds_no_workloads_is_refused(own: str, wanted: list[str]) -> None:
+    found = faults_of(SMALL, *WORK, own, waiver())
+    assert codes(found) == wanted
+    assert all("the policy 'p'" in each.message and each.hint and each.position is not None for each in found)
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,13 @@ def _read(document: Document, policies: Mapping[str, Policy], known: Known, log:
     policy = here["policy"].refer("DT1314", "policy that applies", policies)
     place = here["match"]["workloads"]
     workloads = read_workload_selector(place, known)
-    if not warn_if_no_workload(place, workloads, known) and policy is not None:
-        _warn_if_nothing_is_lifted(place, workloads, policies[policy], known)
+    chosen = None if policy is None else policies[policy]
+    if chosen is not None and (problem := chosen.rule.never_lifted(chosen)):
+        message = f"a waiver has no effect on the policy '{chosen.name}': {problem}"
+        hint = "delete the waiver, or change the policy"
+        here["policy"].fault("DT1613", message, hint)
+    elif not warn_if_no_workload(place, workloads, known) and chosen is not None:
+        _warn_if_nothing_is_lifted(place, workloads, chosen, known)
     return Waiver(
         name=document.name,
         policy=here.raw("policy"),

@@ -198,6 +198,10 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
         "The rule tells workloads apart by a label that no workload carries, so that it would bind nobody.",
     ),
     "DT1612": CodeInfo("not one integer", "`Gt` and `Lt` compare the label of a node with one integer."),
+    "DT1613": CodeInfo(
+        "waiver that lifts nothing",
+        "The policy binds no workloads of its own: what it holds, lets be promised or gives a cohort is for all.",
+    ),
     "DT1620": CodeInfo(
         "workloads without effect", "The rule is not about workloads, so `match.workloads` would be ignored."
     ),

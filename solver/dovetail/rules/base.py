@@ -248,6 +248,9 @@ class Rule(Protocol):
     def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
         """Return why a policy of this rule makes no sense beside all that a Spec has, None if it is fine."""
 
+    def never_lifted(self, own: Policy) -> str | None:
+        """Return why a waiver of a policy of this rule would lift nothing, None if it lifts what it selects."""
+
 
 class RuleDefaults:
     """What most rules have to say where they have nothing to say."""
@@ -320,3 +323,7 @@ class RuleDefaults:
     def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
         """Refuse a choice of nodes at levels inside them, and accept all other policies."""
         return nodes_problem(own, self.inner_level)
+
+    def never_lifted(self, own: Policy) -> str | None:
+        """Accept waivers of all policies."""
+        return None

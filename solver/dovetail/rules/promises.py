@@ -108,6 +108,10 @@ class Promises(RuleDefaults):
             return "'compute' is about GPUs shared by MPS or time-slicing, and no matched node group has any"
         return None
 
+    def never_lifted(self, own: Policy) -> str | None:
+        """Refuse waivers of a hard policy: what nodes promise they promise to all."""
+        return "what a node promises it promises to all" if own.enforcement.kind == "hard" else None
+
 
 def _matched(node: Node, scope: Scope) -> bool:
     return scope.nodes is None or node.name in scope.nodes

@@ -181,12 +181,14 @@ class Quota(RuleDefaults):
                 return f"policy '{policy.name}' is of the cohort '{self.for_cohort}' too"
         if own.workloads != WorkloadSelector():
             return "'match' has no effect on a policy of a cohort; its groups have policies of their own, which match"
-        if any(waiver.policy == own.name for waiver in spec.waivers):
-            return "a waiver has no effect on a policy of a cohort; waive those of its groups"
         groups = [rule for _, rule in _forest(spec).around(self.for_cohort) if not rule.for_cohort]
         named = {name for rule in groups for name, _ in rule.guaranteed}
         idle = next((name for name, _ in self.guaranteed if not named & {name, DOMINANT} and name != DOMINANT), None)
         return None if idle is None else f"'guaranteed' names '{idle}', which no group of the cohort's tree does"
+
+    def never_lifted(self, own: Policy) -> str | None:
+        """Refuse waivers of a policy of a cohort, which is about no workloads."""
+        return "it is of a cohort; waive the policies of its groups" if self.for_cohort else None
 
     def _bound_otherwise(self, own: Policy, spec: Spec) -> str | None:
         """Tell a policy of the same tree that is enforced in another way: what cohorts borrow violates them all."""

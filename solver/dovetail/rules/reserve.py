@@ -170,6 +170,10 @@ class Reserve(RuleDefaults):
         level = self.of or self.within
         return None if level is None else level_problem(spec, level, gpu=False, inside=bool(self.domains))
 
+    def never_lifted(self, own: Policy) -> str | None:
+        """Refuse waivers: it does not matter who leaves the places free."""
+        return "it holds places free of everybody, and binds no workloads of its own"
+
     # Places and domains of a finished placement.
 
     def _useful(self, held: Sequence[Place], scope: Scope) -> Sequence[Place]:
