@@ -141,8 +141,9 @@ class Quota(RuleDefaults):
             return self._unsound_cohort()
         if not self.limits and not self.guaranteed:
             return "give 'limit', 'guaranteed' or both"
-        if not self.guaranteed and (self.cohort or self.borrowing is not None or self.lending is not None):
-            return "'cohort', 'borrowing' and 'lending' count from 'guaranteed', which is missing"
+        lends = self.lending is not None or self.lends != "idle"
+        if not self.guaranteed and (self.cohort or self.borrowing is not None or lends):
+            return "'cohort', 'borrowing', 'lending' and 'lends' count from 'guaranteed', which is missing"
         return self._without_effect()
 
     def _unsound_cohort(self) -> str | None:

@@ -160,13 +160,15 @@ class Reserve(RuleDefaults):
         return Short(self.replicas, there, "places") if there < self.replicas else None
 
     def unsound(self, spec: Spec) -> str | None:
-        """Refuse anything but one of the two forms, and unknown levels."""
+        """Refuse anything but one of the two forms, accelerators of places without GPUs, and unknown levels."""
         if bool(self.domains) == bool(self.replicas) or bool(self.domains) != bool(self.of):
             return "give 'replicas' with 'request', or 'domains' with 'of'"
         if bool(self.replicas) != (self.request != Request()):
             return "'replicas' and 'request' go together: so many places, each with room for that"
         if self.domains and (self.within or self.accelerators):
             return "'within' and 'accelerators' tell of places, and whole domains are held here"
+        if self.accelerators and not self.request.gpu_count:
+            return "'accelerators' tells which GPUs places are on, and these have none"
         level = self.of or self.within
         return None if level is None else level_problem(spec, level, gpu=False, inside=bool(self.domains))
 
