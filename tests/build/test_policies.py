@@ -202,6 +202,20 @@ def test_a_preference_that_no_tier_looks_at_gives_one_warning() -> None:
     assert built(project(), SMALL, *wishing).warnings == ()
 
 
+def test_soft_policies_that_no_tier_weighs_give_one_warning() -> None:
+    cheap = document("Objective", "cheap", "tiers: [admitted, cost]")
+    own = policy("rule: {move: {never: true}}", "own", "{soft: {weight: 2}}")
+    elsewhere = policy("rule: {move: {never: true}}", "elsewhere", "{soft: {tier: cost, weight: 2}}")
+    pack = packs(a="rule: {move: {never: true}}, enforcement: {soft: {weight: 1}}")
+    found = built(project("objective: cheap\npacks: [pack]"), SMALL, cheap, own, elsewhere, pack).warnings
+    assert codes(found) == ["DT1928"]
+    assert "'own' is not weighed, nor 1 more" in found[0].message
+    (of_pack,) = built(project("objective: cheap\npacks: [pack]"), SMALL, cheap, elsewhere, pack).warnings
+    assert "withoutPolicies" in (of_pack.hint or "")
+    assert built(project("objective: cheap"), SMALL, cheap, elsewhere).warnings == ()
+    assert built(project("packs: [pack]"), SMALL, own, elsewhere, pack).warnings == ()
+
+
 def test_an_objective_that_nobody_picks_gives_a_warning() -> None:
     own = document("Objective", "cheap", "tiers: [admitted, cost]")
     found = built(project(), SMALL, own)

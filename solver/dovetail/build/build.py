@@ -12,7 +12,7 @@ from dovetail.build.cluster import read_cluster
 from dovetail.build.cursor import Cursor, Log, cursor
 from dovetail.build.objective import read_objective
 from dovetail.build.placement import read_current
-from dovetail.build.policies import Source, check_beside, chosen_policies, read_policies
+from dovetail.build.policies import Source, check_beside, chosen_policies, read_policies, warn_of_unweighed
 from dovetail.build.project import (
     check_identity,
     check_tenants,
@@ -141,7 +141,9 @@ def _with_policies(
             sources[name].body.fault("DT1650", message, "give the policy another name")
     policies = read_policies(sources.values(), bare, known)
     waivers = read_waivers(documents.of_kind("Waiver"), {policy.name: policy for policy in policies}, known, log)
-    check_beside(sources, replace(bare, policies=policies, waivers=waivers))
+    chosen = replace(bare, policies=policies, waivers=waivers)
+    check_beside(sources, chosen)
+    warn_of_unweighed(sources, chosen)
     demanded = [each for each in (policy_of(bare.workloads), strategy_of(bare.cluster.nodes)) if each is not None]
     every = sorted((*policies, *demanded), key=lambda policy: policy.name)
     return replace(bare, policies=tuple(every), waivers=waivers)

@@ -108,6 +108,20 @@ def check_beside(sources: Mapping[str, Source], spec: Spec) -> None:
             sources[policy.name].body["rule"][policy.rule.kind].fault("DT1606", problem, hint, of_key=True)
 
 
+def warn_of_unweighed(sources: Mapping[str, Source], spec: Spec) -> None:
+    """Warn once where soft policies name no tier and the objective has none for these, documents' own first."""
+    if POLICY_TIER in spec.objective.tiers:
+        return
+    soft = [p for p in spec.policies if p.enforcement.kind == "soft" and p.enforcement.tier == POLICY_TIER]
+    first = min(soft, key=lambda policy: bool(policy.origin), default=None)
+    if first is not None:
+        more = f", nor {len(soft) - 1} more" if len(soft) > 1 else ""
+        message = f"the objective has no tier '{POLICY_TIER}', so the policy '{first.name}' is not weighed{more}"
+        other = "leave it out with withoutPolicies" if first.origin else "name a tier of the objective here"
+        hint = f"add {POLICY_TIER} to the objective's 'tiers', or {other}"
+        sources[first.name].body["enforcement"]["soft"].warn("DT1928", message, hint, of_key=True)
+
+
 def _policy(source: Source, spec: Spec, known: Known) -> Policy:
     ((kind, here),) = source.body["rule"].fields()
     reader = READERS[kind]

@@ -306,4 +306,8 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
     "DT1927": CodeInfo(
         "preference without a tier", "Workloads prefer a level, and no tier of the objective looks at topology."
     ),
+    "DT1928": CodeInfo(
+        "soft policy without a tier",
+        "Soft policies that name no tier are weighed in `policies`, which the objective leaves out.",
+    ),
 }
