@@ -76,6 +76,39 @@ def test_a_size_that_makes_no_whole_groups_or_steps_is_refused(tmp_path: Path, n
             asked(tmp_path, patch, more=more)
 
 
+TEAMS = """\
+---
+apiVersion: dovetail/v1alpha1
+kind: Workload
+metadata: {name: teams}
+spec:
+  type: gang
+  roles:
+  - {name: leader, replicas: 1, request: {gpus: 1}}
+  - {name: worker, replicas: 4, request: {gpus: 1}}
+  topology: {groups: [{roles: {leader: 1, worker: 4}, within: rack}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("patches", "faults"),
+    [
+        (["leader, replicas: 2", "worker, replicas: 8"], []),
+        (["worker, replicas: 8"], [("DT1816", 1, 55)]),
+        (["worker, replicas: 8", "leader, replicas: 3"], [("DT1816", 2, 55)]),
+        (["worker, replicas: 8", "leader, replicas: 3", "leader, replicas: 2"], []),
+        (["worker, replicas: 7"], [("DT1816", 1, 55)]),
+    ],
+)
+def test_roles_of_a_group_make_as_many_groups_each(tmp_path: Path, patches: list[str], faults: list[Found]) -> None:
+    lines = (f"  - {{scale: {{workload: teams, role: {patch}}}}}\n" for patch in patches)
+    scenario = "  patches:\n" + "".join(lines)
+    if faults:
+        assert found(tmp_path, scenario, more=TEAMS) == faults
+    else:
+        asked(tmp_path, scenario, more=TEAMS)
+
+
 @pytest.mark.parametrize(
     ("expected", "fault"),
     [

@@ -140,6 +140,26 @@ def test_least_replicas_that_were_asked_for_stay_unless_there_are_fewer(tmp_path
     assert least == [4, 4, 2]
 
 
+@pytest.mark.parametrize(
+    ("role", "replicas", "least", "in_all"), [("leader", 3, 3, 5), ("leader", 0, 0, 2), ("worker", 4, 2, 3)]
+)
+def test_a_fixed_role_of_an_elastic_gang_stays_fixed(
+    tmp_path: Path, role: str, replicas: int, least: int, in_all: int
+) -> None:
+    leader = "{name: leader, replicas: 1, request: {cpu: 1}}"
+    worker = "{name: worker, replicas: {min: 2, max: 8}, request: {cpu: 1}}"
+    gang = f"{{kind: Workload, metadata: {{name: g}}, spec: {{type: gang, roles: [{leader}, {worker}]}}}}"
+    scale = f"{{scale: {{workload: g, role: {role}, replicas: {replicas}}}}}"
+    found = patched(tmp_path, f"{{set: {gang}}}", scale).changed.by_id["g"]
+    assert (found.by_role[role].replicas, found.by_role[role].least, found.min_replicas) == (replicas, least, in_all)
+
+
+def test_a_scaled_gang_that_may_have_none_still_runs_with_one(tmp_path: Path) -> None:
+    gang = "{kind: Workload, metadata: {name: g}, spec: {type: gang, replicas: {min: 0, max: 8}, request: {cpu: 1}}}"
+    asked = patched(tmp_path, f"{{set: {gang}}}", "{scale: {workload: g, replicas: 4}}")
+    assert asked.changed.by_id["g"].min_replicas == 1
+
+
 def test_a_dropped_workload_is_gone(tmp_path: Path) -> None:
     asked = patched(tmp_path, "{drop: {workload: search/web}}")
     assert set(asked.base.by_id) - set(asked.changed.by_id) == {"search/web"}

@@ -63,7 +63,8 @@ SCENARIOS: Final[Mapping[str, CodeInfo]] = {
     "DT1815": CodeInfo("case named twice", "The cases of a PolicyTest have different names."),
     "DT1816": CodeInfo(
         "size that does not fit",
-        "A workload whose replicas form groups, or that is elastic, has whole groups and steps at any size.",
+        "A workload whose replicas form groups, or that is elastic, has whole groups, as many of each role, "
+        "and steps at any size.",
     ),
     "DT1817": CodeInfo(
         "nothing to cut anew", "A `repartition` selects nodes by `nodes`; none of those that it selects has a GPU."

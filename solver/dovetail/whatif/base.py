@@ -35,6 +35,9 @@ class Patch:
         """Return the Spec with the change; raise `Unfit` where it does not fit."""
         return spec
 
+    def settled(self, spec: Spec) -> None:
+        """Raise `Unfit` where what is changed does not fit after all patches; the last one of a subject is asked."""
+
     def today(self, spec: Spec) -> Spec:
         """Return the Spec with what the change does to today's state, where that is the base's plan."""
         return spec

@@ -173,6 +173,17 @@ class Scale(Patch):
         scaled = _scaled(_workload(spec, self.workload), self)
         return replace(spec, workloads=tuple(scaled if w.id == scaled.id else w for w in spec.workloads))
 
+    def settled(self, spec: Spec) -> None:
+        """Refuse roles that make unlike numbers of the groups that they share (S2.5)."""
+        workload = spec.by_id[self.workload]
+        for group in workload.topology.groups if workload.topology else ():
+            sizes = group.sizes
+            numbers = {role.replicas // sizes[role.name] for role in workload.roles if sizes.get(role.name)}
+            if len(numbers) > 1:
+                told = " and ".join(map(str, sorted(numbers)))
+                hint = "scale the other roles as well, to as many groups of each"
+                raise Unfit("DT1816", f"the replicas of the roles make {told} groups", "replicas", hint=hint)
+
 
 def _workload(spec: Spec, name: str) -> Workload:
     if name not in spec.by_id:
@@ -185,9 +196,11 @@ def _scaled(workload: Workload, patch: Scale) -> Workload:
         raise _no_role(workload, patch.role)
     scaled = _role_of(workload, workload.by_role[patch.role], patch.replicas)
     roles = tuple(scaled if role.name == patch.role else role for role in workload.roles)
-    if workload.elastic:
-        return replace(workload, roles=roles, min_replicas=sum(role.least or 0 for role in roles))
     total = sum(role.replicas for role in roles)
+    if workload.elastic:
+        least = 1 if workload.atomic else DEFAULTS[workload.type].least or 0
+        least = max(sum(role.least or 0 for role in roles), min(least, total))
+        return replace(workload, roles=roles, min_replicas=least)
     slo = None if workload.slo is None else replace(workload.slo, open=False)  # it asks for replicas now
     return replace(workload, roles=roles, min_replicas=_least(workload, total), slo=slo)
 
@@ -204,7 +217,8 @@ def _role_of(workload: Workload, role: Role, replicas: int) -> Role:
     nests = workload.topology.nests if workload.topology else ()
     nest = next((each for each in nests if role.name in each.group.sizes), None)
     floor = None if nest is None else nest.floor(role.name, replicas, workload.atomic)
-    floor = role.least if floor is None else floor
+    if floor is None:
+        floor = replicas if role.least == role.replicas else role.least  # all of it stays all of it
     least = None if floor is None else min(floor, replicas)
     if least is not None and (replicas - least) % role.step:
         message = f"from {least} replicas on, steps of {role.step} do not reach {replicas}"

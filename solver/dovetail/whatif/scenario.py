@@ -85,7 +85,19 @@ def applied(spec: Spec, scenario: Scenario, log: FaultLog) -> Spec:
             log.append(each.spot.fault(unfit))
         except Refused as refused:
             log.extend(refused.faults)
+    if not log.errors:
+        _settle(spec, scenario, log)
     return spec
+
+
+def _settle(spec: Spec, scenario: Scenario, log: FaultLog) -> None:
+    """Add faults for what does not fit when all is changed, each at the last patch of its subject."""
+    last = {each.patch.subject: each for each in scenario.steps}
+    for each in last.values():
+        try:
+            each.patch.settled(spec)
+        except Unfit as unfit:
+            log.append(each.spot.fault(unfit))
 
 
 def on_today(spec: Spec, scenario: Scenario) -> Spec:
