@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.build.text import cluster, document, project, spec_of, workload
+from tests.build.text import cluster, codes, document, faults_of, project, spec_of, workload
 
 from dovetail.spec import EqualParts, Role, Share
 from dovetail.spec.workload import Pace
@@ -85,6 +85,13 @@ def test_a_share_of_a_reference_takes_as_much_as_that_is_of_its_own_gpus(referen
     role = spec_of(text, *cards, work).workloads[0].roles[0]
     assert role.request.share == Share(milli)
     assert role.value == 200
+
+
+def test_an_accelerator_has_a_throughput_above_nothing() -> None:
+    card = document("Accelerator", "idle", 'memory: 40Gi\nthroughput: "0"')
+    work = workload("type: job\nrequest: {share: {compute: 0.2, reference: H100-80GB}}\naccelerators: [idle]", "w")
+    text = cluster("{name: g, count: 1, accelerator: idle, gpus: 2, sharing: {mechanism: fraction}}")
+    assert codes(faults_of(text, card, work)) == ["DT1429"]
 
 
 SPEEDS = (("slow", 0.25), ("fast", 2), ("crawling", 0.1))

@@ -98,11 +98,20 @@ def _read(name: str, here: Cursor, entry: AcceleratorEntry | None) -> Accelerato
         base = _built_in(entry)
         aliases = tuple(here.raw("aliases", base.aliases))
         source, verified = here.raw("source", base.source), here.raw("verified", base.verified)
-        speed, nvlink = here.amount("throughput", parse_milli, MILLI), _nvlink(here, base.nvlink)
+        speed, nvlink = _throughput(here), _nvlink(here, base.nvlink)
         return Accelerator(name, base.memory, aliases, source, verified, mig, speed, nvlink)
     aliases, source, verified = tuple(here.raw("aliases", ())), here.raw("source", ""), here.raw("verified", True)
-    speed = here.amount("throughput", parse_milli, MILLI)
-    return Accelerator(name, _memory(here), aliases, source, verified, mig, speed, _nvlink(here, 0))
+    return Accelerator(name, _memory(here), aliases, source, verified, mig, _throughput(here), _nvlink(here, 0))
+
+
+def _throughput(here: Cursor) -> int:
+    """Return the speed of a document's accelerator in thousandths of the reference's."""
+    place = here.get("throughput")
+    found = place.quantity(parse_milli, MILLI) if place else MILLI
+    if place and not found:
+        hint = "leave it out where nobody has measured it; a workload's 'accelerators' says what it may be on"
+        place.fault("DT1429", "an accelerator without any throughput", hint)
+    return found or MILLI
 
 
 def _nvlink(here: Cursor, known: int) -> int:

@@ -100,6 +100,7 @@ CLUSTER: Final[Mapping[str, CodeInfo]] = {
         "An island and a socket of a node have nothing in common, or one of them holds all GPUs of the other.",
     ),
     "DT1428": CodeInfo("no speed", "The speed of a node is above 0; one that does no work has failed."),
+    "DT1429": CodeInfo("no throughput", "The throughput of an accelerator is above 0, as shares are measured by it."),
     "DT1430": CodeInfo("instance without a start", "A MIG instance of today is told with its start position."),
     "DT1431": CodeInfo("layout of a GPU that is not there", "GPU indices run from 0 to the node's GPUs less one."),
     "DT1432": CodeInfo("equal parts beside fractions", "GPUs that are shared by fractions have no equal parts."),
