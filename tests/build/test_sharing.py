@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 from tests.build.text import cluster, codes, document, faults_of, project, spec_of, workload
+from tests.support.plans import plan_for
 
-from dovetail.spec import EqualParts, Role, Share
+from dovetail.engine import solve
+from dovetail.placement import Place
+from dovetail.spec import EqualParts, ReplicaId, Role, Share
 from dovetail.spec.workload import Pace
+from dovetail.verify import verify
 
 
 def parts(sharing: str, accelerator: str = "H100-80GB") -> EqualParts | None:
@@ -45,7 +49,7 @@ def test_time_slicing_may_promise_more_than_there_is() -> None:
     [
         ("", ()),
         ("isolation: memory", ("time-slice",)),
-        ("slo: {rate: 10, p99: 50ms, performance: [{on: H100-80GB, rate: 5}]}", ("time-slice",)),
+        ("slo: {rate: 10, p99: 50ms, performance: [{on: H100-80GB, rate: 5}]}", ("fraction", "time-slice")),
         ("slo: {rate: 10, performance: [{on: H100-80GB, rate: 5}]}", ()),
     ],
 )
@@ -139,3 +143,23 @@ def test_held_places_and_expected_requests_are_measured_as_well() -> None:
     asked = (spec.objective.future_mix[0], spec.placeholders[0].roles[0])
     assert {each.request.on("slow").gpu_milli for each in asked} == {800}
     assert {each.accelerators for each in asked} == {("H100-80GB", "fast", "slow")}
+
+
+@pytest.mark.parametrize(
+    ("slo", "there"),
+    [
+        ("{rate: 10, p99: 50ms, performance: [{on: H100-80GB, rate: 5}]}", 0),
+        ("{rate: 10, p99: 50ms, performance: [{on: H100-80GB/time-slice, rate: 5}]}", 2),
+        ("{rate: 10, performance: [{on: H100-80GB, rate: 5}]}", 2),
+    ],
+)
+def test_a_service_keeps_its_latency_beside_fractions_only_if_its_table_says_so(slo: str, there: int) -> None:
+    text = cluster("{name: g, count: 1, accelerator: H100-80GB, gpus: 1, sharing: {mechanism: fraction}}")
+    work = workload(f"type: service\nreplicas: 2\nrequest: {{share: {{compute: 0.4}}, cpu: 1}}\nslo: {slo}", "w")
+    spec = spec_of(text, work)
+    plan = solve(spec)
+    assert (len(plan.placements), plan.outcome.status, verify(spec, plan).ok) == (there, "optimal", True)
+    (identity,) = spec.by_id
+    both = {ReplicaId(identity, "", index): Place("g-000", (0,)) for index in range(2)}
+    failed = {check.name for check in verify(spec, plan_for(spec, both)).checks if check.findings}
+    assert ("mechanism" in failed) == (not there)

@@ -109,13 +109,15 @@ def _modes(workload: Workload, here: Cursor, cluster: Cluster) -> tuple[ShareMod
     return ("fraction", "mig") if cluster.reconfiguration and not workload.communicates else ("fraction",)
 
 
-def _barred(workload: Workload, here: Cursor) -> tuple[SharedMode, ...]:
+def _barred(workload: Workload, here: Cursor) -> tuple[SharedMode | ShareMode, ...]:
     """Return the modes of shared GPUs that the shares of a workload may not be in (S2.7).
 
-    Time-slicing enforces no limit of memory, and keeps no latency.
+    Time-slicing enforces no limit of memory, and keeps no latency; sharing by fractions limits memory, and lets
+    clients take turns.
     """
-    latency = "slo" in here.value and "p99" in here["slo"].value
-    return ("time-slice",) if latency or workload.isolation == "memory" else ()
+    if "slo" in here.value and "p99" in here["slo"].value:
+        return ("fraction", "time-slice")
+    return ("time-slice",) if workload.isolation == "memory" else ()
 
 
 def _with_profile(role: Role, own: Cursor, cluster: Cluster, models: Models, *, communicates: bool) -> Role:

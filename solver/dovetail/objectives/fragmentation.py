@@ -124,9 +124,8 @@ def _uncut(node: Node, card: Accelerator, one: Expected) -> bool:
         return terms_of(one.request, node, card.memory) is not None
     return (
         share is not None
-        and "fraction" in share.modes
         and node.mechanism == "fraction"
-        and share.rate(card.name) is not None
+        and share.takes_fraction(card.name)
         and share_memory(one.request, card.memory) <= MILLI * card.memory
     )
 
@@ -146,7 +145,7 @@ def _useful_of_gpu(part: TierPart, card: Accelerator, gpu: IdleGpu, one: Expecte
 def _fits_shared(part: TierPart, card: Accelerator, gpu: IdleGpu, one: Expected) -> Linear | None:
     """Return at most 1 where a share fits beside others on a GPU, None where none ever does."""
     share = one.request.share
-    if share is None or "fraction" not in share.modes or share.rate(card.name) is None:
+    if share is None or not share.takes_fraction(card.name):
         return None
     fits = part.model.boolean()
     part.model.require(gpu.amount.minus(Linear.of(fits, share.compute)), lower=0)

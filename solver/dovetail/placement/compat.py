@@ -80,7 +80,9 @@ def _part_obstacle(request: Request, node: Node, accelerators: Mapping[str, Acce
         return Obstacle.MIG
     if node.mechanism != "fraction" and not equal_parts(node):
         return Obstacle.MECHANISM
-    if request.share.rate(node.accelerator) is None:
+    share, model = request.share, node.accelerator
+    listed = share.takes_fraction(model) if node.mechanism == "fraction" else share.rate(model) is not None
+    if not listed:
         return Obstacle.RATE
     memory = card.memory if card else 0
     if share_memory(request, memory) > MILLI * memory:

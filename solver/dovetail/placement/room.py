@@ -118,9 +118,8 @@ class Room:
         share = request.share
         return (
             share is not None
-            and "fraction" in share.modes
             and self.node.mechanism == "fraction"
-            and share.rate(self.node.accelerator) is not None
+            and share.takes_fraction(self.node.accelerator)
             and share.compute <= self.compute[index]
             and share_memory(request, self.card) <= self.vram[index]
         )

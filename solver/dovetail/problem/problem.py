@@ -372,9 +372,7 @@ def _uncut(request: Request, node: Node, card: int) -> bool:
     if equal_parts(node):
         return terms_of(request, node, card) is not None
     share = request.share
-    if node.mechanism != "fraction" or share is None or "fraction" not in share.modes:
-        return False
-    if share.rate(node.accelerator) is None:
+    if node.mechanism != "fraction" or share is None or not share.takes_fraction(node.accelerator):
         return False
     return share_memory(request, card) <= MILLI * card
 

@@ -71,7 +71,7 @@ class Share:
     elsewhere : the accelerators of which it takes more, by name, as it is measured on a reference (`Request.on`).
     peak : the milli-GPU that a MIG instance must offer, 0 where that is `compute` (S2.7).
     modes : what it may land on, sorted: a part of a GPU that is not cut (`fraction`), a MIG instance.
-    barred : the modes of GPUs shared by equal parts that it may not be in, sorted.
+    barred : the modes of shared GPUs that it may not be in, sorted; `fraction` are those shared by fractions.
     turns : the accelerators on which it may take turns all the same, as its service says what it sustains then.
     rated : the hosts that it runs on with the rate it sustains there (`Slo.rates`), None where any will do.
     leans : what policies say of its modes; the Spec fills it in.
@@ -82,7 +82,7 @@ class Share:
     peak: int = 0
     modes: tuple[ShareMode, ...] = ("fraction",)
     rated: tuple[tuple[str, int], ...] | None = None
-    barred: tuple[SharedMode, ...] = ()
+    barred: tuple[SharedMode | ShareMode, ...] = ()
     turns: tuple[str, ...] = ()
     leans: tuple[Lean, ...] = ()
     elsewhere: tuple[Pace, ...] = ()
@@ -95,9 +95,14 @@ class Share:
         compute, peak = (self.compute, self.peak) if own is None else own[1:]
         return replace(self, compute=compute, peak=peak, elsewhere=())
 
-    def bars(self, mode: SharedMode, accelerator: str | None) -> bool:
-        """Tell whether it may not be on GPUs in a mode (S2.7)."""
-        return mode in self.barred and not (mode == "time-slice" and accelerator in self.turns)
+    def bars(self, mode: SharedMode | ShareMode, accelerator: str | None) -> bool:
+        """Tell whether it may not be on GPUs in a mode (S2.7); clients of fractions take turns too."""
+        return mode in self.barred and not (mode != "mps" and accelerator in self.turns)
+
+    def takes_fraction(self, accelerator: str | None) -> bool:
+        """Tell whether it may be on GPUs of an accelerator that are shared by fractions, with as much as it asks."""
+        listed = self.rate(accelerator) is not None
+        return "fraction" in self.modes and listed and not self.bars("fraction", accelerator)
 
     def rate(self, accelerator: str | None, profile: str = "") -> int | None:
         """Return the rate that it sustains on a host, 0 where rates mean nothing to it, None where it may not run."""

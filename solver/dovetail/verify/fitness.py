@@ -26,6 +26,8 @@ def mechanism(case: Case) -> Iterator[Finding]:
             yield Finding(str(row.replica), "may only be on a MIG instance, and is on none")
         elif share is not None and row.node.mechanism != "fraction" and row.node.sharing is None:
             yield Finding(str(row.replica), f"node {row.node.name} does not share GPUs")
+        elif share is not None and row.node.mechanism == "fraction" and share.bars("fraction", row.node.accelerator):
+            yield Finding(str(row.replica), f"keeps a latency, and clients take turns on node {row.node.name} (S2.7)")
 
 
 def rates(case: Case) -> Iterator[Finding]:
