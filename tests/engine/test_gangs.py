@@ -170,6 +170,21 @@ def test_an_elastic_gang_grows_by_steps_as_far_as_there_is_room(movable: bool, w
     assert movable or of(plan, "g#0", "g#1") == ["r0-0", "r0-1"]
 
 
+@pytest.mark.parametrize(
+    ("others", "wanted", "minutes", "moves"), [([node("b", 2)], 4, 6, 2), ([], 2, 5, 0)], ids=["moves", "stays"]
+)
+def test_an_elastic_gang_that_shrinks_loses_its_work_once(
+    others: list[Node], wanted: int, minutes: int, moves: int
+) -> None:
+    gang = workload("g", roles=[role("", 4, request(1), least=2, step=2)], preemptible=True, restart=60_000, **GANG)
+    work = [replace(gang, min_replicas=2), workload("big", gpus=wanted, priority=9)]
+    _, plan = planned([node("a", 4), *others], work, {f"g#{i}": place("a", i) for i in range(4)})
+    told = {tier.name: tier.value for tier in plan.tiers}
+    assert told["disruption.evicted"] == 1
+    assert told["disruption.gpuTimeLost"] == 4 * 1000 * 60 * minutes
+    assert told["disruption.moves"] == moves
+
+
 def test_ranks_follow_the_tree_whatever_the_order_of_nodes() -> None:
     nodes = racks(2, 2)
     mixed = [nodes[0], nodes[2], nodes[1], nodes[3]]

@@ -54,7 +54,8 @@ class GpuTimeLost:
     """Work lost by moves, evictions and places that are gone, in milli-GPU seconds.
 
     A replica loses half its checkpoint interval on average, all elapsed work where it keeps no checkpoints, and
-    its restart time when it moves. An atomic workload loses the work of all its running replicas with any of them.
+    its restart time when it moves. An atomic workload loses the work of all its running replicas with any of them,
+    once, and the time of a restart where any of them moves.
     What is lost with a place that is gone no plan can help; it is counted, and is the tier's lower bound.
     """
 
@@ -201,24 +202,31 @@ def _replica_loss(part: TierPart, workload: Workload, running: Mapping[str, int]
 
 
 def _atomic_loss(part: TierPart, workload: Workload, running: Mapping[str, int]) -> Linear:
-    gpu = _gpu_milli(workload, running)
-    here = sum(running.values())
-    gone = Linear(constant=here).minus(Linear.total(part.retained(workload, role) for role in workload.roles))
-    total = Linear()
-    for expression, moved in ((part.moved(workload), True), (gone, False)):
-        amount = gpu * lost_seconds(part.spec, workload, moved=moved)
-        if amount and part.model.range_of(expression)[1] > 0:
-            total.add_term(part.model.at_least_one(expression).variable, amount)
+    """Return what is lost by a move of any replica, or where none moves by an eviction of any: never both."""
+    gpu, total = _gpu_milli(workload, running), Linear()
+    by_move = gpu * lost_seconds(part.spec, workload, moved=True)
+    by_eviction = gpu * lost_seconds(part.spec, workload, moved=False)
+    moved = _any_of(part, part.moved(workload)) if by_move else Linear()
+    total.add(moved, by_move)
+    if by_eviction:
+        here = Linear(constant=sum(running.values()))
+        gone = here.minus(Linear.total(part.retained(workload, role) for role in workload.roles))
+        total.add(part.model.positive_part(_any_of(part, gone).minus(moved)), by_eviction)
     return total
+
+
+def _any_of(part: TierPart, expression: Linear) -> Linear:
+    """Return 1 where an expression is 1 or more, else 0."""
+    possible = part.model.range_of(expression)[1] > 0
+    return Linear.of(part.model.at_least_one(expression).variable) if possible else Linear()
 
 
 def _measured_loss(view: View, workload: Workload, running: Mapping[str, int]) -> int:
     moved = view.moved(workload)
     gone = [replica for replica in view.evicted(workload) if replica in view.today.places]
     if workload.atomic:
-        gpu = _gpu_milli(workload, running)
-        by_move = lost_seconds(view.spec, workload, moved=True) if moved else 0
-        return gpu * (by_move + (lost_seconds(view.spec, workload, moved=False) if gone else 0))
+        seconds = lost_seconds(view.spec, workload, moved=bool(moved)) if moved or gone else 0
+        return _gpu_milli(workload, running) * seconds
     return sum(
         view.role(replica).request.gpu_milli * lost_seconds(view.spec, workload, moved=replica in moved)
         for replica in (*moved, *gone)
