@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from tests.support.mig_specs import card
 from tests.support.plans import greedy_plan, plan_for
 from tests.support.random_specs import specs
 from tests.support.specs import make_spec, node, place, places, policy, workload
 from tests.verify.mutators import MUTATIONS, Mutation, base
 
+from dovetail.mig import Instance
 from dovetail.plan import Plan, digest, outside_digest
 from dovetail.rules.admission import Admission
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
-from dovetail.spec import Current, Spec, Taint
+from dovetail.spec import Current, Node, Spec, Taint
 from dovetail.verify import STATE, Verification, lines, to_document, verify
 
 
@@ -252,3 +254,25 @@ def test_tiers_that_no_state_could_give_are_broken() -> None:
     assert failed(verify(documents(spec), replace(plan, tiers=part))) == {"tier-names", "given"}
     turned = (*plan.tiers[:-2], plan.tiers[-1], replace(plan.tiers[-2], given={}))
     assert "tier-names" in failed(verify(documents(spec), replace(plan, tiers=turned)))
+
+
+def idle_layout(accelerator: str) -> tuple[Spec, Plan]:
+    """Return a job beside a GPU that somebody has cut and nobody is on, where the card can be cut."""
+    one = Node("n", "g", cpu=10_000, memory=10_000, gpus=2, accelerator=accelerator)
+    spec = replace(make_spec([one], [workload("w", 1, gpus=1)]), accelerators={accelerator: card(accelerator)})
+    spec = outside(replace(spec, current=Current(gpus={"n/1": (Instance("1g.10gb", 0),)})))
+    return spec, plan_for(spec, places({"w#0": place("n", 0)}))
+
+
+def test_layouts_that_nobody_is_on_may_be_counted() -> None:
+    spec, plan = idle_layout("A100-80GB")
+    assert plan.summary["gpusRepartitioned"] == 0
+    assert verify(spec, plan).ok
+    part = verify(documents(spec), plan)
+    assert part.ok, "\n".join(lines(part))
+    assert "gpusRepartitioned" in unchecked(part)["summary"]
+    told = {key: figure for key, figure in plan.summary.items() if key != "gpusRepartitioned"}
+    assert failed(verify(spec, replace(plan, summary=told))) == {"summary"}
+    plain, other = moved_outside(*base())
+    false = replace(other, summary={**other.summary, "gpusRepartitioned": 0})
+    assert "summary" in failed(verify(documents(plain), false))  # no card of these can be cut

@@ -77,14 +77,15 @@ def _meaning(spec: Spec) -> dict[str, Any]:
 
 
 def _cutting(spec: Spec, used: set[str | None]) -> dict[str, Any]:
-    """Return what MIG adds, nothing where no GPU is cut or could be."""
+    """Return what MIG adds, nothing where by the documents no GPU is cut or could be."""
     cluster = spec.cluster
     found: dict[str, Any] = {}
     if cluster.reconfiguration is not None:
         found["reconfiguration"] = cluster.reconfiguration
     if cluster.positions != "enforced":
         found["positions"] = cluster.positions
-    if spec.uses_mig or spec.current.gpus or any(node.mig_layout for node in cluster.nodes):
+    told = spec.current.gpus and not spec.current.from_outside
+    if spec.uses_mig or told or any(node.mig_layout for node in cluster.nodes):
         cards = {name: card.mig for name, card in spec.accelerators.items() if name in used and card.mig}
         found["partitions"] = {name: _geometry(geometry) for name, geometry in cards.items()}
     return found

@@ -134,10 +134,16 @@ def summary(case: Case) -> Iterator[Found]:
     right = summary_of(case.view, case.context) if case.has_plan else {}
     for key in [*right, *(key for key in case.plan.summary if key not in right)]:
         told = case.plan.summary.get(key)
-        if told is not None and key in OF_TODAY and key in right and not case.known:
+        if told is not None and key in OF_TODAY and not case.known and (key in right or _may_be_cut(case)):
             yield Open(key)
         elif told != right.get(key):
             yield Finding(key, f"is told as {told}, is {right.get(key)}")
+
+
+def _may_be_cut(case: Case) -> bool:
+    """Tell whether any GPU could be cut today, so that a plan tells figures of that."""
+    cards = (case.spec.accelerators.get(node.accelerator or "") for node in case.spec.cluster.nodes if node.gpus)
+    return case.has_plan and any(card is not None and card.mig is not None for card in cards)
 
 
 def admitted(case: Case) -> Iterator[Found]:
