@@ -518,6 +518,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("recovery", recoveries.on_another_accelerator, label="mix"),
     Mutation("recovery", recoveries.across_islands, label="islands"),
     Mutation("recovery", recoveries.in_a_closed_mode, label="modes"),
+    Mutation("recovery", recoveries.on_a_failed_gpu, label="health"),
     move("hard-policies", {"x/svc#0": place("small", 4)}, label="forbid"),
     move("hard-policies", {"y/run#0": place("big", 4), "z/spot#0": place("small", 4)}, label="budget"),
     claim("policy-results", lambda plan: {"policies": {**plan.policies, "told": plan.policies["quota"]}}),

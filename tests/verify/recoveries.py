@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tests.support.mig_specs import card, mig_request
 from tests.support.plans import plan_for
-from tests.support.specs import make_spec, node, place, places, policy, request, role, workload
+from tests.support.specs import make_spec, node, place, places, policy, replica, request, role, workload
 
+from dovetail.mig import Instance
 from dovetail.placement import Place
 from dovetail.plan import Plan
 from dovetail.rules import policy_of
 from dovetail.rules.modes import Modes
 from dovetail.rules.survive import Survive
-from dovetail.spec import EqualParts, Group, Node, Policy, Spec, Topology, Workload
+from dovetail.spec import Current, EqualParts, Group, Node, Policy, Spec, Topology, Workload
 
 A100 = "A100-40GB"
 
@@ -66,3 +68,16 @@ def in_a_closed_mode() -> tuple[Spec, Plan]:
     nodes = [whole, node("b", 1, domains={"rack": "r0"})]
     no_turns = policy("no-turns", Modes(("whole", "mig", "mps")))
     return _told(nodes, [workload("w", 1, share=250)], {"w#0": place("a", 0)}, place("b", 0), no_turns)
+
+
+def on_a_failed_gpu() -> tuple[Spec, Plan]:
+    """Return a plan of which a replica restarts on an idle instance of a GPU that has failed."""
+    a100 = "A100-80GB"
+    nodes = [_in("r0", "a", a100), replace(_in("r0", "b", a100), gpus=2, failed_gpus=frozenset({0}))]
+    one = workload("w", roles=[role("", 1, mig_request(a100, "1g.10gb"))])
+    spec = make_spec(nodes, [one], [policy("lose", Survive(of="node"), enforcement="audit")])
+    layout = (Instance("1g.10gb", 0),)
+    spec = replace(spec, accelerators={a100: card(a100)}, current=Current(gpus={"a/0": layout, "b/0": layout}))
+    plan = plan_for(spec, {replica("w#0"): Place("a", (0,), "1g.10gb@0")})
+    assert not plan.recovery
+    return spec, replace(plan, recovery={"lose": {"a": {replica("w#0"): Place("b", (0,), "1g.10gb@0")}}})

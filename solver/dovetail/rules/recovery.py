@@ -65,7 +65,7 @@ class Rescue:
         self._nodes = [node for node in spec.cluster.nodes if not node.down]
         self._rooms = {node.name: Room(node, spec.accelerators) for node in self._nodes}
         self._on: dict[str, list[ReplicaId]] = {}
-        self._free = {gpu: set(layout) for gpu, layout in view.layouts.items()}
+        self._free = {gpu: set(layout) if self._in_health(gpu) else set() for gpu, layout in view.layouts.items()}
         for replica, place in (*view.places.items(), *view.placeholders):
             if replica.workload in stakes.ids:
                 self._on.setdefault(place.node, []).append(replica)
@@ -76,6 +76,11 @@ class Rescue:
         self._hosting: dict[tuple[str, str], dict[str, Node]] = {}
         self._bonds: dict[ReplicaId, tuple[Bond, ...]] = {}
         self._standing: dict[tuple[Bond, str], frozenset[str | None]] = {}
+
+    def _in_health(self, gpu: str) -> bool:
+        """Tell whether a GPU, `node/index`, has not failed: nothing restarts on the instances of one that has."""
+        name, _, index = gpu.rpartition("/")
+        return int(index) not in self._view.spec.cluster.by_name[name].failed_gpus
 
     def _hold(self, replica: ReplicaId, place: Place) -> None:
         """Take what a replica holds that is never evicted; of its instance the GPU's other parts are free."""
