@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from tests.support.mig_specs import card
+from tests.support.mig_specs import card, mig_request
 from tests.support.plans import greedy_plan, plan_for
 from tests.support.random_specs import specs
-from tests.support.specs import make_spec, node, place, places, policy, workload
+from tests.support.specs import make_spec, node, place, places, policy, replica, role, workload
 from tests.verify.mutators import MUTATIONS, Mutation, base
 
 from dovetail.mig import Instance
+from dovetail.placement import Place
 from dovetail.plan import Plan, digest, outside_digest
 from dovetail.rules.admission import Admission
+from dovetail.rules.modes import Modes
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
-from dovetail.spec import Current, Node, Spec, Taint
+from dovetail.rules.survive import Survive
+from dovetail.spec import Current, EqualParts, Node, Setting, Spec, Taint
 from dovetail.verify import STATE, Verification, lines, to_document, verify
 
 
@@ -276,3 +280,45 @@ def test_layouts_that_nobody_is_on_may_be_counted() -> None:
     plain, other = moved_outside(*base())
     false = replace(other, summary={**other.summary, "gpusRepartitioned": 0})
     assert "summary" in failed(verify(documents(plain), false))  # no card of these can be cut
+
+
+def restarts_on_an_idle_instance() -> tuple[Spec, Plan]:
+    """Return a replica that has to survive, and does on an instance that somebody has made and nobody is on."""
+    a100, asked = "A100-80GB", mig_request("A100-80GB", "1g.10gb")
+    nodes = [node(name, 1, accelerator=a100) for name in "ab"]
+    spec = make_spec(nodes, [workload("w", roles=[role("", 1, asked)])], [policy("lose", Survive(of="node"))])
+    spec = replace(spec, accelerators={a100: card(a100)})
+    layouts = {f"{name}/0": (Instance("1g.10gb", 0),) for name in "ab"}
+    spec = outside(replace(spec, current=Current(gpus=layouts)))
+    plan = plan_for(spec, {replica("w#0"): Place("a", (0,), "1g.10gb@0")})
+    assert plan.recovery["lose"]["a"]
+    return spec, plan
+
+
+def in_a_mode_of_today() -> tuple[Spec, Plan]:
+    """Return a share that nobody else is with, on a GPU that is set to more clients."""
+    parts = node("n", 1, mechanism="devicePlugin", sharing=EqualParts())
+    told = policy("told", Modes(("whole",)), enforcement="audit")
+    spec = make_spec([parts], [workload("w", 1, share=250)], [told], running={"w#0": place("n", 0)})
+    spec = outside(replace(spec, current=replace(spec.current, settings={"n/0": Setting("mps", 2)})))
+    plan = plan_for(spec, places({"w#0": place("n", 0)}))
+    assert plan.policies["told"].violation == 1
+    return spec, plan
+
+
+@pytest.mark.parametrize(
+    ("made", "check"),
+    [(restarts_on_an_idle_instance, "layouts-asked-for"), (in_a_mode_of_today, "modes-asked-for")],
+    ids=["layouts", "modes"],
+)
+def test_policies_are_judged_on_gpus_as_the_plan_tells_them(
+    made: Callable[[], tuple[Spec, Plan]], check: str
+) -> None:
+    spec, plan = made()
+    assert verify(spec, plan).ok
+    part = verify(documents(spec), plan)
+    assert part.ok, "\n".join(lines(part))
+    assert check in unchecked(part)
+    other = replace(plan, gpus={k: v for k, v in plan.gpus.items() if k != "b/0"}, shared={})
+    assert check in failed(verify(spec, other))
+    assert {"policy-results"} <= failed(verify(documents(spec), other))

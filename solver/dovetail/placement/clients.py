@@ -272,8 +272,12 @@ class Crowd:
 
     def settings(self, today: Mapping[int, Setting]) -> dict[int, Setting | None]:
         """Return what the pools with clients are set to, by pool; None for one that nothing suits."""
-        used = sorted({pool for pool, _ in self._terms})
-        return {pool: self._setting(pool, today.get(pool)) for pool in used}
+        return {pool: self._setting(pool, today.get(pool)) for pool in self.used}
+
+    @property
+    def used(self) -> list[int]:
+        """The pools with clients."""
+        return sorted({pool for pool, _ in self._terms})
 
     def _setting(self, pool: int, today: Setting | None) -> Setting | None:
         asked, most, whole = self._asked(pool), self._most(pool), self._wholes[pool] > 0

@@ -53,6 +53,20 @@ class View:
         found.__dict__["_origin"] = self, workload.id
         return found
 
+    def as_told(self, layouts: Layouts, told: Mapping[str, Mapping[int, Setting]]) -> View:
+        """Return a view of the same places on GPUs that are cut and set as told, whatever they are today.
+
+        Parameters
+        ----------
+        told : what pools are set to, by node and pool; others with clients are set to `WHOLE`.
+        """
+        found = View(self.spec, self.places, self.today, self.held, self.recovery)
+        there = {(name, pool): WHOLE for name, room in self.rooms.items() if room.crowd for pool in room.crowd.used}
+        set_so = {(name, pool): setting for name, own in told.items() for pool, setting in own.items()}
+        found.__dict__["layouts"] = dict(sorted(layouts.items()))
+        found.__dict__["settings"] = {**there, **set_so}
+        return found
+
     @cached_property
     def _origin(self) -> tuple[View, str] | None:
         """The view that this one extends, and the workload in which they differ."""

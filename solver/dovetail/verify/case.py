@@ -10,10 +10,11 @@ from typing import NamedTuple, TypeVar
 
 from dovetail.objectives import Tier, tiers_of
 from dovetail.placement import Place, Places, View
+from dovetail.placement.clients import told_settings
 from dovetail.plan import Plan
 from dovetail.rules import Context, context_of
 from dovetail.rules.reserve import places_of
-from dovetail.spec import Node, ReplicaId, Request, Role, Spec, Workload
+from dovetail.spec import Current, Node, ReplicaId, Request, Role, Spec, Workload
 from dovetail.verify.model import Finding, Found, Open
 from dovetail.verify.unknown import told_tiers
 
@@ -100,7 +101,16 @@ class Case:
 
     @cached_property
     def view(self) -> View:
-        """The placement as rules and tiers see it."""
+        """The placement as rules and tiers see it; where today is unknown, on GPUs cut and set as the plan tells."""
+        if self.known:
+            return self.by_places
+        told = Current(settings=self.plan.shared)
+        settings = told_settings(replace(self.spec, current=told))
+        return self.by_places.as_told(self.plan.gpus, settings)
+
+    @cached_property
+    def by_places(self) -> View:
+        """The placement, on GPUs that are cut and set as today and the places have it."""
         searched = (policy.name for policy in self.spec.policies if policy.rule.searches)
         recovery = {name: self.plan.recovery.get(name, {}) for name in searched}
         return self.context.view(self.plan.placements, dict(places_of(self.plan.held, self.spec)), recovery)

@@ -78,7 +78,7 @@ def modes(case: Case) -> Iterator[Finding]:
 
 def unasked(case: Case) -> Iterator[Found]:
     """Layouts are today's, but for what the places ask for (S5.3, S5.4)."""
-    yield from untold(case, case.plan.gpus, case.view.layouts if case.has_plan else {}, None, _shown)
+    yield from untold(case, case.plan.gpus, case.by_places.layouts if case.has_plan else {}, None, _shown)
 
 
 def _shown(layout: object) -> str:

@@ -88,7 +88,7 @@ def _may(sharing: EqualParts, setting: Setting) -> str | None:
 
 def unasked(case: Case) -> Iterator[Found]:
     """Modes are today's where that is enough, else the first that will do for those who are there (S5.3)."""
-    yield from untold(case, case.plan.shared, case.view.shared if case.has_plan else {}, _ALONE, _shown)
+    yield from untold(case, case.plan.shared, case.by_places.shared if case.has_plan else {}, _ALONE, _shown)
 
 
 def _shown(setting: Setting) -> str:
