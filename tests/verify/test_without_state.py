@@ -16,13 +16,13 @@ from tests.verify.mutators import MUTATIONS, Mutation, base
 
 from dovetail.mig import Instance
 from dovetail.placement import Place
-from dovetail.plan import Plan, digest, outside_digest
+from dovetail.plan import Outcome, Plan, digest, outside_digest
 from dovetail.rules.admission import Admission
 from dovetail.rules.modes import Modes
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.survive import Survive
-from dovetail.spec import Current, EqualParts, Node, Setting, Spec, Taint
+from dovetail.spec import Current, EqualParts, Node, Objective, Setting, Spec, Taint
 from dovetail.verify import STATE, Verification, lines, to_document, verify
 
 
@@ -322,3 +322,35 @@ def test_policies_are_judged_on_gpus_as_the_plan_tells_them(
     other = replace(plan, gpus={k: v for k, v in plan.gpus.items() if k != "b/0"}, shared={})
     assert check in failed(verify(spec, other))
     assert {"policy-results"} <= failed(verify(documents(spec), other))
+
+
+def beside_a_cordoned_node(*speeds: int) -> tuple[Spec, Plan]:
+    """Return a gang that goes on, in part on a fast node that takes nothing new, beside nodes of some speeds."""
+    nodes = [node("fast", 1, cordoned=True), *(node(f"n{i}", 1, speed=speed) for i, speed in enumerate(speeds))]
+    rows = {"g#0": place("fast", 0), "g#1": place("n0", 0)}
+    objective = Objective(tiers=("admitted", "slowest"))
+    spec = outside(make_spec(nodes, [workload("g", 2, gpus=1, type="gang")], objective=objective, running=rows))
+    return spec, plan_for(spec, places(rows))
+
+
+@pytest.mark.parametrize(
+    ("speeds", "open_names"), [((800,), True), ((800, 900), False)], ids=["only-today", "faster-today"]
+)
+def test_what_runs_today_may_be_on_a_faster_node_than_any_that_is_open(
+    speeds: tuple[int, ...], open_names: bool
+) -> None:
+    spec, plan = beside_a_cordoned_node(*speeds)
+    assert {tier.name: tier.value for tier in plan.tiers}["slowest"] == 400
+    assert verify(spec, plan).ok
+    part = verify(documents(spec), plan)
+    assert part.ok, "\n".join(lines(part))
+    assert "slowest" in unchecked(part)["tier-values"]
+    assert ("slowest" in unchecked(part).get("tier-names", ())) is open_names
+
+
+def test_slowest_members_are_counted_where_no_node_is_faster_than_those_that_are_open() -> None:
+    spec, plan = beside_a_cordoned_node(800, 1000)
+    other = tuple(replace(tier, value=tier.value + 1, bound=None, proof="none") for tier in plan.tiers)
+    told = replace(plan, tiers=(*plan.tiers[:-1], other[-1]), outcome=Outcome("feasible"))
+    assert told.tiers[-1].name == "slowest"
+    assert failed(verify(documents(spec), told)) == {"tier-values"}

@@ -60,6 +60,23 @@ def tiers(context: Context) -> Iterator[Slowest]:
         yield Slowest()
 
 
+def hinges_on_today(spec: Spec) -> bool:
+    """Tell whether the tier is not there with nothing running, and could be with something that runs somewhere."""
+    there = _speeds_anywhere(spec)
+    known = [_speeds(spec, workload).keys() for workload in _subjects(spec)]
+    return all(len(speeds) <= 1 for speeds in known) and any(len(there | speeds) > 1 for speeds in known)
+
+
+def may_be_faster(spec: Spec) -> bool:
+    """Tell whether a gang could run today on a faster node than any that could host it anew."""
+    fastest = max(_speeds_anywhere(spec), default=0)
+    return any(fastest > max(_speeds(spec, workload), default=0) for workload in _subjects(spec))
+
+
+def _speeds_anywhere(spec: Spec) -> frozenset[int]:
+    return frozenset(speed_of(spec, node) for node in spec.cluster.nodes if node.accelerator)
+
+
 def speed_of(spec: Spec, node: Node) -> int:
     """Return how fast a member on a node is, in thousandths of the reference."""
     card = spec.accelerators.get(node.accelerator or "")

@@ -16,7 +16,7 @@ from dovetail.rules import Context, context_of
 from dovetail.rules.reserve import places_of
 from dovetail.spec import Current, Node, ReplicaId, Request, Role, Spec, Workload
 from dovetail.verify.model import Finding, Found, Open
-from dovetail.verify.unknown import told_tiers
+from dovetail.verify.unknown import counts_from_today, told_tiers
 
 T = TypeVar("T")
 
@@ -132,7 +132,7 @@ class Case:
         """Names of the tiers whose value needs a state that is unknown."""
         if self.known:
             return frozenset()
-        return frozenset(tier.name for tier in self.tiers if tier.needs_current(self.spec))
+        return frozenset(tier.name for tier in self.tiers if counts_from_today(tier, self.spec))
 
     @cached_property
     def values(self) -> Mapping[str, int]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from dovetail.objectives import FAMILIES, MEASURES, Tier, families_of, with_policies
 from dovetail.objectives.admitted import Admitted, Retained
+from dovetail.objectives.slowest import Slowest, hinges_on_today, may_be_faster
 from dovetail.objectives.violations import Mend
 from dovetail.plan import Plan
 from dovetail.rules import Context
@@ -23,7 +24,13 @@ def optional_tiers(spec: Spec) -> tuple[Tier, ...]:
     preemptible = {spec.band_of(workload) for workload in spec.workloads if workload.preemptible}
     found += [Retained(band) for band in spec.bands if band in preemptible]
     found += [MEASURES[measure]() for measure in spec.objective.disruption]
+    found += [Slowest()] if hinges_on_today(spec) else []
     return tuple(tier for tier in found if _FAMILY.get(tier.kind, tier.kind) in spec.objective.tiers)
+
+
+def counts_from_today(tier: Tier, spec: Spec) -> bool:
+    """Tell whether a tier's value may depend on what runs today."""
+    return tier.needs_current(spec) or (isinstance(tier, Slowest) and may_be_faster(spec))
 
 
 def told_tiers(context: Context, plan: Plan) -> tuple[Tier, ...]:
@@ -40,6 +47,8 @@ def _family(name: str, context: Context, optional: list[Tier]) -> Sequence[Tier]
     if name in ("mend", "disruption"):
         return [tier for tier in optional if tier.kind == name]
     sure = list(FAMILIES[name](context))
+    if name == "slowest":
+        return sure or [tier for tier in optional if isinstance(tier, Slowest)]
     if name != "admitted":
         return sure
     retained = [tier for tier in optional if isinstance(tier, Retained)]
