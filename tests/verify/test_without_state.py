@@ -324,6 +324,15 @@ def test_policies_are_judged_on_gpus_as_the_plan_tells_them(
     assert {"policy-results"} <= failed(verify(documents(spec), other))
 
 
+@pytest.mark.parametrize("gpu", ["nowhere/0", "b/99", "n/99"])
+@pytest.mark.parametrize("made", [restarts_on_an_idle_instance, in_a_mode_of_today])
+def test_gpus_that_a_plan_makes_up_are_broken_and_no_error(made: Callable[[], tuple[Spec, Plan]], gpu: str) -> None:
+    spec, plan = made()
+    cut = replace(plan, gpus={**plan.gpus, gpu: (Instance("1g.10gb", 0),)})
+    shared = replace(plan, shared={**plan.shared, gpu: Setting("mps", 2)})
+    assert not any(verify(judged, each).ok for judged in (spec, documents(spec)) for each in (cut, shared))
+
+
 def beside_a_cordoned_node(*speeds: int) -> tuple[Spec, Plan]:
     """Return a gang that goes on, in part on a fast node that takes nothing new, beside nodes of some speeds."""
     nodes = [node("fast", 1, cordoned=True), *(node(f"n{i}", 1, speed=speed) for i, speed in enumerate(speeds))]
