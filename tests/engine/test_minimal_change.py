@@ -8,13 +8,15 @@ from random import Random
 
 import pytest
 from tests.oracle.brute import TooLarge, brute
-from tests.support.specs import make_spec, node, workload
+from tests.support.specs import make_spec, node, place, policy, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
 from dovetail.placement import Place, Places
 from dovetail.plan import current_of
-from dovetail.spec import ReplicaId, Spec, Workload
+from dovetail.rules.require import Forbid
+from dovetail.spec import NodeSelector, ReplicaId, Spec, Workload
+from dovetail.verify import verify
 
 LEAST = 24
 
@@ -89,3 +91,20 @@ def test_scaling_one_workload_by_one_touches_one_row() -> None:
     more = make_spec(nodes, [workload("one", 4, gpus=1), workload("two", 2, gpus=2)])
     again = solve(replace(more, current=current_of(plan)))
     assert touched(plan.placements, again.placements) == 1
+
+
+@pytest.mark.parametrize("movable", [True, False])
+@pytest.mark.parametrize(("free", "moves"), [(2, 0), (4, 0), (5, 1), (7, 1)])
+def test_what_was_lost_is_replaced_before_what_runs_moves(free: int, moves: int, movable: bool) -> None:
+    """Six of which two run where one may not stay, four were lost, and another one or more waits."""
+    nodes = [node("a", 1), node("b", 1), node("free", free), replace(node("lost", 4), down=True)]
+    service = workload("w", 8, gpus=1, type="service", min_replicas=3, restart=600_000, movable=movable)
+    running = {f"w#{i}": place(name, 0) for i, name in enumerate("ab")}
+    running |= {f"w#{i}": place("lost", i - 2) for i in range(2, 6)}
+    barred = policy("off-b", Forbid(), nodes=NodeSelector(names=("b",)))
+    spec = make_spec(nodes, [service], [barred], running=running)
+    plan = solve(spec)
+    told = {tier.name: tier.value for tier in plan.tiers}
+    assert (plan.outcome.status, verify(spec, plan).ok) == ("optimal", True)
+    assert told["disruption.moves"] == (moves if movable else 0)
+    assert len(plan.placements) == 1 + (free if movable or free <= 4 else 4)

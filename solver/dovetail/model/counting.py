@@ -159,7 +159,7 @@ class Counting(TierPart, ABC):
         """Return how many replicas of a role whose place stands today stay admitted: min(running, admitted).
 
         Of a workload in groups that could not go on as it is, groups that lost their place or never ran may come
-        first, and where that is better they do.
+        first, and where that is better they do; of one without groups, replicas that lost their place.
         """
         shape = self.problem.shapes_of_role.get((workload.id, role.name), -1)
         running = self.problem.running.get(shape, 0)
@@ -169,6 +169,8 @@ class Counting(TierPart, ABC):
             admitted = self.admitted_shape(shape)
             if shape in self.problem.broken:
                 self._retained[shape] = self._after_others(shape, running, admitted)
+            elif lost := self.problem.replaced[shape]:
+                self._retained[shape] = self._after_lost(shape, running, admitted, lost)
             else:
                 self._retained[shape] = self._least_of(running, admitted)
         return self._retained[shape]
@@ -179,6 +181,15 @@ class Counting(TierPart, ABC):
         variable = Linear.of(self.model.integer(0, running))
         self.model.require(variable.minus(self._kept(shape)), lower=0)
         self.model.require(variable.minus(admitted).plus(others), lower=0)
+        self.model.require(variable.minus(admitted), upper=0)
+        return variable
+
+    def _after_lost(self, shape: int, running: int, admitted: Linear, lost: int) -> Linear:
+        """Return what stays in place, and what else of `running` is needed once all that was lost is admitted."""
+        variable, all_stay = Linear.of(self.model.integer(0, running)), Literal(self.model.boolean())
+        self.model.require(variable.minus(self._kept(shape)), lower=0)
+        self.model.require(variable, lower=running, when=all_stay)  # then others may come as well
+        self.model.require(variable.minus(admitted), lower=-lost, when=~all_stay)
         self.model.require(variable.minus(admitted), upper=0)
         return variable
 

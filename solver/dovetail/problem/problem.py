@@ -316,6 +316,16 @@ class Problem:
         return frozenset(shape for workload in self.loosened for shape in self.shapes_of_workload[workload])
 
     @cached_property
+    def replaced(self) -> Counter[int]:
+        """Per shape of workloads without groups that could not go on as they are, how many lost their place.
+
+        These come before those that run: to replace them costs no move (S5.3).
+        """
+        goes_on = {replica.workload for replica in (*self.context.today.protected, *self.context.today.preemptible)}
+        goes_on |= {workload for workload in self._ran if self.spec.by_id[workload].grouped}
+        return Counter({s: n for s, n in self.lost.items() if self.shapes[s].workload.id not in goes_on})
+
+    @cached_property
     def groups_run(self) -> bool:
         """Whether anything runs, or ran until its place went, of workloads in groups."""
         return any(self.spec.by_id[workload].grouped for workload in self._ran)
