@@ -336,11 +336,11 @@ class _Search:
     def _turn(self, step: _Step) -> bool:
         """Tell whether all replicas of the role that claim places before this one are admitted.
 
-        Of what could not go on as it is, what was lost and what runs come in any order.
+        Of what is not atomic and could not go on as it is, what was lost and what runs come in any order.
         """
         return (
             step.standing == 0
-            or (step.standing == 1 and not goes_on(self.context, step.workload))
+            or (step.standing == 1 and not step.workload.atomic and not goes_on(self.context, step.workload))
             or _grouped(step.workload)
             or all(
                 other.replica in self.places

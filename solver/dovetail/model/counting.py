@@ -159,7 +159,7 @@ class Counting(TierPart, ABC):
         """Return how many replicas of a role whose place stands today stay admitted: min(running, admitted).
 
         Of a workload in groups that could not go on as it is, groups that lost their place or never ran may come
-        first, and where that is better they do; of one without groups, replicas that lost their place.
+        first, and where that is better they do; of one that is not atomic, replicas that lost their place.
         """
         shape = self.problem.shapes_of_role.get((workload.id, role.name), -1)
         running = self.problem.running.get(shape, 0)

@@ -317,12 +317,12 @@ class Problem:
 
     @cached_property
     def replaced(self) -> Counter[int]:
-        """Per shape of workloads without groups that could not go on as they are, how many lost their place.
+        """Per shape of workloads that are not atomic and could not go on as they are, how many lost their place.
 
         These come before those that run: to replace them costs no move (S5.3).
         """
         goes_on = {replica.workload for replica in (*self.context.today.protected, *self.context.today.preemptible)}
-        goes_on |= {workload for workload in self._ran if self.spec.by_id[workload].grouped}
+        goes_on |= {workload for workload in self._ran if self.spec.by_id[workload].atomic}
         return Counter({s: n for s, n in self.lost.items() if self.shapes[s].workload.id not in goes_on})
 
     @cached_property
