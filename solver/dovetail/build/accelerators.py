@@ -106,11 +106,10 @@ def _read(name: str, here: Cursor, entry: AcceleratorEntry | None) -> Accelerato
 
 def _throughput(here: Cursor) -> int:
     """Return the speed of a document's accelerator in thousandths of the reference's."""
-    place = here.get("throughput")
-    found = place.quantity(parse_milli, MILLI) if place else MILLI
-    if place and not found:
+    found = here.amount("throughput", parse_milli, MILLI)
+    if not found:
         hint = "leave it out where nobody has measured it; a workload's 'accelerators' says what it may be on"
-        place.fault("DT1429", "an accelerator without any throughput", hint)
+        here["throughput"].fault("DT1429", "an accelerator without any throughput", hint)
     return found or MILLI
 
 

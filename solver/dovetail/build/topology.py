@@ -91,7 +91,6 @@ def _check_groups(here: Cursor, groups: Sequence[Group], roles: Sequence[Role], 
 
 def _check_division(here: Cursor, group: Group, roles: Sequence[Role]) -> None:
     place = here["of"] if group.of is not None else here["roles"]
-    numbers = set()
     for role in roles:
         size = group.sizes.get(role.name)
         if size is None:
@@ -106,9 +105,9 @@ def _check_division(here: Cursor, group: Group, roles: Sequence[Role]) -> None:
             message = f"at least {group.minimum} groups, and there are {role.replicas // size}"
             here["minimum"].fault("DT1525", message)
             return
-        numbers.add(role.replicas // size)
+    numbers = group.numbers({role.name: role.replicas for role in roles})
     if len(numbers) > 1:
-        told = " and ".join(str(number) for number in sorted(numbers))
+        told = " and ".join(map(str, numbers))
         place.fault("DT1523", f"the replicas of the roles make {told} groups", "as many groups of each role")
 
 

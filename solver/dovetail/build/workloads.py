@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -166,15 +166,26 @@ def _check_number(here: Cursor, atomic: bool) -> None:
         here["atomic"].fault("DT1547", "'atomic' beside a rate that leaves open how many replicas are all", hint)
 
 
+def least_of_widths(roles: Sequence[Role], *, atomic: bool, default: int | None) -> int:
+    """Return the fewest replicas that a workload with elastic roles is admitted with (S2.6).
+
+    Parameters
+    ----------
+    default : what its type says of the least replicas.
+    """
+    replicas, floor = sum(role.replicas for role in roles), sum(role.least or 0 for role in roles)
+    return max(floor, min(1 if atomic else default or 0, replicas))
+
+
 def _least(here: Cursor, atomic: bool, default: int | None, roles: tuple[Role, ...]) -> int:
     """Return `minReplicas`, by default that of the type, all where atomic, what elastic roles say (S2.1, S2.6)."""
-    replicas, floor = sum(role.replicas for role in roles), sum(role.least or 0 for role in roles)
+    replicas = sum(role.replicas for role in roles)
     place = here.get("minReplicas")
     if any(role.elastic for role in roles):
         if place is not None:
             message = "'minReplicas' beside replicas that say their least number themselves"
             place.fault("DT1526", message, "leave it out", of_key=True)
-        return max(floor, min(1 if atomic else default or 0, replicas))
+        return least_of_widths(roles, atomic=atomic, default=default)
     if place is None:
         return replicas if atomic or default is None else min(default, replicas)
     least = int(place.value)

@@ -11,7 +11,7 @@ from dovetail.mig import budgets
 from dovetail.objectives.base import Idle, IdleGpu, Sense, TierPart
 from dovetail.objectives.sharing import Clients
 from dovetail.placement import View
-from dovetail.placement.clients import equal_parts, terms_of
+from dovetail.placement.clients import terms_of, uncut
 from dovetail.placement.fragments import Judge, counts, expected_of
 from dovetail.placement.instances import profiles_for, share_memory
 from dovetail.rules import Context
@@ -114,20 +114,7 @@ def _fits_untouched(node: Node, card: Accelerator, one: Expected) -> bool:
     request = one.request
     if request.gpus:
         return len(node.healthy_gpus()) >= request.gpus
-    return _uncut(node, card, one) or bool(profiles_for(request, card))
-
-
-def _uncut(node: Node, card: Accelerator, one: Expected) -> bool:
-    """Tell whether a share may be on a GPU of a node that is not cut."""
-    share = one.request.share
-    if equal_parts(node):
-        return terms_of(one.request, node, card.memory) is not None
-    return (
-        share is not None
-        and node.mechanism == "fraction"
-        and share.takes_fraction(card.name)
-        and share_memory(one.request, card.memory) <= MILLI * card.memory
-    )
+    return uncut(request, node, card.memory) or bool(profiles_for(request, card))
 
 
 def _useful_of_gpu(part: TierPart, card: Accelerator, gpu: IdleGpu, one: Expected, clients: Clients | None) -> Linear:

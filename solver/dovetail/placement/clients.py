@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from dovetail.placement.instances import share_memory
-from dovetail.spec import Node, Request, Setting, Share, Spec
+from dovetail.spec import Cluster, Node, Request, Setting, Share
 from dovetail.spec.cluster import SharedMode
 from dovetail.spec.workload import MILLI, Lean
 
@@ -122,6 +122,22 @@ def terms_of(request: Request, node: Node, card: int) -> Terms | None:
     return found if found.most else None
 
 
+def uncut(request: Request, node: Node, card: int) -> bool:
+    """Tell whether a share may be on GPUs of a node that are not cut.
+
+    Parameters
+    ----------
+    request : what is asked of this very node (`Request.on`).
+    card : the memory of one GPU of the node, in MiB.
+    """
+    if equal_parts(node):
+        return terms_of(request, node, card) is not None
+    share = request.share
+    if node.mechanism != "fraction" or share is None or not share.takes_fraction(node.accelerator):
+        return False
+    return share_memory(request, card) <= MILLI * card
+
+
 def _costs(share: Share, node: Node) -> tuple[Cost, Cost, Cost]:
     """Return what policies ask for a share in each mode on a node."""
     if not share.leans:
@@ -192,15 +208,15 @@ def cost_of(terms: Mapping[Terms, int], setting: Setting) -> tuple[int, ...]:
     return tuple(ranks[rank] for rank in sorted(ranks))
 
 
-def told_settings(spec: Spec) -> dict[str, dict[int, Setting]]:
-    """Return what GPUs are set to today as documents or the base plan tell, by node and pool.
+def told_settings(cluster: Cluster, told: Mapping[str, Setting]) -> dict[str, dict[int, Setting]]:
+    """Return what GPUs are set to as documents or a plan tell, by node and pool.
 
     Of several GPUs of a pool the first is believed, and GPUs that cannot be set so say nothing.
     """
     found: dict[str, dict[int, Setting]] = {}
-    for gpu, setting in sorted(spec.current.settings.items()):
+    for gpu, setting in sorted(told.items()):
         name, _, index = gpu.rpartition("/")
-        node = spec.cluster.by_name.get(name)
+        node = cluster.by_name.get(name)
         if node is not None and int(index) < node.gpus and equal_parts(node):
             found.setdefault(name, {}).setdefault(pool_of(node, int(index)), setting)
     return found

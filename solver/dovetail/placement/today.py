@@ -96,7 +96,7 @@ class _Rooms:
         self._makes: dict[str, Hashable] = {}
         self._barred: dict[tuple[str, str, Hashable], bool] = {}
         self._declared = declared_layouts(spec)
-        self._told = told_settings(spec)
+        self._told = told_settings(spec.cluster, spec.current.settings)
 
     def take(self, workload: Workload, role: Role, place: Place) -> bool:
         """Grant a place if it still stands."""

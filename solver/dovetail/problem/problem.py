@@ -11,8 +11,7 @@ from dovetail.mig import Geometry
 from dovetail.objectives import Tier, tiers_of
 from dovetail.objectives.disruption import Moves, Recut
 from dovetail.placement import Makes, least_profiles, profiles_for
-from dovetail.placement.clients import Terms, equal_parts, terms_of
-from dovetail.placement.instances import share_memory
+from dovetail.placement.clients import Terms, equal_parts, terms_of, uncut
 from dovetail.problem.classes import NodeClass, classes_of
 from dovetail.problem.present import Present, Standing, counted, standing_of
 from dovetail.problem.shapes import Shape, shapes_of
@@ -221,7 +220,7 @@ class Problem:
             request = self.request(shape, node)
             card = self.spec.accelerators.get(node.accelerator or "")
             closed = self._closed(self.shapes[shape], node)
-            outside = card is not None and _uncut(request, node, card.memory)
+            outside = card is not None and uncut(request, node, card.memory)
             outside = outside and not ("time-slice" in closed and not equal_parts(node))
             able = profiles_for if node.mig_strategy == "single" else least_profiles  # others may settle on any
             profiles = () if "mig" in closed else tuple(profile.name for profile in able(request, card))
@@ -375,16 +374,6 @@ class Problem:
             if path is not None:
                 found.setdefault(path, []).append(node.name)
         return [Domain(path, tuple(names)) for path, names in found.items()]
-
-
-def _uncut(request: Request, node: Node, card: int) -> bool:
-    """Tell whether a share may be on GPUs of a node that are not cut."""
-    if equal_parts(node):
-        return terms_of(request, node, card) is not None
-    share = request.share
-    if node.mechanism != "fraction" or share is None or not share.takes_fraction(node.accelerator):
-        return False
-    return share_memory(request, card) <= MILLI * card
 
 
 def compile_problem(context: Context) -> Problem:

@@ -28,6 +28,11 @@ class Group:
         """Replicas per group by role name."""
         return self.roles if self.of is None else {"": self.of}
 
+    def numbers(self, replicas: Mapping[str, int]) -> list[int]:
+        """Return how many groups the replicas of each role make, by role name, each number once, ascending."""
+        sizes = self.sizes
+        return sorted({count // sizes[role] for role, count in replicas.items() if role in sizes})
+
 
 @dataclass(frozen=True, slots=True)
 class Nest:

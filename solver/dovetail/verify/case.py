@@ -14,7 +14,7 @@ from dovetail.placement.clients import told_settings
 from dovetail.plan import Plan
 from dovetail.rules import Context, context_of
 from dovetail.rules.reserve import places_of
-from dovetail.spec import Current, Node, ReplicaId, Request, Role, Spec, Workload
+from dovetail.spec import Node, ReplicaId, Request, Role, Spec, Workload
 from dovetail.verify.model import Finding, Found, Open
 from dovetail.verify.unknown import counts_from_today, told_tiers
 
@@ -104,9 +104,7 @@ class Case:
         """The placement as rules and tiers see it; where today is unknown, on GPUs cut and set as the plan tells."""
         if self.known:
             return self.by_places
-        told = Current(settings=self.plan.shared)
-        settings = told_settings(replace(self.spec, current=told))
-        return self.by_places.as_told(self.plan.gpus, settings)
+        return self.by_places.as_told(self.plan.gpus, told_settings(self.spec.cluster, self.plan.shared))
 
     @cached_property
     def by_places(self) -> View:

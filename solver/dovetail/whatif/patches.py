@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dovetail.build.cluster import MOST_NODES
-from dovetail.build.workloads import DEFAULTS
+from dovetail.build.workloads import DEFAULTS, least_of_widths
 from dovetail.documents import READ_KINDS, Document, DocumentSet
 from dovetail.quantities import QuantityError, parse_money
 from dovetail.spec import Cluster, Node, NodeGroup, Role, Spec, Workload
@@ -177,10 +177,9 @@ class Scale(Patch):
         """Refuse roles that make unlike numbers of the groups that they share (S2.5)."""
         workload = spec.by_id[self.workload]
         for group in workload.topology.groups if workload.topology else ():
-            sizes = group.sizes
-            numbers = {role.replicas // sizes[role.name] for role in workload.roles if sizes.get(role.name)}
+            numbers = group.numbers({role.name: role.replicas for role in workload.roles})
             if len(numbers) > 1:
-                told = " and ".join(map(str, sorted(numbers)))
+                told = " and ".join(map(str, numbers))
                 hint = "scale the other roles as well, to as many groups of each"
                 raise Unfit("DT1816", f"the replicas of the roles make {told} groups", "replicas", hint=hint)
 
@@ -196,11 +195,10 @@ def _scaled(workload: Workload, patch: Scale) -> Workload:
         raise _no_role(workload, patch.role)
     scaled = _role_of(workload, workload.by_role[patch.role], patch.replicas)
     roles = tuple(scaled if role.name == patch.role else role for role in workload.roles)
-    total = sum(role.replicas for role in roles)
     if workload.elastic:
-        least = 1 if workload.atomic else DEFAULTS[workload.type].least or 0
-        least = max(sum(role.least or 0 for role in roles), min(least, total))
+        least = least_of_widths(roles, atomic=workload.atomic, default=DEFAULTS[workload.type].least)
         return replace(workload, roles=roles, min_replicas=least)
+    total = sum(role.replicas for role in roles)
     slo = None if workload.slo is None else replace(workload.slo, open=False)  # it asks for replicas now
     return replace(workload, roles=roles, min_replicas=_least(workload, total), slo=slo)
 
