@@ -22,7 +22,6 @@ from dovetail.objectives import Tier
 from dovetail.plan.model import Proof as Rests
 from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
-from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.progress import Stop
 from dovetail.proof.certificate import Proof
 
@@ -53,7 +52,7 @@ class Bounds:
 
     Parameters
     ----------
-    aside : where the closest bounds of a large fleet are looked for meanwhile.
+    aside : where the closest bounds are looked for meanwhile.
     """
 
     def __init__(self, problem: Problem, stop: Stop, aside: Aside | None = None) -> None:
@@ -168,7 +167,7 @@ class Bounds:
     def _pursuer(self) -> Aside | None:
         """Where the closest bounds are looked for while the search goes on, None where they are not."""
         there = self._aside is not None and not self._aside.lost and self.until is not None
-        return self._aside if there and self.problem.counts > EXACT_VARIABLES and self.fleet.large else None
+        return self._aside if there else None
 
     def pursue(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> Results:
         """Return what `results` does, with what was found meanwhile, and let others be looked for."""

@@ -17,7 +17,7 @@ from dovetail.progress import Stop
 
 @dataclass(frozen=True, slots=True)
 class TierAnswer:
-    """What an exact search says of one tier: the bound is in the tier's own units, None where none was found."""
+    """What an exact search says of one tier: the bound is in the tier's own units, None where it found none itself."""
 
     tier: Tier
     value: int
@@ -47,6 +47,7 @@ def climb(
     budget: Budget,
     stop: Stop,
     workers: int = 1,
+    bounds: Sequence[int] = (),
 ) -> Climb:
     """Optimise every tier of a part in order.
 
@@ -54,6 +55,7 @@ def climb(
     ----------
     start : a valid state to start from and to fall back on, None where none is known.
     reached : the tiers' values in `start`, negated where less is better; no tier falls below them.
+    bounds : of the first tiers, what is proved elsewhere of whatever has as much of the tiers before as `start`.
 
     Returns
     -------
@@ -61,7 +63,7 @@ def climb(
         `verdict` is infeasible only where nothing is known to fit; a tier without proof lets later ones go on from
         the best value found, as S5.2 says, and what was found and proved stays where a later tier finds nothing.
     """
-    return _Climber(part, tiers, start, reached, budget, stop, workers).run()
+    return _Climber(part, tiers, start, reached, budget, stop, workers, bounds).run()
 
 
 class _Climber:
@@ -76,8 +78,10 @@ class _Climber:
         budget: Budget,
         stop: Stop,
         workers: int,
+        bounds: Sequence[int],
     ) -> None:
         self._part, self._tiers, self._budget, self._stop, self._workers = part, tiers, budget, stop, workers
+        self._bounds = bounds
         self._engine = CpSat(part.model)
         self._start = start
         self._best = start
@@ -111,19 +115,20 @@ class _Climber:
         return Climb(Verdict.OPTIMAL, self._best or found, (), self._work)
 
     def _at_limit(self, position: int, tier: Tier, expression: Linear) -> bool:
-        """Tell whether the solution at hand already has all that arithmetic allows; if so, note and keep it."""
+        """Tell whether the solution at hand already has all that there can be; if so, note and keep it."""
         sign = 1 if tier.sense == "max" else -1
         limit = tier.limit(self._part.context)
+        told = self._bounds[position] if position < len(self._bounds) else None
         if self._level is not None:
-            _hold(self._part, expression, tier.sense, sign * self._level[position], None)
             known = sign * self._level[position]
+            _hold(self._part, expression, tier.sense, known, told)
         elif self._hint is not None and self._best is not None:
             known = expression.value(self._hint)
         else:
             return False
-        if known != limit:
+        if known not in (limit, told):
             return False
-        self._answers.append(TierAnswer(tier, known, known, True))
+        self._answers.append(TierAnswer(tier, known, limit if known == limit else None, True))
         _hold(self._part, expression, tier.sense, known, known)
         return True
 

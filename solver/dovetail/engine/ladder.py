@@ -45,7 +45,7 @@ from dovetail.rules import context_of
 from dovetail.spec import Spec
 
 _BOUND_SHARE = 0.2, 0.3  # of the time, for the last bounds of a large fleet, and of one with many nodes
-_PURSUED_SHARE = 0.05  # of the time, where another process looks for them meanwhile
+_QUICK_SHARE = 0.05  # of the time, where another process looks for them meanwhile, or LPs are small
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
 _GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
 _GENERATE_SHARE = 0.8
@@ -55,6 +55,8 @@ _FOLLOW_WORK = 1e-4  # of an LP's solution, per column
 _REMIX_SHARE = 0.7
 _REMIX_AMPLE = 5.0  # times what construction takes: each better state is filled up as a whole
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
+_CLOSE_SHARE = 0.2  # for the exact model of a small whole
+_PARTS_SHARE = (0.8, 1.0), (0.5, 0.5)  # of work and of time, before the exact model goes on; and where that is small
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _WAY_TIME = 0.5  # to let some of what runs make way; later to let replicas make way and empty nodes
 _FAST_WORKERS = 8
@@ -106,7 +108,8 @@ def solve(
             own.close()
 
 
-_Step = tuple[str, Callable[[Budget], Verdict], float]  # the phase, what to try, and its share of the work left
+_Step = tuple[str, Callable[[Budget], Verdict], float, float]
+# the phase, what to try, and its shares of the work and the time that are left
 
 
 @dataclass(slots=True)
@@ -138,14 +141,14 @@ class _Search:
         began = time.monotonic()
         self.best.state, self.best.unpaid = start(self.problem, hint, self.stop)
         self._construction = time.monotonic() - began
-        if self.problem.counts > EXACT_VARIABLES:
+        if self.problem.counts > EXACT_FIRST:
             self.reporter.phase("bound")  # of the fleet: which steps there are depends on it
         self.best.begin()
-        for number, (phase, step, share) in enumerate(self._steps()):
+        for number, (phase, step, work, seconds) in enumerate(self._steps()):
             self.reporter.phase(phase)
             if not number:
                 self._reserve()
-            verdict = step(self.budget.part(self.budget.work * share))
+            verdict = step(self.budget.part(self.budget.work * work, seconds))
             if verdict is Verdict.INFEASIBLE:
                 return without_plan(
                     self.problem, self.limits.fast, self._stopped_by, self.budget, self.stop, self.reporter
@@ -162,13 +165,15 @@ class _Search:
         """
         counts = self.problem.counts
         cut = cutting.suits(self.problem) and not self.bounds.fleet.large  # there the LP over kinds leads further
-        first: list[_Step] = [("cut", self._cut, 0.1)] if cut else []
-        gather: list[_Step] = [("gather", self._gather, _GATHER_SHARE)] if Gatherings.suits(self.problem) else []
+        first: list[_Step] = [("cut", self._cut, 0.1, 1.0)] if cut else []
+        gather: list[_Step] = [("gather", self._gather, _GATHER_SHARE, 1.0)] if Gatherings.suits(self.problem) else []
         if counts > EXACT_VARIABLES:
-            return [*first, *gather, ("generate", self._parts, 1.0)]
-        glance: list[_Step] = [("exact", self._close, _GLANCE)] if gather and counts <= EXACT_FIRST else []
-        close: list[_Step] = [("exact", self._close, 0.2)] if counts <= EXACT_FIRST else []
-        return [*first, *glance, *gather, *close, ("generate", self._parts, 0.5), ("exact", self._exact, 1.0)]
+            return [*first, *gather, ("generate", self._parts, 1.0, 1.0)]
+        glance: list[_Step] = [("exact", self._close, _GLANCE, 1.0)] if gather and counts <= EXACT_FIRST else []
+        small = counts <= EXACT_FIRST
+        close: list[_Step] = [("exact", self._close, _CLOSE_SHARE, _CLOSE_SHARE)] if small else []
+        parts = ("generate", self._parts, *_PARTS_SHARE[small])
+        return [*first, *glance, *gather, *close, parts, ("exact", self._exact, 1.0, 1.0)]
 
     def _cut(self, budget: Budget) -> Verdict:
         """Cut the GPUs of alike nodes all at once, and look whether the bounds close on that."""
@@ -193,14 +198,13 @@ class _Search:
     def _reserve(self) -> None:
         """Keep time for what follows the search: figures and reasons, as measured by what construction took.
 
-        Bounds of large fleets take a part of the time as well.
+        The last bounds take a part of the time as well.
         """
         if self.budget.deadline is not None and self.limits.time is not None:
             self.budget.deadline -= min(_AFTER * self._construction, 0.2 * self.limits.time)
             self.bounds.until = self.budget.deadline
-            if self.problem.counts > EXACT_VARIABLES and self.bounds.fleet.large:
-                share = _PURSUED_SHARE if self.bounds.pursued else _BOUND_SHARE[self._many]
-                self.budget.deadline -= share * self.limits.time
+            quick = self.bounds.pursued or not self.bounds.fleet.large
+            self.budget.deadline -= (_QUICK_SHARE if quick else _BOUND_SHARE[self._many]) * self.limits.time
 
     def _exact(self, budget: Budget) -> Verdict:
         """Climb the tiers on the exact model of the whole, where that is small enough."""
@@ -208,7 +212,8 @@ class _Search:
             return Verdict.UNKNOWN
         workers = _FAST_WORKERS if self.limits.fast else 1
         start = None if self.best.unpaid else self.best.state
-        found = climb_named(self.problem, self.best.searching, start, budget, self.stop, workers)
+        bounds = self.best.told_bounds()
+        found = climb_named(self.problem, self.best.searching, start, budget, self.stop, workers, bounds)
         self.budget.work -= found.work
         if found.contradiction:
             self.reporter.warning(found.contradiction)
@@ -230,19 +235,18 @@ class _Search:
         if not self.best.unpaid:
             self._spare(budget, FULL)
         found, planned = self._generate(budget, led)
-        large = self.problem.counts > EXACT_VARIABLES  # parts do on smaller ones what sets do
         before = self.best.state
         self.reporter.phase("improve")
         improving = Improving(self.problem, self.jobs, self.stop, self.best)
         ways = [improving.exactly(budget)]
-        if large and not self.best.unpaid:
+        if not self.best.unpaid:
             sets, around = self._remix(budget, found, planned), improving.around(budget)
             tidied = [self._tidying(budget)] if found else []
             lacks = found and not self.best.full  # little, after a dive, band by band
             first, last = ([around], []) if lacks else ([], [around])
             ways = [*tidied, *first, sets, self._tidying(budget), *ways, *last]
         in_turns(ways)
-        if not large or self.best.state is not before:
+        if self.problem.counts <= EXACT_VARIABLES or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work
         return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE

@@ -7,6 +7,7 @@ what is proved is what the model proves with nothing refused.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dovetail.engine.budget import Budget
@@ -25,7 +26,13 @@ _Score = tuple[int, ...]
 
 
 def climb_named(
-    problem: Problem, kept: frozenset[str], start: State | None, budget: Budget, stop: Stop, workers: int = 1
+    problem: Problem,
+    kept: frozenset[str],
+    start: State | None,
+    budget: Budget,
+    stop: Stop,
+    workers: int = 1,
+    bounds: Sequence[int] = (),
 ) -> Climb:
     """Climb the tiers on the exact model of the whole, as far as names follow.
 
@@ -33,6 +40,7 @@ def climb_named(
     ----------
     kept : hard policies that the model merely counts, and names have to keep.
     start : a plan to start from and to fall back on, None where none is known.
+    bounds : what no plan exceeds that is as good as `start`, as far as that is known (`climb`).
 
     Returns
     -------
@@ -47,7 +55,7 @@ def climb_named(
         part = PartModel(problem, range(len(problem.nodes)), State())
         for state in refused:
             part.refuse(state)
-        found = climb(part, problem.search_tiers, start, reached, budget, stop, workers)
+        found = climb(part, problem.search_tiers, start, reached, budget, stop, workers, bounds)
         first, work = first or found, work + found.work
         if found.verdict not in _FOUND:
             break

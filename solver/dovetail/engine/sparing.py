@@ -10,7 +10,6 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.generation.thrift import cheaper, roomy
 from dovetail.model.state import State
 from dovetail.plan.model import TierResult
-from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.progress import Stop
 
 FULL: Final = 0.995
@@ -32,8 +31,7 @@ def sparing(
     state, now : the one at hand, and its tiers.
     part : of what asks, that is to be admitted in every tier; else nothing is yielded.
     """
-    large = bounds.problem.counts > EXACT_VARIABLES  # parts do the same on smaller ones
-    if not large or budget.spent() or not roomy(bounds.problem, now, part):
+    if budget.spent() or not roomy(bounds.problem, now, part):
         return
     spare = 0.5 * budget.seconds_before(bounds.until)
     budget.hold_back(-min(spare, bounds.prove_cost(now)))

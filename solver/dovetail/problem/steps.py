@@ -15,9 +15,8 @@ EXACT_FIRST = 3_000
 def steps_of(counts: int) -> tuple[str, ...]:
     """Return the phases of a search in order, by the names that its progress shows, unless one before ends it.
 
-    A large one looks for bounds before it goes on, as well as in the end.
+    All but small ones look for bounds before they go on, as well as in the end.
     """
-    large = counts > EXACT_VARIABLES
-    first = ("bound",) if large else ("exact",) if counts <= EXACT_FIRST else ()
-    last = () if large else ("exact",)
+    first = ("exact",) if counts <= EXACT_FIRST else ("bound",)
+    last = () if counts > EXACT_VARIABLES else ("exact",)
     return ("compile", "construct", *first, "generate", "improve", *last, "bound")
