@@ -12,6 +12,7 @@ from tests.engine.test_generate import fleet
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.fleet import pursuit
 from dovetail.engine.fleet.aside import Aside
+from dovetail.engine.fleet.cases import COUNTS
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.fleet.pursuit import Best, Pursuit
 from dovetail.problem import Problem
@@ -41,7 +42,7 @@ def test_bounds_found_aside_are_those_found_here() -> None:
             there.learn(tiers[name], cases, priced=True)
             given = dict.fromkeys(list(tiers)[: list(tiers).index(name)], 0)
             whole = name in found  # once every tier has a bound
-            cases = here.cases(tiers[name], given, reached=0, priced=True, seconds=None, whole=whole)
+            cases = here.cases(tiers[name], given, reached=0, priced=True, seconds=None, counts=whole * COUNTS)
             here.learn(tiers[name], cases, priced=True)
             ours, theirs = here.best(tiers[name], given), there.best(tiers[name], given)
             assert ours is not None

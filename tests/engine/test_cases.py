@@ -12,7 +12,7 @@ from tests.support.specs import make_spec, node, policy, workload
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine.bounds import Bounds
-from dovetail.engine.fleet.cases import CaseSearch
+from dovetail.engine.fleet.cases import COUNTS, CaseSearch
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.engine.fleet.homes import amounts_of, settle
 from dovetail.engine.generation.crews import crews
@@ -84,7 +84,7 @@ def crowded_quota() -> Spec:
 def test_replicas_are_counted_in_whole_numbers_where_that_is_asked_for(whole: bool, most: int) -> None:
     problem = problem_of(crowded_quota())
     tier, bounds = problem.tiers[0], FleetBounds(problem, Stop())
-    cases = bounds.cases(tier, {}, reached=0, priced=True, seconds=None, whole=whole)
+    cases = bounds.cases(tier, {}, reached=0, priced=True, seconds=None, counts=whole * COUNTS)
     bounds.learn(tier, cases, priced=True)
     best = bounds.best(tier, {})
     assert best is not None

@@ -13,7 +13,7 @@ from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
 from dovetail.engine.exact import TierAnswer
 from dovetail.engine.fleet.aside import Aside
-from dovetail.engine.fleet.cases import Cases
+from dovetail.engine.fleet.cases import Cases, has_numbers
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.engine.fleet.pursuit import WIDE, Best
 from dovetail.engine.gathering.gatherings import Reached
@@ -26,6 +26,7 @@ from dovetail.progress import Stop
 from dovetail.proof.certificate import Proof
 
 _STANDING = 0.15  # of the time left, for a tier beside what runs today
+_COUNTS = 20  # cases that are told apart by numbers, where nobody does it aside
 _FIRST = 0.75  # of the time left, for the quicker LP of a tier that counts nodes
 
 
@@ -222,7 +223,23 @@ class Bounds:
                     most = left if left is None or priced or not tier.counts_nodes else _FIRST * left
                     reached = result.value if tier.sense == "max" else None
                     self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=most)
+        if not (self.pursued or self.fleet.large):
+            self._count(values, answers)
         self._see_out(values, answers)
+
+    def _count(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
+        """Look for bounds with nodes in use and replicas in whole numbers, which takes an LP for each case."""
+        names = [tier.name for tier in self.problem.tiers]
+        for position, tier in enumerate(self.problem.tiers):
+            told = self.results(values, answers).tiers[position]
+            if (told.gap or 0.0) > WIDE and has_numbers(tier) and self.fleet.knows(tier) and not self._over():
+                given = dict(zip(names[:position], values, strict=False))
+                left = self._left()
+                seconds = None if left is None else _FIRST * left
+                found = self.fleet.cases(
+                    tier, given, reached=values[position], priced=True, seconds=seconds, counts=_COUNTS
+                )
+                self.fleet.learn(tier, found, priced=True)
 
     def prove_cost(self, told: Sequence[TierResult]) -> float:
         """Look for the best bound on the first tier that counts nodes, sides told apart; return the seconds it took.

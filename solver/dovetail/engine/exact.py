@@ -17,7 +17,7 @@ from dovetail.progress import Stop
 
 @dataclass(frozen=True, slots=True)
 class TierAnswer:
-    """What an exact search says of one tier: the bound is in the tier's own units, None where it found none itself."""
+    """What an exact search says of one tier: its own bound is in the tier's units, None where it found none."""
 
     tier: Tier
     value: int

@@ -8,7 +8,7 @@ does not tell. Every plan is a point of this model with values no worse, so its 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from dovetail.linear import Linear, Model
@@ -31,6 +31,7 @@ from dovetail.spec import Node, Policy, Workload
 from dovetail.spec.workload import MILLI
 
 _MOST_CELLS = 50_000  # a policy that asks for shapes by more cells than this is left out
+_FEW_NODES = 1000  # of more of them a part of one is no matter
 
 
 class FleetModel(Counting):
@@ -42,7 +43,7 @@ class FleetModel(Counting):
     Parameters
     ----------
     original : the Problem to bound; what runs today is set aside. `flags` are, by workload that stands or falls
-        together, the variables that tell whether it is there.
+        together, the variables that tell whether it is there. `in_use` are sums of nodes in use (see there).
     priced : whether to tell nodes apart by price and count those in use, as tiers with `counts_nodes` need it.
     sided : whether rules that keep sides of single nodes apart are counted.
     """
@@ -67,6 +68,7 @@ class FleetModel(Counting):
             self._count_in_use(len(kind.node.healthy_gpus()), kind, kind.node.gpu_price + counted)
             for kind in self.kinds
         ]
+        self.in_use = dict(self._add_sums_in_use())
         self._protected = protected(original, self.problem)
         self._supply: dict[int, int] = {}  # by shape, the row of the model that `supply` is about
         self._admitted = [self._add_admitted(shape) for shape in self.problem.shapes]
@@ -77,6 +79,23 @@ class FleetModel(Counting):
     def _count_in_use(self, each: int, kind: Kind, price: int) -> int | None:
         """Add a variable for the nodes of a kind, or their GPUs, that are in use, where they have a price."""
         return self.model.integer(0, kind.size * each) if self.priced and price else None
+
+    def _add_sums_in_use(self) -> Iterator[tuple[int, int]]:
+        """Add up nodes in use, of all kinds, of alike ones and of each; yield each sum with the least price.
+
+        No node has a part in these variables, so a proof may tell cases apart by them.
+        """
+        counted = [(kind, used) for kind, used in zip(self.kinds, self.used_of, strict=True) if used is not None]
+        groups: dict[Hashable, list[tuple[Kind, int]]] = {}
+        for kind, used in counted if len(self.problem.nodes) <= _FEW_NODES else ():
+            hardware = kind.node.accelerator, len(kind.node.healthy_gpus())
+            for name in (None, hardware, used):
+                groups.setdefault(name, []).append((kind, used))
+        for members in {tuple(used for _, used in group): group for group in groups.values()}.values():
+            total = self.model.integer(0, sum(kind.size for kind, _ in members))
+            terms = Linear({used: 1 for _, used in members})
+            self.model.require(terms.minus(Linear.of(total)), lower=0, upper=0)
+            yield total, min(kind.node.price for kind, _ in members)
 
     def _questions(self) -> Mapping[int, tuple[Question, ...]]:
         """Let policies and tiers speak once to learn by what shapes are asked for; leave out who asks too finely."""

@@ -2,8 +2,9 @@
 
 The LP admits parts of a gang, and in a small fleet one gang is a large part of a band. So the case with the best
 value is split by the gang that has the largest part too much or too little, into one without it and one with it,
-until the best case has no such gang. Then it is split by how many replicas of a shape are admitted, of which the LP
-has fractions. All cases are a tree, whose leaves prove a bound; the best says whom to place.
+until the best case has no such gang. Then it is split by how many nodes are in use, where the tier counts them, or by
+how many replicas of a shape are admitted, of which the LP has fractions. All cases are a tree, whose leaves prove a
+bound; the best says whom to place.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dovetail.proof.fleet_models import FleetProof, Within
 
 if TYPE_CHECKING:
     from dovetail.engine.fleet.fleet_lp import FleetLp
+    from dovetail.objectives import Tier
     from dovetail.proof.fleet import FleetModel
 
 SPLITS: Final = 24
@@ -33,9 +35,15 @@ _VAIN = 20  # splits by counts in a row, after which the bound is what it was be
 _SPLITS_TO_DECIDE = 8
 _ALMOST = 1e-3  # of a workload: less is rounding
 _WHOLE = 1e-5  # of a replica
+_PART_OF_NODE = 1e-4
 
 Limit = tuple[int, int, int]  # a variable, and what it is at the least and at the most
 Assumed = tuple[Limit, ...]  # in the order in which cases were split
+
+
+def has_numbers(tier: Tier) -> bool:
+    """Tell whether cases of a tier are split by numbers: of nodes in use, or of admitted replicas."""
+    return tier.sense == "max" or tier.counts_nodes
 
 
 def within(assumed: Assumed) -> dict[int, tuple[int, int]]:
@@ -231,7 +239,7 @@ class CaseSearch:
             if name not in decided and _ALMOST < share < 1 - _ALMOST
         }
         torn = max(parts, key=lambda name: (parts[name], name)) if parts else None
-        undecided = self._count() if torn is None else Branch(lp.fleet.flags[torn], 0)
+        undecided = self._nodes() or self._count() if torn is None else Branch(lp.fleet.flags[torn], 0)
         lp.confine({})
         total = proof.total(lp.fleet, limits)
         there = {name: int(share > 0.5) for name, (share, _) in shares.items()} | decided
@@ -251,6 +259,20 @@ class CaseSearch:
             return None
         variable = max(parts, key=lambda v: (parts[v], -v))
         return Branch(variable, floor(values[variable]))
+
+    def _nodes(self) -> Branch | None:
+        """Return how to split by nodes in use, where the tier counts them and the LP has parts of one.
+
+        Sums come first, the dearest first: where prices differ little, parts of single nodes only go elsewhere.
+        """
+        fleet, values = self.lp.fleet, self.lp.values()
+        if not fleet.tiers[self.tier].terms.keys() & {used for used in fleet.used_of if used is not None}:
+            return None
+        for variable in fleet.in_use:
+            rest = values[variable] - floor(values[variable])
+            if min(rest, 1 - rest) > _PART_OF_NODE:
+                return Branch(variable, floor(values[variable]))
+        return None
 
     def _shares(self) -> dict[str, tuple[float, int]]:
         """Return what the last solution has of workloads that stand or fall together, and what each of them is worth.

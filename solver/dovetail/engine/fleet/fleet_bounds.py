@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
-from dovetail.engine.fleet.cases import COUNTS, SPLITS, Cases, CaseSearch, decided
+from dovetail.engine.fleet.cases import SPLITS, Cases, CaseSearch, decided
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import settle
 from dovetail.engine.fleet.losses import Losses
@@ -155,8 +155,8 @@ class FleetBounds:
 
         Parameters
         ----------
-        reached : what a plan has of a tier that is maximised, for which it is worth while to tell apart who is there
-            and who is not; without it one LP has to do.
+        reached : what a plan has of a tier for which it is worth while to tell apart who is there and who is not;
+            without it one LP has to do.
         priced : whether to tell nodes of different prices apart, and sides as well; often closer, as prices differ
             where places do.
         seconds : a ceiling.
@@ -175,13 +175,13 @@ class FleetBounds:
         reached: int | None,
         priced: bool,
         seconds: float | None,
-        whole: bool = False,
+        counts: int = 0,
     ) -> Cases:
         """Return what `prove` finds, for whoever has the same Problem to `learn`.
 
         Parameters
         ----------
-        whole : whether to tell apart by how many replicas of shapes are admitted as well.
+        counts : how often to tell apart by nodes in use, or by how many replicas of shapes are admitted, at the most.
         """
         lp = self._asked_of(tier, priced=priced)
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
@@ -190,7 +190,8 @@ class FleetBounds:
         plain = [cases.leaves[()].proof for cases in self._known(tier.name, lp) if not cases.branches]
         search = CaseSearch(lp, tier.name, earlier, known=known, whole=plain[-1] if plain else None)
         most = 0 if reached is None else SPLITS
-        return search.split(most, reached, until, self.stop, COUNTS if whole else 0)
+        aim = None if reached is None else in_sense(lp.fleet, {tier.name: reached})[tier.name]
+        return search.split(most, aim, until, self.stop, counts)
 
     def _known(self, tier: str, lp: FleetLp) -> Iterator[Cases]:
         """Yield the cases of a tier that were found over an LP's rows."""

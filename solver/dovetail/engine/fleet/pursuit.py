@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dovetail.engine.fleet.cases import Cases
+from dovetail.engine.fleet.cases import COUNTS, Cases, has_numbers
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.objectives import Tier
 from dovetail.plan import relative_gap
@@ -97,7 +97,7 @@ class Pursuit:
             in_time = self._seconds(tier, now) > self._needed.get(tier.name, 0.0)
             if known and in_time and gap > WIDE and self._asked.get(tier.name) != given:
                 found.append((late, self._times[tier.name], position, dict(given)))
-            elif known and gap > _NARROW and tier.sense == "max" and few and self._counted.get(tier.name) != given:
+            elif known and gap > _NARROW and few and has_numbers(tier) and self._counted.get(tier.name) != given:
                 uncounted.append((position, dict(given)))
             given[tier.name] = round((1 - _LOST) * bound) if gap > _NEAR and not now.last else value
         if found:
@@ -134,12 +134,12 @@ class Pursuit:
         return share * max(0.0, now.until - time.monotonic())
 
     def _in_whole_numbers(self, position: int, given: Mapping[str, int], now: Best) -> tuple[str, Cases]:
-        """Prove a bound on a tier with admitted replicas in whole numbers."""
+        """Prove a bound on a tier with nodes in use, or admitted replicas, in whole numbers."""
         self.stand_back()
         tier = self.fleet.problem.tiers[position]
         self._counted[tier.name] = given
         seconds = _SHARE * max(0.0, now.until - time.monotonic())
         reached = now.values[position]
-        cases = self.fleet.cases(tier, given, reached=reached, priced=True, seconds=seconds, whole=True)
+        cases = self.fleet.cases(tier, given, reached=reached, priced=True, seconds=seconds, counts=COUNTS)
         self.fleet.learn(tier, cases, priced=True)
         return tier.name, cases
