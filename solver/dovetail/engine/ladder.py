@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import DEFAULT_WORK, Budget
+from dovetail.engine.choosing import FEW_NODES, Choice, only_on
 from dovetail.engine.construction import cutting
 from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
@@ -22,6 +23,7 @@ from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.remixing import Reached, remixed
+from dovetail.engine.generation.thrift import roomy
 from dovetail.engine.improving import Improving
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.named import climb_named
@@ -52,11 +54,16 @@ _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
 _FOLLOW_WORK = 1e-4  # of an LP's solution, per column
+_CHOOSE_SHARE = 0.8  # of the work and the time, to plan onto nodes that are chosen by what they cost
+_VISITS = 300  # until nobody waits for it any more
+_NUMBERS_TIME = 0.6  # of that time, to say how many nodes of each kind
+_TRY_SHARE = 0.5  # of what is left of both, until there is one node more
+_ALL_THERE = 1e-9
 _REMIX_SHARE = 0.7
 _REMIX_AMPLE = 5.0  # times what construction takes: each better state is filled up as a whole
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
-_CLOSE_SHARE = 0.2  # for the exact model of a small whole
-_PARTS_SHARE = (0.8, 1.0), (0.5, 0.5)  # of work and of time, before the exact model goes on; and where that is small
+_CLOSE_SHARE = 0.1  # for the exact model of a small whole
+_PARTS_SHARE = (0.8, 1.0), (0.5, 0.8)  # of work and of time, before the exact model goes on; and where that is small
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _WAY_TIME = 0.5  # to let some of what runs make way; later to let replicas make way and empty nodes
 _FAST_WORKERS = 8
@@ -125,6 +132,7 @@ class _Search:
     bounds: Bounds
     best: Record
     _construction: float = 0.0  # seconds that it took
+    _chosen: bool = False  # whether nodes were chosen by what they cost
     _spared: bool = False  # whether the least cost was looked for, and anything cheaper found
 
     @property
@@ -234,7 +242,9 @@ class _Search:
         led = self._follow_targets(budget)
         if not self.best.unpaid:
             self._spare(budget, FULL)
+        self._choose(budget)
         found, planned = self._generate(budget, led)
+        self._choose(budget)
         before = self.best.state
         self.reporter.phase("improve")
         improving = Improving(self.problem, self.jobs, self.stop, self.best)
@@ -244,7 +254,7 @@ class _Search:
             tidied = [self._tidying(budget)] if found else []
             lacks = found and not self.best.full  # little, after a dive, band by band
             first, last = ([around], []) if lacks else ([], [around])
-            ways = [*tidied, *first, sets, self._tidying(budget), *ways, *last]
+            ways = [self._choosing(budget), *tidied, *first, sets, self._tidying(budget), *ways, *last]
         in_turns(ways)
         if self.problem.counts <= EXACT_VARIABLES or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
@@ -300,7 +310,7 @@ class _Search:
         for candidate in generation.run(given, led.known, self._construction):
             self.best.offer(candidate)
             found.append(candidate)
-            if self.best.close_enough() or budget.out_of_time():
+            if self.best.close_enough() or budget.out_of_time() or self._chooses:
                 break
         budget.work -= before - given.work
         return found, generation.planned
@@ -363,6 +373,59 @@ class _Search:
         if not self._spared:
             found = sparing(self.bounds, self.best.state, self.best.now, budget, self.stop, part)
             self._spared = any(map(self.best.offer, found))
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether to choose nodes by what they cost: once, where hardly more can be admitted."""
+        few = len(self.problem.nodes) <= FEW_NODES and bool(self.bounds.fleet.priced_model.in_use)
+        if self._chosen or not few or self.best.unpaid or self.best.close_enough():
+            return False
+        return roomy(self.problem, self.best.now, FULL) and self.best.full_but_for(WIDE)
+
+    def _choose(self, budget: Budget) -> None:
+        """Choose nodes by what they cost, if it is time to, and plan all onto these, or onto a few more."""
+        if not self._chooses or budget.spent():
+            return
+        self._chosen = True
+        place = next(i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes)
+        given = {tier.name: tier.value for tier in self.best.now[:place]}
+        share = budget.part(_CHOOSE_SHARE * budget.work, _CHOOSE_SHARE)
+        before, moment = share.work, share.moment(_NUMBERS_TIME)
+        numbers = self.bounds.fleet.nodes_in_use(self.problem.tiers[place], given, moment)
+        choice = None if numbers is None else Choice.of(self.bounds.fleet, self.best.state, numbers)
+        state = State()
+        while choice is not None and choice.cheaper and not (share.spent() or self.stop):
+            state, complete = self._only_on(choice.nodes, state, given, share)
+            self.best.offer(construct(self.problem, state, self.stop))
+            if complete or not choice.add(state):
+                break
+        budget.work -= before - share.work
+
+    def _choosing(self, budget: Budget) -> Iterator[bool]:
+        """Wait for the time to choose nodes by what they cost; yield whether it was."""
+        for _ in range(_VISITS):
+            if self._chosen:
+                break
+            self._choose(budget)
+            yield self._chosen
+
+    def _only_on(
+        self, nodes: Collection[int], state: State, given: Mapping[str, int], budget: Budget
+    ) -> tuple[State, bool]:
+        """Plan onto some nodes alone, from a state on; return what comes of it, and whether that has all given."""
+        problem = only_on(self.problem, nodes)
+        share = budget.part(_TRY_SHARE * budget.work, _TRY_SHARE)
+        budget.work -= share.work
+        bounds = Bounds(problem, self.stop)
+        bounds.until = share.deadline
+        best = Record(problem, bounds, Reporter(), forget, _ALL_THERE)
+        best.state = construct(problem, state, self.stop)
+        inner = _Search(problem, self.limits, share, Reporter(), self.stop, self.jobs, bounds, best)
+        inner._chosen = True
+        inner._parts(share)
+        budget.work += share.work
+        best.report()
+        return best.state, all(tier.value >= given[tier.name] for tier in best.now if tier.name in given)
 
     def _finished(self) -> Plan:
         problem = self.problem

@@ -183,7 +183,8 @@ class Record:
         if self.unpaid or not self.now:
             return ()
         self.report()
-        return [tier.bound for tier in self.now]
+        bounds = [tier.bound for tier in self.now]
+        return [bound for bound in bounds if bound is not None] if None not in bounds else ()
 
     def hand_out(self, tiers: Sequence[TierResult] = ()) -> None:
         """Hand out the state at hand, if it is a plan."""

@@ -43,7 +43,8 @@ class FleetModel(Counting):
     Parameters
     ----------
     original : the Problem to bound; what runs today is set aside. `flags` are, by workload that stands or falls
-        together, the variables that tell whether it is there. `in_use` are sums of nodes in use (see there).
+        together, the variables that tell whether it is there. `in_use` are sums of nodes in use, each with the
+        number of kinds that it is about.
     priced : whether to tell nodes apart by price and count those in use, as tiers with `counts_nodes` need it.
     sided : whether rules that keep sides of single nodes apart are counted.
     """
@@ -81,21 +82,20 @@ class FleetModel(Counting):
         return self.model.integer(0, kind.size * each) if self.priced and price else None
 
     def _add_sums_in_use(self) -> Iterator[tuple[int, int]]:
-        """Add up nodes in use, of all kinds, of alike ones and of each; yield each sum with the least price.
+        """Add up nodes in use, of all kinds, of those with alike GPUs, and of each; yield sums and how many kinds.
 
-        No node has a part in these variables, so a proof may tell cases apart by them.
+        No node has a part in these variables, so a proof may tell cases apart by them. Sums of most kinds come first.
         """
         counted = [(kind, used) for kind, used in zip(self.kinds, self.used_of, strict=True) if used is not None]
         groups: dict[Hashable, list[tuple[Kind, int]]] = {}
         for kind, used in counted if len(self.problem.nodes) <= _FEW_NODES else ():
-            hardware = kind.node.accelerator, len(kind.node.healthy_gpus())
-            for name in (None, hardware, used):
+            for name in (None, (kind.node.accelerator, len(kind.node.healthy_gpus())), used):
                 groups.setdefault(name, []).append((kind, used))
-        for members in {tuple(used for _, used in group): group for group in groups.values()}.values():
+        sums = {tuple(used for _, used in group): group for group in groups.values()}
+        for uses, members in sorted(sums.items(), key=lambda each: -len(each[0])):
             total = self.model.integer(0, sum(kind.size for kind, _ in members))
-            terms = Linear({used: 1 for _, used in members})
-            self.model.require(terms.minus(Linear.of(total)), lower=0, upper=0)
-            yield total, min(kind.node.price for kind, _ in members)
+            self.model.require(Linear(dict.fromkeys(uses, 1) | {total: -1}), lower=0, upper=0)
+            yield total, len(uses)
 
     def _questions(self) -> Mapping[int, tuple[Question, ...]]:
         """Let policies and tiers speak once to learn by what shapes are asked for; leave out who asks too finely."""

@@ -263,7 +263,7 @@ class CaseSearch:
     def _nodes(self) -> Branch | None:
         """Return how to split by nodes in use, where the tier counts them and the LP has parts of one.
 
-        Sums come first, the dearest first: where prices differ little, parts of single nodes only go elsewhere.
+        Sums of kinds come first: where prices differ little, parts of single kinds only go elsewhere.
         """
         fleet, values = self.lp.fleet, self.lp.values()
         if not fleet.tiers[self.tier].terms.keys() & {used for used in fleet.used_of if used is not None}:

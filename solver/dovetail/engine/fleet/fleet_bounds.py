@@ -16,6 +16,7 @@ from itertools import takewhile
 from dovetail.engine.fleet.cases import SPLITS, Cases, CaseSearch, decided
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import settle
+from dovetail.engine.fleet.in_use import nodes_in_use
 from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.fleet.standing_bounds import Routes, StandingBound, StandingPrices
 from dovetail.objectives import Tier
@@ -246,6 +247,17 @@ class FleetBounds:
         for name in asked:
             reached = decided(lp, name, _before(given, name), there, until, self.stop)
             given[name] = math.floor(reached - _SLACK * abs(reached))
+
+    def nodes_in_use(self, tier: Tier, given: Mapping[str, int], until: float | None) -> Mapping[int, int] | None:
+        """Return how many nodes of each kind of `priced_model` to use for about the least cost (`in_use`).
+
+        Parameters
+        ----------
+        tier : the cost; `given` what earlier tiers are to reach, in their own sense.
+        """
+        lp = self.priced
+        earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
+        return nodes_in_use(lp, tier.name, earlier, until, self.stop)
 
     def losses(self, tier: Tier, given: Mapping[str, int]) -> Losses | None:
         """Return what nodes lose by the best bound on a tier that is proved so far, if that counts them."""

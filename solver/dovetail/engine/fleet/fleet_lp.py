@@ -20,7 +20,7 @@ from dovetail.engine.fleet.cuts import MILLION, dearest, millionths
 from dovetail.engine.fleet.multisets import packed
 from dovetail.engine.fleet.plots import Use, by_plot
 from dovetail.engine.fleet.sides import NOTHING, Side, Target
-from dovetail.engine.solvers.highs import Lp
+from dovetail.engine.solvers.highs import FEW_STEPS, Lp
 from dovetail.progress import Stop
 from dovetail.proof.cutting import layouts_of
 from dovetail.proof.fleet import FleetModel
@@ -242,7 +242,13 @@ class FleetLp:
         return self._lp.values()
 
     def optimise(
-        self, tier: str, given: Mapping[str, int], *, seconds: float | None = None, again: bool = False
+        self,
+        tier: str,
+        given: Mapping[str, int],
+        *,
+        seconds: float | None = None,
+        again: bool = False,
+        steps: int = FEW_STEPS,
     ) -> float:
         """Maximise a tier, earlier ones held at given values; return the LP's value over all patterns that pay.
 
@@ -250,6 +256,7 @@ class FleetLp:
         ----------
         seconds : a ceiling; multipliers prove something whenever it strikes.
         again : whether this was optimised last, but for what is assumed or shut; to go on from there is quicker then.
+        steps : how many of them that may be, before the LP is solved anew.
         """
         # Many times faster where prices tell kinds with sides apart, and slower elsewhere (measured); so is to begin
         # anew there, rather than at a corner where earlier tiers have other values.
@@ -274,7 +281,8 @@ class FleetLp:
         value, least = -np.inf, np.inf
         for number in range(_ROUNDS):
             left = None if until is None else until - time.monotonic()
-            before, value = value, lp.solve(inner=inner, warm=again, start=start, seconds=left) - pushed
+            found = lp.solve(inner=inner, warm=again, start=start, seconds=left, steps=steps)
+            before, value = value, found - pushed
             if lp.infeasible:  # who is assumed to be there cannot be
                 pushed = self._confined.hold(costs, push=True)
                 value = lp.solve(inner=inner, seconds=left) - pushed
@@ -361,6 +369,11 @@ class FleetLp:
     def columns(self) -> int:
         """How many columns there are."""
         return self._lp.columns
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last solution is one, and not what was at hand when time ran out."""
+        return self._lp.complete
 
     @property
     def solved(self) -> bool:

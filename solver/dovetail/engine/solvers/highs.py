@@ -12,7 +12,9 @@ import numpy as np
 
 DUAL, PRIMAL = 1, 4  # HiGHS' numbers of its ways from corner to corner
 _INFEASIBLE = highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible
-_FEW_STEPS = 2_000  # from the last solution on, before the interior is quicker
+FEW_STEPS = 2_000
+"""Steps from the last solution on, after which the interior is quicker."""
+
 _MOST_STEPS = 2000
 """Steps through the interior, of which 10 to 100 are usual; HiGHS 1.14 can take them for ever."""
 
@@ -97,7 +99,13 @@ class Lp:
             self._corners[name] = self._highs.getBasis()
 
     def solve(
-        self, *, inner: bool = False, warm: bool = False, start: Hashable = None, seconds: float | None = None
+        self,
+        *,
+        inner: bool = False,
+        warm: bool = False,
+        start: Hashable = None,
+        seconds: float | None = None,
+        steps: int = FEW_STEPS,
     ) -> float:
         """Solve and return the value.
 
@@ -108,7 +116,7 @@ class Lp:
         ----------
         inner : go through the interior, and to a corner in the end only, rather than from corner to corner.
         warm : go on from the last solution although more is new, which is little; where `inner` is asked for and it
-            turns out not to be so little, through the interior all the same.
+            turns out not to be so little, through the interior all the same: after so many `steps`.
         start : the name of a corner to go on from where more is new; if none is remembered by it, start anew.
         seconds : a ceiling; what is at hand when it strikes need not be a solution.
         """
@@ -120,7 +128,7 @@ class Lp:
         again = inner and warm and self._asked_anew
         inner = inner and anew and corner is None
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
-        self._highs.setOptionValue("simplex_iteration_limit", _FEW_STEPS if again else highspy.kHighsIInf)
+        self._highs.setOptionValue("simplex_iteration_limit", steps if again else highspy.kHighsIInf)
         self._highs.setOptionValue("simplex_strategy", DUAL if self._asked_anew else PRIMAL)
         self._highs.setOptionValue("ipm_iteration_limit", _MOST_STEPS)
         ceiling = np.inf if seconds is None else self._highs.getRunTime() + max(0.1, seconds)
