@@ -54,9 +54,10 @@ _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
 _FOLLOW_WORK = 1e-4  # of an LP's solution, per column
-_CHOOSE_SHARE = 0.8  # of the work and the time, to plan onto nodes that are chosen by what they cost
+_CHOOSE_SHARE = 0.5  # of the work and the time, to plan onto nodes that are chosen by what they cost
 _VISITS = 300  # until nobody waits for it any more
-_NUMBERS_TIME = 0.6  # of that time, to say how many nodes of each kind
+_NUMBERS_SHARE = 0.5  # of that, to say how many nodes of each kind
+_NUMBERS_LPS = 15  # that this takes
 _TRY_SHARE = 0.5  # of what is left of both, until there is one node more
 _ALL_THERE = 1e-9
 _REMIX_SHARE = 0.7
@@ -310,7 +311,7 @@ class _Search:
         for candidate in generation.run(given, led.known, self._construction):
             self.best.offer(candidate)
             found.append(candidate)
-            if self.best.close_enough() or budget.out_of_time() or self._chooses:
+            if self.best.close_enough() or budget.out_of_time() or self._chooses(budget):
                 break
         budget.work -= before - given.work
         return found, generation.planned
@@ -374,23 +375,31 @@ class _Search:
             found = sparing(self.bounds, self.best.state, self.best.now, budget, self.stop, part)
             self._spared = any(map(self.best.offer, found))
 
-    @property
-    def _chooses(self) -> bool:
-        """Whether to choose nodes by what they cost: once, where hardly more can be admitted."""
+    def _chooses(self, budget: Budget) -> bool:
+        """Whether to choose nodes by what they cost: once, where hardly more can be admitted, and with ample time."""
         few = len(self.problem.nodes) <= FEW_NODES and bool(self.bounds.fleet.priced_model.in_use)
         if self._chosen or not few or self.best.unpaid or self.best.close_enough():
             return False
-        return roomy(self.problem, self.best.now, FULL) and self.best.full_but_for(WIDE)
+        seconds = budget.seconds()
+        share = _CHOOSE_SHARE * _NUMBERS_SHARE * (budget.work if seconds is None else min(budget.work, seconds))
+        roomy_enough = roomy(self.problem, self.best.now, FULL) and self.best.full_but_for(WIDE)
+        return roomy_enough and share >= self._work_of_numbers
+
+    @property
+    def _work_of_numbers(self) -> float:
+        """What it takes to say how many nodes of each kind to use; about as many seconds."""
+        return _NUMBERS_LPS * _FOLLOW_WORK * self.bounds.fleet.plain.columns
 
     def _choose(self, budget: Budget) -> None:
         """Choose nodes by what they cost, if it is time to, and plan all onto these, or onto a few more."""
-        if not self._chooses or budget.spent():
+        if not self._chooses(budget):
             return
         self._chosen = True
         place = next(i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes)
         given = {tier.name: tier.value for tier in self.best.now[:place]}
         share = budget.part(_CHOOSE_SHARE * budget.work, _CHOOSE_SHARE)
-        before, moment = share.work, share.moment(_NUMBERS_TIME)
+        before, moment = share.work, share.moment(_NUMBERS_SHARE)
+        share.work -= self._work_of_numbers
         numbers = self.bounds.fleet.nodes_in_use(self.problem.tiers[place], given, moment)
         choice = None if numbers is None else Choice.of(self.bounds.fleet, self.best.state, numbers)
         state = State()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor, inf
 
@@ -23,7 +23,7 @@ def nodes_in_use(
     """Return how many nodes of each kind that has a price to use, so that they cost about the least.
 
     Sums of kinds are rounded first, up or down as the LP then costs less, and then single kinds to what is nearer.
-    None where time runs out before, or no such numbers are found.
+    Where time runs out before, those of which it has the largest parts are up. None where there is no time at all.
 
     Parameters
     ----------
@@ -38,25 +38,31 @@ def nodes_in_use(
 
 @dataclass(slots=True)
 class _Dive:
-    """An LP, and the numbers that are fixed so far."""
+    """An LP, the numbers that are fixed so far, and its last solution with them."""
 
     lp: FleetLp
     tier: str
     given: Mapping[str, int]
     until: float | None
     fixed: dict[int, int] = field(default_factory=dict)
+    values: Sequence[float] = ()
 
     def run(self, stop: Stop) -> Mapping[int, int] | None:
         reached = self._reached({})
-        while reached is not None and (parts := self._parts()):
-            if stop:
-                return None
+        while reached is not None and (parts := self._parts()) and not stop:
             several = self.lp.fleet.in_use[next(iter(parts))] > 1
             reached = self._round_sum(parts) if several else self._round_single(parts)
-        if reached is None:
-            return None
-        values, used_of = self.lp.values(), self.lp.fleet.used_of
-        return {k: round(values[used]) for k, used in enumerate(used_of) if used is not None}
+        return self._numbers() if self.values else None
+
+    def _numbers(self) -> Mapping[int, int]:
+        """Return the last solution in whole numbers: where it has parts, those are up that are largest."""
+        used_of = self.lp.fleet.used_of
+        exact = {kind: self.values[used] for kind, used in enumerate(used_of) if used is not None}
+        found = {kind: floor(value + _WHOLE) for kind, value in exact.items()}
+        parts = sorted(exact, key=lambda kind: found[kind] - exact[kind])
+        for kind in parts[: ceil(sum(exact.values()) - _WHOLE) - sum(found.values())]:
+            found[kind] += 1
+        return found
 
     def _round_sum(self, parts: Mapping[int, float]) -> float | None:
         """Fix the first sum at whichever of its neighbours costs less; return what the LP reaches then."""
@@ -86,14 +92,16 @@ class _Dive:
         fixed = {**self.fixed, **more}
         self.lp.confine({variable: (number, number) for variable, number in fixed.items()})
         reached = self.lp.optimise(self.tier, self.given, seconds=left, again=bool(fixed), steps=_STEPS)
-        if not self.lp.complete:
+        if not self.lp.complete:  # time is up
             return None
         kinds = zip(self.lp.fleet.kinds, self.lp.fleet.used_of, strict=True)
         dearest = sum(kind.size * kind.node.price for kind, used in kinds if used is not None)
-        return reached if reached >= -dearest else None  # beyond that earlier tiers fall short
+        if reached < -dearest:  # earlier tiers fall short
+            return None
+        self.values = self.lp.values()
+        return reached
 
     def _parts(self) -> dict[int, float]:
         """Return the sums of nodes of which the solution has parts, those of most kinds first."""
-        values = self.lp.values()
-        parts = {variable: values[variable] for variable in self.lp.fleet.in_use}
+        parts = {variable: self.values[variable] for variable in self.lp.fleet.in_use}
         return {v: x for v, x in parts.items() if v not in self.fixed and abs(x - round(x)) > _WHOLE}
