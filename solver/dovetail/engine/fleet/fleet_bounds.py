@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
-from dovetail.engine.fleet.cases import SPLITS, Cases, CaseSearch, decided
+from dovetail.engine.fleet.cases import SPLITS, Cases, CaseSearch, decided, within
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import settle
 from dovetail.engine.fleet.in_use import nodes_in_use
@@ -24,7 +24,7 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_PRICED, Branch, Leaf, Proof
 from dovetail.proof.fleet import FleetModel
-from dovetail.proof.fleet_models import in_sense
+from dovetail.proof.fleet_models import Within, in_sense
 from dovetail.proof.standing import StandingModel
 
 _SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next one a solution
@@ -257,7 +257,12 @@ class FleetBounds:
         """
         lp = self.priced
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
-        return nodes_in_use(lp, tier.name, earlier, until, self.stop)
+        limits: Within = {}
+        if (best := self.best(tier, given)) is not None:
+            known = best[1]
+            if isinstance(known, FleetBound) and known.fleet is lp.fleet:
+                limits = within(known.cases.best)
+        return nodes_in_use(lp, tier.name, earlier, limits, until, self.stop)
 
     def losses(self, tier: Tier, given: Mapping[str, int]) -> Losses | None:
         """Return what nodes lose by the best bound on a tier that is proved so far, if that counts them."""

@@ -9,6 +9,7 @@ from math import ceil, floor, inf
 
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.progress import Stop
+from dovetail.proof.fleet_models import Within
 
 _WHOLE = 1e-4
 _STEPS = 20_000  # numbers change little from one LP to the next
@@ -18,7 +19,7 @@ Numbers = Mapping[int, int]
 
 
 def nodes_in_use(
-    lp: FleetLp, tier: str, given: Mapping[str, int], until: float | None, stop: Stop
+    lp: FleetLp, tier: str, given: Mapping[str, int], limits: Within, until: float | None, stop: Stop
 ) -> Mapping[int, int] | None:
     """Return how many nodes of each kind that has a price to use, so that they cost about the least.
 
@@ -28,10 +29,11 @@ def nodes_in_use(
     Parameters
     ----------
     tier : the cost; `given` what earlier tiers are to reach, greater being better.
+    limits : the case to begin with, as where a proof has told cases apart.
     until : when to stop, on the monotonic clock.
     """
     try:
-        return _Dive(lp, tier, given, until).run(stop)
+        return _Dive(lp, tier, given, limits, until).run(stop)
     finally:
         lp.confine({})
 
@@ -43,6 +45,7 @@ class _Dive:
     lp: FleetLp
     tier: str
     given: Mapping[str, int]
+    limits: Within
     until: float | None
     fixed: dict[int, int] = field(default_factory=dict)
     values: Sequence[float] = ()
@@ -90,7 +93,7 @@ class _Dive:
         if left is not None and left <= 0:
             return None
         fixed = {**self.fixed, **more}
-        self.lp.confine({variable: (number, number) for variable, number in fixed.items()})
+        self.lp.confine({**self.limits, **{variable: (number, number) for variable, number in fixed.items()}})
         reached = self.lp.optimise(self.tier, self.given, seconds=left, again=bool(fixed), steps=_STEPS)
         if not self.lp.complete:  # time is up
             return None
