@@ -245,7 +245,9 @@ class _Search:
             self._spare(budget, FULL)
         self._choose(budget)
         found, planned = self._generate(budget, led)
-        self._choose(budget)
+        if self._chooses(budget):  # for which that broke off
+            self._choose(budget)
+            found, planned = self._generate(budget, led)
         before = self.best.state
         self.reporter.phase("improve")
         improving = Improving(self.problem, self.jobs, self.stop, self.best)
