@@ -379,13 +379,14 @@ class _Search:
 
     def _chooses(self, budget: Budget) -> bool:
         """Whether to choose nodes by what they cost: once, where hardly more can be admitted, and with ample time."""
-        few = len(self.problem.nodes) <= FEW_NODES and bool(self.bounds.fleet.priced_model.in_use)
+        few = len(self.problem.nodes) <= FEW_NODES
         if self._chosen or not few or self.best.unpaid or self.best.close_enough():
+            return False
+        if not (roomy(self.problem, self.best.now, FULL) and self.best.full_but_for(WIDE)):
             return False
         seconds = budget.seconds()
         share = _CHOOSE_SHARE * _NUMBERS_SHARE * (budget.work if seconds is None else min(budget.work, seconds))
-        roomy_enough = roomy(self.problem, self.best.now, FULL) and self.best.full_but_for(WIDE)
-        return roomy_enough and share >= self._work_of_numbers
+        return share >= self._work_of_numbers and bool(self.bounds.fleet.priced_model.in_use)
 
     @property
     def _work_of_numbers(self) -> float:
@@ -436,7 +437,9 @@ class _Search:
         inner._parts(share)
         budget.work += share.work
         best.report()
-        return best.state, all(tier.value >= given[tier.name] for tier in best.now if tier.name in given)
+        signs = {"max": 1, "min": -1}
+        lacks = (signs[tier.sense] * (tier.value - given[tier.name]) < 0 for tier in best.now if tier.name in given)
+        return best.state, not any(lacks)
 
     def _finished(self) -> Plan:
         problem = self.problem
