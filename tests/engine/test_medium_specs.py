@@ -189,6 +189,12 @@ def test_the_way_of_large_projects_never_crosses_a_proved_optimum(
         assert faults(shared()[turn :: 2 * len(_SIZES)], 0.3) == []
 
 
+def test_sets_of_nodes_mind_what_their_lp_does_not_know(monkeypatch: pytest.MonkeyPatch, in_parts: None) -> None:
+    """A node may hold what its lot has no row for, as rows are made for what may come there."""
+    of_size(monkeypatch, _SIZES[0])
+    assert faults([proved(1065, ruled)], 2.0) == []
+
+
 def test_no_bound_on_the_fleet_cuts_a_proved_optimum() -> None:
     closed = [case for case in (*shared(), *(proved(seed, ruled) for seed in RULED)) if case.feasible]
     assert [f"seed {case.seed}: {cut}" for case in closed for cut in cuts(case.spec, case.optima)] == []

@@ -270,16 +270,21 @@ class Remixing:
         for node, pattern in contents:
             lot = rows.lots[self._lot_of[node]]
             for slot, count in pattern:
-                supply[lot.rows[slot.shape]] += count
+                if slot.shape in lot.rows:
+                    supply[lot.rows[slot.shape]] += count
         return Counter({r: int(rows.limits[r]) + n - found.needed.get(r, 0) for r, n in supply.items()})
 
     def _without(self, surplus: Counter[int], node: int, pattern: Pattern) -> Pattern:
-        """Return a pattern without what there is a surplus of, which is less by that then."""
+        """Return a pattern without what there is a surplus of, which is less by that then.
+
+        What the LP does not know on a node, though it is there, is no part of any surplus.
+        """
         rows = self._generation.rows.lots[self._lot_of[node]].rows
         left = []
         for slot, count in pattern:
-            gone = min(count, max(0, surplus[rows[slot.shape]]))
-            surplus[rows[slot.shape]] -= gone
+            gone = min(count, max(0, surplus[rows[slot.shape]])) if slot.shape in rows else 0
+            if gone:
+                surplus[rows[slot.shape]] -= gone
             if count > gone:
                 left.append((slot, count - gone))
         return tuple(left)
