@@ -190,7 +190,7 @@ def test_the_way_of_large_projects_never_crosses_a_proved_optimum(
 
 
 def test_sets_of_nodes_mind_what_their_lp_does_not_know(monkeypatch: pytest.MonkeyPatch, in_parts: None) -> None:
-    """A node may hold what its lot has no row for, as rows are made for what may come there."""
+    """A gang may have come to a node meanwhile, and lots have no rows for gangs."""
     of_size(monkeypatch, _SIZES[0])
     assert faults([proved(1065, ruled)], 2.0) == []
 
