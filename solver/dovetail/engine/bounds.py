@@ -229,17 +229,12 @@ class Bounds:
 
     def _count(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for bounds with nodes in use and replicas in whole numbers, which takes an LP for each case."""
-        names = [tier.name for tier in self.problem.tiers]
-        for position, tier in enumerate(self.problem.tiers):
-            told = self.results(values, answers).tiers[position]
+        given: dict[str, int] = {}
+        for tier, told in zip(self.problem.tiers, self.results(values, answers).tiers, strict=True):
             if (told.gap or 0.0) > WIDE and has_numbers(tier) and self.fleet.knows(tier) and not self._over():
-                given = dict(zip(names[:position], values, strict=False))
-                left = self._left()
-                seconds = None if left is None else _FIRST * left
-                found = self.fleet.cases(
-                    tier, given, reached=values[position], priced=True, seconds=seconds, counts=_COUNTS
-                )
-                self.fleet.learn(tier, found, priced=True)
+                seconds = None if (left := self._left()) is None else _FIRST * left
+                self.fleet.prove(tier, given, reached=told.value, priced=True, seconds=seconds, counts=_COUNTS)
+            given[tier.name] = told.value
 
     def prove_cost(self, told: Sequence[TierResult]) -> float:
         """Look for the best bound on the first tier that counts nodes, sides told apart; return the seconds it took.

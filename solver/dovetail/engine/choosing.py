@@ -2,21 +2,115 @@
 
 Where cost is left to decide, sets of a few nodes seldom empty one of them: what it holds has to go where many others
 have a little room each. So the LP over kinds of nodes says how many nodes of each kind are in use at the least cost,
-in whole numbers, and the same Problem with these nodes alone is one of admission: with nothing to save any more.
+in whole numbers, and the same Problem with these nodes alone is one of admission: with nothing to save any more. What
+finds no place there gets one more node, as long as that is cheaper than the plan at hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
 
+from dovetail.engine.budget import LP_WORK, Budget
+from dovetail.engine.construction.construct import construct
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
+from dovetail.engine.fleet.pursuit import WIDE
+from dovetail.engine.generation.thrift import roomy
+from dovetail.engine.record import Record
+from dovetail.engine.sparing import FULL
 from dovetail.model.state import State
 from dovetail.problem import Problem, compile_problem
+from dovetail.progress import Stop
 
-FEW_NODES: Final = 100
-"""On more of them half of five minutes finds nothing that sets of nodes do not (measured)."""
+_FEW_NODES = 100  # on more, half of five minutes finds nothing that sets of nodes do not (measured)
+_SHARE = 0.5  # of the work and the time
+_NUMBERS_SHARE = 0.5  # of that, to say how many nodes of each kind
+_NUMBERS_LPS = 15  # that this takes
+_TRY_SHARE = 0.5  # of what is left of both, until there is one node more
+_VISITS = 300  # until nobody waits for the time to choose any more
+
+Planning = Callable[[Problem, State, Budget], Record]
+
+
+@dataclass(slots=True)
+class Choosing:
+    """The one time in a search that nodes are chosen.
+
+    Parameters
+    ----------
+    plan : plans a Problem from a state on until all is admitted, with a budget.
+    done : whether that time has been.
+    """
+
+    best: Record
+    stop: Stop
+    plan: Planning
+    done: bool = False
+
+    def due(self, budget: Budget) -> bool:
+        """Tell whether it is time to: hardly more can be admitted, and there is ample time and work."""
+        best, problem = self.best, self.best.problem
+        if self.done or len(problem.nodes) > _FEW_NODES or best.unpaid or best.close_enough():
+            return False
+        if not (roomy(problem, best.now, FULL) and best.full_but_for(WIDE)):
+            return False
+        seconds = budget.seconds()
+        left = budget.work if seconds is None else min(budget.work, seconds)
+        ample = _SHARE * _NUMBERS_SHARE * left >= self._work_of_numbers
+        return ample and bool(self._fleet.priced_model.in_use)
+
+    def run(self, budget: Budget) -> None:
+        """Choose nodes by what they cost, if it is time to, and plan all onto these, or onto a few more."""
+        if not self.due(budget):
+            return
+        self.done = True
+        best, tiers = self.best, self.best.problem.tiers
+        place = next(i for i, tier in enumerate(tiers) if tier.counts_nodes)
+        given = {tier.name: tier.value for tier in best.now[:place]}
+        share = budget.part(_SHARE * budget.work, _SHARE)
+        before, moment = share.work, share.moment(_NUMBERS_SHARE)
+        share.work -= self._work_of_numbers
+        numbers = self._fleet.nodes_in_use(tiers[place], given, moment)
+        choice = None if numbers is None else Choice.of(self._fleet, best.state, numbers)
+        state = State()
+        while choice is not None and choice.cheaper and not (share.spent() or self.stop):
+            found = self._only_on(choice.nodes, state, share)
+            state = found.state
+            best.offer(construct(best.problem, state, self.stop))
+            if not _lacks(found, given) or not choice.add(state):
+                break
+        budget.work -= before - share.work
+
+    def waiting(self, budget: Budget) -> Iterator[bool]:
+        """Wait for the time to choose; yield whether it has been."""
+        for _ in range(_VISITS):
+            if self.done:
+                break
+            self.run(budget)
+            yield self.done
+
+    def _only_on(self, nodes: Collection[int], state: State, budget: Budget) -> Record:
+        """Plan onto some nodes alone, from a state on, with a part of a budget."""
+        share = budget.part(_TRY_SHARE * budget.work, _TRY_SHARE)
+        budget.work -= share.work
+        found = self.plan(only_on(self.best.problem, nodes), state, share)
+        budget.work += share.work
+        return found
+
+    @property
+    def _fleet(self) -> FleetBounds:
+        return self.best.bounds.fleet
+
+    @property
+    def _work_of_numbers(self) -> float:
+        """What it takes to say how many nodes of each kind to use; about as many seconds."""
+        return _NUMBERS_LPS * LP_WORK * self._fleet.plain.columns
+
+
+def _lacks(found: Record, given: Mapping[str, int]) -> bool:
+    """Tell whether a state has less of any tier than is given."""
+    signs = {"max": 1, "min": -1}
+    return any(signs[t.sense] * (t.value - given[t.name]) < 0 for t in found.now if t.name in given)
 
 
 def only_on(problem: Problem, nodes: Collection[int]) -> Problem:
@@ -24,9 +118,7 @@ def only_on(problem: Problem, nodes: Collection[int]) -> Problem:
     spec = problem.spec
     numbered = enumerate(spec.cluster.nodes)
     made = tuple(replace(n, cordoned=n.cordoned or i not in nodes, price=0, gpu_price=0) for i, n in numbered)
-    spec = replace(spec, cluster=replace(spec.cluster, nodes=made))
-    scopes = {name: replace(scope, spec=spec) for name, scope in problem.context.scopes.items()}
-    return compile_problem(replace(problem.context, spec=spec, scopes=scopes))
+    return compile_problem(problem.context.about(replace(spec, cluster=replace(spec.cluster, nodes=made))))
 
 
 @dataclass(slots=True)

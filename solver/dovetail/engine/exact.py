@@ -47,7 +47,7 @@ def climb(
     budget: Budget,
     stop: Stop,
     workers: int = 1,
-    bounds: Sequence[int] = (),
+    bounds: Sequence[int | None] = (),
 ) -> Climb:
     """Optimise every tier of a part in order.
 
@@ -78,7 +78,7 @@ class _Climber:
         budget: Budget,
         stop: Stop,
         workers: int,
-        bounds: Sequence[int],
+        bounds: Sequence[int | None],
     ) -> None:
         self._part, self._tiers, self._budget, self._stop, self._workers = part, tiers, budget, stop, workers
         self._bounds = bounds

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from math import ceil
+from typing import NamedTuple
 
 from dovetail.engine.bounds import Bounds
-from dovetail.engine.budget import DEFAULT_WORK, Budget
-from dovetail.engine.choosing import FEW_NODES, Choice, only_on
+from dovetail.engine.budget import DEFAULT_WORK, LP_WORK, Budget
+from dovetail.engine.choosing import Choosing
 from dovetail.engine.construction import cutting
 from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
@@ -23,7 +24,6 @@ from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.remixing import Reached, remixed
-from dovetail.engine.generation.thrift import roomy
 from dovetail.engine.improving import Improving
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.named import climb_named
@@ -53,13 +53,7 @@ _GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain 
 _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
-_FOLLOW_WORK = 1e-4  # of an LP's solution, per column
-_CHOOSE_SHARE = 0.5  # of the work and the time, to plan onto nodes that are chosen by what they cost
-_VISITS = 300  # until nobody waits for it any more
-_NUMBERS_SHARE = 0.5  # of that, to say how many nodes of each kind
-_NUMBERS_LPS = 15  # that this takes
-_TRY_SHARE = 0.5  # of what is left of both, until there is one node more
-_ALL_THERE = 1e-9
+_ALL_THERE = 1e-9  # a gap that ends a search once all is admitted that can be
 _REMIX_SHARE = 0.7
 _REMIX_AMPLE = 5.0  # times what construction takes: each better state is filled up as a whole
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
@@ -116,8 +110,13 @@ def solve(
             own.close()
 
 
-_Step = tuple[str, Callable[[Budget], Verdict], float, float]
-# the phase, what to try, and its shares of the work and the time that are left
+class _Step(NamedTuple):
+    """A phase, what to try in it, and its shares of the work and the time that are left."""
+
+    phase: str
+    run: Callable[[Budget], Verdict]
+    work: float
+    seconds: float = 1.0
 
 
 @dataclass(slots=True)
@@ -133,8 +132,11 @@ class _Search:
     bounds: Bounds
     best: Record
     _construction: float = 0.0  # seconds that it took
-    _chosen: bool = False  # whether nodes were chosen by what they cost
+    choosing: Choosing = field(init=False)
     _spared: bool = False  # whether the least cost was looked for, and anything cheaper found
+
+    def __post_init__(self) -> None:
+        self.choosing = Choosing(self.best, self.stop, self._admitting)
 
     @property
     def _many(self) -> bool:
@@ -153,11 +155,11 @@ class _Search:
         if self.problem.counts > EXACT_FIRST:
             self.reporter.phase("bound")  # of the fleet: which steps there are depends on it
         self.best.begin()
-        for number, (phase, step, work, seconds) in enumerate(self._steps()):
-            self.reporter.phase(phase)
+        for number, step in enumerate(self._steps()):
+            self.reporter.phase(step.phase)
             if not number:
                 self._reserve()
-            verdict = step(self.budget.part(self.budget.work * work, seconds))
+            verdict = step.run(self.budget.part(self.budget.work * step.work, step.seconds))
             if verdict is Verdict.INFEASIBLE:
                 return without_plan(
                     self.problem, self.limits.fast, self._stopped_by, self.budget, self.stop, self.reporter
@@ -174,15 +176,15 @@ class _Search:
         """
         counts = self.problem.counts
         cut = cutting.suits(self.problem) and not self.bounds.fleet.large  # there the LP over kinds leads further
-        first: list[_Step] = [("cut", self._cut, 0.1, 1.0)] if cut else []
-        gather: list[_Step] = [("gather", self._gather, _GATHER_SHARE, 1.0)] if Gatherings.suits(self.problem) else []
+        first = [_Step("cut", self._cut, 0.1)] if cut else []
+        gather = [_Step("gather", self._gather, _GATHER_SHARE)] if Gatherings.suits(self.problem) else []
         if counts > EXACT_VARIABLES:
-            return [*first, *gather, ("generate", self._parts, 1.0, 1.0)]
-        glance: list[_Step] = [("exact", self._close, _GLANCE, 1.0)] if gather and counts <= EXACT_FIRST else []
+            return [*first, *gather, _Step("generate", self._parts, 1.0)]
         small = counts <= EXACT_FIRST
-        close: list[_Step] = [("exact", self._close, _CLOSE_SHARE, _CLOSE_SHARE)] if small else []
-        parts = ("generate", self._parts, *_PARTS_SHARE[small])
-        return [*first, *glance, *gather, *close, parts, ("exact", self._exact, 1.0, 1.0)]
+        glance = [_Step("exact", self._close, _GLANCE)] if gather and small else []
+        close = [_Step("exact", self._close, _CLOSE_SHARE, _CLOSE_SHARE)] if small else []
+        parts = _Step("generate", self._parts, *_PARTS_SHARE[small])
+        return [*first, *glance, *gather, *close, parts, _Step("exact", self._exact, 1.0)]
 
     def _cut(self, budget: Budget) -> Verdict:
         """Cut the GPUs of alike nodes all at once, and look whether the bounds close on that."""
@@ -243,10 +245,10 @@ class _Search:
         led = self._follow_targets(budget)
         if not self.best.unpaid:
             self._spare(budget, FULL)
-        self._choose(budget)
+        self.choosing.run(budget)
         found, planned = self._generate(budget, led)
-        if self._chooses(budget):  # for which that broke off
-            self._choose(budget)
+        if self.choosing.due(budget):  # for which that broke off
+            self.choosing.run(budget)
             found, planned = self._generate(budget, led)
         before = self.best.state
         self.reporter.phase("improve")
@@ -257,7 +259,7 @@ class _Search:
             tidied = [self._tidying(budget)] if found else []
             lacks = found and not self.best.full  # little, after a dive, band by band
             first, last = ([around], []) if lacks else ([], [around])
-            ways = [self._choosing(budget), *tidied, *first, sets, self._tidying(budget), *ways, *last]
+            ways = [self.choosing.waiting(budget), *tidied, *first, sets, self._tidying(budget), *ways, *last]
         in_turns(ways)
         if self.problem.counts <= EXACT_VARIABLES or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
@@ -287,7 +289,7 @@ class _Search:
         lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.best.now}, budget.seconds())
         if not lp.solved or budget.spent():
             return Lead((), self.best.state)
-        each = _FOLLOW_WORK * lp.columns
+        each = LP_WORK * lp.columns
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
         if Generation.suits(self.bounds.fleet):
             ways = 0 if self.problem.counts > EXACT_VARIABLES else 1
@@ -313,7 +315,7 @@ class _Search:
         for candidate in generation.run(given, led.known, self._construction):
             self.best.offer(candidate)
             found.append(candidate)
-            if self.best.close_enough() or budget.out_of_time() or self._chooses(budget):
+            if self.best.close_enough() or budget.out_of_time() or self.choosing.due(budget):
                 break
         budget.work -= before - given.work
         return found, generation.planned
@@ -377,69 +379,17 @@ class _Search:
             found = sparing(self.bounds, self.best.state, self.best.now, budget, self.stop, part)
             self._spared = any(map(self.best.offer, found))
 
-    def _chooses(self, budget: Budget) -> bool:
-        """Whether to choose nodes by what they cost: once, where hardly more can be admitted, and with ample time."""
-        few = len(self.problem.nodes) <= FEW_NODES
-        if self._chosen or not few or self.best.unpaid or self.best.close_enough():
-            return False
-        if not (roomy(self.problem, self.best.now, FULL) and self.best.full_but_for(WIDE)):
-            return False
-        seconds = budget.seconds()
-        share = _CHOOSE_SHARE * _NUMBERS_SHARE * (budget.work if seconds is None else min(budget.work, seconds))
-        return share >= self._work_of_numbers and bool(self.bounds.fleet.priced_model.in_use)
-
-    @property
-    def _work_of_numbers(self) -> float:
-        """What it takes to say how many nodes of each kind to use; about as many seconds."""
-        return _NUMBERS_LPS * _FOLLOW_WORK * self.bounds.fleet.plain.columns
-
-    def _choose(self, budget: Budget) -> None:
-        """Choose nodes by what they cost, if it is time to, and plan all onto these, or onto a few more."""
-        if not self._chooses(budget):
-            return
-        self._chosen = True
-        place = next(i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes)
-        given = {tier.name: tier.value for tier in self.best.now[:place]}
-        share = budget.part(_CHOOSE_SHARE * budget.work, _CHOOSE_SHARE)
-        before, moment = share.work, share.moment(_NUMBERS_SHARE)
-        share.work -= self._work_of_numbers
-        numbers = self.bounds.fleet.nodes_in_use(self.problem.tiers[place], given, moment)
-        choice = None if numbers is None else Choice.of(self.bounds.fleet, self.best.state, numbers)
-        state = State()
-        while choice is not None and choice.cheaper and not (share.spent() or self.stop):
-            state, complete = self._only_on(choice.nodes, state, given, share)
-            self.best.offer(construct(self.problem, state, self.stop))
-            if complete or not choice.add(state):
-                break
-        budget.work -= before - share.work
-
-    def _choosing(self, budget: Budget) -> Iterator[bool]:
-        """Wait for the time to choose nodes by what they cost; yield whether it was."""
-        for _ in range(_VISITS):
-            if self._chosen:
-                break
-            self._choose(budget)
-            yield self._chosen
-
-    def _only_on(
-        self, nodes: Collection[int], state: State, given: Mapping[str, int], budget: Budget
-    ) -> tuple[State, bool]:
-        """Plan onto some nodes alone, from a state on; return what comes of it, and whether that has all given."""
-        problem = only_on(self.problem, nodes)
-        share = budget.part(_TRY_SHARE * budget.work, _TRY_SHARE)
-        budget.work -= share.work
+    def _admitting(self, problem: Problem, state: State, budget: Budget) -> Record:
+        """Plan another Problem by the same steps, from a state on, until all is admitted that can be."""
         bounds = Bounds(problem, self.stop)
-        bounds.until = share.deadline
+        bounds.until = budget.deadline
         best = Record(problem, bounds, Reporter(), forget, _ALL_THERE)
         best.state = construct(problem, state, self.stop)
-        inner = _Search(problem, self.limits, share, Reporter(), self.stop, self.jobs, bounds, best)
-        inner._chosen = True
-        inner._parts(share)
-        budget.work += share.work
+        inner = _Search(problem, self.limits, budget, Reporter(), self.stop, self.jobs, bounds, best)
+        inner.choosing.done = True
+        inner._parts(budget)
         best.report()
-        signs = {"max": 1, "min": -1}
-        lacks = (signs[tier.sense] * (tier.value - given[tier.name]) < 0 for tier in best.now if tier.name in given)
-        return best.state, not any(lacks)
+        return best
 
     def _finished(self) -> Plan:
         problem = self.problem

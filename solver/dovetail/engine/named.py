@@ -32,7 +32,7 @@ def climb_named(
     budget: Budget,
     stop: Stop,
     workers: int = 1,
-    bounds: Sequence[int] = (),
+    bounds: Sequence[int | None] = (),
 ) -> Climb:
     """Climb the tiers on the exact model of the whole, as far as names follow.
 

@@ -178,13 +178,12 @@ class Record:
         view = view_of(self.problem, self.state)
         return [tier.measure(view, self.problem.context) for tier in self.problem.tiers]
 
-    def told_bounds(self) -> Sequence[int]:
+    def told_bounds(self) -> Sequence[int | None]:
         """Return a bound per tier, given what the state has of those before; none before anything was told."""
         if self.unpaid or not self.now:
             return ()
         self.report()
-        bounds = [tier.bound for tier in self.now]
-        return [bound for bound in bounds if bound is not None] if None not in bounds else ()
+        return [tier.bound for tier in self.now]
 
     def hand_out(self, tiers: Sequence[TierResult] = ()) -> None:
         """Hand out the state at hand, if it is a plan."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 from dovetail.linear import Linear, Model
 from dovetail.model.counting import Counting
@@ -31,7 +32,8 @@ from dovetail.spec import Node, Policy, Workload
 from dovetail.spec.workload import MILLI
 
 _MOST_CELLS = 50_000  # a policy that asks for shapes by more cells than this is left out
-_FEW_NODES = 1000  # of more of them a part of one is no matter
+FEW_NODES: Final = 1000
+"""On more of them parts of nodes and of replicas are no matter."""
 
 
 class FleetModel(Counting):
@@ -88,7 +90,7 @@ class FleetModel(Counting):
         """
         counted = [(kind, used) for kind, used in zip(self.kinds, self.used_of, strict=True) if used is not None]
         groups: dict[Hashable, list[tuple[Kind, int]]] = {}
-        for kind, used in counted if len(self.problem.nodes) <= _FEW_NODES else ():
+        for kind, used in counted if len(self.problem.nodes) <= FEW_NODES else ():
             for name in (None, (kind.node.accelerator, len(kind.node.healthy_gpus())), used):
                 groups.setdefault(name, []).append((kind, used))
         sums = {tuple(used for _, used in group): group for group in groups.values()}

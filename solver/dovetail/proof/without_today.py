@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from dovetail.placement import judge
 from dovetail.problem import Problem, compile_problem
-from dovetail.rules import Context, Scope
-from dovetail.spec import Current, Enforcement, Spec
+from dovetail.spec import Current, Enforcement
 
 
 def without_today(original: Problem) -> Problem:
@@ -17,8 +16,7 @@ def without_today(original: Problem) -> Problem:
     if not original.context.today.present():
         return original
     spec = replace(original.spec, current=Current())
-    context = original.context
-    return compile_problem(Context(spec, judge(spec), _scopes(context, spec), context.tolerated))
+    return compile_problem(replace(original.context.about(spec), today=judge(spec)))
 
 
 def without_held(original: Problem) -> Problem:
@@ -28,12 +26,7 @@ def without_held(original: Problem) -> Problem:
     if not holding:
         return original
     policies = [replace(p, enforcement=Enforcement("audit")) if p.name in holding else p for p in spec.policies]
-    spec = replace(spec, policies=tuple(policies))
-    return compile_problem(replace(original.context, spec=spec, scopes=_scopes(original.context, spec)))
-
-
-def _scopes(context: Context, spec: Spec) -> Mapping[str, Scope]:
-    return {name: replace(scope, spec=spec) for name, scope in context.scopes.items()}
+    return compile_problem(original.context.about(replace(spec, policies=tuple(policies))))
 
 
 def protected(original: Problem, problem: Problem) -> Counter[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dovetail.placement import Held, Place, Places, Recovery, Today, View, judge
@@ -21,6 +21,10 @@ class Context:
     today: Today
     scopes: Mapping[str, Scope]
     tolerated: Mapping[str, Violations]
+
+    def about(self, spec: Spec) -> Context:
+        """Return this context for a Spec that differs in nothing on which scopes, or what today excuses, depend."""
+        return replace(self, spec=spec, scopes={n: replace(scope, spec=spec) for n, scope in self.scopes.items()})
 
     @cached_property
     def running(self) -> Mapping[str, Mapping[str, int]]:

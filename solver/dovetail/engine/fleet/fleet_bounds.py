@@ -151,6 +151,7 @@ class FleetBounds:
         reached: int | None = None,
         priced: bool = False,
         seconds: float | None = None,
+        counts: int = 0,
     ) -> None:
         """Look for the best multipliers for a tier, given what earlier tiers reach (in their own sense).
 
@@ -161,9 +162,10 @@ class FleetBounds:
         priced : whether to tell nodes of different prices apart, and sides as well; often closer, as prices differ
             where places do.
         seconds : a ceiling.
+        counts : how often to tell apart by nodes in use, or by how many replicas of shapes are admitted, at the most.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        cases = self.cases(tier, given, reached=reached, priced=priced, seconds=seconds)
+        cases = self.cases(tier, given, reached=reached, priced=priced, seconds=seconds, counts=counts)
         self.learn(tier, cases, priced=priced)
         if priced and (until is None or time.monotonic() < until):
             self._closest[tier.name] = dict(given)
@@ -178,12 +180,7 @@ class FleetBounds:
         seconds: float | None,
         counts: int = 0,
     ) -> Cases:
-        """Return what `prove` finds, for whoever has the same Problem to `learn`.
-
-        Parameters
-        ----------
-        counts : how often to tell apart by nodes in use, or by how many replicas of shapes are admitted, at the most.
-        """
+        """Return what `prove` finds, for whoever has the same Problem to `learn`."""
         lp = self._asked_of(tier, priced=priced)
         earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
         until = None if seconds is None else time.monotonic() + seconds

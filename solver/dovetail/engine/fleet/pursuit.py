@@ -17,12 +17,12 @@ from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.objectives import Tier
 from dovetail.plan import relative_gap
 from dovetail.problem.steps import EXACT_VARIABLES
+from dovetail.proof.fleet import FEW_NODES
 
 WIDE: Final = 1e-3
 """A gap, relative, that is worth a larger LP."""
 
 _NARROW = 1e-4  # a gap, relative, that is worth processors which nobody else needs
-_FEW_NODES = 1000  # on more of them parts of replicas are no matter
 _NEAR = 3e-3  # a gap, relative, of a plan that is about as good as the last one will be
 _LOST = 1e-4  # of a bound, that the last plan is expected to lose
 _SHARE = 0.5  # of the time left, for one tier
@@ -86,7 +86,7 @@ class Pursuit:
         than the bound.
         """
         given: dict[str, int] = {}
-        few = len(self.fleet.problem.nodes) <= _FEW_NODES
+        few = len(self.fleet.problem.nodes) <= FEW_NODES
         found: list[tuple[bool, int, int, Mapping[str, int]]] = []
         uncounted: list[tuple[int, Mapping[str, int]]] = []
         tiers, late = self.fleet.problem.tiers, False
