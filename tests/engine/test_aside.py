@@ -136,7 +136,7 @@ def test_large_fleets_have_bounds_before_there_is_a_plan(monkeypatch: pytest.Mon
 def test_what_time_has_cut_is_not_asked_for_again_with_less_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = fleet(1)
     slow = Pursuit(FleetBounds(problem, Stop()))
-    monkeypatch.setattr(pursuit, "_FEW_NODES", 0)
+    monkeypatch.setattr(pursuit, "FEW_NODES", 0)
     monkeypatch.setattr(pursuit, "_CUT", 0.0)  # as if every LP had taken all of its time
     first = slow.next(nothing(problem))
     assert first is not None
