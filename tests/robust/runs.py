@@ -86,7 +86,7 @@ class Run:
         child = self.child()
         if child is None:
             return False
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, FileNotFoundError):
             how(child)
         return True
 
@@ -126,8 +126,10 @@ def kill(pid: int) -> None:
 
 
 def starve(pid: int) -> None:
-    """Give a process no more memory than it has."""
+    """Give a process no more memory than it has, unless it has ended by now and has none."""
     status = Path(f"/proc/{pid}/status").read_text()
-    kibibytes = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData"))
+    kibibytes = next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData")), None)
+    if kibibytes is None:
+        return
     hard = resource.prlimit(pid, resource.RLIMIT_DATA)[1]
     resource.prlimit(pid, resource.RLIMIT_DATA, (kibibytes * 1024, hard))
