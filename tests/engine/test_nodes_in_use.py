@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.engine.test_gatherings import problem_of
+from tests.support.mixed_further import further
 from tests.support.specs import make_spec, node, workload
 
 from dovetail.engine import ladder, solve
@@ -128,3 +129,10 @@ def test_what_is_proved_elsewhere_is_not_searched_for_again() -> None:
     found = climb(part, problem.search_tiers, start, reached, Budget(0.0), Stop(), bounds=bounds)
     assert found.work == 0
     assert found.tiers[-1] == TierAnswer(problem.search_tiers[-1], 2 * CHEAP, None, True)
+
+
+def test_what_is_proved_beside_a_start_says_nothing_of_what_has_more_than_that() -> None:
+    """The exact model finds more than it starts from, at the very cost that is proved of the start."""
+    spec = further(20438)
+    assert spec is not None
+    assert solve(spec).outcome.status == "optimal"

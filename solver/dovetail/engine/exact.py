@@ -118,9 +118,10 @@ class _Climber:
         """Tell whether the solution at hand already has all that there can be; if so, note and keep it."""
         sign = 1 if tier.sense == "max" else -1
         limit = tier.limit(self._part.context)
-        told = self._bounds[position] if position < len(self._bounds) else None
+        told = None
         if self._level is not None:
             known = sign * self._level[position]
+            told = self._bounds[position] if position < len(self._bounds) else None
             _hold(self._part, expression, tier.sense, known, told)
         elif self._hint is not None and self._best is not None:
             known = expression.value(self._hint)
