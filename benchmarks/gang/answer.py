@@ -27,7 +27,7 @@ from dovetail.spec import Spec
 from dovetail.verify import lines, verify
 
 MOST_JOBS = 8  # whose parts are tried one by one
-MOST_AWAY = 4  # gangs that may be away, of which any may be tried to be
+MOST_AWAY = 4  # gangs and sets that may be away, of which any may be tried to be
 
 _T = TypeVar("_T")
 
@@ -129,12 +129,12 @@ def _with_fewer_there(case: Case, now: _Planned, seconds: float) -> _Planned:
 
     The tiers count the domains that gangs span beyond one, and so say nothing of who is there.
     """
-    names = _away(case)
-    if not _fits(case, now) or len(names) > MOST_AWAY:
+    parties = _away(case)
+    if not _fits(case, now) or len(parties) > MOST_AWAY:
         return now
     best, fewest = now, _spanned(case, now)
-    for some in filter(None, _subsets(names)):
-        found = _plan(left_as_is(case, some), "now", seconds, must=True)
+    for some in filter(None, _subsets(parties)):
+        found = _plan(left_as_is(case, {name for party in some for name in party}), "now", seconds, must=True)
         as_many = found.total == now.total and _admitted(case, found) == _admitted(case, now)
         if found.status == "optimal" and as_many and _fits(case, found) and _spanned(case, found) < fewest:
             best, fewest = found, _spanned(case, found)
@@ -147,13 +147,12 @@ def _subsets(items: Sequence[_T]) -> Iterator[tuple[_T, ...]]:
         yield from combinations(items, count)
 
 
-def _away(case: Case) -> list[str]:
-    """Return gangs whose being away, with their set if it is there whole or not, leaves a count of domains out."""
+def _away(case: Case) -> list[tuple[str, ...]]:
+    """Return gangs, alone or with all of their set, whose being away leaves a count of domains out."""
     free = loose(case) - set(staying(case))
-    whole = [each.gangs for each in case.sets if each.optional and not each.partial]
     apart = [gang.name for gang in case.gangs if gang.name in free and _counts_alone(case, gang.name)]
-    first = [next((name for name in gangs if name in free), "") for gangs in whole if not set(apart) & set(gangs)]
-    return [*apart, *filter(None, first)]
+    sets = [each.gangs for each in case.sets if each.optional and not free.isdisjoint(each.gangs)]
+    return [*((name,) for name in apart), *(gangs for gangs in sets if not set(apart) & set(gangs))]
 
 
 def _spanned(case: Case, plan: _Planned) -> tuple[int, ...]:
@@ -285,7 +284,7 @@ def _planned(case: Case, mode: Mode, seconds: float, *, must: bool) -> _Planned:
     if not found.ok:
         return _Planned("error", reason="; ".join(lines(found))[:500])
     mend = next((tier for tier in plan.tiers if tier.name == "mend"), None)
-    if must and mend is not None and mend.value:
+    if (must or staying(case)) and mend is not None and mend.value:
         # what is broken today is excused in a plan (S4.5), a quota that is overdrawn too; in a case it is not
         return _Planned("infeasible" if mend.bound else "unknown", reason="what runs breaks a limit already")
     more = any(tier.name.startswith("admitted") and not tier.proved for tier in plan.tiers)

@@ -71,7 +71,7 @@ def counted(seed: int) -> Raw:
     for gang in inside:
         gang["topology"] = {key: together[key] for key in ("required", "preferred") if key in together}
         gang.pop("slices", None), gang.pop("pinned", None), gang.pop("previous", None)
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and "optional" not in together:  # whether a job is there that may be away nobody says
         case["jobs"] = [{"name": "j0", "gangs": together["gangs"]}]
         others = [gang["name"] for gang in gangs if gang not in inside]
         case["jobs"] += [{"name": "j1", "gangs": others}] if others else []

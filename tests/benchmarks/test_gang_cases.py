@@ -130,6 +130,16 @@ def test_sets_that_count_pods_are_answered_so_too(first: int) -> None:
     assert disagreements(first, 15, counted) == []
 
 
+@pytest.mark.parametrize("seed", [10044, 12623])
+def test_a_set_that_counts_pods_is_away_as_a_whole_where_that_spans_less(seed: int) -> None:
+    assert disagreements(seed, 1, counted) == []
+
+
+@pytest.mark.parametrize("seed", [11017])
+def test_what_keeps_pods_at_wrong_places_is_left_as_it_is_where_it_may_be_away(seed: int) -> None:
+    assert disagreements(seed, 1, counted) == []
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("chunk", range(10))
 def test_thousands_of_cases_are_answered_as_by_trying_everything(chunk: int) -> None:
