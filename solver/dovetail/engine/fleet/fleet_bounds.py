@@ -24,7 +24,7 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_PRICED, Branch, Leaf, Proof
 from dovetail.proof.fleet import FleetModel
-from dovetail.proof.fleet_models import Within, in_sense
+from dovetail.proof.fleet_models import in_sense
 from dovetail.proof.standing import StandingModel
 
 _SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next one a solution
@@ -182,7 +182,7 @@ class FleetBounds:
     ) -> Cases:
         """Return what `prove` finds, for whoever has the same Problem to `learn`."""
         lp = self._asked_of(tier, priced=priced)
-        earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
+        earlier = _as_known(lp.fleet, given)
         until = None if seconds is None else time.monotonic() + seconds
         known = [cases for name in earlier for cases in self._known(name, lp)]
         plain = [cases.leaves[()].proof for cases in self._known(tier.name, lp) if not cases.branches]
@@ -229,7 +229,7 @@ class FleetBounds:
         lp = self.priced if full else self.plain
         wanted = {t.name for t in told if full or not t.counts_nodes} & lp.fleet.tiers.keys()
         asked = [t.name for t in told if t.name in wanted and values[t.name] != limits[t.name]]
-        given = in_sense(lp.fleet, {t.name: limits[t.name] for t in tiers if t.name in lp.fleet.tiers})
+        given = _as_known(lp.fleet, {t.name: limits[t.name] for t in tiers})
         there: dict[str, int] = {}
         self._climb(lp, asked, given, there, until)
         if asked and settle(lp, asked[-1], _before(given, asked[-1]), there, given[asked[-1]], self.stop):
@@ -253,12 +253,9 @@ class FleetBounds:
         tier : the cost; `given` what earlier tiers are to reach, in their own sense.
         """
         lp = self.priced
-        earlier = in_sense(lp.fleet, {name: value for name, value in given.items() if name in lp.fleet.tiers})
-        limits: Within = {}
-        if (best := self.best(tier, given)) is not None:
-            known = best[1]
-            if isinstance(known, FleetBound) and known.fleet is lp.fleet:
-                limits = within(known.cases.best)
+        earlier = _as_known(lp.fleet, given)
+        _, known = self.best(tier, given) or (0, None)
+        limits = within(known.cases.best) if isinstance(known, FleetBound) and known.fleet is lp.fleet else {}
         return nodes_in_use(lp, tier.name, earlier, limits, until, self.stop)
 
     def losses(self, tier: Tier, given: Mapping[str, int]) -> Losses | None:
@@ -309,6 +306,11 @@ class _Twins:
 def _up_to_last(tiers: Sequence[Tier], which: Callable[[Tier], bool]) -> Sequence[Tier]:
     """Return the tiers up to the last one of some."""
     return tiers[: max((place + 1 for place, tier in enumerate(tiers) if which(tier)), default=0)]
+
+
+def _as_known(fleet: FleetModel, values: Mapping[str, int]) -> dict[str, int]:
+    """Return the values of tiers that a relaxation knows, greater being better."""
+    return in_sense(fleet, {name: value for name, value in values.items() if name in fleet.tiers})
 
 
 def _before(values: Mapping[str, int], tier: str) -> dict[str, int]:
