@@ -113,6 +113,18 @@ def test_a_tier_with_a_larger_gap_leads_more_often_and_an_earlier_one_of_two_ali
     assert led.count(second) > led.count(third) > led.count(first) > 0
 
 
+def test_a_tier_of_few_domains_leads_no_more_often_than_an_earlier_one_with_much_to_save(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of two domains, one less is half of all."""
+    problem = _problem()
+    first, second, _ = (tier.name for tier in problem.tiers if tier.kind == "admitted")
+    rounds = Rounds(frozenset({first, second}))
+    _run(monkeypatch, Best(problem, {first: 0.06, second: 1.0}), rounds, "around")
+    led = [rounds.lead(task) for task in rounds.tasks]
+    assert led.count(first) > led.count(second) > 0
+
+
 def test_a_tier_that_nothing_is_found_of_leads_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = _problem()
     first, _, third = (tier.name for tier in problem.tiers if tier.kind == "admitted")

@@ -356,3 +356,41 @@ def test_what_is_planned_is_not_offered_where_rules_keep_it_off() -> None:
     assert frozenset({mine, theirs}) not in offered
     assert frozenset({mine, parts}) not in offered
     assert frozenset({theirs, parts}) in offered
+
+
+def test_it_is_asked_as_late_for_good_once_several_sets_were_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, start = scattered()
+    asked: list[bool] = []
+
+    def look(remixing: Remixing) -> None:
+        remixing._idle += 1
+        if len(asked) == 8:
+            remixing._idle = 0  # anything found
+        elif len(asked) == 12:
+            remixing._idle = 100
+
+    def best(settled: bool) -> Reached:
+        asked.append(settled)
+        return Reached(start, False)
+
+    monkeypatch.setattr(Remixing, "next", look)
+    list(remixed(generation(problem, start), (), {}, best, Budget(ALL)))
+    assert asked == [False] * 5 + [True] * 8
+
+
+def test_a_more_promising_state_from_elsewhere_is_taken_after_a_set_that_found_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the cheapest one, which is looked for once a set has found room for what was lacking."""
+    problem, start = scattered()
+    *_, full = remix(problem, start)
+    held = []
+
+    def look(remixing: Remixing) -> State:
+        held.append(remixing._picture.state)
+        remixing._idle = 100 * (len(held) - 1)
+        return start
+
+    monkeypatch.setattr(Remixing, "next", look)
+    list(remixed(generation(problem, start), (), {}, lambda _: Reached(full, False), Budget(ALL)))
+    assert held == [start, full]

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
+from tests.engine.test_generate import ALL
 from tests.support.mixed_specs import mixed
 from tests.support.specs import make_spec, node, workload
 from tests.support.tiny_specs import tiny
 
+from dovetail.engine import sparing
 from dovetail.engine.bounds import Bounds
+from dovetail.engine.budget import Budget
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.generation.thrift import cheaper, roomy
+from dovetail.engine.incumbent import forget
+from dovetail.engine.record import Record
+from dovetail.engine.sparing import Sparing
 from dovetail.model.legal import legalise
 from dovetail.model.score import debt, hard_policies, sound, view_of
 from dovetail.model.state import Fill, Slot, State, today_state
 from dovetail.problem import Problem, compile_problem
-from dovetail.progress import Stop
+from dovetail.progress import Reporter, Stop
 from dovetail.rules import context_of
 from dovetail.spec import Node
 
@@ -73,3 +80,23 @@ def test_cost_is_worth_a_search_where_nothing_else_finds_room(replicas: int, pro
     state = construct(problem, today_state(problem), Stop())
     told = Bounds(problem, Stop()).results(values(problem, state), ()).tiers
     assert roomy(problem, told if proved else [replace(tier, bound=None) for tier in told], 0.95) == is_roomy
+
+
+def test_the_least_cost_is_looked_for_again_once_more_is_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [priced(f"dear{i}", 2, 90) for i in range(3)] + [priced(f"cheap{i}", 2, 10) for i in range(3)]
+    problem = compile_problem(context_of(make_spec(nodes, [workload("w", 3, gpus=2)])))
+    two, cheaper_two, three, cheaper_three = (
+        State({node: Fill(Counter({Slot(0): 1})) for node in nodes})
+        for nodes in ((0, 1), (3, 4), (0, 1, 2), (3, 4, 5))
+    )
+    best = Record(problem, Bounds(problem, Stop()), Reporter(), forget, 0.0)
+    looking, found = Sparing(best, Stop()), [cheaper_two]
+    monkeypatch.setattr(sparing, "cheaper", lambda *_: iter(found))
+    best.offer(two)
+    assert looking.run(Budget(ALL), 0.5) == [cheaper_two]
+    assert best.now[-1].value == 20
+    assert looking.run(Budget(ALL), 0.5) == []
+    best.offer(three)
+    found = [cheaper_two, cheaper_three]
+    assert looking.run(Budget(ALL), 0.5) == [cheaper_two, cheaper_three]
+    assert best.now[-1].value == 30

@@ -28,6 +28,7 @@ _AROUND = 2  # of these side by side: what waits is divided among them
 _WIDE = 8  # nodes of one
 _FEW_NODES = 32  # on so many, one is much of the whole
 _NEXT_TIER = 0.25  # of the chance of a tier to lead, that of the next one with the same gap
+_MUCH = 0.1  # a gap, relative, above which a tier is not more urgent: of few domains, one is half of all
 _FADES = 0.35  # exponent of what is left of a chance after each round in vain
 _LEAST_CHANCE = 0.1  # that is left of it
 _NODES_PER_ROUND = 1000  # a measure of the whole takes as long as a round of parts on so many nodes, or longer
@@ -94,7 +95,7 @@ class Improving:
         """Draw a tier that is left to decide: an earlier one more often, or one with a larger gap, unless in vain."""
         undecided = self.best.undecided
         chances = [
-            each.gap * _NEXT_TIER**rank * max(_LEAST_CHANCE, exp(-_FADES * self._vain[each.tier.name]))
+            min(each.gap, _MUCH) * _NEXT_TIER**rank * max(_LEAST_CHANCE, exp(-_FADES * self._vain[each.tier.name]))
             for rank, each in enumerate(undecided)
         ]
         return self._random.choices(undecided, chances)[0] if any(chances) else None

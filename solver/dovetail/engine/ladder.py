@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.engine.refusal import without_plan
 from dovetail.engine.solvers.answer import Verdict
-from dovetail.engine.sparing import ALMOST_FULL, FULL, sparing
+from dovetail.engine.sparing import ALMOST_FULL, FULL, Sparing
 from dovetail.engine.start import start, untouched
 from dovetail.engine.turns import in_turns
 from dovetail.model.score import hard_policies, owed, view_of
@@ -133,10 +133,11 @@ class _Search:
     best: Record
     _construction: float = 0.0  # seconds that it took
     choosing: Choosing = field(init=False)
-    _spared: bool = False  # whether the least cost was looked for, and anything cheaper found
+    sparing: Sparing = field(init=False)
 
     def __post_init__(self) -> None:
         self.choosing = Choosing(self.best, self.stop, self._admitting)
+        self.sparing = Sparing(self.best, self.stop)
 
     @property
     def _many(self) -> bool:
@@ -244,7 +245,7 @@ class _Search:
         self.jobs.warm_up()
         led = self._follow_targets(budget)
         if not self.best.unpaid:
-            self._spare(budget, FULL)
+            self.sparing.run(budget, FULL)
         self.choosing.run(budget)
         found, planned = self._generate(budget, led)
         if self.choosing.due(budget):  # for which that broke off
@@ -330,22 +331,22 @@ class _Search:
         """
         short = (left := budget.seconds()) is not None and left < _REMIX_AMPLE * self._construction
         if short or self.best.close_enough() or budget.spent():
-            self._spare(budget, ALMOST_FULL)
+            self.sparing.run(budget, ALMOST_FULL)
             return
         given = budget.part(budget.work * _REMIX_SHARE)
         budget.work -= given.work
-        hard = hard_policies(self.problem)
-        lawful = [state for state in others if not owed(self.problem, state, hard)]
+        lawful = self._lawful(others)
         looked = Generation.suits(self.bounds.fleet)  # for the least cost, by dives
-        rows, full = self.bounds.fleet.rows, self.best.full_but_for(WIDE)
+        rows = self.bounds.fleet.rows
+        full = self.best.admitted if self.best.full_but_for(WIDE) else ()
         begin = Generation(self.problem, self.best.state, rows, self.stop, None, self.jobs, self.best.full)
 
-        def best(late: bool) -> Reached:
+        def best(settled: bool) -> Reached:
             nonlocal looked
-            if late and not looked:
+            if settled and not looked:
                 looked = True
-                self._spare(given, ALMOST_FULL)
-            done = self.best.full_but_for(WIDE if late else 0.0)
+                lawful.extend(self._lawful(self.sparing.run(given, ALMOST_FULL)))
+            done = self.best.full_but_for(WIDE if settled else 0.0)
             leads = self.best.leads_of_cost if done else [led.losses for led in self.best.undecided]
             return Reached(self.best.state, done, self.best.bounds_of_bands, leads)
 
@@ -355,11 +356,11 @@ class _Search:
             yield candidate is not None  # on its way from another state it may not be the best one yet
             if self.best.close_enough():
                 break
-            if not (full or looked) and self.best.full_but_for(WIDE):
-                full = True
-                self._spare(given, FULL)
+            if not looked and self.best.admitted != full and self.best.full_but_for(WIDE):
+                full = self.best.admitted
+                lawful += self._lawful(self.sparing.run(given, FULL))
         budget.work += given.work
-        self._spare(budget, ALMOST_FULL)
+        self.sparing.run(budget, ALMOST_FULL)
 
     def _tidying(self, budget: Budget) -> Iterator[bool]:
         """Let replicas make way, and empty nodes, as long as that is better."""
@@ -373,11 +374,10 @@ class _Search:
         over = budget.part(0.0, _WAY_TIME).out_of_time
         return self.best.offer(tidied(self.problem, self.best.state, self.stop, over))
 
-    def _spare(self, budget: Budget, part: float) -> None:
-        """Look for the least cost, unless anything cheaper was found so before."""
-        if not self._spared:
-            found = sparing(self.bounds, self.best.state, self.best.now, budget, self.stop, part)
-            self._spared = any(map(self.best.offer, found))
+    def _lawful(self, states: Iterable[State]) -> list[State]:
+        """Return those of some states that keep all hard rules."""
+        hard = hard_policies(self.problem)
+        return [state for state in states if not owed(self.problem, state, hard)]
 
     def _admitting(self, problem: Problem, state: State, budget: Budget) -> Record:
         """Plan another Problem by the same steps, from a state on, until all is admitted that can be."""

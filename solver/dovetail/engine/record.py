@@ -139,6 +139,11 @@ class Record:
         given = {tier.name: told[tier.name] for tier in self.problem.tiers[:place]}
         return self.bounds.fleet.losses(self.problem.tiers[place], given)
 
+    @property
+    def admitted(self) -> tuple[int, ...]:
+        """What is admitted, band by band."""
+        return tuple(tier.value for tier in self.now if tier.name.startswith("admitted"))
+
     def full_but_for(self, gap: float) -> bool:
         """Tell whether no plan admits more than so small a part, as far as bounds tell by now."""
         told = [tier for tier in self.now if tier.name.startswith("admitted")]

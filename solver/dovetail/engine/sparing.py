@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import Budget
 from dovetail.engine.generation.thrift import cheaper, roomy
+from dovetail.engine.record import Record
 from dovetail.model.state import State
-from dovetail.plan.model import TierResult
 from dovetail.progress import Stop
 
 FULL: Final = 0.995
@@ -21,18 +20,39 @@ ALMOST_FULL: Final = 0.95
 _TIME = 0.8  # of what is left
 
 
-def sparing(
-    bounds: Bounds, state: State, now: Sequence[TierResult], budget: Budget, stop: Stop, part: float
-) -> Iterator[State]:
-    """Yield states after the LP of least cost, which is a bound as well and may take half of the bounds' time.
+@dataclass(slots=True)
+class Sparing:
+    """The times in a search that the least cost is looked for, one for all that may be admitted in the end.
 
-    Parameters
-    ----------
-    state, now : the one at hand, and its tiers.
-    part : of what asks, that is to be admitted in every tier; else nothing is yielded.
+    Who finds room for one more replica elsewhere than in the cheapest state has a dear one again.
     """
-    if budget.spent() or not roomy(bounds.problem, now, part):
-        return
-    spare = 0.5 * budget.seconds_before(bounds.until)
-    budget.hold_back(-min(spare, bounds.prove_cost(now)))
-    yield from cheaper(bounds.fleet.priced, state, stop, budget.part(0.0, _TIME).out_of_time)
+
+    best: Record
+    stop: Stop
+    _done: tuple[int, ...] | None = None  # what was admitted when anything cheaper was found
+
+    def run(self, budget: Budget, part: float) -> list[State]:
+        """Follow the LP of least cost, which is a bound as well and may take half of the bounds' time.
+
+        Parameters
+        ----------
+        part : of what asks, that is to be admitted in every tier; else nothing is looked for.
+
+        Returns
+        -------
+        list
+            The states that this came to, the last of which may be the best one by now. None where anything cheaper
+            was found before for what is admitted.
+        """
+        best, found = self.best, list[State]()
+        if self._done == best.admitted or budget.spent() or not roomy(best.problem, best.now, part):
+            return found
+        spare = 0.5 * budget.seconds_before(best.bounds.until)
+        budget.hold_back(-min(spare, best.bounds.prove_cost(best.now)))
+        over = budget.part(0.0, _TIME).out_of_time
+        for state in cheaper(best.bounds.fleet.priced, best.state, self.stop, over):
+            found.append(state)
+            if best.offer(state):
+                self._done = best.admitted
+                break
+        return found

@@ -26,6 +26,7 @@ from dovetail.model.state import Fill, Slot, State
 from dovetail.proof.kinds import Kind
 
 _PATIENCE = 100  # sets in a row that nothing better was found for
+_VAIN = 6  # of them, after which what is lacking is left to others where it is hardly anything
 _LACKING = 0.01  # of the replicas asked for, that a cheaper state to begin with may lack
 _ROUNDS = 40  # of pricing
 _SECONDS = 1.0  # for pricing, and for whole numbers
@@ -78,6 +79,11 @@ class Remixing:
         self._settle_all_but(())
         self._beyond = self._pricing.solve(self._master).value - self.value
         self.value += self._beyond
+
+    @property
+    def vain(self) -> bool:
+        """Whether several sets in a row gave nothing."""
+        return self._idle >= _VAIN
 
     @property
     def over(self) -> bool:
@@ -312,19 +318,20 @@ def remixed(
     begin : tells rows, nodes and the wish, and the best state.
     others : states to begin with that keep all rules.
     planned : replicas per shape that the LP of the whole fleet has.
-    best : what there is by now, by whether half of the time or work is gone; where it is full, another wish is to be
-        met. A state found elsewhere that is worth more is the one to go on from; until that half, one that is more
-        promising. If that half has come to nothing better, the best state is.
+    best : what there is by now, by whether half of the time or work is gone or several sets were in vain; where it is
+        full, another wish is to be met. A state found elsewhere that is worth more is the one to go on from; until
+        that half, one that is more promising. If that half has come to nothing better, the best state is.
     """
     remixing, half = _begun(begin, others, planned, budget), budget.part(0.5 * budget.work, 0.5)
-    led, seen = True, begin.state
+    led, seen, settled = True, begin.state, False
     while not remixing.over:
         found = remixing.next()
         yield found
         late = budget.work < half.work or half.out_of_time()
-        state, full, bounds, leads = best(late)
+        settled = settled or late or remixing.vain
+        state, full, bounds, leads = best(settled)
         remixing.heed(bounds, leads if full == begin.spares else ())
-        elsewhere = found is None and state is not seen
+        elsewhere = state is not seen
         if full != begin.full:
             begin = replace(begin, state=state, full=full)
             remixing, led = _begun(begin, others, planned, budget), False
