@@ -33,6 +33,7 @@ from dovetail.model.state import NO_GPU, Fill, Slot, State, today_state
 from dovetail.placement import Room
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
+from dovetail.proof import fleet as fleet_proof
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import kinds_of
 from dovetail.rules import context_of
@@ -331,6 +332,18 @@ def test_a_fleet_with_prices_is_planned_beside_places_held_free() -> None:
     model = FleetModel(problem, priced=True)
     assert [lot.kind.shapes for lot in fleet_rows(model, State(), range(3)).lots] == [(own,)]
     assert list(Generation(problem, today_state(problem), model, Stop()).run(Budget(ALL)))
+
+
+def test_how_many_nodes_are_in_use_is_no_row_of_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They pay for their nodes themselves; every set of nodes solves all rows."""
+    nodes = [node(f"n{i}", 4, price=price) for i, price in enumerate((9, 9, 5, 5))]
+    problem = compile_problem(context_of(make_spec(nodes, [workload("x", 8, gpus=1)])))
+    told = FleetModel(problem, priced=True)
+    monkeypatch.setattr(fleet_proof, "FEW_NODES", 0)
+    untold = FleetModel(problem, priced=True)
+    assert told.in_use
+    assert not untold.in_use
+    assert fleet_rows(told, State(), range(4)) == fleet_rows(untold, State(), range(4))
 
 
 def test_what_is_all_admitted_is_wished_for_on_cheaper_nodes() -> None:

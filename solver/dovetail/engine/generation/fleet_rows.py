@@ -110,6 +110,8 @@ class _Draft:
         shape = self._adds_up(row)
         if self._is_a_sum(row) or (shape is not None and row.coefficients[-1] < 0):
             return  # true of whole nodes, and of what counts up to supply
+        if not self._fleet.in_use.keys().isdisjoint(row.variables):
+            return  # of nodes, which patterns pay for themselves
         number = self.found.row(row.upper)
         if shape is not None:
             self._asked[shape] = number
