@@ -18,7 +18,7 @@ from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.engine.fleet.pursuit import WIDE, Best
 from dovetail.engine.gathering.gatherings import Reached
 from dovetail.model.state import today_state
-from dovetail.objectives import Tier
+from dovetail.objectives import Tier, sign_of
 from dovetail.plan.model import Proof as Rests
 from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
@@ -108,7 +108,7 @@ class Bounds:
         candidates += self._of_gatherings(tier, given)
         if all(bound.value != value for bound in candidates):
             candidates += self._of_fleet(tier, value, given, late=late)
-        sign = 1 if tier.sense == "max" else -1
+        sign = sign_of(tier.sense)
         return min(candidates, key=lambda bound: sign * bound.value)
 
     def _of_gatherings(self, tier: Tier, given: Mapping[str, int]) -> list[Bound]:
@@ -116,7 +116,7 @@ class Bounds:
         for reached in self._gathered:
             if reached.tier == tier:
                 return [] if reached.bound is None else [Bound(reached.bound, "solver", self._forgotten)]
-            sign = 1 if reached.tier.sense == "max" else -1
+            sign = sign_of(reached.tier.sense)
             if sign * given.get(reached.tier.name, reached.value) < sign * reached.value:
                 return []
         return []

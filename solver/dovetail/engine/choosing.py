@@ -19,6 +19,7 @@ from dovetail.engine.generation.thrift import roomy
 from dovetail.engine.record import Record
 from dovetail.engine.sparing import FULL
 from dovetail.model.state import State
+from dovetail.objectives import sign_of
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
 
@@ -109,8 +110,7 @@ class Choosing:
 
 def _lacks(found: Record, given: Mapping[str, int]) -> bool:
     """Tell whether a state has less of any tier than is given."""
-    signs = {"max": 1, "min": -1}
-    return any(signs[t.sense] * (t.value - given[t.name]) < 0 for t in found.now if t.name in given)
+    return any(sign_of(t.sense) * (t.value - given[t.name]) < 0 for t in found.now if t.name in given)
 
 
 def only_on(problem: Problem, nodes: Collection[int]) -> Problem:

@@ -11,7 +11,7 @@ from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear
 from dovetail.model.part import PartModel
 from dovetail.model.state import State
-from dovetail.objectives import Tier
+from dovetail.objectives import Tier, sign_of
 from dovetail.progress import Stop
 
 
@@ -116,7 +116,7 @@ class _Climber:
 
     def _at_limit(self, position: int, tier: Tier, expression: Linear) -> bool:
         """Tell whether the solution at hand already has all that there can be; if so, note and keep it."""
-        sign = 1 if tier.sense == "max" else -1
+        sign = sign_of(tier.sense)
         limit = tier.limit(self._part.context)
         told = None
         if self._level is not None:
@@ -142,7 +142,7 @@ class _Climber:
 
     def _take(self, position: int, tier: Tier, expression: Linear, answer: Answer, values: list[int]) -> None:
         value = expression.value(values)
-        sign = 1 if tier.sense == "max" else -1
+        sign = sign_of(tier.sense)
         if self._level is None or sign * value > self._level[position]:
             # Otherwise the start is as good here, and it alone is known to reach the later tiers' levels.
             self._best = (self._start or State()).with_fills(self._part.variables.fills(values))

@@ -16,6 +16,7 @@ from dovetail.engine.solvers.answer import Verdict
 from dovetail.model.part import PartModel
 from dovetail.model.score import owed, score, sound, view_of
 from dovetail.model.state import State
+from dovetail.objectives import sign_of
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 
@@ -80,4 +81,4 @@ def _named(problem: Problem, kept: frozenset[str], state: State) -> _Score | Non
 
 def _told(found: Climb) -> _Score:
     """Return the tiers of a solution as the model counts them, as far as it came."""
-    return tuple(answer.value if answer.tier.sense == "max" else -answer.value for answer in found.tiers)
+    return tuple(sign_of(answer.tier.sense) * answer.value for answer in found.tiers)

@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.model.formats import lp_text, mps_text
 from dovetail.model.written import TooLargeToWrite, WrittenModel, written_model
+from dovetail.objectives import sign_of
 from dovetail.problem import compile_problem
 from dovetail.rules import context_of
 from dovetail.spec import Spec
@@ -46,7 +47,7 @@ def _exported(written: WrittenModel, file: str) -> bytes:
     for constraint, name in zip(proto.constraints, written.row_names, strict=True):
         constraint.name = name
     if written.objective is not None:
-        _aim(proto.objective, written.objective.variable, -1 if written.objective.sense == "max" else 1)
+        _aim(proto.objective, written.objective.variable, -sign_of(written.objective.sense))
     with tempfile.TemporaryDirectory(prefix="dovetail-") as folder:
         path = Path(folder) / file
         model.export_to_file(str(path))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dovetail.model.expand import expand
 from dovetail.model.state import State
+from dovetail.objectives import sign_of
 from dovetail.placement import View
 from dovetail.problem import Problem
 
@@ -81,7 +82,7 @@ def score(problem: Problem, state: State, relaxed: frozenset[str] = frozenset())
 
 def _measured(problem: Problem, view: View) -> Iterator[int]:
     for tier in problem.search_tiers:
-        yield tier.measure(view, problem.context) * (1 if tier.sense == "max" else -1)
+        yield sign_of(tier.sense) * tier.measure(view, problem.context)
 
 
 def _worth(problem: Problem, view: View) -> tuple[int, ...]:

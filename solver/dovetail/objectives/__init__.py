@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from dovetail.objectives.admitted import Admitted, Retained
 from dovetail.objectives.balance import tiers as _balance
-from dovetail.objectives.base import Idle, IdleGpu, Sense, Tier, TierPart
+from dovetail.objectives.base import Idle, IdleGpu, Sense, Tier, TierPart, sign_of
 from dovetail.objectives.cost import Cost
 from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
 from dovetail.objectives.fragmentation import tiers as _fragmentation
@@ -99,4 +99,15 @@ def with_policies(name: str, family: Callable[[Context], Iterable[Tier]], contex
         yield from _weighed(name, context)
 
 
-__all__ = ["FAMILIES", "Idle", "IdleGpu", "Sense", "Tier", "TierPart", "families_of", "tiers_of", "with_policies"]
+__all__ = [
+    "FAMILIES",
+    "Idle",
+    "IdleGpu",
+    "Sense",
+    "Tier",
+    "TierPart",
+    "families_of",
+    "sign_of",
+    "tiers_of",
+    "with_policies",
+]

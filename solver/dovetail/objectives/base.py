@@ -16,6 +16,11 @@ from dovetail.spec.workload import MILLI
 Sense = Literal["max", "min"]
 
 
+def sign_of(sense: Sense) -> int:
+    """Return 1 where more is better and -1 where less is: so many times a value is the greater the better it is."""
+    return 1 if sense == "max" else -1
+
+
 @dataclass(frozen=True, slots=True)
 class IdleGpu:
     """A GPU that parts are or may be taken of, in one mode; all 0 where it is not in that mode.

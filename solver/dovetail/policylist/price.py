@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from dovetail.objectives import sign_of
 from dovetail.placement import Places
 from dovetail.plan import Plan, TierResult
 from dovetail.plan.finish import WITHOUT_PLACES
@@ -146,7 +147,7 @@ class _Walk:
 
     def price(self, tier: TierResult, other: TierResult) -> Price:
         """Return the price in one tier, in the direction in which a policy costs."""
-        sign = 1 if tier.sense == "max" else -1
+        sign = sign_of(tier.sense)
         low = None if tier.bound is None else sign * (other.value - tier.bound)
         high = None if other.bound is None else sign * (other.bound - tier.value)
         found = sign * (other.value - tier.value)

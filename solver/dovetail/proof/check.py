@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from dovetail.objectives import sign_of
 from dovetail.plan import Plan, TierResult, as_planned
 from dovetail.problem import Problem, compile_problem
 from dovetail.proof.certificate import Certificate, digest_of, write
@@ -97,7 +98,7 @@ class _Checker:
         proof = self._certificate.of(told.name)
         if proof is None:
             raise Unproved("it has no proof of this tier")
-        sign = 1 if self._problem.tiers[position].sense == "max" else -1
+        sign = sign_of(self._problem.tiers[position].sense)
         if told.bound is None or sign * proof.bound > sign * told.bound:
             raise Unproved(f"it proves {proof.bound}, the plan says {told.bound}")
         if dict(proof.given) != dict(told.given):

@@ -15,7 +15,7 @@ from typing import Final
 from dovetail.linear import Linear, Model
 from dovetail.model.counting import Counting
 from dovetail.model.demands import add_threshold
-from dovetail.objectives import Tier
+from dovetail.objectives import Tier, sign_of
 from dovetail.objectives.occupied import GpusInUse
 from dovetail.placement.clients import equal_parts
 from dovetail.problem import Problem, Shape
@@ -411,7 +411,7 @@ def _plots(problem: Problem, kind: Kind, questions: Mapping[int, tuple[Question,
 
 def ascending(tier: Tier, expression: Linear) -> Linear:
     """Return a tier's expression so that greater is better."""
-    return expression if tier.sense == "max" else expression.scaled(-1)
+    return expression.scaled(sign_of(tier.sense))
 
 
 def _floor(expression: Linear, value: int) -> PlainRow:

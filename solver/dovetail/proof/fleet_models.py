@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from dovetail.linear import Linear
+from dovetail.objectives import sign_of
 from dovetail.proof.certificate import Leaf
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.lagrangian import leaf_total, reduced_costs
@@ -42,7 +43,7 @@ class FleetModels:
 
 def in_sense(fleet: FleetModel, values: Mapping[str, int]) -> dict[str, int]:
     """Return tiers' values so that greater is better."""
-    signs = {tier.name: 1 if tier.sense == "max" else -1 for tier in fleet.original.tiers}
+    signs = {tier.name: sign_of(tier.sense) for tier in fleet.original.tiers}
     return {name: signs[name] * value for name, value in values.items()}
 
 

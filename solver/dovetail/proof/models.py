@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from dovetail.linear import Linear, Model
 from dovetail.model.part import PartModel
 from dovetail.model.state import State
+from dovetail.objectives import sign_of
 from dovetail.problem import Problem
 from dovetail.proof.lagrangian import PlainRow, plain_rows
 from dovetail.proof.strengthen import strengthened
@@ -85,7 +86,7 @@ class ExactModels:
             if number:
                 self._hold(number - 1, earlier[tiers[number - 1].name])
             self._expressions.append(tiers[number].encode(self._part))
-        return self._statement(self._expressions[position].scaled(1 if tiers[position].sense == "max" else -1))
+        return self._statement(self._expressions[position].scaled(sign_of(tiers[position].sense)))
 
     def _hold(self, number: int, known: Earlier) -> None:
         more = self._problem.tiers[number].sense == "max"

@@ -19,7 +19,7 @@ from dovetail.engine.fleet.homes import settle
 from dovetail.engine.fleet.in_use import nodes_in_use
 from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.fleet.standing_bounds import Routes, StandingBound, StandingPrices
-from dovetail.objectives import Tier
+from dovetail.objectives import Tier, sign_of
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_PRICED, Branch, Leaf, Proof
@@ -270,7 +270,7 @@ class FleetBounds:
             return None
         earlier = in_sense(found[0].fleet, given)
         bound = min(found, key=lambda one: one.value(earlier))
-        return (1 if tier.sense == "max" else -1) * bound.value(earlier), bound
+        return sign_of(tier.sense) * bound.value(earlier), bound
 
 
 class _Twins:

@@ -17,7 +17,7 @@ from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear, Model
 from dovetail.model.part import PartModel
 from dovetail.model.state import Fill, State
-from dovetail.objectives import Tier
+from dovetail.objectives import Tier, sign_of
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 
@@ -184,8 +184,7 @@ def windows(part: PartModel, tiers: Sequence[Tier]) -> list[Linear]:
 
 
 def _ascending(part: PartModel, tier: Tier) -> Linear:
-    expression = tier.encode(part)
-    return expression if tier.sense == "max" else expression.scaled(-1)
+    return tier.encode(part).scaled(sign_of(tier.sense))
 
 
 def _applied(task: Task, start: State, now: State, draft: _Draft, answer: JobAnswer) -> tuple[State, bool]:

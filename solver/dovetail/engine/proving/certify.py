@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from dovetail.engine.proving.prove import Work, prove
+from dovetail.objectives import sign_of
 from dovetail.plan import Plan, TierResult
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
@@ -88,8 +89,7 @@ class _Certifying:
             return None
         if dict(tier.given) != {name: known.value for name, known in earlier.items()}:
             return None
-        sign = 1 if tier.sense == "max" else -1
-        question = self._models.of_tier(position, earlier).question(sign * tier.bound)
+        question = self._models.of_tier(position, earlier).question(sign_of(tier.sense) * tier.bound)
         work = Work(min(self._work, self._share))
         self._work -= work.left
         found = prove(question, work, self._over)
