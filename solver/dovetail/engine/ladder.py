@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import ceil
 from typing import NamedTuple
@@ -17,24 +17,23 @@ from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.fleet.aside import Aside
-from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
-from dovetail.engine.generation.remixing import Reached, remixed
 from dovetail.engine.improving import Improving
 from dovetail.engine.incumbent import Keep, forget
+from dovetail.engine.mixing import Mixing
 from dovetail.engine.named import climb_named
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.engine.refusal import without_plan
 from dovetail.engine.solvers.answer import Verdict
-from dovetail.engine.sparing import ALMOST_FULL, FULL, Sparing
+from dovetail.engine.sparing import FULL, Sparing
 from dovetail.engine.start import start, untouched
 from dovetail.engine.turns import in_turns
-from dovetail.model.score import hard_policies, owed, view_of
+from dovetail.model.score import owed, view_of
 from dovetail.model.state import State
 from dovetail.placement import Places
 from dovetail.plan import finish
@@ -54,8 +53,6 @@ _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
 _ALL_THERE = 1e-9  # a gap that ends a search once all is admitted that can be
-_REMIX_SHARE = 0.7
-_REMIX_AMPLE = 5.0  # times what construction takes: each better state is filled up as a whole
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
 _CLOSE_SHARE = 0.1  # for the exact model of a small whole
 _PARTS_SHARE = (0.8, 1.0), (0.5, 0.8)  # of work and of time, before the exact model goes on; and where that is small
@@ -256,7 +253,8 @@ class _Search:
         improving = Improving(self.problem, self.jobs, self.stop, self.best)
         ways = [improving.exactly(budget)]
         if not self.best.unpaid:
-            sets, around = self._remix(budget, found, planned), improving.around(budget)
+            mixing = Mixing(self.best, self.jobs, self.stop, self.sparing)
+            sets, around = mixing.run(budget, found, planned, self._construction), improving.around(budget)
             tidied = [self._tidying(budget)] if found else []
             lacks = found and not self.best.full  # little, after a dive, band by band
             first, last = ([around], []) if lacks else ([], [around])
@@ -321,47 +319,6 @@ class _Search:
         budget.work -= before - given.work
         return found, generation.planned
 
-    def _remix(self, budget: Budget, others: Sequence[State], planned: Counter[int]) -> Iterator[bool]:
-        """Mix patterns anew on a few nodes at a time, with a part of the work; yield whether a set led further.
-
-        Parameters
-        ----------
-        others : states that may be worth more in all than the best one, which an earlier tier decides.
-        planned : replicas per shape that LPs of the whole fleet have.
-        """
-        short = (left := budget.seconds()) is not None and left < _REMIX_AMPLE * self._construction
-        if short or self.best.close_enough() or budget.spent():
-            self.sparing.run(budget, ALMOST_FULL)
-            return
-        given = budget.part(budget.work * _REMIX_SHARE)
-        budget.work -= given.work
-        lawful = self._lawful(others)
-        looked = Generation.suits(self.bounds.fleet)  # for the least cost, by dives
-        rows = self.bounds.fleet.rows
-        full = self.best.admitted if self.best.full_but_for(WIDE) else ()
-        begin = Generation(self.problem, self.best.state, rows, self.stop, None, self.jobs, self.best.full)
-
-        def best(settled: bool) -> Reached:
-            nonlocal looked
-            if settled and not looked:
-                looked = True
-                lawful.extend(self._lawful(self.sparing.run(given, ALMOST_FULL)))
-            done = self.best.full_but_for(WIDE if settled else 0.0)
-            leads = self.best.leads_of_cost if done else [led.losses for led in self.best.undecided]
-            return Reached(self.best.state, done, self.best.bounds_of_bands, leads)
-
-        for candidate in remixed(begin, lawful, planned, best, given):
-            if candidate is not None:
-                self.best.offer(candidate)
-            yield candidate is not None  # on its way from another state it may not be the best one yet
-            if self.best.close_enough():
-                break
-            if not looked and self.best.admitted != full and self.best.full_but_for(WIDE):
-                full = self.best.admitted
-                lawful += self._lawful(self.sparing.run(given, FULL))
-        budget.work += given.work
-        self.sparing.run(budget, ALMOST_FULL)
-
     def _tidying(self, budget: Budget) -> Iterator[bool]:
         """Let replicas make way, and empty nodes, as long as that is better."""
         while self._tidy(budget):
@@ -373,11 +330,6 @@ class _Search:
             return False
         over = budget.part(0.0, _WAY_TIME).out_of_time
         return self.best.offer(tidied(self.problem, self.best.state, self.stop, over))
-
-    def _lawful(self, states: Iterable[State]) -> list[State]:
-        """Return those of some states that keep all hard rules."""
-        hard = hard_policies(self.problem)
-        return [state for state in states if not owed(self.problem, state, hard)]
 
     def _admitting(self, problem: Problem, state: State, budget: Budget) -> Record:
         """Plan another Problem by the same steps, from a state on, until all is admitted that can be."""
