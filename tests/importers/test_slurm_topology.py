@@ -114,6 +114,14 @@ BAD_SLURM = [
     ),
     (CONF, NODES + "NodeName=spare\n", "slurm.conf", 6, "'spare' of slurm.conf is connected to nothing"),
     (CONF, NODES + "NodeName=gpu1\n", "slurm.conf", 6, "the node 'gpu1' is there twice"),
+    (CONF, NODES + "Include more.conf\n", "slurm.conf", 6, "Include is not followed"),
+    (CONF, NODES + "DownNodes=gpu[5-6]\n", "slurm.conf", 6, "no line NodeName= of 'gpu6'"),
+    ("# all\nSwitchName=ib/s0 Nodes=gpu[1-5],login\n", NODES, "topology.conf", 2, "'ib/s0' cannot be the name"),
+    (CONF.replace("gpu5", "gpu_"), NODES.replace("gpu5", "gpu_"), "slurm.conf", 4, "'gpu_' cannot be the name"),
+    *(
+        (BLOCKS.replace("2,4", sizes), NODES, "topology.conf", 4, "the sizes of blocks are")
+        for sizes in ("0,4", "2,\u00b2", "2,4,4", "2,4k", "4,2", "4,6", "2,6", "-2,4", "2,", "2,12")
+    ),
 ]
 
 
@@ -134,6 +142,14 @@ def test_a_fault_of_slurm_has_its_place(
         (YAML.replace("gpu4,gpu5", "gpu[4"), 10, "a list of nodes: "),
         ("- a: [\n", 1, ""),
         ("---\n# of switches\ntopologies: 3\n", 3, "must be a list"),
+        *(
+            (
+                f"- topology: a\n  block:\n    block_sizes: {sizes}\n    blocks: [{{block: b, nodes: n}}]\n",
+                3,
+                "the sizes of blocks are",
+            )
+            for sizes in ("[0, 4]", "['2', '4']", "[true, 4]", "[-4, 8]", "4")
+        ),
     ],
 )
 def test_a_fault_of_yaml_has_its_place(text: str, line: int, words: str, tmp_path: Path) -> None:
@@ -163,3 +179,36 @@ def test_long_names_of_gpu_types_stay_apart(tmp_path: Path) -> None:
     nodes = NODES.replace("gpu:nvidia_h100_80gb_hbm3:8", f"gpu:{long}1:8").replace("gpu:mystery:4", f"gpu:{long}2:4")
     found = cluster_of(slurm(tmp_path, CONF, nodes=nodes), tmp_path / "out").by_name
     assert found["gpu1"].accelerator != found["gpu5"].accelerator
+
+
+def test_a_comment_ends_with_its_line_and_continued_lines_have_nothing_between(tmp_path: Path) -> None:
+    text = """\
+SwitchName=s0 Nodes=gpu[1-2],\\
+gpu3
+SwitchName=s1 Nodes=gpu[4-5]
+# both hang on one spine \\
+SwitchName=top Switches=s[0-1] Nodes=login
+"""
+    found = cluster_of(slurm(tmp_path, text), tmp_path / "out").by_name
+    assert {found[f"gpu{i}"].domains["leaf"] for i in (1, 2, 3)} == {"top/s0"}
+    assert {node.domains["spine"] for node in found.values()} == {"top"}
+
+
+@pytest.mark.parametrize(("gres", "number"), [("gpu:4090:4", 4), ("gpu:4", 4), ("gpu:a100", 1), ("gpu", 1)])
+def test_a_number_before_another_is_a_model(gres: str, number: int, tmp_path: Path) -> None:
+    nodes = NODES.replace("gpu:mystery:4", gres)
+    node = cluster_of(slurm(tmp_path, CONF, nodes=nodes), tmp_path / "out").by_name["gpu5"]
+    assert len(node.healthy_gpus()) == number
+    assert ("4090" in (node.accelerator or "")) == ("4090" in gres)
+
+
+@pytest.mark.parametrize(("state", "failed"), [("", True), (" State=FAIL", True), (" State=DRAIN", False)])
+def test_nodes_that_are_declared_down_are_not_planned_on(state: str, failed: bool, tmp_path: Path) -> None:
+    found = cluster_of(
+        slurm(tmp_path, CONF, nodes=NODES + f"DownNodes=gpu[1-2]{state} Reason=fan\n"), tmp_path / "out"
+    )
+    assert [(found.by_name[f"gpu{i}"].down, found.by_name[f"gpu{i}"].cordoned) for i in (1, 2, 3)] == [
+        (failed, not failed),
+        (failed, not failed),
+        (False, False),
+    ]

@@ -82,7 +82,7 @@ def project(name: str, heading: Sequence[str], levels: Sequence[str], hosts: Seq
 
 
 def _cluster(levels: Sequence[str], hosts: Sequence[Host]) -> list[str]:
-    named = ", ".join(f"{{name: {level}}}" for level in (*levels, "node"))
+    named = ", ".join(f"{{name: {emit.text(level)}}}" for level in (*levels, "node"))
     lines = [f"  levels: [{named}]", "  nodeGroups:"]
     groups: dict[tuple[str, int, int, int], list[Host]] = {}
     for host in hosts:
@@ -108,7 +108,7 @@ def _domains(levels: Sequence[str], hosts: Sequence[Host]) -> list[str]:
         inside: dict[str, list[Host]] = {}
         for host in hosts:
             inside.setdefault("/".join(host.domains[: depth + 1]), []).append(host)
-        lines += [f"      {level}:", "        ranges:"]
+        lines += [f"      {emit.text(level)}:", "        ranges:"]
         lines += [f"          {emit.text(path)}: {_folded(members)}" for path, members in inside.items()]
     return lines
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,9 @@ from dovetail.importers.project import ImportedProject
 from dovetail.importers.slurmconf import Line, read_lines
 from dovetail.importers.switches import Topology, read_topology
 
-_GRES: Final = re.compile(r"gpu(?::([A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*))?(?::([0-9]{1,3}))?(?:\([^)]*\))?")
+_GRES: Final = re.compile(
+    r"gpu(?::(?:(?P<model>[A-Za-z0-9_.-]+):)?(?P<number>[0-9]{1,3})|:(?P<alone>[A-Za-z0-9_.-]+))?(?:\([^)]*\))?"
+)
 _CORDONED: Final = {"drain", "drained", "draining", "future"}
 _FAILED: Final = {"down", "fail", "failing"}
 _MOST_GPUS: Final = 256
@@ -31,7 +34,7 @@ def import_slurm_topology(topology: Path, nodes: Path) -> ImportedProject:
     ----------
     topology : `topology.conf`, or `topology.yaml` by its name's ending; of several topologies in it the cluster's
         default, else the first.
-    nodes : `slurm.conf`, or the part of it with the lines `NodeName=`; other lines are not read.
+    nodes : `slurm.conf`, or the part of it with the lines `NodeName=` and `DownNodes=`; other lines are not read.
 
     Raises
     ------
@@ -52,9 +55,7 @@ def import_slurm_topology(topology: Path, nodes: Path) -> ImportedProject:
 
 
 def _hosts(tree: Topology, hardware: Mapping[str, tuple[Host, Line]], nodes: Path, log: FaultLog) -> list[Host]:
-    for name in unknown_parts([*hardware, *(part for path in tree.paths.values() for part in path)]):
-        hint = "letters, digits, '-', '_' and '.', with a letter or digit at both ends"
-        log.add("DT1957", f"{name[:40]!r} cannot be the name of a node or a domain", Position(str(nodes), 1, 1), hint)
+    _check_names(tree, hardware, log)
     for name, place in tree.places.items():
         if name not in hardware:
             near = nearest(name, hardware)
@@ -67,10 +68,22 @@ def _hosts(tree: Topology, hardware: Mapping[str, tuple[Host, Line]], nodes: Pat
     return [Host(h.name, path, h.cpu, h.memory, h.gpus, h.model, h.state) for path, h in found]
 
 
+def _check_names(tree: Topology, hardware: Mapping[str, tuple[Host, Line]], log: FaultLog) -> None:
+    """Refuse names that no node and no domain can have, at the line of the node, or of one in the domain."""
+    hint = "letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+    message = "{!r} cannot be the name of a node or a domain"
+    for name in unknown_parts(hardware):
+        hardware[name][1].fault(log, message.format(name[:40]), "nodename", hint)
+    inside = {part: node for node, path in tree.paths.items() for part in path}
+    for name in unknown_parts(inside):
+        tree.places[inside[name]](message.format(name[:40]), hint)
+
+
 def _hardware(path: Path, log: FaultLog) -> dict[str, tuple[Host, Line]]:
     """Return the nodes of a configuration and the lines that say so, by name."""
     found: dict[str, tuple[Host, Line]] = {}
     default: dict[str, str] = {}
+    down: list[Line] = []
     before = len(log.errors)
     for line in read_lines(path, log):
         if line.values.get("nodename", "").lower() == "default":
@@ -81,11 +94,32 @@ def _hardware(path: Path, log: FaultLog) -> dict[str, tuple[Host, Line]]:
                 if name in found:
                     line.fault(log, f"the node '{name}' is there twice", "nodename", "a node has one line NodeName=")
                 found[name] = _host(whole, name, log), line
+        elif "downnodes" in line.values:
+            down.append(line)
     if not found and len(log.errors) == before:
         log.add(
             "DT1957", f"{path} has no line NodeName=", Position(str(path), 1, 1), "give slurm.conf, or a part of it"
         )
+    for line in down:
+        _take_down(line, found, log)
     return found
+
+
+def _take_down(line: Line, found: dict[str, tuple[Host, Line]], log: FaultLog) -> None:
+    """Give nodes the state that a line `DownNodes=` gives them, `DOWN` if it names none."""
+    for name in line.names(log, "downnodes"):
+        if name in found:
+            host, at = found[name]
+            found[name] = replace(host, state=_state(line.values.get("state", "down"))), at
+        else:
+            near = nearest(name, found)
+            message = f"there is no line NodeName= of '{name}'"
+            line.fault(log, message, "downnodes", f"did you mean {near}?" if near else "name it there")
+
+
+def _state(said: str) -> str:
+    """Return what a state of Slurm's is here: ``cordoned``, ``failed`` or empty."""
+    return "cordoned" if said.lower() in _CORDONED else "failed" if said.lower() in _FAILED else ""
 
 
 def _host(line: Line, name: str, log: FaultLog) -> Host:
@@ -94,9 +128,8 @@ def _host(line: Line, name: str, log: FaultLog) -> Host:
     sockets = line.integer(log, "sockets", boards * per_board)  # all of the node
     cpus = line.integer(log, "cpus", sockets * cores * threads)
     model, gpus = _gpus(line, log)
-    state = line.values.get("state", "").lower()
-    kept = "cordoned" if state in _CORDONED else "failed" if state in _FAILED else ""
-    return Host(name, (), 1000 * cpus, line.integer(log, "realmemory", 1), gpus, model, kept)
+    memory = line.integer(log, "realmemory", 1)
+    return Host(name, (), 1000 * cpus, memory, gpus, model, _state(line.values.get("state", "")))
 
 
 def _gpus(line: Line, log: FaultLog) -> tuple[str, int]:
@@ -106,10 +139,11 @@ def _gpus(line: Line, log: FaultLog) -> tuple[str, int]:
         if not part.lower().startswith("gpu"):
             continue
         match = _GRES.fullmatch(part)
-        if match is None or int(match[2] or 1) > _MOST_GPUS:
+        if match is None or int(match["number"] or 1) > _MOST_GPUS:
             line.fault(log, f"'{part[:40]}' does not tell how many GPUs there are", "gres", "such as gpu:h100:8")
         else:
-            found[match[1] or "unknown"] = found.get(match[1] or "unknown", 0) + int(match[2] or 1)
+            model = match["model"] or match["alone"] or "unknown"
+            found[model] = found.get(model, 0) + int(match["number"] or 1)
     if len(found) > 1:
         message = f"GPUs of several models on one node ({', '.join(sorted(found))})"
         line.fault(log, message, "gres", "a node here has GPUs of one model; leave the others out")

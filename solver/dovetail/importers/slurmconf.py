@@ -1,4 +1,8 @@
-"""Slurm's configuration files: lines of `Key=Value` pairs, comments, continued lines."""
+"""Slurm's configuration files: lines of `Key=Value` pairs, comments, continued lines.
+
+As Slurm reads them (`parse_config.c`): a comment ends with its line, whatever it ends in, and a line that ends in a
+backslash goes on with the next, with nothing between them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from dovetail.faults import FaultLog, Position
 from dovetail.importers.sources import text_of
 
 MOST_NAMES: Final = 100_000
+_INCLUDE: Final = re.compile(r"\s*include\s", re.IGNORECASE)
 _PAIR: Final = re.compile(r'([A-Za-z0-9_]+)\s*=\s*("[^"]*"|[^\s"]+)')
 
 
@@ -57,6 +62,8 @@ def read_lines(path: Path, log: FaultLog) -> Iterator[Line]:
         line = _line(str(path), number, text)
         if line.values:
             yield line
+        elif _INCLUDE.match(text):
+            line.fault(log, "Include is not followed", hint="put what it includes in its place")
         elif text.split("#")[0].strip():
             line.fault(log, "the line is no list of Key=Value pairs", hint="comments begin with #")
 
@@ -66,8 +73,9 @@ def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:
     whole, first = "", 0
     for number, text in enumerate(lines, start=1):
         first = first or number
-        if text.rstrip().endswith("\\"):
-            whole += f"{text.rstrip()[:-1]} "
+        said = text.split("#")[0].rstrip()
+        if (len(said) - len(said.rstrip("\\"))) % 2:
+            whole += said[:-1]
             continue
         yield first, whole + text
         whole, first = "", 0

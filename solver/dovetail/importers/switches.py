@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from dovetail import hostlist
 from dovetail.faults import FaultLog, Position, nearest
 from dovetail.importers.foreign import Foreign, read_list
-from dovetail.importers.slurmconf import MOST_NAMES, read_lines
+from dovetail.importers.slurmconf import MOST_NAMES, Line, read_lines
 
 TIERS: Final = ("leaf", "spine", "core")
 Place = Callable[[str, str | None], None]  # logs a fault, with its hint, where something is written
@@ -118,11 +121,11 @@ def _of_blocks(entries: Sequence[Entry], sizes: Sequence[int]) -> Topology:
     by_name, _ = _switches(entries)
     homes = _homes(entries)
     base = sizes[0] if sizes else 1
-    larger = [size for size in sorted(sizes[1:], reverse=True) if size > base]
+    larger = sizes[:0:-1]
     order = {name: position for position, name in enumerate(by_name)}
     paths = {}
     for node, entry in homes.items():
-        outer = tuple(f"blocks-{size}-{order[entry.name] // max(1, size // base)}" for size in larger)
+        outer = tuple(f"blocks-{size}-{order[entry.name] // (size // base)}" for size in larger)
         paths[node] = (*outer, entry.name)
     levels = (*(f"blocks-{size}" for size in larger), "block")
     return Topology(levels, paths, {node: entry.place for node, entry in homes.items()})
@@ -150,11 +153,37 @@ def _from_conf(path: Path, log: FaultLog) -> _Read:
         elif "blockname" in has:
             blocks.append(Entry(has["blockname"], (), nodes, place))
         elif "blocksizes" in has:
-            sizes = [int(size) for size in has["blocksizes"].split(",") if size.strip().isdigit()]
+            given = [_number(size) for size in has["blocksizes"].split(",")]
+            sizes = _sizes(given, partial(_at_sizes, line, log))
         else:
             message = "the line has none of SwitchName, BlockName and BlockSizes"
             line.fault(log, message, hint="such as SwitchName=leaf1 Nodes=gpu[01-16]")
     return switches, blocks, sizes
+
+
+def _at_sizes(line: Line, log: FaultLog, message: str, hint: str | None) -> None:
+    line.fault(log, message, "blocksizes", hint)
+
+
+def _number(text: str) -> int | str:
+    """Return a whole number, or the text that is none."""
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text.strip(), re.ASCII) else text
+
+
+def _sizes(given: object, place: Place) -> list[int]:
+    """Return sizes of blocks, none after a fault: of each the next is two, four, eight... times as large."""
+    sizes = [size for size in given if type(size) is int and size > 0] if isinstance(given, list) else []
+    steps = [divmod(larger, size) for size, larger in pairwise(sizes)]
+    if not isinstance(given, list) or len(sizes) < len(given) or not all(_doubles(*step) for step in steps):
+        message = f"the sizes of blocks are {str(given)[:60]}"
+        place(message, "numbers of nodes, each two, four, eight... times the one before, such as 4,8,16")
+        return []
+    return sizes
+
+
+def _doubles(times: int, rest: int) -> bool:
+    """Tell whether something is a power of two, 2 or more, without a rest."""
+    return rest == 0 and times > 1 and times & (times - 1) == 0
 
 
 def _from_yaml(path: Path, log: FaultLog) -> _Read:
@@ -166,8 +195,12 @@ def _from_yaml(path: Path, log: FaultLog) -> _Read:
     chosen = next((row for row in rows if row.get("cluster_default") is True), rows[0] if rows else {})
     at = ("topologies", found.index(chosen)) if rows else ("topologies",)
     if isinstance(chosen.get("block"), dict):
-        given = chosen["block"].get("block_sizes") or []
-        sizes = [size for size in given if isinstance(size, int)] if isinstance(given, list) else []
+        given = chosen["block"].get("block_sizes")
+
+        def place(message: str, hint: str | None) -> None:
+            file.fault("DT1957", message, *at, "block", "block_sizes", hint=hint)
+
+        sizes = [] if given is None else _sizes(given, place)
         return [], list(_rows(file, (*at, "block", "blocks"), "block")), sizes
     return list(_rows(file, (*at, "tree", "switches"), "switch")), [], []
 
