@@ -37,6 +37,19 @@ def kube_node(name: str, rack: str | None, **more: object) -> dict[str, object]:
     return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": free}, "spec": more}
 
 
+def gpus(labels: dict[str, str], free: dict[str, str]) -> dict[str, object]:
+    """Return a node with labels and allocatable resources about its GPUs."""
+    node = kube_node("n", "r")
+    told, offered = (
+        cast(dict[str, dict[str, object]], node[part])[key]
+        for part, key in (("metadata", "labels"), ("status", "allocatable"))
+    )
+    told |= {f"nvidia.com/gpu.{key}": value for key, value in labels.items()}
+    del offered["nvidia.com/gpu"]
+    offered |= {f"nvidia.com/{key}": value for key, value in free.items()}
+    return node
+
+
 def kueue(tmp_path: Path, nodes: list[dict[str, object]], topology: str = TOPOLOGY) -> ImportedProject:
     """Import a Topology with nodes."""
     (tmp_path / "topology.yaml").write_text(topology, encoding="utf-8")
@@ -76,6 +89,11 @@ def test_a_node_that_is_not_ready_has_failed(tmp_path: Path) -> None:
         (TOPOLOGY, [kube_node("n", "r/x")], "cannot name a domain"),
         (TOPOLOGY, [{"metadata": {}}], "a node has a name"),
         (TOPOLOGY, [{**kube_node("n", "r"), "status": {}}], "how much cpu"),
+        (TOPOLOGY, [gpus({}, {"gpu": "8k"})], "no number of GPUs"),
+        (TOPOLOGY, [gpus({"product": "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"}, {"gpu": "56"})], "that MIG cuts"),
+        (TOPOLOGY, [gpus({}, {"gpu": "0", "mig-1g.10gb": "56"})], "that MIG cuts"),
+        (TOPOLOGY, [gpus({"product": "NVIDIA-L4-SHARED"}, {"gpu": "80"})], "has the label nvidia.com/gpu.count"),
+        (TOPOLOGY, [gpus({"count": "8", "replicas": "x"}, {"gpu.shared": "80"})], "no number of GPUs"),
     ],
 )
 def test_a_fault_of_kueue_is_told(topology: str, nodes: list[dict[str, object]], words: str, tmp_path: Path) -> None:
@@ -89,3 +107,21 @@ def test_a_label_that_no_node_has_is_named_with_what_was_meant(tmp_path: Path) -
     with pytest.raises(Refused) as refused:
         kueue(tmp_path, [kube_node("n", "r")], TOPOLOGY.replace("-rack", "-rak"))
     assert [fault.hint for fault in refused.value.faults] == ["did you mean cloud.provider.com/topology-rack?"]
+
+
+@pytest.mark.parametrize("resource", ["gpu", "gpu.shared"])
+@pytest.mark.parametrize(("offered", "number"), [("80", 8), ("70", 7)])
+def test_a_gpu_that_is_offered_several_times_over_is_one(
+    resource: str, offered: str, number: int, tmp_path: Path
+) -> None:
+    labels = {"product": "NVIDIA-A100-SXM4-80GB-SHARED", "count": "8", "replicas": "10"}
+    (node,) = cluster_of(kueue(tmp_path, [gpus(labels, {resource: offered})]), tmp_path / "out").nodes
+    assert (node.gpus, node.accelerator) == (number, "A100-80GB")
+
+
+def test_levels_are_names_whatever_their_labels_are(tmp_path: Path) -> None:
+    topology = TOPOLOGY.replace("topology-block", "topology-1").replace("topology-rack", "null")
+    node = kube_node("n", "r")
+    labels = cast(dict[str, dict[str, object]], node["metadata"])["labels"]
+    labels |= {"cloud.provider.com/topology-1": "b", "cloud.provider.com/null": "r"}
+    assert cluster_of(kueue(tmp_path, [node], topology), tmp_path / "out").levels == ("1", "null", "node")

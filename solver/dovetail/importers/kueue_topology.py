@@ -20,9 +20,15 @@ from dovetail.quantities import QuantityError, parse_cpu, parse_memory
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 GPUS: Final = "nvidia.com/gpu"
+GPUS_SHARED: Final = "nvidia.com/gpu.shared"
 PRODUCT: Final = "nvidia.com/gpu.product"
+COUNT: Final = "nvidia.com/gpu.count"
+REPLICAS: Final = "nvidia.com/gpu.replicas"
+_MIG_RESOURCES: Final = "nvidia.com/mig-"
+_SHARED: Final = "-SHARED"
 _RESERVED: Final = {"node", "gpu", "island", "socket"}
 _MOST_GPUS: Final = 256
+_At = tuple[str | int, ...]  # where something is in a file
 _EXAMPLE: Final = "such as {levels: [{nodeLabel: topology.kubernetes.io/zone}, {nodeLabel: kubernetes.io/hostname}]}"
 
 
@@ -137,7 +143,7 @@ def _none_has(labels: Sequence[str], nodes: Path, inventory: Foreign | None, log
     log.add("DT1957", what, Position(str(nodes), 1, 1), hint)
 
 
-def _host(inventory: Foreign, item: Any, at: tuple[str | int, ...], labels: list[str]) -> Host | None:
+def _host(inventory: Foreign, item: Any, at: _At, labels: list[str]) -> Host | None:
     metadata, status, spec = (_mapping(item, key) for key in ("metadata", "status", "spec"))
     name, has = metadata.get("name"), _mapping(metadata, "labels")
     if not isinstance(name, str) or not NODE_NAME.fullmatch(name):
@@ -153,16 +159,54 @@ def _host(inventory: Foreign, item: Any, at: tuple[str | int, ...], labels: list
             inventory.fault("DT1957", message, *at, "metadata", "labels", label, hint=hint)
     free = _mapping(status, "allocatable")
     cpu, memory = _amount(inventory, free, at, "cpu"), _amount(inventory, free, at, "memory")
-    gpus = str(free.get(GPUS, "0"))
-    if not re.fullmatch(r"[0-9]{1,3}", gpus) or int(gpus) > _MOST_GPUS:
-        message, hint = f"{gpus[:20]!r} is no number of GPUs", f"a whole number from 0 to {_MOST_GPUS}"
-        inventory.fault("DT1957", message, *at, "status", "allocatable", GPUS, hint=hint)
+    gpus = _gpus(inventory, has, free, at)
+    if gpus is None:
         return None
     state = "" if _ready(status) else "failed"
     if spec.get("unschedulable") is True:
         state = state or "cordoned"
-    model = str(has.get(PRODUCT, "unknown")) if int(gpus) else ""
-    return Host(name, domains, cpu, memory, int(gpus), model, state)
+    model = str(has.get(PRODUCT, "unknown")).removesuffix(_SHARED) if gpus else ""
+    return Host(name, domains, cpu, memory, gpus, model, state)
+
+
+def _gpus(inventory: Foreign, has: Mapping[str, Any], free: Mapping[str, Any], at: _At) -> int | None:
+    """Return how many GPUs a node has, None after a fault.
+
+    What NVIDIA's device plugin shares by time or MPS it offers several times over (labels of GPU feature discovery:
+    the product ends in ``-SHARED``, ``gpu.count`` are the GPUs, ``gpu.replicas`` how often each is offered). What it
+    offers of a GPU that MIG cuts does not tell how many GPUs there are.
+    """
+    cut = [key for key in free if key.startswith(_MIG_RESOURCES) and str(free[key]) != "0"]
+    product = str(has.get(PRODUCT, ""))
+    if cut or "-MIG-" in product:
+        where = ("status", "allocatable", cut[0]) if cut else ("metadata", "labels", PRODUCT)
+        hint = "leave the node out of the list, and declare its GPUs in the Cluster that is made"
+        inventory.fault("DT1957", "GPUs that MIG cuts are not imported", *at, *where, hint=hint)
+        return None
+    if not product.endswith(_SHARED) and GPUS_SHARED not in free:
+        return _number(inventory, free.get(GPUS, "0"), (*at, "status", "allocatable", GPUS))
+    labels = {key: (*at, "metadata", "labels", key) for key in (COUNT, REPLICAS)}
+    if missing := [key for key in labels if key not in has]:
+        hint = "GPU feature discovery writes nvidia.com/gpu.count and nvidia.com/gpu.replicas"
+        inventory.fault("DT1957", f"a node whose GPUs are shared has the label {missing[0]}", *at, hint=hint)
+        return None
+    count, replicas = (_number(inventory, has[key], where) for key, where in labels.items())
+    resource = GPUS_SHARED if GPUS_SHARED in free else GPUS
+    place = (*at, "status", "allocatable", resource)
+    offered = _number(inventory, free.get(resource, "0"), place, _MOST_GPUS * _MOST_GPUS)
+    if count is None or replicas is None or offered is None:
+        return None
+    return min(count, offered // max(1, replicas))
+
+
+def _number(inventory: Foreign, value: object, at: _At, most: int = _MOST_GPUS) -> int | None:
+    """Return a number of GPUs, None after a fault."""
+    text = str(value)
+    if re.fullmatch(r"[0-9]{1,5}", text, re.ASCII) and int(text) <= most:
+        return int(text)
+    message, hint = f"{text[:20]!r} is no number of GPUs", f"a whole number from 0 to {most}"
+    inventory.fault("DT1957", message, *at, hint=hint)
+    return None
 
 
 def _ready(status: Mapping[str, Any]) -> bool:
@@ -179,7 +223,7 @@ def _mapping(value: Any, key: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _amount(inventory: Foreign, free: Mapping[str, Any], at: tuple[str | int, ...], key: str) -> int:
+def _amount(inventory: Foreign, free: Mapping[str, Any], at: _At, key: str) -> int:
     try:
         return parse_cpu(free[key]) if key == "cpu" else parse_memory(free[key], rounding="down")
     except (KeyError, QuantityError):
