@@ -21,13 +21,13 @@ def check_writable(file: str) -> None:
     """Refuse a file that can never be written, before any work is done for it."""
     path = Path(file)
     folder = path.parent
-    if path.is_dir():
+    if os.path.isdir(path):
         raise usage(f"{printable(file or '(an empty name)')} is a directory")
     if _is_special(file):
         if not os.access(file, os.W_OK):
             raise usage(f"{printable(file)} may not be written to")
         return
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise usage(f"the directory {printable(str(folder))} does not exist")
     if not os.access(folder, os.W_OK):
         raise usage(f"the directory {printable(str(folder))} may not be written to")
@@ -68,8 +68,8 @@ def unwritable(target: str, error: OSError, hint: str | None = None) -> CommandE
 
 def _is_special(file: str) -> bool:
     """Tell whether a file is a device, a pipe, a socket or one of this process's streams."""
-    path = Path(file)
-    return _STREAM.fullmatch(file) is not None or (path.exists() and not path.is_file() and not path.is_dir())
+    exists, regular = os.path.exists(file), os.path.isfile(file) or os.path.isdir(file)
+    return _STREAM.fullmatch(file) is not None or (exists and not regular)
 
 
 def _descriptor(file: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -32,14 +33,13 @@ def read_plan(reference: str) -> Plan:
 
 def plan_text(reference: str) -> str:
     """Return the text that an argument names."""
-    path = Path(reference)
-    if not path.is_file():
+    if not os.path.isfile(reference):
         revision, colon, inside = reference.partition(":")
         if colon and revision and inside:
             return _decoded(_from_git(revision, inside), reference)
         raise usage(f"there is no plan {printable(reference)}", "give a file, or REV:path such as HEAD:plan.yaml")
     try:
-        return _decoded(path.read_bytes(), reference)
+        return _decoded(Path(reference).read_bytes(), reference)
     except OSError as error:
         raise usage(f"{printable(reference)} cannot be read: {error.strerror}") from None
 
@@ -48,7 +48,7 @@ def places_in(text: str, reference: str) -> Callable[[str], Position]:
     """Return what tells where a plan speaks of a subject: replica, node, GPU, workload, policy, tier or field."""
     from dovetail.documents import load_text
 
-    file = reference if Path(reference).is_file() else reference.partition(":")[2] or reference
+    file = reference if os.path.isfile(reference) else reference.partition(":")[2] or reference
     return functools.partial(_place_of, load_text(text, file)[0])
 
 

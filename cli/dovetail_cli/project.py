@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from dovetail.build import assemble, contradictions, current_from, declares_current
 from dovetail.documents import Document, DocumentSet, load_file, load_project
@@ -85,7 +85,7 @@ def _current(documents: DocumentSet, question: Question) -> Current | None:
 
 
 def _current_of_file(file: str) -> Current:
-    if not Path(file).is_file():
+    if not os.path.isfile(file):
         return current_of(read_plan(file))
     found = load_file(file)
     kinds = {document.kind for document in found}

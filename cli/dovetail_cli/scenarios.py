@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +19,7 @@ _MOST = 1_000_000
 
 def find(documents: DocumentSet, reference: str) -> Scenario:
     """Return the scenario that a file holds, or else the one of the project that has this name."""
-    if Path(reference).is_file():
+    if os.path.isfile(reference):
         return read_scenario(_of_file(reference))
     named = {document.identity: document for document in documents.of_kind("Scenario")}
     if reference not in named:

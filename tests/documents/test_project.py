@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import os
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,54 @@ def test_a_file_alone_is_a_project(tmp_path: Path) -> None:
     assert names(load_project(tmp_path / "a.yaml")) == ["a"]
 
 
+def test_a_project_file_may_be_given_itself(tmp_path: Path) -> None:
+    write(tmp_path, {"dovetail.yaml": project('["w/*.yaml"]'), "w/a.yaml": workload("a"), "b.yaml": workload("b")})
+    assert names(load_project(tmp_path / "dovetail.yaml")) == ["a"]
+
+
+def test_a_project_file_without_a_project_is_a_file_like_others(tmp_path: Path) -> None:
+    assert names(load_project(write(tmp_path, {"dovetail.yaml": workload("a"), "b.yaml": workload("b")}))) == [
+        "a",
+        "b",
+    ]
+    assert names(load_project(tmp_path / "dovetail.yaml")) == ["a"]
+
+
+def test_a_project_elsewhere_may_not_name_files_that_are_not_read(tmp_path: Path) -> None:
+    """It would be followed in `dovetail.yaml` alone, and without a word some of its documents were missing."""
+    write(tmp_path, {"project.yaml": project('["*.yaml", "w/*.yaml"]'), "a.yaml": workload("a")})
+    assert names(load_project(tmp_path)) == ["a"]
+    write(tmp_path, {"w/b.yaml": workload("b"), "w/c.yaml": workload("c")})
+    with pytest.raises(Refused) as caught:
+        load_project(tmp_path)
+    (fault,) = caught.value.faults
+    assert (fault.code, fault.message) == ("DT1021", "not read: w/b.yaml and 1 more")
+
+
+def test_a_folder_that_may_not_be_opened_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"dovetail.yaml": project('["**/*.yaml"]'), "p/a.yaml": workload("a"), "b.yaml": workload("b")})
+    scan = os.scandir
+
+    def closed(folder: str) -> object:
+        if Path(folder).name == "p":
+            raise PermissionError(errno.EACCES, "Permission denied", folder)
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    with pytest.raises(Refused) as caught:
+        load_project(tmp_path)
+    (fault,) = caught.value.faults
+    assert (fault.code, fault.message) == ("DT1001", f"{tmp_path}/p cannot be read: Permission denied")
+
+
+def test_hidden_files_are_matched_by_name_alone(tmp_path: Path) -> None:
+    files = {"dovetail.yaml": project('["**/*.yaml"]'), ".a.yaml": workload("a"), "w/.b.yaml": workload("b")}
+    (write(tmp_path, files) / ".#dovetail.yaml").symlink_to("somebody@host")
+    assert not names(load_project(tmp_path))
+    write(tmp_path, {"dovetail.yaml": project('["w/.*.yaml"]')})
+    assert names(load_project(tmp_path)) == ["b"]
+
+
 def test_packs_are_found_by_name(tmp_path: Path) -> None:
     loaded = load_project(write(tmp_path, {"dovetail.yaml": project('["*.yaml"]', ", packs: [baseline]")}))
     assert [document.file for document in loaded.of_kind("PolicyPack")] == ["dovetail:policies/baseline.yaml"]
@@ -104,6 +154,19 @@ def test_links_that_lead_outside_are_refused(tmp_path: Path) -> None:
     write(tmp_path, {"outside.yaml": workload("o"), "in/dovetail.yaml": project('["*.yaml"]')})
     (tmp_path / "in" / "link.yaml").symlink_to(tmp_path / "outside.yaml")
     assert codes(tmp_path / "in") == ["DT1017"]
+
+
+def test_no_link_is_passed_over_without_a_word(tmp_path: Path) -> None:
+    write(tmp_path, {"outside.yaml": workload("o"), "in/a.yaml": workload("a"), "other/a.yaml": workload("a")})
+    (tmp_path / "in" / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    (tmp_path / "in" / "gone.yaml").symlink_to(tmp_path / "nothing")
+    assert codes(tmp_path / "in") == ["DT1001", "DT1017"]
+    (tmp_path / "other" / "dovetail.yaml").symlink_to(tmp_path / "nothing")
+    assert codes(tmp_path / "other") == ["DT1001"]
+
+
+def test_a_name_that_is_too_long_is_a_fault() -> None:
+    assert codes(Path("x" * 300)) == ["DT1001"]
 
 
 def test_loops_of_links_end(tmp_path: Path) -> None:

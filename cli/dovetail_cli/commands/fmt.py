@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +49,7 @@ def run(paths: _Paths = None, check: _Check = False, expand: _Expand = False) ->
 def _files(paths: Iterable[str]) -> Iterator[str]:
     """Yield the files to format: those named, and those that hold documents of the projects named."""
     for path in paths:
-        if not Path(path).is_dir():
+        if not os.path.isdir(path):
             yield path
             continue
         for document in load_project(path).documents:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated
@@ -25,16 +26,16 @@ def run(directory: _Directory = ".") -> ExitCode:
     job for a build server. Nothing that exists is ever overwritten.
     """
     root = Path(directory)
-    if root.exists() and not root.is_dir():
+    if os.path.exists(root) and not os.path.isdir(root):
         raise usage(f"{printable(directory)} is not a directory")
-    taken = sorted(name for name in FILES if name not in KEPT and (root / name).exists())
+    taken = sorted(name for name in FILES if name not in KEPT and os.path.exists(root / name))
     if taken:
         raise usage(
             f"{printable(str(root / taken[0]))} exists already", "nothing was written; choose another directory"
         )
     name = _name(root)
     # What may stay as it is (KEPT) is left alone; everything else is new.
-    written = {file: text for file, text in FILES.items() if not (root / file).exists()}
+    written = {file: text for file, text in FILES.items() if not os.path.exists(root / file)}
     for file, text in written.items():
         target = root / file
         with files.writing(str(target)):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -78,7 +78,7 @@ def run(
 
 def _told_apart(workload: str | None, path: str | None) -> tuple[str | None, str]:
     """Return the workload and the project that two optional words name."""
-    if path is None and workload is not None and Path(workload).exists():
+    if path is None and workload is not None and os.path.exists(workload):
         return None, workload
     return workload, path or "."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import translate
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -13,19 +13,27 @@ MOST_FILES = 100_000
 ENDINGS = (".yaml", ".yml", ".json")
 
 
-def files_below(root: Path) -> Iterator[str]:
+def files_below(root: Path, unreadable: Callable[[OSError], None] | None = None) -> Iterator[str]:
     """Yield the paths of all files below a directory, relative, with ``/``.
 
     Hidden folders are left out, and linked folders are not entered, so that loops end.
+
+    Parameters
+    ----------
+    unreadable
+        Is told of folders that may not be opened.
     """
-    for folder, folders, files in os.walk(root, followlinks=False):
+    for folder, folders, files in os.walk(root, onerror=unreadable, followlinks=False):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         relative = Path(folder).relative_to(root)
         yield from ((relative / name).as_posix() for name in sorted(files))
 
 
 def matching(paths: list[str], pattern: str) -> list[str]:
-    """Return the paths that a pattern matches; ``**`` stands for any number of folders."""
+    """Return the paths that a pattern matches; ``**`` stands for any number of folders.
+
+    As in a shell, a hidden file is matched by a pattern alone whose own last part begins with a dot.
+    """
     parts = tuple(part for part in pattern.split("/") if part not in ("", "."))
     return [path for path in paths if _matches(tuple(path.split("/")), parts)]
 
@@ -64,7 +72,8 @@ def _past_stars(reached: set[int], parts: tuple[str, ...]) -> set[int]:
 
 
 def _fits(name: str, part: str) -> bool:
-    return _compiled(part).match(name) is not None
+    hidden = name.startswith(".") and not part.startswith(".")
+    return not hidden and _compiled(part).match(name) is not None
 
 
 @cache

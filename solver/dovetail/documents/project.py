@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -61,8 +63,9 @@ class DocumentSet:
 def load_project(path: str | Path) -> DocumentSet:
     """Load a directory with a ``dovetail.yaml``, a directory without, or a single file.
 
-    Without a project file, every YAML and JSON file directly in the directory is read that holds documents of ours;
-    foreign documents in them are left alone. What dovetail writes (plans and reports) is never read here.
+    A ``dovetail.yaml`` with a Project may be given itself. Where there is none, every YAML and JSON file directly in
+    the directory is read that holds documents of ours; foreign documents in them are left alone. What dovetail writes
+    (plans and reports) is never read here.
 
     Raises
     ------
@@ -84,26 +87,30 @@ class _Loader:
 
     def __init__(self, path: Path, shown: str) -> None:
         self.log = FaultLog()
-        self.root = path if path.is_dir() else path.parent
-        self._path = path
-        self._shown = shown
+        self._file = None if os.path.isdir(path) else path
+        self.root = path if self._file is None else path.parent
+        self._given = shown
+        self._shown = shown if self._file is None else Path(shown).parent.as_posix()
 
     def load(self) -> list[Document]:
         """Return the documents without faults."""
         documents = self._raw()
         if not documents and not self.log.errors:
-            self.log.add("DT1016", f"no documents found in {self._shown}")
+            self.log.add("DT1016", f"no documents found in {self._given}")
         documents += list(self._packs(documents))
         self.log.extend(duplicate_faults(documents))
         self._check_one_project(documents)
         return check_all(documents, self.log)
 
     def _raw(self) -> list[Document]:
-        if not self._path.is_dir():
-            return self._read(self._path, self._shown)
-        if (self._path / PROJECT_FILE).is_file():
-            return self._project_documents()
-        return self._loose_documents()
+        if self._file is not None:
+            documents = self._read(self._file, self._given)
+            return self._followed(documents) if self._file.name == PROJECT_FILE else documents
+        if os.path.lexists(self.root / PROJECT_FILE):
+            documents = self._read(self.root / PROJECT_FILE, self._named(PROJECT_FILE))
+            if self.log.errors or _projects(documents):
+                return self._followed(documents)
+        return self._not_followed(self._loose_documents())
 
     def _read(self, path: Path, shown: str) -> list[Document]:
         source = source_of_file(path, shown, self.log)
@@ -114,15 +121,31 @@ class _Loader:
     def _named(self, relative: str) -> str:
         return relative if self._shown == "." else (Path(self._shown) / relative).as_posix()
 
-    def _project_documents(self) -> list[Document]:
-        documents = self._read(self._path / PROJECT_FILE, self._named(PROJECT_FILE))
-        present = list(files_below(self._path))
-        chosen: set[str] = set()
-        for project in documents:
-            chosen |= set(self._chosen(project, present)) if project.kind == "Project" else set()
+    def _followed(self, documents: list[Document]) -> list[Document]:
+        """Return the documents of a project file with those of the files that its Project names."""
+        projects = _projects(documents)
+        present = list(files_below(self.root, self._unreadable)) if projects else []
+        chosen = {path for project in projects for path in self._chosen(project, present)}
         for relative in sorted(chosen - {PROJECT_FILE}):
-            documents += self._read(self._path / relative, self._named(relative))
+            documents += self._read(self.root / relative, self._named(relative))
         return documents
+
+    def _not_followed(self, documents: list[Document]) -> list[Document]:
+        """Return documents that lay in a directory; a Project among them that names files elsewhere is refused."""
+        for project in _projects(documents):
+            patterns = project.spec.get("documents")
+            named = [each for each in patterns if isinstance(each, str)] if isinstance(patterns, list) else []
+            present = list(islice(files_below(self.root), MOST_FILES)) if named else []
+            found = {path for each in named if stays_inside(each) for path in matching(present, each)}
+            if left := sorted(path for path in found if path.endswith(ENDINGS) and "/" in path):
+                message = f"{left[0]} and {len(left) - 1} more" if len(left) > 1 else left[0]
+                hint = f"a Project names files in {PROJECT_FILE} alone"
+                self.log.append(project.fault("DT1021", f"not read: {message}", "spec", "documents", hint=hint))
+        return documents
+
+    def _unreadable(self, error: OSError) -> None:
+        shown = self._named(Path(error.filename).relative_to(self.root).as_posix())
+        self.log.add("DT1001", f"{shown} cannot be read: {error.strerror}")
 
     def _chosen(self, project: Document, present: list[str]) -> Iterator[str]:
         """Yield the files that the project's patterns name; add faults for patterns that lead outside."""
@@ -143,15 +166,21 @@ class _Loader:
                 message = f"no file matches {pattern[:60]}"
                 self.log.append(project.fault("DT1901", message, *where, severity="warning"))
             for path in found:
-                if is_inside(self._path / path, self._path):
+                if is_inside(self.root / path, self.root):
                     yield path
                 else:
                     self.log.append(project.fault("DT1017", f"{path} leads outside the project", *where))
 
     def _loose_documents(self) -> list[Document]:
-        documents = []
-        for path in sorted(self._path.iterdir()):
-            if not path.name.endswith(ENDINGS) or path.name.startswith(".") or not is_inside(path, self._path):
+        documents: list[Document] = []
+        try:
+            found = sorted(os.listdir(self.root))
+        except OSError as error:
+            self.log.add("DT1001", f"{self._given} cannot be read: {error.strerror}")
+            return documents
+        for path in (self.root / name for name in found if name.endswith(ENDINGS) and not name.startswith(".")):
+            if os.path.exists(path) and not is_inside(path, self.root):
+                self.log.add("DT1017", f"{self._named(path.name)} leads outside the directory")
                 continue
             source = source_of_file(path, self._named(path.name), self.log)
             if source is not None and _holds_ours(source) and not _is_written(source):
@@ -184,10 +213,14 @@ class _Loader:
         return []
 
     def _check_one_project(self, documents: Iterable[Document]) -> None:
-        projects = [document for document in documents if document.kind == "Project"]
+        projects = _projects(documents)
         for other in projects[1:]:
             at: Position = projects[0].position()
             self.log.append(other.fault("DT1303", f"there is another Project at {at}", "kind"))
+
+
+def _projects(documents: Iterable[Document]) -> list[Document]:
+    return [document for document in documents if document.kind == "Project"]
 
 
 def _is_written(source: Source) -> bool:

@@ -66,6 +66,9 @@ _READING: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT1019": CodeInfo("directive not supported", "Only `%YAML 1.2` is understood; `%TAG` and others are refused."),
     "DT1020": CodeInfo("too many files", "A project may hold at most 100,000 files."),
+    "DT1021": CodeInfo(
+        "files that are not read", "A Project names files of other folders, and does not stand in `dovetail.yaml`."
+    ),
 }
 
 _SCHEMA: Final[Mapping[str, CodeInfo]] = {

@@ -59,9 +59,9 @@ def write_project(project: ImportedProject, out: Path, *, overwrite: bool = Fals
         then nothing was changed.
     """
     existing = _in_the_way(project, out)
-    if existing and not (overwrite and out.is_dir()):
+    if existing and not (overwrite and os.path.isdir(out)):
         raise OutputExists(existing)
-    into = out.is_dir()
+    into = os.path.isdir(out)
     # On the file system that the files will stay on, so that moving them is one step each.
     beside = out if into else out.parent
     beside.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def write_project(project: ImportedProject, out: Path, *, overwrite: bool = Fals
 
 
 def _in_the_way(project: ImportedProject, out: Path) -> tuple[Path, ...]:
-    if os.path.lexists(out) and not out.is_dir():
+    if os.path.lexists(out) and not os.path.isdir(out):
         return (out,)
     names = project.owned | project.files.keys()
     return tuple(sorted(out / name for name in names if os.path.lexists(out / name)))
