@@ -74,7 +74,7 @@ def test_a_defect_ends_with_1_and_one_line(dovetail: Shell, project: Path, engin
     assert "Traceback" not in dovetail.err
 
 
-@pytest.mark.parametrize("command", ["validate", "plan", "verify", "init", "fmt", "whatif"])
+@pytest.mark.parametrize("command", ["validate", "plan", "verify", "init", "fmt"])
 def test_a_name_that_is_too_long_is_no_defect(command: str, dovetail: Shell) -> None:
     assert dovetail(command, "x" * 300) != 0
     assert "internal error" not in dovetail.err
