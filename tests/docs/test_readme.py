@@ -37,7 +37,7 @@ def demo(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, st
 
 
 def test_the_plan_of_the_demo_is_shown_as_it_is_printed(root: Path, demo: tuple[Path, str]) -> None:
-    between(root / "README.md", "demo", f"```\n$ dovetail plan scenarios/mixed-fleet\n{demo[1]}\n```")
+    between(root / "README.md", "demo", f"```\n$ dovetail plan scenarios/mixed-fleet --out plan.yaml\n{demo[1]}\n```")
 
 
 def test_every_command_of_the_readme_succeeds(
