@@ -23,7 +23,11 @@ OptionalPath = Annotated[
 ]
 AsOf = Annotated[
     str | None,
-    typer.Option("--as-of", metavar="DATE", help="Date that waivers are judged at (YYYY-MM-DD); default today, UTC."),
+    typer.Option(
+        "--as-of",
+        metavar="DATE",
+        help="Date that waivers, deadlines and windows of moves are judged at (YYYY-MM-DD); default today, UTC.",
+    ),
 ]
 Current = Annotated[
     str | None,
@@ -140,7 +144,7 @@ def memory(text: str | None) -> int | None:
 
 
 def as_of(text: str | None) -> dt.date:
-    """Read the date that waivers are judged at; by default today, UTC."""
+    """Read the date that a plan is made for; by default today, UTC."""
     if text is None:
         return dt.datetime.now(dt.UTC).date()
     try:
