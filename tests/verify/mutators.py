@@ -241,14 +241,14 @@ def move(check: str, rows: Mapping[str, Place | None], *also: str, label: str = 
     return Mutation(check, make, frozenset(also), label)
 
 
-def row(check: str, text: str, where: Place) -> Mutation:
+def row(check: str, text: str, where: Place, *also: str) -> Mutation:
     """Return a mutation that writes a row into the finished plan: such a row cannot be measured."""
 
     def make() -> tuple[Spec, Plan]:
         spec, plan = base()
         return spec, replace(plan, placements={**plan.placements, replica(text): where})
 
-    return Mutation(check, make, label=f"{text}")
+    return Mutation(check, make, frozenset(also), label=f"{text}")
 
 
 def claim(check: str, change: Callable[[Plan], dict[str, Any]], *also: str, label: str = "") -> Mutation:
@@ -452,8 +452,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     row("replicas-exist", "x/gang.other#0", place("big", 4)),
     row("nodes-exist", "x/svc#0", place("nowhere", 0)),
     row("gpu-indices", "x/svc#0", place("big", 5)),
-    row("gpu-indices", "z/cpu#0", place("host", 0)),
-    row("gpu-indices", "x/svc#0", place("big", 4, 4)),
+    row("gpu-indices", "z/cpu#0", place("host", 0), "gpu-count"),
+    row("gpu-indices", "x/svc#0", place("big", 4, 4), "gpu-count"),
     move("health", {"x/svc#0": place("failed", 0)}, label="gpu"),
     move("health", {"x/svc#0": place("down", 0)}, label="node"),
     move("gpu-count", {"x/svc#2": place("failed", 2, 3)}, label="more"),
@@ -470,7 +470,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     recut("instances", {"more": Place("n", (3,))}, label="none"),
     recut("instances", {"fault": Place("n", (1,), "1g.10gb@0")}, label="small"),
     recut("instance-tenants", {"more": Place("n", (0,), "3g.40gb@4")}, label="twice"),
-    layout("instance-tenants", {"n/1": (Instance("2g.20gb", 0),)}, "layouts-asked-for", label="layout"),
+    layout("instance-tenants", {"n/1": (Instance("2g.20gb", 0),)}, label="layout"),
     recut("layouts", {"more": Place("n", (1,), "3g.40gb@2")}, label="start"),
     layout("layouts", {"n/9": (Instance("3g.40gb", 4),)}, label="no-gpu"),
     recut("modes", {"whole": Place("n", (1,))}, "whole-gpus"),

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.plans import plan_for
-from tests.support.specs import make_spec, node, place, places, policy, replica, request, workload
+from tests.support.specs import make_spec, node, place, places, policy, replica, request, role, workload
 from tests.verify.mutators import base
 
 from dovetail.engine import solve
 from dovetail.plan import Outcome, Plan, SecondOpinion, finish
 from dovetail.rules import context_of
 from dovetail.rules.admission import Admission
+from dovetail.rules.promises import Promises
 from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
+from dovetail.rules.survive import Survive
+from dovetail.spec import EqualParts
+from dovetail.spec.permits import Ratios
 from dovetail.verify import Finding, Verification, lines, to_document, verify
 from dovetail.verify.model import CheckResult
 
@@ -36,6 +40,25 @@ def test_scaling_a_workload_makes_a_plan_stale() -> None:
     spec, plan = base()
     scaled = make_spec(spec.cluster.nodes, [*spec.workloads[:-1], workload("z/spot", 2, gpus=1, preemptible=True)])
     assert verify(scaled, plan).stale
+
+
+def test_rows_that_cannot_be_measured_are_named() -> None:
+    """A lost node has no room to restart in, a share without a GPU is no client, one replica no width."""
+    lost = make_spec([node("a", 1), replace(node("b", 1), down=True)], [workload("w", 2, gpus=1)])
+    shared = make_spec([node("n", 1, mechanism="devicePlugin", sharing=EqualParts())], [workload("s", 1, share=500)])
+    elastic = role("", 9, request(1), least=8, worths=(8000, 9000))
+    wide = make_spec([node("n", 9)], [workload("e", roles=[elastic])])
+    survive = policy("lose", Survive(of="node"), enforcement="audit")
+    more = policy("more", Promises(Ratios(1500, 1500, 1500)))
+    cases = [
+        (replace(lost, policies=(survive,)), {"w#0": place("a", 0), "w#1": place("b", 0)}, "health"),
+        (shared, {"s#0": place("n")}, "gpu-count"),
+        (replace(shared, policies=(more,)), {"s#0": place("n")}, "gpu-count"),
+        (wide, {"e#0": place("n", 0)}, "widths"),
+    ]
+    for spec, rows, check in cases:
+        plan = finish(context_of(spec), {}, (), Outcome("feasible"))
+        assert check in failed(verify(spec, replace(plan, placements=places(rows))))
 
 
 def test_sums_are_left_out_where_rows_name_what_does_not_exist() -> None:

@@ -13,8 +13,8 @@ from dovetail.verify.model import Found
 class Check(NamedTuple):
     """A check's name, its code, and the function that yields what breaks it, or what it cannot judge.
 
-    `basic` checks look at single rows; the others sum up rows and run only where all basic ones hold. Checks
-    `of_today` run only where the state that the plan started from is known.
+    `basic` checks look at single rows and counts; the others sum up what these are worth and take, and run only where
+    all basic ones before them hold. Checks `of_today` run only where the state that the plan started from is known.
     """
 
     name: str
@@ -40,8 +40,8 @@ TABLE: tuple[Check, ...] = (
     Check("replicas-exist", "DT3101", rows.replicas_exist, basic=True),
     Check("nodes-exist", "DT3102", rows.nodes_exist, basic=True),
     Check("gpu-indices", "DT3103", rows.gpu_indices, basic=True),
-    Check("health", "DT3104", rows.health),
-    Check("gpu-count", "DT3105", rows.gpu_count),
+    Check("health", "DT3104", rows.health, basic=True),
+    Check("gpu-count", "DT3105", rows.gpu_count, basic=True),
     Check("cpu", "DT3201", capacity.cpu),
     Check("memory", "DT3202", capacity.memory),
     Check("resources", "DT3203", capacity.resources),
@@ -49,7 +49,7 @@ TABLE: tuple[Check, ...] = (
     Check("share-compute", "DT3205", capacity.share_compute),
     Check("share-memory", "DT3206", capacity.share_memory),
     Check("instances", "DT3207", partitions.instances, basic=True),
-    Check("instance-tenants", "DT3208", partitions.tenants),
+    Check("instance-tenants", "DT3208", partitions.tenants, basic=True),
     Check("layouts", "DT3209", partitions.layouts, basic=True),
     Check("modes", "DT3210", partitions.modes),
     Check("clients", "DT3211", sharing.clients),
@@ -62,7 +62,7 @@ TABLE: tuple[Check, ...] = (
     Check("inside-nodes", "DT3306", fitness.together),
     Check("atomic", "DT3401", admission.atomic),
     Check("least-replicas", "DT3402", admission.least),
-    Check("widths", "DT3404", admission.widths),
+    Check("widths", "DT3404", admission.widths, basic=True),
     Check("mix", "DT3403", admission.mix),
     Check("protected", "DT3501", today.protected, of_today=True),
     Check("fixed", "DT3502", today.fixed, of_today=True),
