@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from tests.support.random_specs import specs
-from tests.support.specs import CARDS, make_spec, node, policy, workload
+from tests.support.specs import CARDS, make_spec, node, place, policy, replica, workload
 
 from dovetail.engine import solve
 from dovetail.placement import Makes, Obstacle, obstacle
@@ -35,6 +36,23 @@ def test_replicas_are_spread_over_the_domains_whose_cards_are_large_enough() -> 
     assert plan.outcome.status == "optimal"
     assert {place.node for place in plan.placements.values()} == {"a"}
     assert len(plan.placements) == 4
+    assert verify(spec, plan).ok
+
+
+@pytest.mark.parametrize(
+    ("islands", "failed", "on"),
+    [(((0, 1), (2, 3), (4, 5), (6, 7)), (), range(8)), (((0, 1, 2, 3), (4, 5, 6, 7)), (0, 7), range(2, 6))],
+)
+def test_what_runs_across_islands_stays_though_none_could_hold_it(
+    islands: tuple[tuple[int, ...], ...], failed: tuple[int, ...], on: range
+) -> None:
+    """As where islands were declared, or GPUs beside it failed, since it came there (S2.5)."""
+    nodes = [node(name, 8, islands=islands, failed_gpus=frozenset(failed)) for name in "nm"]
+    asked = [workload("run", 1, gpus=len(on)), workload("new", 16, gpus=1, priority=900)]
+    spec = make_spec(nodes, asked, running={"run#0": place("n", *on)})
+    assert _obstacle(asked[0], nodes[1]) is Obstacle.INSIDE
+    plan = solve(spec)
+    assert plan.placements[replica("run#0")] == place("n", *on)
     assert verify(spec, plan).ok
 
 

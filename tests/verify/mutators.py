@@ -494,6 +494,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     modes("shared-modes", {"a/1": Setting("mps", 3)}, "modes-asked-for", "clients", label="unlike"),
     modes("shared-modes", {"f/0": Setting("mps", 3)}, "modes-asked-for", label="fractions"),
     modes("shared-modes", {"c/0": Setting("mps", 2)}, "modes-asked-for", label="whole"),
+    modes("shared-modes", {"b/2": None}, "modes-asked-for", label="untold"),
     modes("shared-modes", {"b/7": Setting("time-slice", 2)}, "modes-asked-for", label="no-gpu"),
     modes("shared-modes", {f"a/{g}": Setting("mps", 49) for g in (0, 1)}, "modes-asked-for", "clients", label="most"),
     modes("modes-asked-for", {f"b/{g}": Setting("time-slice", 3) for g in range(3)}),

@@ -33,7 +33,8 @@ def obstacle(
 ) -> Obstacle | None:
     """Return why a role may not be on a node, None where it may.
 
-    A replica that is already running there (`running`) is not driven away by a cordon or by a `NoSchedule` taint.
+    A replica that is already running there (`running`) is not driven away by a cordon, by a `NoSchedule` taint, or by
+    islands and sockets that could not hold it (S2.5).
     """
     if node.down:
         return Obstacle.DOWN
@@ -41,7 +42,7 @@ def obstacle(
         return Obstacle.CORDONED
     if _repelled(workload, node, running):
         return Obstacle.TAINT
-    return hardware_obstacle(role, node, accelerators)
+    return hardware_obstacle(role, node, accelerators, running=running)
 
 
 def _repelled(workload: Workload, node: Node, running: bool) -> bool:
@@ -51,7 +52,9 @@ def _repelled(workload: Workload, node: Node, running: bool) -> bool:
     )
 
 
-def hardware_obstacle(role: Role, node: Node, accelerators: Mapping[str, Accelerator]) -> Obstacle | None:
+def hardware_obstacle(
+    role: Role, node: Node, accelerators: Mapping[str, Accelerator], *, running: bool = False
+) -> Obstacle | None:
     """Return why the healthy hardware of a node could not host a role even if it were empty, None where it could."""
     request = role.request
     if request.gpu_count:
@@ -59,7 +62,8 @@ def hardware_obstacle(role: Role, node: Node, accelerators: Mapping[str, Acceler
             return Obstacle.ACCELERATOR
         if len(node.healthy_gpus()) < request.gpu_count:
             return Obstacle.NO_GPU
-        if not any((mask & node.healthy).bit_count() >= request.gpu_count for mask in node.blocks(request.inside)):
+        inside = () if running else request.inside
+        if not any((mask & node.healthy).bit_count() >= request.gpu_count for mask in node.blocks(inside)):
             return Obstacle.INSIDE
         if wall := _part_obstacle(request, node, accelerators):
             return wall

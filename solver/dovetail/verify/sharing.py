@@ -66,7 +66,17 @@ def settings(case: Case) -> Iterator[Finding]:
             yield Finding(gpu, f"is in mode {_shown(setting)}, another GPU of its node in {_shown(first[name])}")
         if gpu in case.plan.gpus:
             yield Finding(gpu, "is told in two modes")
+    yield from _left_out(case, first)
     yield from _whole(case, first)
+
+
+def _left_out(case: Case, shared: dict[str, Setting]) -> Iterator[Finding]:
+    """Yield GPUs of which nothing is told, though the device plugin sets all of their node that are not cut alike."""
+    told = {*case.plan.shared, *case.plan.gpus}
+    for name, setting in shared.items():
+        for index in case.spec.cluster.by_name[name].healthy_gpus():
+            if (gpu := f"{name}/{index}") not in told:
+                yield Finding(gpu, f"is told in no mode, another GPU of its node in {_shown(setting)}")
 
 
 def _whole(case: Case, shared: dict[str, Setting]) -> Iterator[Finding]:
