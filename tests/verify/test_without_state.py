@@ -11,16 +11,18 @@ from hypothesis import given, settings
 from tests.support.mig_specs import card, mig_request
 from tests.support.plans import greedy_plan, plan_for
 from tests.support.random_specs import specs
-from tests.support.specs import make_spec, node, place, places, policy, replica, role, workload
+from tests.support.specs import make_spec, node, place, places, policy, replica, request, role, workload
 from tests.verify.mutators import MUTATIONS, Mutation, base
 
 from dovetail.mig import Instance
 from dovetail.placement import Place
 from dovetail.plan import Outcome, Plan, digest, outside_digest
+from dovetail.rules import Told
 from dovetail.rules.admission import Admission
 from dovetail.rules.modes import Modes
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.survive import Survive
 from dovetail.spec import Current, EqualParts, Node, Objective, Setting, Spec, Taint
 from dovetail.verify import STATE, Verification, lines, to_document, verify
@@ -248,6 +250,19 @@ def test_a_taint_that_drives_nobody_away_is_left_open(effect: Any, broken: bool)
     verification = verify(documents(spec), plan_for(spec, places({"w#0": place("n", 0)})))
     assert failed(verification) == ({"taints"} if broken else set())
     assert ("taints" in unchecked(verification)) is not broken
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [({"cordoned": True}, "cordons"), ({"taints": (Taint("t", "", "NoSchedule"),)}, "taints"), ({}, "")],
+)
+def test_what_is_held_free_never_runs_whatever_the_state_is(change: dict[str, Any], check: str) -> None:
+    work = [workload("w", 1, gpus=1)]
+    held = policy("spare", Reserve(replicas=1, request=request(1)))
+    spec = outside(make_spec([node("n", 4, **change), node("m", 4)], work, [held], running={"w#0": place("m", 0)}))
+    plan = plan_for(spec, places({"w#0": place("m", 0)}), "feasible")
+    told = replace(plan, held={"spare": Told(held=(place("n", 1),))})
+    assert failed(verify(documents(spec), told)) - {"summary"} == ({check} if check else set())
 
 
 def test_tiers_that_no_state_could_give_are_broken() -> None:

@@ -54,10 +54,10 @@ def taints(case: Case) -> Iterator[Found]:
 def cordons(case: Case) -> Iterator[Found]:
     """A cordoned node takes nothing new: what is there runs there today, in the same place (S3.7)."""
     for row in case.rows:
-        if row.node.cordoned and not case.known:
-            yield Open(str(row.replica))
-        elif row.node.cordoned and not _may_stay(case, row):
+        if row.node.cordoned and not _may_stay(case, row):
             yield Finding(str(row.replica), f"node {row.node.name} is cordoned and does not run this replica today")
+        elif row.node.cordoned and not case.known:
+            yield Open(str(row.replica))
 
 
 def together(case: Case) -> Iterator[Found]:
@@ -67,16 +67,16 @@ def together(case: Case) -> Iterator[Found]:
             parts = row.node.islands if level == ISLAND_LEVEL else row.node.sockets
             if not parts or any(set(row.place.gpus) <= set(part) for part in parts):
                 continue
-            if not case.known:
-                yield Open(str(row.replica))
-            elif not _may_stay(case, row):
+            if not _may_stay(case, row):
                 yield Finding(
                     str(row.replica), f"GPUs {list(row.place.gpus)} are in no one {level} of {row.node.name}"
                 )
+            elif not case.known:
+                yield Open(str(row.replica))
 
 
 def _may_stay(case: Case, row: Row) -> bool:
-    """Tell whether a replica is where it runs today, or may be, for all that is known."""
+    """Tell whether a replica is where it runs today, or may be, for all that is known; what is held free never runs."""
     if not case.known:
-        return True
+        return not row.workload.holds
     return case.context.today.places.get(row.replica) == row.place and row.replica not in case.view.restarted
