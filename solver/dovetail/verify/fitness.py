@@ -76,7 +76,7 @@ def together(case: Case) -> Iterator[Found]:
 
 
 def _may_stay(case: Case, row: Row) -> bool:
-    """Tell whether a replica is where it runs today, or may be, for all that is known; what is held free never runs."""
+    """Tell whether a replica is where it runs today, or may be, for all that is known; a place held free never is."""
     if not case.known:
         return not row.workload.holds
     return case.context.today.places.get(row.replica) == row.place and row.replica not in case.view.restarted
