@@ -158,8 +158,9 @@ def with_floors(here: Cursor, roles: tuple[Role, ...], topology: Topology | None
 
     Where any role of an atomic workload is elastic, the others are all there or none.
     """
-    nests = {role: nest for nest in (topology.nests if topology else ()) for role in nest.group.sizes}
-    _check_numbers(here, roles, topology.nests if topology else (), atomic)
+    outermost = topology.nests if topology else ()
+    nests = {role: nest for nest in outermost for role in nest.group.sizes}
+    _check_numbers(here, roles, outermost, atomic)
     found = []
     for role in roles:
         nest = nests.get(role.name)

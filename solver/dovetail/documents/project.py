@@ -133,11 +133,10 @@ class _Loader:
     def _not_followed(self, documents: list[Document]) -> list[Document]:
         """Return documents that lay in a directory; a Project among them that names files elsewhere is refused."""
         for project in _projects(documents):
-            patterns = project.spec.get("documents")
-            named = [each for each in patterns if isinstance(each, str)] if isinstance(patterns, list) else []
+            named = [pattern for _, pattern in _patterns(project) if stays_inside(pattern)]
             present = list(islice(files_below(self.root), MOST_FILES)) if named else []
-            found = {path for each in named if stays_inside(each) for path in matching(present, each)}
-            if left := sorted(path for path in found if path.endswith(ENDINGS) and "/" in path):
+            found = {path for pattern in named for path in _documents_of(present, pattern)}
+            if left := sorted(path for path in found if "/" in path):
                 message = f"{left[0]} and {len(left) - 1} more" if len(left) > 1 else left[0]
                 hint = f"a Project names files in {PROJECT_FILE} alone"
                 self.log.append(project.fault("DT1021", f"not read: {message}", "spec", "documents", hint=hint))
@@ -152,16 +151,13 @@ class _Loader:
         if len(present) > MOST_FILES:
             self.log.append(project.fault("DT1020", f"the directory holds more than {MOST_FILES} files"))
             return
-        patterns = project.spec.get("documents")
-        for index, pattern in enumerate(patterns if isinstance(patterns, list) else ()):
-            if not isinstance(pattern, str):
-                continue
+        for index, pattern in _patterns(project):
             where = ("spec", "documents", index)
             if not stays_inside(pattern):
                 message = f"{pattern[:60]} leads outside the project"
                 self.log.append(project.fault("DT1017", message, *where))
                 continue
-            found = [path for path in matching(present, pattern) if path.endswith(ENDINGS)]
+            found = _documents_of(present, pattern)
             if not found:
                 message = f"no file matches {pattern[:60]}"
                 self.log.append(project.fault("DT1901", message, *where, severity="warning"))
@@ -221,6 +217,19 @@ class _Loader:
 
 def _projects(documents: Iterable[Document]) -> list[Document]:
     return [document for document in documents if document.kind == "Project"]
+
+
+def _patterns(project: Document) -> Iterator[tuple[int, str]]:
+    """Yield the patterns of a Project that are text, each with its position."""
+    patterns = project.spec.get("documents")
+    for index, pattern in enumerate(patterns if isinstance(patterns, list) else ()):
+        if isinstance(pattern, str):
+            yield index, pattern
+
+
+def _documents_of(present: list[str], pattern: str) -> list[str]:
+    """Return the files that a pattern matches and that may hold documents."""
+    return [path for path in matching(present, pattern) if path.endswith(ENDINGS)]
 
 
 def _is_written(source: Source) -> bool:

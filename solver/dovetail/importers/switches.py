@@ -13,7 +13,7 @@ from typing import Any, Final
 from dovetail import hostlist
 from dovetail.faults import FaultLog, Position, nearest
 from dovetail.importers.foreign import Foreign, read_list
-from dovetail.importers.slurmconf import MOST_NAMES, Line, read_lines
+from dovetail.importers.slurmconf import MOST_NAMES, read_lines
 
 TIERS: Final = ("leaf", "spine", "core")
 Place = Callable[[str, str | None], None]  # logs a fault, with its hint, where something is written
@@ -143,8 +143,8 @@ def _from_conf(path: Path, log: FaultLog) -> _Read:
     for line in read_lines(path, log):
         has = line.values
 
-        def place(message: str, hint: str | None, line: Any = line) -> None:
-            line.fault(log, message, hint=hint)
+        def place(message: str, hint: str | None, line: Any = line, key: str = "") -> None:
+            line.fault(log, message, key, hint)
 
         nodes = tuple(line.names(log, "nodes")) if "nodes" in has else ()
         if "switchname" in has:
@@ -154,15 +154,11 @@ def _from_conf(path: Path, log: FaultLog) -> _Read:
             blocks.append(Entry(has["blockname"], (), nodes, place))
         elif "blocksizes" in has:
             given = [_number(size) for size in has["blocksizes"].split(",")]
-            sizes = _sizes(given, partial(_at_sizes, line, log))
+            sizes = _sizes(given, partial(place, key="blocksizes"))
         else:
             message = "the line has none of SwitchName, BlockName and BlockSizes"
             line.fault(log, message, hint="such as SwitchName=leaf1 Nodes=gpu[01-16]")
     return switches, blocks, sizes
-
-
-def _at_sizes(line: Line, log: FaultLog, message: str, hint: str | None) -> None:
-    line.fault(log, message, "blocksizes", hint)
 
 
 def _number(text: str) -> int | str:

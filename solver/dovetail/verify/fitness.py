@@ -45,19 +45,19 @@ def taints(case: Case) -> Iterator[Found]:
             tolerated = any(toleration.tolerates(taint) for toleration in row.workload.tolerations)
             if tolerated or taint.effect not in ("NoSchedule", "NoExecute"):
                 continue
-            if taint.effect == "NoExecute" or not _may_stay(case, row):
-                yield Finding(str(row.replica), f"node {row.node.name} has taint {taint.key}:{taint.effect}")
-            elif not case.known:
-                yield Open(str(row.replica))
+            message = f"node {row.node.name} has taint {taint.key}:{taint.effect}"
+            if taint.effect == "NoExecute":
+                yield Finding(str(row.replica), message)
+            else:
+                yield from _unless_it_stays(case, row, message)
 
 
 def cordons(case: Case) -> Iterator[Found]:
     """A cordoned node takes nothing new: what is there runs there today, in the same place (S3.7)."""
     for row in case.rows:
-        if row.node.cordoned and not _may_stay(case, row):
-            yield Finding(str(row.replica), f"node {row.node.name} is cordoned and does not run this replica today")
-        elif row.node.cordoned and not case.known:
-            yield Open(str(row.replica))
+        if row.node.cordoned:
+            message = f"node {row.node.name} is cordoned and does not run this replica today"
+            yield from _unless_it_stays(case, row, message)
 
 
 def together(case: Case) -> Iterator[Found]:
@@ -67,12 +67,16 @@ def together(case: Case) -> Iterator[Found]:
             parts = row.node.islands if level == ISLAND_LEVEL else row.node.sockets
             if not parts or any(set(row.place.gpus) <= set(part) for part in parts):
                 continue
-            if not _may_stay(case, row):
-                yield Finding(
-                    str(row.replica), f"GPUs {list(row.place.gpus)} are in no one {level} of {row.node.name}"
-                )
-            elif not case.known:
-                yield Open(str(row.replica))
+            message = f"GPUs {list(row.place.gpus)} are in no one {level} of {row.node.name}"
+            yield from _unless_it_stays(case, row, message)
+
+
+def _unless_it_stays(case: Case, row: Row, message: str) -> Iterator[Found]:
+    """Yield what is wrong with a replica unless it stays where it runs, or that nobody can tell without the state."""
+    if not _may_stay(case, row):
+        yield Finding(str(row.replica), message)
+    elif not case.known:
+        yield Open(str(row.replica))
 
 
 def _may_stay(case: Case, row: Row) -> bool:
