@@ -12,7 +12,7 @@ import pytest
 from tests.oracle.sample import Case, cases
 from tests.support.specs import CARD, make_spec, node, place, replica, request, role, workload
 from tests.support.tiny_gangs import LEVELS, in_cores, tiny_gangs
-from tests.support.tiny_squads import tiny_squads
+from tests.support.tiny_squads import thin_squads, tiny_squads
 
 from dovetail.engine import solve
 from dovetail.engine.construction.construct import construct
@@ -255,6 +255,32 @@ def test_a_gang_without_its_minimum_in_every_group_is_not_admitted_at_all() -> N
     assert not plan.placements
 
 
+FOURS = (Group("rack", 8), Group("node", 2, minimum=2))
+
+
+@pytest.mark.parametrize(("rest", "minimum", "admitted"), [(2, None, 0), (3, None, 30), (2, 3, 24), (2, 4, 0)])
+def test_three_full_groups_do_not_stand_for_four_that_must_be_there(
+    rest: int, minimum: int | None, admitted: int
+) -> None:
+    """Three racks have room for eight each, as many as four groups have at the least."""
+    _, plan = planned(racks(4, 4, 4, rest), [squads(32, replace(EIGHTS[0], minimum=minimum), EIGHTS[1])])
+    assert len(plan.placements) == admitted
+
+
+def test_in_one_rack_as_many_places_are_named_for_as_many_groups_as_must_be_there() -> None:
+    """A rack with room for twelve holds one full group and half of another, or three halves."""
+    _, plan = planned(racks(6), [squads(24, *FOURS)])
+    assert [sum(each.ordinal // 8 == group for each in plan.placements) for group in range(3)] == [4, 4, 4]
+
+
+def test_what_runs_of_too_few_groups_competes_anew() -> None:
+    """One of two groups has lost its rack: what is left would be enough replicas, but not enough groups."""
+    running = {f"g#{i}": place(f"r0-{i // 2}", *range(4 * (i % 2), 4 * (i % 2) + 4)) for i in range(8)}
+    urgent = workload("urgent", 4, gpus=8, priority=9, type="gang")
+    _, plan = planned(racks(4, 1), [squads(16, *FOURS), urgent], running)
+    assert {each.workload for each in plan.placements} == {"urgent"}
+
+
 def test_a_group_that_loses_a_pair_goes_on_with_the_others() -> None:
     running = {f"g#{i}": place(f"r0-{i // 2}", *range(4 * (i % 2), 4 * (i % 2) + 4)) for i in range(8)}
     nodes = [replace(n, down=n.name == "r0-1") for n in racks(4, 2)]
@@ -278,6 +304,10 @@ def test_groups_that_may_be_there_in_part_are_planned_as_brute_force_does() -> N
     assert [fault for case in partly_there() for fault in faults_of(case)] == []
 
 
+def test_as_many_groups_are_there_as_must_be_as_brute_force_says() -> None:
+    assert [fault for case in cases(0, 20, thin_squads) for fault in faults_of(case)] == []
+
+
 @pytest.mark.parametrize("seed", [3102, 3360, 3936, 4146, 5379])
 def test_groups_in_part_have_a_home_each_and_names_are_no_worse_than_what_was_known(seed: int) -> None:
     assert [fault for case in cases(seed, 1, tiny_squads) for fault in faults_of(case)] == []
@@ -287,7 +317,8 @@ def test_groups_in_part_have_a_home_each_and_names_are_no_worse_than_what_was_kn
 @pytest.mark.parametrize("chunk", range(4))
 def test_groups_that_may_be_there_in_part_agree_on_hundreds(chunk: int) -> None:
     first = CAMPAIGN_FIRST + chunk * 100
-    assert [fault for case in cases(first, 100, tiny_squads) for fault in faults_of(case)] == []
+    for draw in (tiny_squads, thin_squads):
+        assert [fault for case in cases(first, 100, draw) for fault in faults_of(case)] == []
 
 
 def test_construction_seats_groups_within_islands_at_once() -> None:

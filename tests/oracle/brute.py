@@ -147,6 +147,8 @@ def goes_on(context: Context, workload: Workload) -> bool:
     if workload.topology is not None and workload.topology.loose:
         if not all_in_order(context.spec.cluster, dict(running), workload):
             return False
+        if not _groups_enough(workload, {r for r, _ in running}):
+            return False
     elif _grouped(workload) and not _whole_groups(workload, {r for r, _ in running}):
         return False
     return not workload.atomic or workload.mix == "any" or all(len(kinds) == 1 for kinds in cards.values())
@@ -408,7 +410,7 @@ class _Search:
             return False
         if own and not _at_a_width(workload, own):
             return False
-        if own and len(own) < workload.min_replicas:
+        if own and (len(own) < workload.min_replicas or not _groups_enough(workload, set(own))):
             return False
         return not workload.atomic or not self._mixed(workload, own)
 
@@ -435,6 +437,18 @@ def _whole_groups(workload: Workload, own: set[ReplicaId]) -> bool:
                 if any(ReplicaId(workload.id, role, number * size + i) not in own for i in range(size)):
                     return False
     return True
+
+
+def _groups_enough(workload: Workload, own: set[ReplicaId]) -> bool:
+    """Tell whether enough outermost groups have anybody, where groups inside have a minimum."""
+    topology = workload.topology
+    if topology is None or not topology.loose:
+        return True
+    first = topology.groups[0]
+    roles = first.roles or {"": first.of or 1}
+    all_of_them = min(workload.by_role[role].replicas // size for role, size in roles.items())
+    least = first.minimum if first.minimum is not None else all_of_them if workload.atomic else 0
+    return len({r.ordinal // roles[r.role] for r in own if r.role in roles}) >= least
 
 
 def _at_a_width(workload: Workload, own: list[ReplicaId]) -> bool:

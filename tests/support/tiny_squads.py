@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -17,8 +18,18 @@ LEVELS = ("block", "rack", "node")
 def tiny_squads(seed: int) -> Spec:
     """Return the Spec of a seed."""
     rng = Random(f"squads {seed}")
+    return _spec(rng, lambda: _squads(rng, "w0"))
+
+
+def thin_squads(seed: int) -> Spec:
+    """Return the Spec of a seed in which fewer groups in full would have as many replicas as there must be groups."""
+    rng = Random(f"thin {seed}")
+    return _spec(rng, lambda: _thin(rng, "w0"))
+
+
+def _spec(rng: Random, make: Callable[[], Workload]) -> Spec:
     nodes = _nodes(rng)
-    workloads = [_squads(rng, "w0")]
+    workloads = [make()]
     if rng.random() < 0.5:
         workloads.append(workload("w1", 1, gpus=1, type="job", priority=rng.choice((0, 9))))
     running = _running(rng, nodes, workloads) if rng.random() < 0.5 else {}
@@ -59,6 +70,17 @@ def _squads(rng: Random, name: str) -> Workload:
             Group(rng.choice(("rack", "block")), of=outer, minimum=rng.choice((None, None, 1))),
             Group("node", of=inner, minimum=rng.randint(1, outer // inner)),
         )
+    return _workload(rng, name, roles, groups)
+
+
+def _thin(rng: Random, name: str) -> Workload:
+    outer, number = rng.choice(((2, 3), (2, 3), (3, 2), (3, 3)))
+    minimum = rng.choice((None, 2, number))
+    groups = Group(rng.choice(("rack", "block")), of=outer, minimum=minimum), Group("node", of=1, minimum=1)
+    return _workload(rng, name, [role("", outer * number, request(rng.choice((1, 1, 1, 0))))], groups)
+
+
+def _workload(rng: Random, name: str, roles: list[Role], groups: tuple[Group, ...]) -> Workload:
     kind = rng.choice(("gang", "gang", "job"))
     topology = Topology(rng.choice((None, None, "block")), groups=groups)
     if topology.within == groups[0].within:

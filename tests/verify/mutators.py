@@ -409,6 +409,9 @@ def gang(topology: Topology | None, rows: Mapping[str, Place], **elastic: int) -
     return lambda: (spec, plan_for(spec, places(rows)))
 
 
+IN_PART = Topology(groups=(Group("rack", 2), Group("node", 1, minimum=1)))
+
+
 def on(*names: str) -> Mapping[str, Place]:
     """Return places of the gang, a node for each replica in turn."""
     return {f"g#{i}": place(n, 2 * names[:i].count(n), 2 * names[:i].count(n) + 1) for i, n in enumerate(names)}
@@ -506,6 +509,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     move("atomic", {"x/gang.work#0": None}),
     move("least-replicas", {"x/svc#1": None, "x/svc#2": None}),
     Mutation("widths", gang(None, on("n0", "n0", "n1"), least=2, step=2)),
+    Mutation("groups", gang(IN_PART, on("n0", "n0"), least=2)),
     Mutation("hard-policies", gang(Topology("rack"), on("n0", "n0", "n1", "n2")), label="within"),
     Mutation("hard-policies", gang(Topology(groups=(Group("node", 2),)), on("n0", "n1", "n1", "n0")), label="group"),
     move("mix", {"x/gang.work#0": place("small", 4)}),

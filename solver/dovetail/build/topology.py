@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from dovetail.build.cursor import Cursor, frozen
-from dovetail.spec import Group, Nest, Role, Topology
+from dovetail.spec import Group, Role, Topology
 from dovetail.spec.inside import INNER_LEVELS, ISLAND_LEVEL
 
 Levels = Sequence[str]  # of the cluster, outermost first
@@ -160,7 +160,6 @@ def with_floors(here: Cursor, roles: tuple[Role, ...], topology: Topology | None
     """
     outermost = topology.nests if topology else ()
     nests = {role: nest for nest in outermost for role in nest.group.sizes}
-    _check_numbers(here, roles, outermost, atomic)
     found = []
     for role in roles:
         nest = nests.get(role.name)
@@ -176,18 +175,3 @@ def with_floors(here: Cursor, roles: tuple[Role, ...], topology: Topology | None
     if atomic and any(role.elastic for role in found):
         found = [role if role.elastic else replace(role, least=role.replicas) for role in found]
     return tuple(found)
-
-
-def _check_numbers(here: Cursor, roles: tuple[Role, ...], nests: tuple[Nest, ...], atomic: bool) -> None:
-    """Refuse groups of which fewer than are worth admitting have as many replicas, where they are full.
-
-    Models and checks count the replicas of groups that may be there in part, not these groups.
-    """
-    replicas = {role.name: role.replicas for role in roles if not role.elastic}
-    for nest in (each for each in nests if each.loose and each.group.sizes.keys() <= replicas.keys()):
-        sizes = nest.group.sizes
-        floors = {role: nest.floor(role, replicas[role], atomic) or 0 for role in sizes}
-        number = max(floor // max(1, nest.fewest(role)) for role, floor in floors.items())
-        if any(floors.values()) and all((number - 1) * size >= floors[role] for role, size in sizes.items()):
-            message = f"{number} groups with the minimum inside have no more replicas than {number - 1} in full"
-            here["topology"]["groups"].fault("DT1900", f"{message}: not supported yet", "raise the minimum inside")

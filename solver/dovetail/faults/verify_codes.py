@@ -52,6 +52,9 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3404": CodeInfo(
         "width not allowed", "An elastic role has neither its least number of replicas nor steps more."
     ),
+    "DT3405": CodeInfo(
+        "too few groups", "Of groups that may be there in part fewer are there than are worth admitting."
+    ),
     "DT3501": CodeInfo("protected work evicted", "Work that runs today and is not preemptible is not admitted."),
     "DT3502": CodeInfo("fixed work moved", "Work that may not be moved is on another place than today."),
     "DT3503": CodeInfo(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dovetail.model.score import view_of
+from dovetail.model.score import short_of_groups, view_of
 from dovetail.model.state import Fill, State
 from dovetail.placement import mix_holds
 from dovetail.problem import Problem
@@ -25,7 +25,12 @@ def legalise(problem: Problem, state: State) -> State:
         counts = {role.name: _count(problem, admitted, workload, role) for role in workload.roles}
         if any(counts.values()) and not (workload.allows(counts) and _may_mix(problem, state, workload)):
             refused |= set(shapes)
-    return _without_vain_places(problem, _without(state, refused) if refused else state)
+    state = _without(state, refused) if refused else state
+    if problem.in_squads:
+        few = short_of_groups(problem, view_of(problem, state))
+        refused = {shape for workload in few for shape in problem.shapes_of_workload[workload.id]}
+        state = _without(state, refused) if refused else state
+    return _without_vain_places(problem, state)
 
 
 def _count(problem: Problem, admitted: Counter[int], workload: Workload, role: Role) -> int:

@@ -8,7 +8,9 @@ from dovetail.model.expand import expand
 from dovetail.model.state import State
 from dovetail.objectives import sign_of
 from dovetail.placement import View
+from dovetail.placement.nested import groups_missing
 from dovetail.problem import Problem
+from dovetail.spec import Workload
 
 
 def view_of(problem: Problem, state: State) -> View:
@@ -42,10 +44,17 @@ def hard_policies(problem: Problem) -> frozenset[str]:
 
 
 def sound(problem: Problem, view: View) -> bool:
-    """Tell whether a placement keeps what runs today as it must be kept (S5.3)."""
+    """Tell whether a placement keeps what runs today as it must be kept (S5.3), and has groups enough (S2.5)."""
     today = problem.context.today
     stays = all(view.places.get(replica, today.places[replica]) == today.places[replica] for replica in today.fixed)
-    return stays and today.protected <= view.places.keys()
+    return stays and today.protected <= view.places.keys() and not any(short_of_groups(problem, view))
+
+
+def short_of_groups(problem: Problem, view: View) -> Iterator[Workload]:
+    """Yield the workloads of which fewer groups are there than must be; counts do not tell which there are."""
+    for workload in problem.in_squads:
+        if groups_missing(workload, list(view.admitted(workload))):
+            yield workload
 
 
 def debt(problem: Problem, view: View, relaxed: frozenset[str]) -> int:

@@ -1,8 +1,7 @@
 """Which groups go where, where groups may be there in part (S2.5): as many to a domain as its places make up.
 
-The places of a domain tell between how many groups they may be divided, as each has at least the minimum of those
-inside it and at most all of them. Groups that stay, or must go on, come first, each where there is room for what it
-has to keep; others fill up.
+The places of a domain tell between how many groups they may be divided (`Spans`). Groups that stay, or must go on,
+come first, each where there is room for what it has to keep; others fill up.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from dovetail.model.spans import Span, Spans
 from dovetail.placement import Place, Places, Today
 from dovetail.spec import Nest, ReplicaId, Workload
 
 Block = Mapping[str, range]  # consecutive indices per role
 Open = Mapping[str, Sequence[Place]]
-Span = tuple[int, int]  # fewest and most groups
 Key = tuple[int, int]  # of a group: its block, and which of that
 
 
@@ -67,14 +66,15 @@ class Squads:
         spots = [(role, place) for role, own in places.items() for place in own]
         own = (replica for block in blocks for replica in self._members(block) if replica in self.kept)
         spots += [(replica.role, self.kept[replica]) for replica in own]
-        spans = self._spans(self.nest, spots)
+        divided = Spans(self.workload, spots, self.domain)
+        spans = divided.of(self.nest)
         parts = {(b, i): part for b, block in enumerate(blocks) for i, part in enumerate(cut(block, self.nest))}
         found: dict[str, list[Key]] = {path: [] for path in spans}
         for key, part in parts.items():
             home = self._home(part)
             if home in found:
                 found[home].append(key)
-        inner = [self.inside(self.nest, each, spots) for each in self.nest.counted_inner]
+        inner = [divided.inside(self.nest, each) for each in self.nest.counted_inner]
         rooms = _Rooms(self, spans, inner, parts)
         placed = {key for keys in found.values() for key in keys}
         owed = [key for key, part in parts.items() if key not in placed and self._owed(part)]
@@ -85,38 +85,6 @@ class Squads:
                 break
         self._fill(blocks, parts, found, rooms)
         return {path: [parts[key] for key in sorted(keys)] for path, keys in found.items() if keys}
-
-    def _spans(self, nest: Nest, spots: Sequence[tuple[str, Place]]) -> dict[str, Span]:
-        """Return between how many groups the places of each domain may be divided, in the order of the places."""
-        counts: dict[str, Counter[str]] = {}
-        for role, place in spots:
-            path = self.domain(nest.group.within, place) if role in nest.group.sizes else None
-            if path is not None:
-                counts.setdefault(path, Counter())[role] += 1
-        counted = {role for each in nest.counted_inner for role in each.group.sizes}
-        plain = {role: size for role, size in nest.group.sizes.items() if role not in counted}
-        most = min(self.workload.by_role[role].replicas // size for role, size in nest.group.sizes.items())
-        found = dict.fromkeys(counts, (0, most))
-        for path, own in counts.items() if plain else ():
-            exact = min(own[role] // size for role, size in plain.items())
-            found[path] = exact, exact
-        for each in nest.counted_inner:
-            for path, (fewest, greatest) in self.inside(nest, each, spots).items():
-                low, high = found[path]
-                high = min(high, greatest // each.least) if each.least else high
-                found[path] = max(low, -(-fewest // each.number)), high
-        return found
-
-    def inside(self, nest: Nest, inner: Nest, spots: Sequence[tuple[str, Place]]) -> dict[str, Span]:
-        """Return the spans of groups inside, added up by domain of those around."""
-        around = {self.domain(inner.group.within, p): self.domain(nest.group.within, p) for _, p in spots}
-        found: dict[str, Span] = {}
-        for path, (low, high) in self._spans(inner, spots).items():
-            outer = around[path]
-            if outer is not None:
-                before = found.get(outer, (0, 0))
-                found[outer] = before[0] + low, before[1] + high
-        return found
 
     def _home(self, part: Block) -> str | None:
         """Return the domain where most of a group stays, None where nobody does."""
@@ -168,7 +136,7 @@ class Squads:
         ran = sum(any(replica in self.present for replica in self._members(parts[key])) for key in left)
         scarce = sum(max(0, rooms.spans[path][1] - len(keys)) for path, keys in found.items()) < ran
         left.sort(key=lambda key: (self.order(parts[key], scarce=scarce), key))
-        floor = self.nest.least if self.nest.number else (self.nest.group.minimum or 0)
+        floor = self.nest.least if self.nest.number else self.workload.groups_owed(self.nest)
         for forced in (True, False):
             for path, keys in found.items():
                 while left and rooms.fits(path, [*keys, left[0]]):

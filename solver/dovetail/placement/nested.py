@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from dovetail.placement.place import Place, Places
 from dovetail.spec import Cluster, Nest, ReplicaId, Workload
@@ -55,6 +55,18 @@ def all_in_order(cluster: Cluster, places: Places, workload: Workload) -> bool:
     """Tell whether everybody of a workload who is in any group is in order there."""
     nests = workload.topology.nests if workload.topology else ()
     return not any(out_of_order(cluster, places, workload, nest) for nest in every_nest(nests))
+
+
+def groups_missing(workload: Workload, replicas: Collection[ReplicaId]) -> int:
+    """Return how many groups that must be there have none of some replicas of a workload, of whom there is any."""
+    if not replicas:
+        return 0
+    missing = 0
+    for nest in workload.squads:
+        sizes = nest.group.sizes
+        there = {replica.ordinal // sizes[replica.role] for replica in replicas if replica.role in sizes}
+        missing += max(0, workload.groups_owed(nest) - len(there))
+    return missing
 
 
 def every_nest(nests: tuple[Nest, ...]) -> Iterator[Nest]:

@@ -11,7 +11,7 @@ from dovetail.placement.clients import Settings, told_settings
 from dovetail.placement.compat import mix_holds, obstacle
 from dovetail.placement.layouts import Layouts, declared_layouts, layout_of
 from dovetail.placement.makes import make_of
-from dovetail.placement.nested import all_in_order
+from dovetail.placement.nested import all_in_order, groups_missing
 from dovetail.placement.place import Place, Places, by_workload
 from dovetail.placement.room import Room
 from dovetail.spec import Node, PresentReplica, ReplicaId, Role, Setting, Spec, Workload
@@ -154,6 +154,7 @@ def _sound(spec: Spec, workload: Workload, running: Places) -> bool:
     return (
         bool(running)
         and workload.allows(counts)
+        and not groups_missing(workload, running)
         and _in_whole_groups(spec, workload, running)
         and mix_holds(spec, workload, running)
     )

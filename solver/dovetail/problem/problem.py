@@ -71,6 +71,11 @@ class Problem:
         return tuple(workload for workload in self.spec.workloads if workload.ranked)
 
     @cached_property
+    def in_squads(self) -> tuple[Workload, ...]:
+        """The workloads of which so many groups must be there, each perhaps in part."""
+        return tuple(workload for workload in self.spec.workloads if workload.squads)
+
+    @cached_property
     def tree_order(self) -> Mapping[str, int]:
         """Node names to positions in the tree of domains: nodes of one domain stand together, as first met."""
         first: dict[tuple[str, str | None], int] = {}

@@ -96,6 +96,7 @@ class Loose:
                 ]
                 found[path] = self._domain(path, here, lists, running)
         self._once_each(running)
+        self._enough(running)
         if running and self.part.loosened(self.workload):
             self._tell_who(running)
         return found
@@ -121,6 +122,21 @@ class Loose:
         role, size = next(iter(self.nest.group.sizes.items()))
         self.part.model.require(self._groups, upper=self.workload.by_role[role].replicas // size)
         self.part.model.require(self._fresh, upper=self.workload.by_role[role].replicas // size - len(running))
+
+    def _enough(self, running: Running) -> None:
+        """Let as many outermost groups be there as must be, where anybody is; one that stays out of order counts."""
+        least = self.workload.groups_owed(self.nest)
+        if not least:
+            return
+        model, there = self.part.model, self._groups.plus(0)
+        for number, members in running.items():
+            stays = Linear.total(stay for own in members.values() for _, stay in own)
+            broken = Linear.of(model.boolean())
+            model.require(broken.minus(stays), upper=0)
+            model.require(broken.plus(0).add(self._homes.get(number, Linear())), upper=1)
+            there.add(broken)
+        here = model.at_least_one(self.part.admitted(self.workload))
+        model.require(there.minus(Linear.of(here.variable, least)), lower=0)
 
     def _tell_who(self, running: Running) -> None:
         """Let who is evicted, and who moves, follow from how many of each group of which anybody runs are in order.

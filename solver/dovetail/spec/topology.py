@@ -72,11 +72,13 @@ class Nest:
         inner = next((each for each in self.counted_inner if role in each.group.sizes), None)
         return self.group.sizes.get(role, 0) if inner is None else inner.least * inner.fewest(role)
 
+    def worthwhile(self, number: int, atomic: bool) -> int | None:
+        """Return the fewest of so many outermost groups that are worth admitting, if they say so."""
+        return number if self.group.minimum is None and atomic and self.loose else self.group.minimum
+
     def floor(self, role: str, replicas: int, atomic: bool) -> int | None:
         """Return the fewest of so many replicas of a role that outermost groups say are worth admitting, if any."""
-        number = self.group.minimum
-        if number is None and atomic and self.loose:
-            number = replicas // self.group.sizes[role]
+        number = self.worthwhile(replicas // self.group.sizes[role], atomic)
         return None if number is None else number * self.fewest(role)
 
     def unit(self, role: str) -> int:

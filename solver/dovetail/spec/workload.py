@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from dovetail.spec.cluster import SharedMode, Toleration
 from dovetail.spec.inside import INNER_LEVELS, ISLAND_LEVEL
 from dovetail.spec.slo import Slo, host_of
-from dovetail.spec.topology import Topology
+from dovetail.spec.topology import Nest, Topology
 
 WorkloadType = Literal["gang", "service", "job"]
 Isolation = Literal["none", "memory", "fault"]
@@ -316,6 +316,18 @@ class Workload:
         return sum(counts.values()) >= self.min_replicas and all(
             role.allows(counts.get(role.name, 0)) for role in self.roles
         )
+
+    @cached_property
+    def squads(self) -> tuple[Nest, ...]:
+        """Outermost groups that may be there in part, of which some must be where anybody is (S2.5)."""
+        return tuple(nest for nest in (self.topology.nests if self.topology else ()) if self.groups_owed(nest))
+
+    def groups_owed(self, nest: Nest) -> int:
+        """Return how many groups that may be there in part must be where anybody is, 0 of those inside others."""
+        if nest.number or not nest.loose:
+            return 0
+        number = min(self.by_role[role].replicas // size for role, size in nest.group.sizes.items())
+        return nest.worthwhile(number, self.atomic) or 0
 
     @property
     def gathers(self) -> bool:

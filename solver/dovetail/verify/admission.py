@@ -25,6 +25,17 @@ def least(case: Case) -> Iterator[Finding]:
             yield Finding(name, f"has {len(rows)} replicas, fewer than its smallest number {workload.min_replicas}")
 
 
+def groups(case: Case) -> Iterator[Finding]:
+    """Of groups that may be there in part as many are there as are worth admitting (S2.5)."""
+    for name, rows in case.by_workload.items():
+        workload = case.spec.by_id[name]
+        for nest in workload.squads:
+            sizes, least = nest.group.sizes, workload.groups_owed(nest)
+            found = {row.replica.ordinal // sizes[row.role.name] for row in rows if row.role.name in sizes}
+            if len(found) < least:
+                yield Finding(name, f"has {len(found)} groups per {nest.group.within}, not the {least} it must have")
+
+
 def widths(case: Case) -> Iterator[Finding]:
     """An elastic role has its least number of replicas and whole steps more (S2.6)."""
     for name, rows in case.by_workload.items():

@@ -63,6 +63,7 @@ TABLE: tuple[Check, ...] = (
     Check("atomic", "DT3401", admission.atomic),
     Check("least-replicas", "DT3402", admission.least),
     Check("widths", "DT3404", admission.widths, basic=True),
+    Check("groups", "DT3405", admission.groups),
     Check("mix", "DT3403", admission.mix),
     Check("protected", "DT3501", today.protected, of_today=True),
     Check("fixed", "DT3502", today.fixed, of_today=True),

@@ -14,7 +14,7 @@ from itertools import groupby
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Ints
-from dovetail.engine.construction.gangs import Crew
+from dovetail.engine.construction.gangs import Crew, is_legal
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.model.state import State
 from dovetail.placement import Place, Places
@@ -155,7 +155,7 @@ def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
         return
     for part, models in _parts(field, workload, batch):
         done += _place_part(outlooks, part, models, whole=workload.atomic and not workload.elastic)
-    if not _enough(field, workload):
+    if not is_legal(field, workload):
         outlooks.undo(batch, done)
 
 
@@ -189,13 +189,6 @@ def _place_part(outlooks: Outlooks, part: list[int], choices: Choices, *, whole:
         outlooks.undo(part, put)
         put = []
     return put
-
-
-def _enough(field: Field, workload: Workload) -> bool:
-    shapes = field.problem.shapes_of_role
-    return workload.allows(
-        {r.name: field.admitted[shapes[workload.id, r.name]] for r in workload.roles if r.replicas}
-    )
 
 
 def _parts(field: Field, workload: Workload, batch: list[int]) -> list[tuple[list[int], Choices]]:

@@ -14,9 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dovetail.engine.construction.domains import best, most, sums
+from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.construction.seating import gpus_of, seat, units_in
+from dovetail.model.bonds import path_of
+from dovetail.model.spans import Spans
 from dovetail.placement.nested import every_nest
 from dovetail.problem import Shape
 from dovetail.spec import Group, Nest, Workload
@@ -54,6 +57,23 @@ class Unit:
         return total
 
 
+def is_legal(field: Field, workload: Workload) -> bool:
+    """Tell whether a workload has as many replicas and groups as it may have (S2.1, S2.5, S2.6)."""
+    problem = field.problem
+    shapes = {role.name: problem.shapes_of_role[workload.id, role.name] for role in workload.roles if role.replicas}
+    if not workload.allows({role: field.admitted[shape] for role, shape in shapes.items()}):
+        return False
+    roles = {shape: role for role, shape in shapes.items()} if workload.squads else {}
+    spots = [
+        (roles[slot.shape], (problem.nodes[index], slot))
+        for index, fill in (field.fills.items() if roles else ())
+        for slot, count in fill.slots.items()
+        for _ in range(count if slot.shape in roles else 0)
+    ]
+    divided = Spans(workload, spots, lambda level, at: path_of(level, *at))
+    return not spots or all(divided.most(nest) >= workload.groups_owed(nest) for nest in workload.squads)
+
+
 @dataclass(slots=True)
 class Crew:
     """One gang that is being placed.
@@ -79,7 +99,7 @@ class Crew:
             for widths in ((False, True), (True,)) if loose else ((False,),):
                 puts = self._fill(nodes, depth, widths)
                 self._trim(puts)
-                if self._is_legal():
+                if is_legal(self.outlooks.field, self.workload):
                     return puts
                 self.undo(puts)
         return []
@@ -92,10 +112,6 @@ class Crew:
     def _shapes(self) -> Mapping[str, int]:
         of = self.outlooks.field.problem.shapes_of_role
         return {role.name: of[self.workload.id, role.name] for role in self.workload.roles if role.replicas}
-
-    def _is_legal(self) -> bool:
-        admitted = self.outlooks.field.admitted
-        return self.workload.allows({role: admitted[shape] for role, shape in self._shapes().items()})
 
     def _trim(self, puts: list[Put]) -> None:
         """Take off what an elastic role has above whole steps."""

@@ -220,15 +220,19 @@ class Gatherings:
                 for count, most in self._groups(s, size, nest.group.within) if size > 1 else ():
                     self.model.require(count.minus(Linear.of(self.model.integer(0, most), size)), lower=0, upper=0)
                 if nest.loose and role in nest.group.sizes:
-                    self._add_loose(s, nest, role)
+                    self._add_loose(workload, s, nest, role)
 
-    def _add_loose(self, shape: int, nest: Nest, role: str) -> None:
-        """Say how many replicas are where groups lie that may be there in part."""
-        size, fewest = nest.group.sizes[role], nest.fewest(role)
+    def _add_loose(self, workload: Workload, shape: int, nest: Nest, role: str) -> None:
+        """Say how many replicas are where groups lie that may be there in part, and how many groups there must be."""
+        size, fewest, groups = nest.group.sizes[role], nest.fewest(role), Linear()
         for count, _ in self._groups(shape, 1, nest.group.within):
-            number = self.model.integer(0, -(-self.model.range_of(count)[1] // size))
+            number = self.model.integer(0, workload.by_role[role].replicas // size)
             self.model.require(count.minus(Linear.of(number, size)), upper=0)
             self.model.require(count.minus(Linear.of(number, fewest)), lower=0)
+            groups.add_term(number)
+        least = workload.groups_owed(nest)
+        if least and groups.terms:
+            self.model.require(groups.minus(Linear.of(self.here[workload.id], least)), lower=0)
 
     def _groups(self, shape: int, size: int, level: str) -> Iterator[tuple[Linear, int]]:
         """Yield the counts of a shape that come in multiples of a size, each with the most groups there."""
