@@ -116,7 +116,7 @@ def test_leaves_are_listed(kind: str) -> None:
 def test_leaves_name_what_is_not_supported() -> None:
     assert "spec.nodeGroups[].cpu" in leaves("Cluster")
     assert "spec.power" in unsupported_leaves("Accelerator")
-    assert "spec.rule.reserve.within=island" in unsupported_leaves("Policy")
+    assert "spec.nodeGroups[].taints[].effect=PreferNoSchedule" in unsupported_leaves("Cluster")
     assert "spec.rule.quota.limit.gpus" not in unsupported_leaves("Policy")
 
 

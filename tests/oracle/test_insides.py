@@ -43,6 +43,22 @@ def test_held_places_keep_within_islands() -> None:
     assert problems(cases(200, 15, holding)) == []
 
 
+def holding_together(seed: int) -> Spec:
+    """Return the Spec of a seed with places held free within one island or socket."""
+    rng, spec = Random(f"holding together {seed}"), tiny_insides(seed)
+    asked = request(rng.choice((1, 1, 2))) if rng.random() < 0.8 else request(share=rng.choice((400, 500)))
+    rule = Reserve(replicas=rng.choice((1, 2, 2, 3)), request=asked, within=rng.choice(INNER_LEVELS))
+    nodes = NodeSelector(names=(rng.choice(spec.cluster.nodes).name,)) if rng.random() < 0.2 else None
+    held = policy("hold", rule, enforcement=rng.choice(("hard", 1, 3000)), nodes=nodes)
+    return replace(spec, policies=tuple(sorted((*spec.policies, held), key=lambda each: each.name)))
+
+
+def test_places_are_held_within_one_island_or_socket() -> None:
+    found = list(cases(0, 40, holding_together))
+    assert len(found) > 20
+    assert problems(found) == []
+
+
 def keeping_free(seed: int) -> Spec:
     """Return the Spec of a seed with whole islands or sockets held free, now and then beside places."""
     rng = Random(f"keeping free {seed}")

@@ -231,7 +231,7 @@ class PartModel(Counting):
     ) -> Mapping[str, Linear]:
         """Return how many replicas of a workload are in each domain of a level, none where there is no entry."""
         if level in INNER_LEVELS:
-            return self._counts_inside(workload, level, role)
+            return self._counts_inside(workload, level, nodes, role)
         found = {domain.path: Linear() for domain in self.domains(level)}
         for node, count in self._placed(workload, role):
             path = node.domain(level)
@@ -248,11 +248,14 @@ class PartModel(Counting):
                     if slot.shape == shape:
                         yield self.problem.nodes[index], slot, count
 
-    def _counts_inside(self, workload: Workload, level: str, role: str | None) -> Mapping[str, Linear]:
+    def _counts_inside(
+        self, workload: Workload, level: str, nodes: frozenset[str] | None, role: str | None
+    ) -> Mapping[str, Linear]:
         """Return how many replicas of a workload are in each island, or at each socket."""
         found: dict[str, Linear] = {}
         for node, slot, count in self._slots_of(workload, role):
-            if (path := node.around(level, _gpus_of(node, slot))) is not None:
+            told = nodes is None or node.name in nodes
+            if told and (path := node.around(level, _gpus_of(node, slot))) is not None:
                 found.setdefault(path, Linear()).add(count)
         return found
 

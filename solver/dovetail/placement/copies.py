@@ -7,32 +7,37 @@ from dovetail.placement.clients import terms_of
 from dovetail.placement.instances import share_memory
 from dovetail.placement.room import Room
 from dovetail.spec import Request
+from dovetail.spec.inside import Mask
 from dovetail.spec.workload import MILLI
 
 _LOTS = 10**9
 
 
-def copies(room: Room, request: Request) -> int:
+def copies(room: Room, request: Request, gpus: Mask | None = None) -> int:
     """Return how many replicas with one request fit beside what a node holds, nothing else being added.
 
-    It is exact but for a share that may be on MIG or not, of which there may be fewer.
+    It is exact but for a share that may be on MIG or not, of which there may be fewer. With `gpus` only those of them
+    count that lie on these GPUs.
     """
+    every = range(len(room.compute))
+    inside = every if gpus is None else [index for index in every if gpus >> index & 1]
     request = request.on(room.node.accelerator)
     limits = [_ratio(room.cpu, request.cpu), _ratio(room.memory, request.memory)]
     limits += [_ratio(room.resources.get(name, 0), amount) for name, amount in request.resources.items()]
     if request.may_use_mig:
-        limits.append(sum(_instances(room, request, index) for index in range(len(room.compute))))
+        limits.append(sum(_instances(room, request, index) for index in inside))
     elif room.crowd is not None and request.share is not None:
         terms = terms_of(request, room.node, room.card)
-        held = enumerate(room.tenants)
-        gpus = [i for i, n in held if i in room.node.healthy_gpus() and n == room.crowd.clients(i)]
-        limits.append(0 if terms is None else room.crowd.room_for(terms, gpus))
+        healthy = set(room.node.healthy_gpus())
+        alike = [i for i in inside if i in healthy and room.tenants[i] == room.crowd.clients(i)]
+        limits.append(0 if terms is None else room.crowd.room_for(terms, alike))
     elif request.share is not None:
         memory = share_memory(request, room.card)
-        pairs = zip(room.compute, room.vram, strict=True)
+        pairs = [(room.compute[index], room.vram[index]) for index in inside]
         limits.append(sum(min(_ratio(milli, request.share.compute), _ratio(vram, memory)) for milli, vram in pairs))
     elif request.gpus:
-        limits.append(sum(len(block) // request.gpus for block in room.choices(request)))
+        blocks = ([index for index in block if index in inside] for block in room.choices(request))
+        limits.append(sum(len(block) // request.gpus for block in blocks))
     return min(limits)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from dovetail.linear import Linear
@@ -12,11 +12,11 @@ from dovetail.placement import Place, Room, View, copies
 from dovetail.rules.base import Guard, Part, RuleDefaults, Told, Violations
 from dovetail.rules.claims import Claims, Short
 from dovetail.rules.guards import Plain, domain_of
-from dovetail.rules.levels import inner, level_problem, reached
+from dovetail.rules.levels import inner, level_problem, nodes_problem, reached
 from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Policy, Request, Role, Spec, Toleration, Workload
 from dovetail.spec.cluster import NODE_LEVEL
-from dovetail.spec.inside import holds, mask_of
+from dovetail.spec.inside import Mask, holds, mask_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,22 @@ class Reserve(RuleDefaults):
 
     @property
     def inner_level(self) -> str:
-        """The level of whole domains, where it lies inside nodes."""
-        return inner(self.of)
+        """The level of whole domains, or of the one that holds all places, where it lies inside nodes."""
+        return inner(self.of or self.within or "")
 
     def placeholders(self, own: Policy) -> tuple[Workload, ...]:
         """Return a job whose replicas are the places; on nodes that are named, taints do not matter."""
         if not self.replicas:
             return ()
-        role = Role("", self.replicas, self.request, value=0, accelerators=self.accelerators)
+        role = Role("", self.replicas, self._asked, value=0, accelerators=self.accelerators)
         tolerations = () if own.nodes is None else (Toleration(operator="Exists"),)
         name = f"hold:{own.name}"
         return (Workload(name, "", name, "job", (role,), tolerations=tolerations, holds=own.name),)
+
+    @property
+    def _asked(self) -> Request:
+        """What a place has room for, inside nodes within a domain of the level."""
+        return replace(self.request, within=(self.inner_level,)) if self.inner_level else self.request
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the places that are missing, or the domains."""
@@ -65,20 +70,29 @@ class Reserve(RuleDefaults):
 
     def _encode_places(self, part: Part, scope: Scope) -> Linear:
         own = _own(scope)
-        # A model that tells no nodes apart counts the places on all of them: never more are missing than in truth.
-        apart = self.within != NODE_LEVEL or any(part.every_domain(NODE_LEVEL))
-        if self.within is not None and apart:
-            held = self._in_one_domain(part, own, scope)
+        by_domain = self._by_domain(part, own, scope)
+        if by_domain is not None:
+            held = self._in_one_domain(part, by_domain)
         else:
             held = part.admitted(own) if scope.nodes is None else part.misplaced(own, scope.nodes)
         # Places that do not count are not held: nothing is kept off them.
         part.model.require(part.admitted(own).minus(held), upper=0)
         return Linear(constant=self.replicas).minus(held)
 
-    def _in_one_domain(self, part: Part, own: Workload, scope: Scope) -> Linear:
+    def _by_domain(self, part: Part, own: Workload, scope: Scope) -> Mapping[str, Linear] | None:
+        """Return the places of each domain of which one holds all that count, None where the model tells none apart.
+
+        Such a model counts the places on all nodes: never more are missing than in truth.
+        """
+        if self.within is None or (self.within == NODE_LEVEL and not any(part.every_domain(NODE_LEVEL))):
+            return None
+        found = part.counts(own, self.within, scope.nodes)
+        return None if self.inner_level and not found else found
+
+    def _in_one_domain(self, part: Part, by_domain: Mapping[str, Linear]) -> Linear:
         """Return at most what the fullest domain holds."""
         chosen, total = Linear(), Linear()
-        for count in part.counts(own, self.within or "", scope.nodes).values():
+        for count in by_domain.values():
             most = part.model.range_of(count)[1]
             if most > 0:
                 flag, held = part.model.boolean(), part.model.integer(0, most)
@@ -128,7 +142,7 @@ class Reserve(RuleDefaults):
     def guard(self, scope: Scope) -> Guard | None:
         """Keep held places on matched nodes and together, or enough domains untouched."""
         if not self.domains:
-            return PlacesGuard(scope, self.within)
+            return PlacesGuard(scope, NODE_LEVEL if self.inner_level else self.within)
         if not self.inner_level:
             return UntouchedGuard(scope, self.of, self.domains, dict.fromkeys(self._whole(scope), 1))
         nodes = Counter(path.rpartition("/")[0] for path in self._whole(scope))
@@ -136,11 +150,12 @@ class Reserve(RuleDefaults):
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish no workloads, since it does not matter who leaves the places free, but inside nodes each."""
-        return workload.id if self.inner_level else None
+        return workload.id if self.inner_level and self.domains else None
 
     def other_key(self, workload: Workload, scope: Scope) -> Hashable:
-        """Distinguish each workload where the rule tells where replicas are inside nodes."""
-        return workload.id if self.inner_level else None
+        """Distinguish each workload where the rule tells where replicas are inside nodes, or the places alone."""
+        told = bool(self.domains) or workload.holds == scope.policy
+        return workload.id if self.inner_level and told else None
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish nodes by the domain, where one is asked for, and matched ones from others."""
@@ -169,8 +184,14 @@ class Reserve(RuleDefaults):
             return "'within' and 'accelerators' tell of places, and whole domains are held here"
         if self.accelerators and not self.request.gpu_count:
             return "'accelerators' tells which GPUs places are on, and these have none"
+        if self.replicas and self.inner_level and not self.request.gpu_count:
+            return f"places within one {self.within} need GPUs, and these have none"
         level = self.of or self.within
-        return None if level is None else level_problem(spec, level, gpu=False, inside=bool(self.domains))
+        return None if level is None else level_problem(spec, level, gpu=False, inside=True)
+
+    def unsound_beside(self, own: Policy, spec: Spec) -> str | None:
+        """Refuse a choice of nodes where whole domains are inside them; places may be on some nodes alone."""
+        return nodes_problem(own, inner(self.of))
 
     def never_lifted(self, own: Policy) -> str | None:
         """Refuse waivers: it does not matter who leaves the places free."""
@@ -183,7 +204,7 @@ class Reserve(RuleDefaults):
         found = [place for place in sorted(held) if scope.nodes is None or place.node in scope.nodes]
         if self.within is not None:
             by_name = scope.spec.cluster.by_name
-            of = [by_name[place.node].domain(self.within) for place in found]
+            of = [by_name[place.node].around(self.within, mask_of(place.gpus)) for place in found]
             sizes = Counter(path for path in of if path is not None)
             best = min(sizes, key=lambda path: (-sizes[path], path), default=None)
             found = [place for place, path in zip(found, of, strict=True) if path == best and path is not None]
@@ -191,16 +212,25 @@ class Reserve(RuleDefaults):
 
     def _possible(self, rooms: Mapping[str, Room], scope: Scope) -> int:
         """Return for how many places there is room beside what nodes hold, within one domain where asked for."""
-        role = Role("", self.replicas, self.request, value=0, accelerators=self.accelerators)
+        role = Role("", self.replicas, self._asked, value=0, accelerators=self.accelerators)
         tolerations = () if scope.nodes is None else (Toleration(operator="Exists"),)
         hosts = scope.hosts(Workload("", "", "", "job", (role,), tolerations=tolerations))
         there: Counter[str] = Counter()
         for name in hosts:
             node = scope.spec.cluster.by_name[name]
-            path = "" if self.within is None else node.domain(self.within)
-            if path is not None:
-                there[path] += copies(rooms.get(name) or Room(node, scope.spec.accelerators), self.request)
+            room = rooms.get(name) or Room(node, scope.spec.accelerators)
+            for path, gpus in self._parts(node):
+                there[path] += copies(room, self._asked, gpus)
         return min(self.replicas, max(there.values(), default=0))
+
+    def _parts(self, node: Node) -> Iterator[tuple[str, Mask | None]]:
+        """Yield the domains that places on a node may share, inside it those of its GPUs."""
+        if self.inner_level:
+            yield from ((f"{node.name}/{i}", mask) for i, mask in enumerate(node.parts(self.inner_level)))
+        elif self.within is None:
+            yield "", None
+        elif (path := node.domain(self.within)) is not None:
+            yield path, None
 
     def _whole(self, scope: Scope) -> dict[str, int]:
         """Return the GPUs of each domain whose nodes are all matched and in order, sorted by path."""
