@@ -350,7 +350,7 @@ class FleetModel(Counting):
         for tier in self.original.tiers:
             told = tier.name not in self.untold_tiers and (self.priced or not tier.counts_nodes)
             if told and not tier.needs_current(self.spec):
-                found[tier.name] = ascending(tier, tier.encode(self))
+                found[tier.name] = tier.encode(self).scaled(sign_of(tier.sense))
         return found
 
     @cached_property
@@ -407,11 +407,6 @@ def _plots(problem: Problem, kind: Kind, questions: Mapping[int, tuple[Question,
         groups.setdefault(tuple(question.of(problem.nodes[member]) for question in asked), []).append(member)
     for answers, members in groups.items():
         yield Plot(dict(zip(asked, answers, strict=True)), tuple(members))
-
-
-def ascending(tier: Tier, expression: Linear) -> Linear:
-    """Return a tier's expression so that greater is better."""
-    return expression.scaled(sign_of(tier.sense))
 
 
 def _floor(expression: Linear, value: int) -> PlainRow:
