@@ -15,7 +15,7 @@ from typing import Final
 from dovetail.linear import Linear, Model
 from dovetail.model.counting import Counting
 from dovetail.model.demands import add_threshold
-from dovetail.objectives import Tier, sign_of
+from dovetail.objectives import sign_of
 from dovetail.objectives.occupied import GpusInUse
 from dovetail.placement.clients import equal_parts
 from dovetail.problem import Problem, Shape
