@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dovetail.diff import diff
+from dovetail.diff import Change, Row, diff
 from dovetail.faults import Fault, Position
 from dovetail.placement import Place
 from dovetail.plan import AdmissionResult, Outcome, Plan, PolicyResult, TierResult
@@ -72,6 +72,38 @@ def test_markdown_takes_no_markup_from_names(write: object) -> None:
     assert "\n" not in found
     body = found.removeprefix("<code>").removesuffix("</code>")
     assert not re.search(r"[<>|`*@\[\]]", body)
+
+
+def moved(before: Place, after: Place) -> Review:
+    base, target = (replace(plan(0), placements={ReplicaId("w", "", 0): place}) for place in (before, after))
+    return Review(target, diff(base, target), "plan.yaml", detail=True)
+
+
+@pytest.mark.parametrize(
+    ("after", "where", "row"),
+    [
+        (Place("n", (0,), "1g.10gb@3"), "n, other instances", "n gpu 0 1g.10gb@2 -> n gpu 0 1g.10gb@3"),
+        (Place("n", (1,), "1g.10gb@2"), "n, other GPUs", "n gpu 0 1g.10gb@2 -> n gpu 1 1g.10gb@2"),
+        (Place("m", (0,), "1g.10gb@2"), "n -> m", "n gpu 0 1g.10gb@2 -> m gpu 0 1g.10gb@2"),
+    ],
+)
+def test_moves_between_instances_tell_them(after: Place, where: str, row: str) -> None:
+    review = moved(Place("n", (0,), "1g.10gb@2"), after)
+    assert f"  ~  w  1x GPU  {where}  1 replica moved\n      w#0  {row}\n" in text.rendered(review)
+    found = markdown.rendered(review)
+    assert f"| {markdown.code(where)} |" in found
+    assert f"| {markdown.code(row)} |" in found
+
+
+def test_who_restarts_in_place_has_one_place() -> None:
+    place = Place("n", (0, 1))
+    row = Row("w", 0, 1, place, place)
+    change = Change("restart", "w", 2, shape="2x GPU", why="GPUs are cut anew", rows=(row,))
+    same = plan(0)
+    review = Review(same, replace(diff(same, same), changes=(change,)), "plan.yaml", detail=True)
+    said = "2 replicas restarted in place: GPUs are cut anew"
+    assert f"  ~  w  2x GPU  n  {said}\n      w#0-1  n gpu 0-1\n" in text.rendered(review)
+    assert "Workloads: 1 restarted in place." in markdown.rendered(review)
 
 
 def test_markers_cannot_be_left() -> None:

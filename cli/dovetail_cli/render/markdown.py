@@ -28,6 +28,7 @@ SHEDDING = ("replicas", "waiting", "promises", "policies", "changes", "failures"
 _WORDS: dict[ChangeKind, str] = {
     "add": "admitted",
     "move": "moved",
+    "restart": "restarted in place",
     "elsewhere": "placed elsewhere",
     "resize": "resized",
     "remove": "removed",

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from dovetail.diff import Change, PlanDiff, Row
 from dovetail.faults import CODES, Position
+from dovetail.placement import Place
 from dovetail.plan import (
     Plan,
     SecondOpinion,
@@ -33,6 +34,7 @@ from dovetail_cli.render.words import (
 MARKS = {
     "add": "+",
     "move": "~",
+    "restart": "~",
     "elsewhere": "~",
     "resize": "~",
     "remove": "-",
@@ -215,11 +217,18 @@ def ordered(changes: tuple[Change, ...]) -> list[Change]:
 
 
 def where(change: Change) -> str:
-    """Return the nodes of a change: from, to, or both."""
+    """Return the nodes of a change: from, to, or both; where these are the same, what else is another."""
     before, after = nodes(change.nodes_before()), nodes(change.nodes_after())
-    if change.kind in ("move", "elsewhere"):
-        return f"{before} -> {after}" if before != after else f"{after}, other GPUs"
-    return after or before
+    if change.kind not in ("move", "elsewhere"):
+        return after or before
+    if before != after:
+        return f"{before} -> {after}"
+    return f"{after}, other {'instances' if all(map(_on_same_gpus, change.rows)) else 'GPUs'}"
+
+
+def _on_same_gpus(row: Row) -> bool:
+    sides = {(place.node, place.gpus) for place in (row.before, row.after) if place is not None}
+    return len(sides) == 1
 
 
 def words(change: Change) -> str:
@@ -230,6 +239,7 @@ def words(change: Change) -> str:
         "add": f"admitted ({change.why})" if change.why else "admitted",
         "remove": "no longer declared",
         "move": f"{plural(change.replicas, 'replica')} moved" + why,
+        "restart": f"{plural(change.replicas, 'replica')} restarted in place" + why,
         "elsewhere": f"{many}placed elsewhere",
         "resize": change.why,
         "out": f"{many}not admitted ({'were' if change.replicas > 1 and many else 'was'} admitted)" + why,
@@ -241,9 +251,12 @@ def words(change: Change) -> str:
 
 
 def row_place(row: Row) -> str:
-    """Return one replica's place on either side, down to GPUs."""
-    sides = [f"{p.node}{_gpus(p.gpus)}" for p in (row.before, row.after) if p is not None]
-    return " -> ".join(sides)
+    """Return one replica's place on either side, down to GPUs and instances; once where both are the same."""
+    return " -> ".join(dict.fromkeys(_place(place) for place in (row.before, row.after) if place is not None))
+
+
+def _place(place: Place) -> str:
+    return f"{place.node}{_gpus(place.gpus)}" + (f" {place.instance}" if place.instance else "")
 
 
 def _gpus(indices: tuple[int, ...]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dovetail.diff.model import Change, ChangeKind, Row
+from dovetail.diff.passage import Passage
 from dovetail.diff.shapes import gpus_of, shape_of, wanted_shape
 from dovetail.diff.sides import NOTHING, PlacesById, Side, still_declared
 from dovetail.faults import CODES
@@ -17,22 +18,38 @@ from dovetail.spec import ReplicaId, Spec
 class Question:
     """What the changes of one workload follow from.
 
-    `lost` are replicas of the base whose place is gone. `happens` tells whether the target starts from the base: only
-    then do replicas move and stop, else two plans merely have them in other places.
+    `passage` is the way from the base to the target, where the documents are known and it is one. `happens` tells
+    whether the target starts from the base: only then do replicas move and stop, else two plans merely have them in
+    other places.
     """
 
     workload: str
     base: Side
     target: Side
     spec: Spec | None
-    lost: Places
+    passage: Passage | None = None
     happens: bool = True
+
+    @property
+    def known(self) -> bool:
+        """Whether the target's documents declare the workload; where they are not known, whether its plan does."""
+        return self.target.known or (self.spec is not None and self.workload in self.spec.by_id)
+
+    @property
+    def lost(self) -> Places:
+        """Replicas of the base whose place is gone."""
+        return {} if self.passage is None else self.passage.context.today.lost
+
+    @property
+    def in_place(self) -> Mapping[ReplicaId, str]:
+        """Replicas that start anew on the place that they have, and why."""
+        return {} if self.passage is None else self.passage.in_place
 
 
 def changes_of(question: Question) -> Iterator[Change]:
     """Yield the changes of one workload, at most one of each kind."""
     base, target = question.base, question.target
-    if not target.known:
+    if not question.known:
         yield _change(question, "remove", before=base.places)
     elif not base.places and not target.places:
         yield from _waiting(question)
@@ -44,7 +61,9 @@ def changes_of(question: Question) -> Iterator[Change]:
 
 def _waiting(question: Question) -> Iterator[Change]:
     """Yield a change when the workload is new, or waits for other reasons or with other replicas than before."""
-    if question.base != question.target:
+    if not question.target.known:
+        yield Change("resize", question.workload, 0, why=f"replicas {question.base.declared} -> 0, none was admitted")
+    elif question.base != question.target:
         yield _waits(question)
 
 
@@ -71,12 +90,21 @@ def _changed(question: Question) -> Iterator[Change]:
         why = "its place is gone" if all(replica in question.lost for replica in moved) else ""
         kind: ChangeKind = "move" if question.happens else "elsewhere"
         yield _change(question, kind, {r: base[r] for r in moved}, {r: target[r] for r in moved}, why=why)
+    yield from _in_place(question)
     yield from _stops(question, {replica: stopped[replica] for replica in declared})
     undeclared = {replica: place for replica, place in stopped.items() if replica not in declared}
     if started or undeclared:
         yield _change(question, "resize", undeclared, started, why=_why_resized(question))
     elif not declared and question.base.declared != question.target.declared:
         yield _asks_otherwise(question)
+
+
+def _in_place(question: Question) -> Iterator[Change]:
+    """Yield the change of replicas that keep their place and start anew all the same (S5.4)."""
+    base, target, anew = question.base.places, question.target.places, question.in_place
+    own = {replica: place for replica, place in base.items() if replica in anew and target.get(replica) == place}
+    if own:
+        yield _change(question, "restart", own, own, why=", ".join(sorted({anew[replica] for replica in own})))
 
 
 def _asks_otherwise(question: Question) -> Change:

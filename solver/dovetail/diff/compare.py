@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import chain
 
 from dovetail.diff.changes import Question, changes_of
-from dovetail.diff.cost import context_from, cost_of, cost_of_start
-from dovetail.diff.model import PlanDiff, PolicyChange, TierChange
+from dovetail.diff.cost import cost_of_start, cost_without_documents
+from dovetail.diff.model import Change, Cost, PlanDiff, PolicyChange, TierChange
+from dovetail.diff.passage import Passage, passage_from
 from dovetail.diff.sides import NOTHING, sides
 from dovetail.diff.start import starts_from
-from dovetail.placement import Places
 from dovetail.plan.model import Figure, Plan, TierResult
 from dovetail.plan.options import as_planned
 from dovetail.spec import Spec
@@ -33,12 +33,11 @@ def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
     if spec is not None:
         spec = as_planned(spec, target)
     happens = starts_from(base, target, spec)
-    context = context_from(base, spec) if spec is not None and happens else None
-    lost: Places = context.today.lost if context is not None else {}
+    passage = passage_from(base, target, spec) if spec is not None and happens else None
     before, after = sides(base), sides(target)
     names = sorted(before.keys() | after.keys())
-    asked = (Question(n, before.get(n, NOTHING), after.get(n, NOTHING), spec, lost, happens) for n in names)
-    changes = tuple(chain.from_iterable(changes_of(each) for each in asked if each.base != each.target))
+    asked = (Question(n, before.get(n, NOTHING), after.get(n, NOTHING), spec, passage, happens) for n in names)
+    changes = tuple(chain.from_iterable(map(changes_of, asked)))
     touched = {change.workload for change in changes}
     return PlanDiff(
         base=base,
@@ -48,10 +47,14 @@ def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
         changes=changes,
         policies=tuple(_policies(base, target)),
         failures=failures_of(target),
-        cost=cost_of(changes, target, context) if happens else cost_of_start(target, spec),
+        cost=_cost(base, target, changes, passage) if happens else cost_of_start(target, spec),
         unchanged=sum(workload not in touched for workload in after),
         starts_from_base=happens,
     )
+
+
+def _cost(base: Plan, target: Plan, changes: tuple[Change, ...], passage: Passage | None) -> Cost:
+    return cost_without_documents(changes, base, target) if passage is None else passage.cost()
 
 
 def _delta(base: Plan, target: Plan) -> dict[str, Figure]:

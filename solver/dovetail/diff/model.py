@@ -11,7 +11,7 @@ from dovetail.placement import Place
 from dovetail.plan.model import Figure, Plan, PolicyOutcome
 from dovetail.quantities import rounded
 
-ChangeKind = Literal["add", "remove", "move", "elsewhere", "resize", "evict", "out", "gone", "wait"]
+ChangeKind = Literal["add", "remove", "move", "restart", "elsewhere", "resize", "evict", "out", "gone", "wait"]
 Sense = Literal["max", "min"]
 
 
@@ -47,9 +47,10 @@ class Change:
     ----------
     kind
         `add`: a workload without running replicas gets some; `remove`: it is no longer declared; `move`: replicas
-        change their place; `resize`: more or fewer replicas; `evict`: replicas stop that are still declared;
-        `gone`: their place no longer exists; `wait`: declared, and newly or otherwise not admitted. Where the target
-        does not start from the base, `elsewhere` stands for `move` and `out` for `evict`.
+        change their place; `restart`: they start anew on the place that they have, as GPUs are cut anew or shared in
+        another way, or as the place was gone; `resize`: more or fewer replicas; `evict`: replicas stop that are still
+        declared; `gone`: their place no longer exists; `wait`: declared, and newly or otherwise not admitted. Where
+        the target does not start from the base, `elsewhere` stands for `move` and `out` for `evict`.
     replicas
         How many replicas the change is about.
     gpus
@@ -113,7 +114,7 @@ class Cost:
     Parameters
     ----------
     moves
-        Replicas whose place still stands and that change it.
+        Replicas whose place still stands and that change it, or start anew there (S5.4).
     restarts
         Replicas that run on either side and start anew: moves, and those whose place is gone; all of an atomic
         workload with any of them, where the documents are known.
