@@ -33,6 +33,14 @@ Current = Annotated[
     str | None,
     typer.Option("--current", metavar="FILE", help="What runs today: a Placement document or a plan."),
 ]
+Certificate = Annotated[
+    str | None,
+    typer.Option(
+        "--certificate",
+        metavar="FILE",
+        help="The certificate of the plan: a file or REV:path; without it, X.cert.json beside X.yaml.",
+    ),
+]
 MaxMoves = Annotated[
     int | None,
     typer.Option("--max-moves", min=0, metavar="N", help="Move at most N running replicas."),

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from dovetail.placement import Places
     from dovetail.verify import Verification
 
-_WITHOUT_PLAN = {"infeasible": Finding.INFEASIBLE, "unknown": Finding.NO_PLAN}
+WITHOUT_PLAN = {"infeasible": Finding.INFEASIBLE, "unknown": Finding.NO_PLAN}
+"""What a run finds out whose outcome comes without a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Task:
 
     def certificate_of(self, plan: Plan) -> str | None:
         """Return where a plan's certificate goes; that there is no plan is written only where it is told to."""
-        if self.certificate is not None or self.out is None or plan.outcome.status in _WITHOUT_PLAN:
+        if self.certificate is not None or self.out is None or plan.outcome.status in WITHOUT_PLAN:
             return self.certificate
         return files.certificate_file(self.out)
 
@@ -98,8 +99,8 @@ def check_gaps(task: Task) -> None:
 def _found(task: Task, timeline: Timeline, stop: Stop, display: Display) -> Result:
     with library.solver_process(task.limits, display.tick) as solver:
         plan, opinion = _Asked(task, timeline, stop, solver).run()
-    if plan.outcome.status in _WITHOUT_PLAN:
-        return Result(plan, None, (_WITHOUT_PLAN[plan.outcome.status], *opinion))
+    if plan.outcome.status in WITHOUT_PLAN:
+        return Result(plan, None, (WITHOUT_PLAN[plan.outcome.status], *opinion))
     timeline.phase("verify")
     check = functools.partial(library.verify, task.project.spec, plan, library.evidence_of(plan))
     verification = interrupts.in_background(check, display.tick)
@@ -137,7 +138,7 @@ class _Asked:
         """Return the plan with its certificate, made in the time that is left; without any where none is kept."""
         if self.task.certificate_of(plan) is None:
             return library.without_certificate(plan)
-        if plan.outcome.status in _WITHOUT_PLAN or self.stop:
+        if plan.outcome.status in WITHOUT_PLAN or self.stop:
             return plan
         self.timeline.phase("certify")
         limit = self.task.limits.time

@@ -10,13 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dovetail_cli.problems import usage
+from dovetail_cli import files, library
+from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render.words import printable
 
 if TYPE_CHECKING:
     from dovetail.documents import Document
     from dovetail.faults import Position
     from dovetail.plan import Plan
+    from dovetail.proof.certificate import Certificate
 
 _GIT_SECONDS = 60
 
@@ -38,10 +40,31 @@ def plan_text(reference: str) -> str:
         if colon and revision and inside:
             return _decoded(_from_git(revision, inside), reference)
         raise usage(f"there is no plan {printable(reference)}", "give a file, or REV:path such as HEAD:plan.yaml")
+    return file_text(reference)
+
+
+def file_text(file: str) -> str:
+    """Return the text of a file, never that of a revision."""
+    if not os.path.isfile(file):
+        raise usage(f"there is no file {printable(file)}")
     try:
-        return _decoded(Path(reference).read_bytes(), reference)
+        return _decoded(Path(file).read_bytes(), file)
     except OSError as error:
-        raise usage(f"{printable(reference)} cannot be read: {error.strerror}") from None
+        raise usage(f"{printable(file)} cannot be read: {error.strerror}") from None
+
+
+def certificate_of(plan: Plan, reference: str, named: str | None) -> Certificate | None:
+    """Return the certificate that a plan claims to have: the one named, else the one beside it, if any."""
+    if not plan.claims_certificate:
+        return None
+    if named is not None:
+        return library.read_certificate(plan_text(named), named)
+    beside = files.certificate_file(reference)
+    try:
+        text = plan_text(beside)
+    except CommandError:
+        return None
+    return library.read_certificate(text, beside)
 
 
 def places_in(text: str, reference: str) -> Callable[[str], Position]:

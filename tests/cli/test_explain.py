@@ -99,6 +99,18 @@ def test_a_plan_may_be_given(dovetail: Shell, project: Path, engine: Engine) -> 
     assert "made for other documents" in dovetail.err
 
 
+@pytest.mark.parametrize("thing", ["search/web", "h100-000"])
+def test_a_plan_that_does_not_verify_is_not_explained(
+    dovetail: Shell, project: Path, engine: Engine, thing: str
+) -> None:
+    assert dovetail("plan", "--out", "plan.yaml") == 0
+    plan = (project / "plan.yaml").read_text(encoding="utf-8")
+    (project / "plan.yaml").write_text(plan.replace("h100-000", "h100-900"), encoding="utf-8")
+    assert dovetail("explain", thing, "--plan", "plan.yaml", "--ways", "0") == 4
+    assert dovetail.out == ""
+    assert "does not verify" in dovetail.err
+
+
 def test_a_node_tells_what_it_holds_and_has_left(dovetail: Shell, project: Path, engine: Engine) -> None:
     assert dovetail("explain", "h100-000") == 0
     assert "in      rack h100-rack0" in dovetail.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ import yaml
 from tests.cli.shell import Engine, Shell
 
 from dovetail.exporters.table import EXPORTERS
+from dovetail.plan import Outcome, Plan, write
+from dovetail_cli import library
 from dovetail_cli.main import run
+from dovetail_cli.plans import read_plan
 
 ACCEPTED = Path(__file__).resolve().parents[1] / "documents" / "accepted" / "mig.yaml"
 
@@ -61,6 +65,34 @@ def test_a_plan_that_does_not_verify_is_not_exported(dovetail: Shell, planned: P
     (planned / "plan.yaml").write_text(moved, encoding="utf-8")
     assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml") == 4
     assert dovetail.out == ""
+
+
+@pytest.mark.parametrize(("status", "code"), [("infeasible", 5), ("unknown", 7)])
+@pytest.mark.parametrize("exporter", ["mig-parted", "ranks"])
+def test_a_plan_without_places_is_not_exported(
+    dovetail: Shell, planned: Path, exporter: str, status: str, code: int
+) -> None:
+    made = read_plan("plan.yaml")
+    bare = Plan(made.name, made.inputs, Outcome(status))  # type: ignore[arg-type]
+    (planned / "none.yaml").write_text(write(bare), encoding="utf-8")
+    assert dovetail("export", exporter, "none.yaml", "all.yaml", "--out", "out") == code
+    assert not (planned / "out").exists()
+    assert f"is '{status}'" in dovetail.err
+
+
+def test_the_certificate_is_checked_before_anything_is_exported(
+    dovetail: Shell, planned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = read_plan("plan.yaml")
+    proved = replace(made, tiers=tuple(replace(tier, proof="certificate") for tier in made.tiers))
+    (planned / "proved.yaml").write_text(write(proved), encoding="utf-8")
+    asked: list[str] = []
+    monkeypatch.setattr(library, "read_certificate", lambda text, file: asked.append(file))
+    assert dovetail("export", "mig-parted", "proved.yaml", "all.yaml") == 4
+    assert dovetail.out == ""
+    (planned / "elsewhere.json").write_text("{}", encoding="utf-8")
+    assert dovetail("export", "mig-parted", "proved.yaml", "all.yaml", "--certificate", "elsewhere.json") == 4
+    assert asked == ["elsewhere.json"]
 
 
 def test_show_tells_what_layouts_waste_where_it_knows_the_documents(dovetail: Shell, planned: Path) -> None:

@@ -141,6 +141,30 @@ def test_validate_holds_the_scenarios_of_a_project_to_it(dovetail: Shell, scenar
     assert "lose-a-rack.yaml:7:24: error DT1806: there is no workload 'search/wob'" in dovetail.out
 
 
+def test_a_base_plan_of_other_documents_ends_with_8(dovetail: Shell, engine: Engine, project: Path) -> None:
+    assert dovetail("plan", "--out", "base.yaml") == 0
+    (project / "policy.yaml").write_text("", encoding="utf-8")
+    assert dovetail("whatif", "--base", "base.yaml", "--cordon", "node=h100-000") == 8
+    assert dovetail.out == ""
+    assert "made for other documents" in dovetail.err
+
+
+def test_a_base_plan_that_does_not_verify_ends_with_4(dovetail: Shell, engine: Engine, project: Path) -> None:
+    assert dovetail("plan", "--out", "base.yaml") == 0
+    plan = (project / "base.yaml").read_text(encoding="utf-8")
+    (project / "base.yaml").write_text(plan.replace("h100-000", "h100-900"), encoding="utf-8")
+    assert dovetail("whatif", "--base", "base.yaml", "--cordon", "node=h100-000") == 4
+    assert dovetail.out == ""
+
+
+def test_a_base_plan_may_start_from_a_state_that_is_not_known_here(
+    dovetail: Shell, engine: Engine, project: Path
+) -> None:
+    assert dovetail("plan", "--out", "first.yaml") == 0
+    assert dovetail("plan", "--base", "first.yaml", "--max-moves", "3", "--out", "base.yaml") == 0
+    assert dovetail("whatif", "--base", "base.yaml", "--cordon", "node=h100-000") == 0
+
+
 def test_a_base_plan_is_not_planned_again(dovetail: Shell, engine: Engine, project: Path) -> None:
     assert dovetail("plan", "--out", "plan.yaml") == 0
     searches: list[Stop] = []

@@ -14,7 +14,8 @@ import typer
 from dovetail.faults import CODES, Refused, nearest
 from dovetail.plan import Plan, as_planned, combined, documents_digest, outside_digest
 from dovetail.spec import Spec
-from dovetail_cli import options, project, refusals, streams
+from dovetail.verify import verify
+from dovetail_cli import options, project, refusals, sound, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.planner import Planner, running
 from dovetail_cli.plans import read_plan
@@ -132,11 +133,12 @@ def _explained(spec: Spec, plan: Plan, thing: str, asking: _Asking, most: int) -
 
 
 def _as_planned(spec: Spec, plan: Plan) -> Spec:
-    """Return the Spec that a plan was made for, if the documents still say so."""
+    """Return the Spec that a plan was made for, if the documents still say so and the plan verifies."""
     same = as_planned(spec, plan)
     if plan.inputs != combined(documents_digest(same), outside_digest(same)):
         message = "the plan was made for other documents, or from a state that is not known here"
         raise CommandError(Finding.STALE, message, "leave --plan out to plan the documents as they are")
+    sound.check(verify(same, plan))
     return same
 
 

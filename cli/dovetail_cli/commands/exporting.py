@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,12 +12,15 @@ from dovetail.exporters.table import EXPORTERS, Exporter
 from dovetail.faults import Refused
 from dovetail.importers.project import ImportedProject, OutputExists, write_project
 from dovetail.plan import Plan
-from dovetail.verify import verify
-from dovetail_cli import files, options, project, refusals, streams
-from dovetail_cli.exit_codes import ExitCode, Finding, first_of
-from dovetail_cli.plans import read_plan
-from dovetail_cli.problems import usage
+from dovetail.spec import Spec
+from dovetail_cli import files, library, options, planning, project, refusals, sound, streams
+from dovetail_cli.exit_codes import ExitCode
+from dovetail_cli.plans import certificate_of, read_plan
+from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render.words import plural
+
+if TYPE_CHECKING:
+    from dovetail.proof.certificate import Certificate
 
 app = typer.Typer(help="Write a plan in the formats of other programs.", add_completion=False, rich_markup_mode=None)
 
@@ -43,35 +46,32 @@ def _command(exporter: Exporter) -> Callable[..., ExitCode]:
         path: options.PathArgument = ".",
         base: _Base = None,
         current: options.Current = None,
+        certificate: options.Certificate = None,
         out: _Out = None,
         force: _Force = False,
         as_of: options.AsOf = None,
     ) -> ExitCode:
         try:
             chosen = read_plan(plan)
+            proofs = certificate_of(chosen, plan, certificate)
             before = read_plan(base) if base is not None else None
             found = project.load(path, project.Question(options.as_of(as_of), before, current))
         except Refused as refused:
             return refusals.tell(refused, "table")
-        if (ended := _unfit(chosen, found)) is not None:
-            return ended
+        _check(found.spec, chosen, proofs)
         return _written(exporter, exporter.run(found.spec, chosen), out, force=force)
 
     return run
 
 
-def _unfit(plan: Plan, found: project.Project) -> ExitCode | None:
-    """Return how the run ends where a plan must not be carried out, None where it may be."""
-    checked = verify(found.spec, plan)
-    if checked.stale:
-        streams.say("dovetail: the plan was made for other documents or another state; nothing is exported")
-        return first_of([Finding.STALE])
-    if checked.broken:
-        streams.say("dovetail: the plan does not verify; nothing is exported (dovetail verify says why)")
-        return first_of([Finding.BROKEN])
-    if plan.current is not None and not found.spec.current.from_outside:
+def _check(spec: Spec, plan: Plan, certificate: Certificate | None) -> None:
+    """Refuse a plan that must not be carried out: one without places, or that does not verify to its last bound."""
+    if plan.outcome.status in planning.WITHOUT_PLAN:
+        message = f"the outcome of plan {plan.name} is '{plan.outcome.status}': there are no places to export"
+        raise CommandError(planning.WITHOUT_PLAN[plan.outcome.status], message)
+    sound.check(library.verify(spec, plan, certificate))
+    if plan.current is not None and not spec.current.from_outside:
         streams.warn("what runs today is not given (--base, --current), so nothing is known of what to drain")
-    return None
 
 
 def _written(exporter: Exporter, texts: Mapping[str, str], out: str | None, *, force: bool) -> ExitCode:

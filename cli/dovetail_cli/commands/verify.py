@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dovetail.faults import Position, Refused
-from dovetail.plan import Plan
 from dovetail.verify import Verification
-from dovetail_cli import files, library, options, planning, project, refusals, streams
+from dovetail_cli import library, options, planning, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
-from dovetail_cli.plans import places_in, plan_text, read_plan
-from dovetail_cli.problems import CommandError
+from dovetail_cli.plans import certificate_of, places_in, plan_text, read_plan
 from dovetail_cli.render import verification as formats
-
-if TYPE_CHECKING:
-    from dovetail.proof.certificate import Certificate
 
 _Plan = Annotated[str, typer.Argument(metavar="PLAN", help="The plan: a file or REV:path.")]
 _Base = Annotated[
@@ -27,22 +22,12 @@ _Base = Annotated[
 ]
 
 
-_Certificate = Annotated[
-    str | None,
-    typer.Option(
-        "--certificate",
-        metavar="FILE",
-        help="The certificate of the plan: a file or REV:path; without it, X.cert.json beside X.yaml.",
-    ),
-]
-
-
 def run(
     plan: _Plan,
     path: options.PathArgument = ".",
     base: _Base = None,
     current: options.Current = None,
-    certificate: _Certificate = None,
+    certificate: options.Certificate = None,
     as_of: options.AsOf = None,
     output: options.Output = "table",
     also: options.Also = None,
@@ -58,7 +43,7 @@ def run(
     wanted = options.renderings(also or (), formats.FORMATS)
     try:
         checked = read_plan(plan)
-        proofs = _certificate(checked, plan, certificate)
+        proofs = certificate_of(checked, plan, certificate)
         before = read_plan(base) if base is not None else None
         question = project.Question(options.as_of(as_of), before, current)
         found = project.load(path, question)
@@ -70,20 +55,6 @@ def run(
     where = _positions(plan)
     streams.publish(lambda name, screen: formats.rendered(verification, name, where), shown, wanted)
     return first_of(_findings(verification, found))
-
-
-def _certificate(plan: Plan, reference: str, named: str | None) -> Certificate | None:
-    """Return the certificate that a plan claims to have: the one named, else the one beside it, if any."""
-    if not plan.claims_certificate:
-        return None
-    if named is not None:
-        return library.read_certificate(plan_text(named), named)
-    beside = files.certificate_file(reference)
-    try:
-        text = plan_text(beside)
-    except CommandError:
-        return None
-    return library.read_certificate(text, beside)
 
 
 def _positions(reference: str) -> Callable[[str], Position]:

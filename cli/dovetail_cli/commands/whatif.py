@@ -13,9 +13,10 @@ from dovetail.documents import load_project
 from dovetail.faults import Refused
 from dovetail.plan import Plan
 from dovetail.progress import Limits
+from dovetail.verify import verify
 from dovetail.whatif import Question, Scenario, WhatIfResult, prepare
 from dovetail.whatif import run as compare
-from dovetail_cli import options, planner, planning, project, refusals, scenarios, streams
+from dovetail_cli import options, planner, planning, project, refusals, scenarios, sound, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.plans import read_plan
 from dovetail_cli.problems import usage
@@ -118,6 +119,8 @@ def _found(asked: _Asked) -> _Found:
     documents = load_project(asked.path)
     named = Scenario() if asked.scenario is None else scenarios.find(documents, asked.scenario)
     question = prepare(documents, scenarios.with_options(named, asked.changes), as_of=asked.as_of)
+    if before is not None:
+        sound.check(verify(question.base, before), "leave --base out to plan the base")
     return _Found(before, question, project.Project(documents, question.changed, question.warnings))
 
 

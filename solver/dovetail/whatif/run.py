@@ -87,7 +87,7 @@ def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIf
 
     Parameters
     ----------
-    base : a plan that stands for the base's side, which is then not planned.
+    base : a plan that stands for the base's side, which is then not planned; it must verify for `question.base`.
     """
     before = solve(question.base) if base is None else base
     spec = question.changed
