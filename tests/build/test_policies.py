@@ -125,6 +125,11 @@ def test_a_selector_without_effect_gives_a_warning_with_what_was_meant(selector:
     assert [(each.code, each.severity, each.hint) for each in found] == [("DT1911", "warning", hint)]
 
 
+def test_who_may_be_evicted_is_looked_for_as_well() -> None:
+    rule = "rule: {survive: {of: node, mayEvict: {tenants: [taem]}}}"
+    assert "DT1911" in {each.code for each in built(SMALL, WORK, OTHER, policy(rule)).warnings}
+
+
 @pytest.mark.parametrize("operator", ["NotIn, values: [web]", "DoesNotExist"])
 def test_a_condition_that_holds_for_all_because_its_label_is_misspelt_gives_a_warning(operator: str) -> None:
     rule = (

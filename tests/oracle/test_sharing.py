@@ -11,10 +11,17 @@ from tests.oracle.test_mig import difference
 from tests.oracle.test_new_rules import cases as ruled
 from tests.support.mig_specs import tiny_mig
 from tests.support.sharing_specs import tiny_sharing
+from tests.support.specs import make_spec, node, policy, request, role, workload
 
+from dovetail.engine import solve
 from dovetail.plan import Plan
+from dovetail.rules import Rule
+from dovetail.rules.promises import Promises
+from dovetail.rules.sharing import Sharing
 from dovetail.spec import EqualParts, Expected, Node, Request, Share, Spec
 from dovetail.spec.objective import OPTIONAL_TIERS
+from dovetail.spec.permits import Ratios
+from dovetail.verify import verify
 
 SLICE = 60
 CAMPAIGN = 600
@@ -88,3 +95,18 @@ def shared_by(spec: Spec) -> Spec:
     """Return a Spec whose GPUs are shared by equal parts, those of every fourth node aside."""
     nodes = tuple(_parted(n, i) if n.gpus and i % 4 != 3 else n for i, n in enumerate(spec.cluster.nodes))
     return replace(spec, cluster=replace(spec.cluster, nodes=nodes))
+
+
+@pytest.mark.parametrize("rule", [Sharing(1), Promises(Ratios(compute=2000))])
+def test_whole_gpus_beside_shares_are_counted_by_no_rule_on_sharing(rule: Rule) -> None:
+    """One workload has both, another whole GPUs alone: to such rules these are alike."""
+    both = workload("both", roles=[role("part", 2, request(share=400)), role("full", 1, request(1))])
+    spec = make_spec(
+        [node("n", 4, mechanism="devicePlugin", sharing=EqualParts(time_slicing=4))],
+        [both, workload("whole", gpus=1)],
+        [policy("few", rule)],
+    )
+    plan = solve(spec)
+    assert plan.outcome.status == "optimal"
+    assert len(plan.placements) == 4
+    assert verify(spec, plan).ok

@@ -200,7 +200,7 @@ class Reader:
     """How a rule is read, and what it does with `match.nodes`.
 
     `level` is the parameter that names a level; `inside` are levels inside the node that it may name as well.
-    `workloads` tells whether `match.workloads` has any effect.
+    `workloads` tells whether `match.workloads` has any effect, `selects` names a parameter that selects more of them.
     """
 
     read: Callable[[Cursor, Known], Rule]
@@ -208,6 +208,7 @@ class Reader:
     level: str | None = None
     inside: tuple[str, ...] = ()
     workloads: bool = True
+    selects: str = ""
 
 
 READERS: Final[Mapping[str, Reader]] = MappingProxyType(
@@ -221,7 +222,7 @@ READERS: Final[Mapping[str, Reader]] = MappingProxyType(
         "sharing": Reader(_sharing, "honoured"),
         "quota": Reader(_quota, "refused"),
         "reserve": Reader(_reserve, "honoured", workloads=False),
-        "survive": Reader(_survive, "refused", "of"),
+        "survive": Reader(_survive, "refused", "of", selects="mayEvict"),
         "move": Reader(_move, "refused"),
         "admission": Reader(_admission, "refused"),
     }

@@ -109,7 +109,7 @@ class Trials:
         if isinstance(guard, ApartGuard):
             wanted = [_of_guard(self.view.spec, replica, place) for replica, place in more.items()]
             return any(guard.clashes(workload, node, gpu) for workload, _, node, gpu in wanted)
-        return isinstance(guard, TotalGuard | CrowdGuard)
+        return isinstance(guard, TotalGuard) or (isinstance(guard, CrowdGuard) and not guard.gpus_alone)
 
     def _rises(self, policy: Policy, workload: Workload, more: Places) -> bool:
         """Tell whether a policy's account holds it possible that adding replicas raises a violation."""

@@ -37,7 +37,6 @@ class Admission(RuleDefaults):
     grandfathered: ClassVar[bool] = False
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = False
-    judges_node_alone: ClassVar[bool] = False
 
     at_least: AtLeast = "all"
     per: str = "workload"

@@ -165,9 +165,6 @@ class Rule(Protocol):
         Whether violations count from what runs today, and not from the finished placement alone.
     judges_places
         Whether it matters where replicas are, and not only which are admitted.
-    judges_node_alone
-        Whether what one node holds can break the rule whatever the others hold, so that a model of one empty node is
-        right to keep it.
     keeps_sets
         Whether it keeps workloads together, whose domains then count once (S5.1).
     searches
@@ -180,7 +177,6 @@ class Rule(Protocol):
     grandfathered: ClassVar[bool]
     needs_current: ClassVar[bool]
     judges_places: ClassVar[bool]
-    judges_node_alone: ClassVar[bool]
     searches: ClassVar[bool]
     keeps_sets: ClassVar[bool]
 
@@ -238,6 +234,9 @@ class Rule(Protocol):
 
     def claims(self, scope: Scope) -> Claims:
         """Return what a hard policy of the rule certainly demands; any part of the truth will do (S4.4)."""
+
+    def sets(self, scope: Scope) -> tuple[tuple[Workload, ...], ...]:
+        """Return the workloads that the rule keeps together, or would like to: where several, they count as one."""
 
     def dated(self, day: dt.date | None) -> Hashable:
         """Return what of the rule depends on the date that a plan is made for (S6.2), None for nothing."""
@@ -311,6 +310,10 @@ class RuleDefaults:
     def claims(self, scope: Scope) -> Claims:
         """Claim nothing."""
         return Claims()
+
+    def sets(self, scope: Scope) -> tuple[tuple[Workload, ...], ...]:
+        """Keep no workloads together."""
+        return ()
 
     def dated(self, day: dt.date | None) -> Hashable:
         """Depend on no date."""

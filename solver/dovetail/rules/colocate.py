@@ -30,7 +30,6 @@ class Colocate(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = False
     keeps_sets: ClassVar[bool] = True
 
     by: str
@@ -76,7 +75,7 @@ class Colocate(RuleDefaults):
     def guard(self, scope: Scope) -> Guard | None:
         """Keep replicas out of other domains than the one where their value is."""
         value = {w.id: group_of(w, self.by, self.label) for w in scope.workloads}
-        return TogetherGuard(scope, "node" if self.inner_level else self.at, value)
+        return TogetherGuard(scope, "node" if self.inner_level else self.at, value, gpus_alone=bool(self.inner_level))
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload that has a value: models count each by itself."""
@@ -88,13 +87,25 @@ class Colocate(RuleDefaults):
         return domain, scope.nodes is None or node.name in scope.nodes
 
     def claims(self, scope: Scope) -> Claims:
-        """Keep the workloads of each value together, unless some nodes do not count."""
-        groups = grouped(scope.workloads, self.by, self.label).values()
-        level = "node" if self.inner_level else self.at
-        return Claims(together=(Together(level, tuple(map(tuple, groups))),)) if scope.nodes is None else Claims()
+        """Keep the workloads of each value together, unless some nodes do not count; inside nodes those with GPUs."""
+        groups = self.sets(scope)
+        if self.inner_level:
+            groups = tuple(tuple(filter(_all_with_gpus, group)) for group in groups)
+        together = Together("node" if self.inner_level else self.at, tuple(filter(None, groups)))
+        return Claims(together=(together,)) if together.groups else Claims()
+
+    def sets(self, scope: Scope) -> tuple[tuple[Workload, ...], ...]:
+        """Return the workloads of each value, unless some nodes do not count."""
+        groups = grouped(scope.workloads, self.by, self.label).values() if scope.nodes is None else ()
+        return tuple(map(tuple, groups))
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels and `by: label` without a label."""
         if (self.by == "label") != (self.label is not None):
             return "'label' names the label key where 'by' is 'label', and only there"
         return level_problem(spec, self.at, gpu=False, inside=True)
+
+
+def _all_with_gpus(workload: Workload) -> bool:
+    """Tell whether every replica of a workload has GPUs: others lie in no part of a node."""
+    return all(role.request.gpu_count for role in workload.roles if role.replicas)

@@ -38,9 +38,8 @@ class Context:
     @cached_property
     def sets(self) -> tuple[tuple[Workload, ...], ...]:
         """The sets of workloads that policies keep together, or would like to; of two or more each (S5.1)."""
-        claims = (p.rule.claims(self.scopes[p.name]) for p in self.spec.policies if p.enforcement.kind != "audit")
-        together = (each for claim in claims for each in claim.together)
-        groups = [group for each in together for group in each.groups if len(group) > 1]
+        told = (p.rule.sets(self.scopes[p.name]) for p in self.spec.policies if p.enforcement.kind != "audit")
+        groups = [group for each in told for group in each if len(group) > 1]
         by_ids = {tuple(sorted(workload.id for workload in group)): group for group in groups}
         return tuple(by_ids[ids] for ids in sorted(by_ids))
 

@@ -29,7 +29,6 @@ class Exclusive(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = True
 
     at: str
 
@@ -64,7 +63,7 @@ class Exclusive(RuleDefaults):
         """Keep matched and unmatched replicas apart."""
         matched = scope.ids
         if self.inner_level:  # apart by nodes to begin with
-            return ApartGuard(scope, "node", lambda w: w.id in matched, exact=False)
+            return ApartGuard(scope, "node", lambda w: w.id in matched, exact=False, gpus_alone=True)
         return ApartGuard(scope, self.at, lambda w: w.id in matched)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:

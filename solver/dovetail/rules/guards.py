@@ -48,7 +48,7 @@ class ApartGuard(Plain):
     """Blocks a domain for a key while another key is there.
 
     `key` gives a workload's key, None for no subject. `changed` is the log of domains whose set of keys changed.
-    Where it is not `exact`, what it blocks may be allowed.
+    Where it is not `exact`, what it blocks may be allowed; one that stands for parts of nodes knows `gpus_alone`.
     """
 
     scope: Scope
@@ -57,6 +57,7 @@ class ApartGuard(Plain):
     held: defaultdict[str, dict[Hashable, int]] = field(default_factory=lambda: defaultdict(dict))
     changed: list[str] = field(default_factory=list)
     exact: bool = True
+    gpus_alone: bool = False
 
     @property
     def by_gpu(self) -> bool:
@@ -65,6 +66,8 @@ class ApartGuard(Plain):
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Block where another key is present."""
+        if self.gpus_alone and not role.request.gpu_count:
+            return False
         path = domain_of(self.level, self.scope, node, gpu)
         held = self.held.get(path) if path is not None else None
         if not held:
@@ -81,7 +84,7 @@ class ApartGuard(Plain):
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas by domain and key."""
         path, key = domain_of(self.level, self.scope, node, gpu), self.key(workload)
-        if path is None or key is None:
+        if path is None or key is None or (self.gpus_alone and not role.request.gpu_count):
             return
         held = self.held[path]
         before = held.get(key, 0)
@@ -97,12 +100,14 @@ class ApartGuard(Plain):
 class TogetherGuard(Plain):
     """Blocks every domain for a value but the one that holds it.
 
-    `value` gives the value of each matched workload, None for no subject.
+    `value` gives the value of each matched workload, None for no subject. Where it stands for parts of nodes it knows
+    `gpus_alone`, and what it blocks may be allowed.
     """
 
     scope: Scope
     level: str
     value: Mapping[str, Hashable | None]
+    gpus_alone: bool = False
     held: defaultdict[Hashable, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def home(self, workload: Workload) -> str | None:
@@ -117,13 +122,15 @@ class TogetherGuard(Plain):
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Block where the value is not, once it is anywhere."""
+        if self.gpus_alone and not role.request.gpu_count:
+            return False
         path, home = domain_of(self.level, self.scope, node, None), self.home(workload)
         return path is not None and home is not None and path not in self.held[self.value[workload.id]]
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas by value and domain."""
         path, value = domain_of(self.level, self.scope, node, None), self.value.get(workload.id)
-        if path is not None and value is not None:
+        if path is not None and value is not None and (role.request.gpu_count or not self.gpus_alone):
             held = self.held[value]
             held[path] += count
             if not held[path]:
@@ -156,18 +163,20 @@ class CapGuard(Plain):
 class CrowdGuard(Plain):
     """Blocks a domain for a matched workload that has `most` replicas there.
 
-    `full` holds, per workload, the domains that take no more of it.
+    `full` holds, per workload, the domains that take no more of it. Where it stands for parts of nodes it knows
+    `gpus_alone`, and what it blocks may be allowed.
     """
 
     scope: Scope
     level: str
     most: int
+    gpus_alone: bool = False
     held: Counter[tuple[str, str]] = field(default_factory=Counter)
     full: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Block where the workload has as many as it may."""
-        if workload.id not in self.scope.ids:
+        if workload.id not in self.scope.ids or (self.gpus_alone and not role.request.gpu_count):
             return False
         path = domain_of(self.level, self.scope, node, None)
         return path is not None and self.held[workload.id, path] >= self.most
@@ -175,7 +184,7 @@ class CrowdGuard(Plain):
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas by workload and domain."""
         path = domain_of(self.level, self.scope, node, None) if workload.id in self.scope.ids else None
-        if path is not None:
+        if path is not None and (role.request.gpu_count or not self.gpus_alone):
             self.held[workload.id, path] += count
             if self.held[workload.id, path] >= self.most:
                 self.full[workload.id].add(path)
@@ -330,9 +339,9 @@ class SkewGuard(Plain):
         return empty, tuple(path for path, count in tally.held.items() if (count + 1 > room) != empty)
 
     def _tally(self, workload: Workload) -> _Tally | None:
-        """Return the tally of a workload, None for one that is not matched or has no domain to use."""
+        """Return the tally of a workload, None for one that is not matched or cannot be uneven."""
         found = self.tallies.get(workload.id)
-        if found is None and (paths := self.eligible.get(workload.id)):
+        if found is None and len(paths := self.eligible.get(workload.id, ())) > 1:
             domains = self.sets.setdefault(paths, frozenset(paths))
             found = self.tallies[workload.id] = _Tally(domains, sizes=Counter({0: len(domains)}))
         return found

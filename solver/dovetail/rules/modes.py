@@ -30,7 +30,6 @@ class Modes(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = True
 
     modes: tuple[str, ...]
 

@@ -45,7 +45,6 @@ class Move(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = True
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = False
 
     max_moves: int | None = None
     never: bool = False

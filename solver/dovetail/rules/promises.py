@@ -31,7 +31,6 @@ class Promises(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = True
 
     ratios: Ratios
 
@@ -47,10 +46,11 @@ class Promises(RuleDefaults):
             for name, owned, ratio in self._of(node, scope) if node is not None else ():
                 used = part.requested(scope.workloads, name, domain)
                 found |= _over(part, f"{domain.path} {name}", used, owned, ratio)
-        for domain in part.domains(GPU_LEVEL) if self.ratios.compute is not None else ():
+        shares = self.ratios.compute is not None and any(map(_shares, scope.workloads))
+        for domain in part.domains(GPU_LEVEL) if shares else ():
             node = scope.spec.cluster.by_name.get(domain.nodes[0]) if domain.nodes else None
             if node is not None and equal_parts(node) and _matched(node, scope):
-                used = part.requested(_clients(scope), "gpus", domain._replace(uncut=True))
+                used = part.requested(scope.workloads, "gpus", domain._replace(uncut=True))
                 found |= _over(part, domain.path, used, MILLI, self.ratios.compute or MILLI)
         return found
 
@@ -117,13 +117,9 @@ def _matched(node: Node, scope: Scope) -> bool:
     return scope.nodes is None or node.name in scope.nodes
 
 
-def _clients(scope: Scope) -> tuple[Workload, ...]:
-    """Return the matched workloads of which any replica is a share."""
-
-    def find() -> tuple[Workload, ...]:
-        return tuple(w for w in scope.workloads if any(role.request.share for role in w.roles))
-
-    return scope.once("clients", find)
+def _shares(workload: Workload) -> bool:
+    """Tell whether any replica of a workload is a share."""
+    return any(role.request.share for role in workload.roles)
 
 
 def _over(part: Part, subject: str, used: Linear, owned: int, ratio: int) -> dict[str, Linear]:

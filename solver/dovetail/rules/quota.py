@@ -57,7 +57,6 @@ class Quota(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = False
-    judges_node_alone: ClassVar[bool] = False
 
     limits: Amounts = ()
     per: str = "all"

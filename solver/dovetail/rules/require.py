@@ -22,7 +22,6 @@ class _NodeChoice(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = True
 
     def closed_nodes(self, scope: Scope) -> frozenset[str]:
         """Return the nodes that matched workloads may not run on."""

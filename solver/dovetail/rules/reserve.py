@@ -35,7 +35,6 @@ class Reserve(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = False
 
     replicas: int = 0
     request: Request = field(default_factory=Request)

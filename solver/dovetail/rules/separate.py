@@ -33,7 +33,6 @@ class Separate(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = True
 
     by: str
     at: str
@@ -71,7 +70,7 @@ class Separate(RuleDefaults):
         instances_only = {w.id for w in scope.workloads if self.unless and all(map(_on_instances, w.roles))}
         value = {w: value for w, value in self._values(scope).items() if w not in instances_only}
         if self.inner_level:  # apart by nodes to begin with
-            return ApartGuard(scope, "node", lambda w: value.get(w.id), exact=False)
+            return ApartGuard(scope, "node", lambda w: value.get(w.id), exact=False, gpus_alone=True)
         return ApartGuard(scope, self.at, lambda w: value.get(w.id), exact=self.unless is None)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:

@@ -28,16 +28,14 @@ class Sharing(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = True
 
     max_clients: int
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return, per GPU that could hold too many, how many are too many."""
         found = {}
-        sharing = _sharing(scope)
-        for domain in part.domains(GPU_LEVEL) if sharing else ():
-            clients = part.count(sharing, domain, scope.nodes)
+        for domain in part.domains(GPU_LEVEL) if _sharing(scope) else ():
+            clients = part.count(scope.workloads, domain, scope.nodes)
             if part.model.range_of(clients)[1] > self.max_clients:
                 found[domain.path] = part.model.positive_part(clients.plus(-self.max_clients))
         return found

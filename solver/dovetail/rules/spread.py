@@ -29,7 +29,6 @@ class Spread(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = False
 
     over: str
     max_per_domain: int | None = None
@@ -111,7 +110,8 @@ class Spread(RuleDefaults):
         """Keep each workload within its limit per domain, or its domains even; per node to begin with."""
         if self.max_per_domain is None:
             return self._skew_guard(scope)
-        return CrowdGuard(scope, "node" if self.inner_level else self.over, self.max_per_domain)
+        level = "node" if self.inner_level else self.over
+        return CrowdGuard(scope, level, self.max_per_domain, gpus_alone=bool(self.inner_level))
 
     def _skew_guard(self, scope: Scope) -> Guard:
         eligible = {workload.id: scope.reach(workload, self.over) for workload in scope.workloads}

@@ -35,7 +35,6 @@ class OneProfile(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = True
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the number of kinds in use on each node, less one."""

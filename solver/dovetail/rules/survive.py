@@ -36,7 +36,6 @@ class Survive(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = False
     searches: ClassVar[bool] = True
 
     of: str

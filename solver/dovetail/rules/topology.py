@@ -38,7 +38,6 @@ class Topology(RuleDefaults):
     grandfathered: ClassVar[bool] = True
     needs_current: ClassVar[bool] = False
     judges_places: ClassVar[bool] = True
-    judges_node_alone: ClassVar[bool] = False
 
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return the replicas out of place of each matched workload, as far as the part's domains tell it."""

@@ -235,6 +235,8 @@ def _gate(problem: Problem, guard: Guard) -> ApartGate | GpuGate | CrowdGate | T
 def _concerns(guard: Guard, shape: Shape) -> bool:
     """Tell whether a guard keeps account of a shape at all; one of unknown make may."""
     match guard:
+        case ApartGuard() | TogetherGuard() | CrowdGuard() if guard.gpus_alone and not shape.request.gpu_count:
+            return False
         case ApartGuard():
             return guard.key(shape.workload) is not None and not (guard.by_gpu and not shape.request.partial)
         case TogetherGuard():
@@ -242,7 +244,7 @@ def _concerns(guard: Guard, shape: Shape) -> bool:
         case CrowdGuard():
             return shape.workload.id in guard.scope.ids
         case SkewGuard():
-            return bool(guard.eligible.get(shape.workload.id))
+            return len(guard.eligible.get(shape.workload.id, ())) > 1
         case ClientsGuard():
             return shape.workload.id in guard.scope.ids and shape.request.partial
         case PlacesGuard():
