@@ -56,6 +56,7 @@ class Field:
         self.partial = [shape.request.partial for shape in problem.shapes]
         self._closing = closing_of(problem)
         self.fills: dict[int, Fill] = {}
+        self._changed: set[int] = set()  # nodes whose contents are no longer those of the state
         self._slots: dict[tuple[int, int, str], Slot] = {}  # making one anew takes longer
         self._off: dict[tuple[int, int, tuple[int, ...]], list[str]] = {}
         self.admitted: Counter[int] = Counter()
@@ -108,7 +109,7 @@ class Field:
         pinned: list[tuple[int, int]] = []  # node, GPU
         free = np.zeros(len(self.problem.nodes), dtype=np.int64)  # GPUs that are taken whole, whichever they are
         for index, fill in state.fills.items():
-            self.fills[index] = Fill(Counter(fill.slots), Counter(fill.kept))
+            self.fills[index] = fill
             for slot, count in fill.slots.items():
                 taken.append((index, slot.shape, count))
                 self._count(index, slot, count)
@@ -199,11 +200,16 @@ class Field:
             found = self._slots[key] = Slot(shape, gpu, profile)
         return found
 
+    def changing(self, index: int) -> Fill:
+        """Return the contents of a node to be changed."""
+        if index not in self._changed:
+            self._changed.add(index)
+            self.fills[index] = self.fills[index].copy() if index in self.fills else Fill()
+        return self.fills[index]
+
     def _enter(self, index: int, slot: Slot, gpus: tuple[int, ...], count: int) -> None:
         """Enter replicas in the contents of a node, those of whole GPUs by the island or socket that has them."""
-        fill = self.fills.get(index)
-        if fill is None:
-            fill = self.fills[index] = Fill()
+        fill = self.changing(index)
         each = self.problem.shapes[slot.shape].request.gpus
         if not each or not self.blocks.matter(index):
             fill.slots[slot] += count
@@ -389,9 +395,11 @@ class Field:
         return self.cuts.profile(index, gpus[0], shape, untouched=untouched) is not None
 
     def state(self) -> State:
-        """Return the contents so far."""
-        fills = {index: Fill(+fill.slots, +fill.kept) for index, fill in self.fills.items()}
-        return State({index: fill for index, fill in sorted(fills.items()) if fill.slots})
+        """Return the contents so far, those of nodes that did not change as they were."""
+        fills = dict(sorted(self.fills.items()))
+        for index in self._changed:
+            fills[index] = Fill(+fills[index].slots, +fills[index].kept)
+        return State({index: fill for index, fill in fills.items() if fill.slots})
 
 
 def _card(problem: Problem, node: Node) -> int:

@@ -41,7 +41,7 @@ class Leaver:
 def leave(field: Field, leaver: Leaver) -> None:
     """Take a replica off its node; where it ran there, it does not stay."""
     if leaver.place is not None:
-        field.fills[leaver.put[0]].kept[leaver.place] -= 1
+        field.changing(leaver.put[0]).kept[leaver.place] -= 1
     field.undo(*leaver.put)
 
 
@@ -49,7 +49,7 @@ def come_back(field: Field, leaver: Leaver) -> None:
     """Put a replica that left last back where it was."""
     field.put_back(*leaver.put)
     if leaver.place is not None:
-        field.fills[leaver.put[0]].kept[leaver.place] += 1
+        field.changing(leaver.put[0]).kept[leaver.place] += 1
 
 
 class Leavers:
