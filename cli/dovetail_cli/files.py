@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 
@@ -38,6 +38,17 @@ def check_replaceable(file: str) -> None:
     check_writable(file)
     if _is_special(file):
         raise usage(f"{printable(file)} is no regular file", "-o yaml prints the document")
+
+
+def check_distinct(files: Iterable[str]) -> None:
+    """Refuse two files of one run that are the same: one would replace the other. Devices and pipes may be."""
+    seen: dict[str, str] = {}
+    for file in files:
+        real = os.path.realpath(file)
+        if real in seen and not _is_special(file):
+            named = printable(file) if file == seen[real] else f"{printable(seen[real])} and {printable(file)}"
+            raise usage(f"two results of this run would be the same file: {named}", "give each a file of its own")
+        seen[real] = file
 
 
 def write(file: str, text: str | bytes) -> None:

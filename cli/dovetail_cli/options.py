@@ -189,4 +189,5 @@ def renderings(given: Iterable[str], allowed: tuple[str, ...]) -> tuple[tuple[st
             raise usage(f"--also {printable(text)}: expected FORMAT=FILE, FORMAT one of {', '.join(allowed)}")
         files.check_writable(file)
         found.append((name, file))
+    files.check_distinct(file for _, file in found)
     return tuple(found)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dovetail import __version__
-from dovetail.plan import Plan, write
+from dovetail.documents.document import is_json
+from dovetail.plan import Plan, to_document, write
 from dovetail.progress import Limits, Stop
 from dovetail_cli import files, interrupts, library, streams
 from dovetail_cli.exit_codes import Finding
@@ -18,6 +19,7 @@ from dovetail_cli.options import Gaps
 from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.progress import Display, Timeline
 from dovetail_cli.project import Project
+from dovetail_cli.render import machine
 from dovetail_cli.render.words import percent, printable
 
 if TYPE_CHECKING:
@@ -191,13 +193,18 @@ def _write(task: Task, result: Result, timeline: Timeline) -> None:
     if certificate is not None and plan.evidence is not None:
         texts[certificate] = plan.evidence
     if task.out is not None and result.verification is not None:
-        texts[task.out] = write(plan)
+        texts[task.out] = _text(plan, task.out)
         log = {"version": __version__, "plan": plan.name, "inputs": plan.inputs, **timeline.to_document()}
         texts[files.run_file(task.out)] = json.dumps(log, indent=2) + "\n"
     with interrupts.held():
         files.write_all(texts)
         if certificate is not None and task.out is not None and certificate not in texts:
             files.remove_certificate(certificate)
+
+
+def _text(plan: Plan, file: str) -> str:
+    """Return a plan as a file of this name is read: as JSON where it ends in `.json`, else in its canonical form."""
+    return machine.rendered(to_document(plan), "json") if is_json(file) else write(plan)
 
 
 def _tell(result: Result, task: Task) -> None:

@@ -105,9 +105,10 @@ def _limited(spec: Spec, options: Options) -> Spec:
 
 
 def _workload(spec: Spec, name: str) -> str:
-    if name in spec.by_id:
+    known = [workload.id for workload in spec.workloads]
+    if name in known:
         return name
-    near = nearest(name, spec.by_id)
+    near = nearest(name, known)
     raise usage(f"--pin {printable(name)}: there is no such workload", f"did you mean {near}?" if near else None)
 
 

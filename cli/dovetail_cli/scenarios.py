@@ -60,9 +60,10 @@ def _pair(value: str, text: str, example: str) -> tuple[str, str]:
 
 
 def _count(number: str, least: int, text: str) -> int:
-    if not number.isascii() or not number.isdigit() or not least <= int(number[:9]) <= _MOST:
+    digits = number.lstrip("0") or number[:1]
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 9 or not least <= int(digits) <= _MOST:
         raise usage(f"{text}: expected a number from {least} to {_MOST:,} after '='")
-    return int(number)
+    return int(digits)
 
 
 def _add(value: str, text: str) -> dict[str, Any]:

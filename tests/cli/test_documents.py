@@ -11,6 +11,7 @@ from tests.cli.shell import Engine, Shell
 from tests.cli.test_plan import edit, rescale, validator
 
 from dovetail.documents import ALL_KINDS
+from dovetail_cli import plans
 from dovetail_cli.example import FILES
 
 
@@ -100,6 +101,33 @@ def test_plans_are_folded_and_expanded(dovetail: Shell, project: Path, engine: E
     assert dovetail("verify", "plan.yaml") == 0
     assert dovetail("fmt", "plan.yaml") == 0
     assert (project / "plan.yaml").read_text(encoding="utf-8") == folded
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("kind: Plan\n", "kind: Plan # by hand\n"), ("kind: Plan\n", 'kind: "Plan"\n'), ("\n", "\r\n")]
+)
+def test_a_plan_is_known_by_its_kind(dovetail: Shell, project: Path, engine: Engine, old: str, new: str) -> None:
+    dovetail("plan", "--out", "plan.yaml")
+    canonical = (project / "plan.yaml").read_bytes()
+    (project / "plan.yaml").write_bytes(canonical.replace(old.encode(), new.encode()))
+    assert dovetail("fmt", "--check", "plan.yaml") == 2
+    assert dovetail("fmt", "plan.yaml") == 0
+    assert (project / "plan.yaml").read_bytes() == canonical
+
+
+def test_a_revision_has_no_form(dovetail: Shell, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "_from_git", lambda *_: b"kind:   Plan\n")
+    assert dovetail("fmt", "HEAD:plan.yaml") == 64
+    assert not (project / "HEAD:plan.yaml").exists()
+
+
+def test_a_huge_figure_is_refused(dovetail: Shell, project: Path, engine: Engine) -> None:
+    dovetail("plan", "--out", "plan.yaml")
+    text = (project / "plan.yaml").read_text(encoding="utf-8")
+    (project / "huge.yaml").write_text(text.replace("gpusTotal: 12", "gpusTotal: 1e400"), encoding="utf-8")
+    for command in (("show", "huge.yaml"), ("diff", "huge.yaml", "plan.yaml"), ("verify", "huge.yaml")):
+        assert dovetail(*command) == 3
+        assert "DT2011" in dovetail.err
 
 
 def test_an_import_becomes_a_project(dovetail: Shell, root: Path, tmp_path: Path) -> None:

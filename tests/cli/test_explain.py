@@ -127,6 +127,35 @@ def test_codes_are_explained_without_a_project(
     assert dovetail("explain", "DT9999") == 64
 
 
+@pytest.mark.parametrize("asked", [("-o", "json"), ("--also", "yaml=out.yaml")])
+@pytest.mark.parametrize("thing", ["DT1103", "h100-000"])
+def test_codes_and_nodes_are_told_as_a_table_alone(
+    dovetail: Shell, project: Path, engine: Engine, thing: str, asked: tuple[str, str]
+) -> None:
+    assert dovetail("explain", thing, *asked) == 64
+    assert "explained as a table alone" in dovetail.err
+    assert not (project / "out.yaml").exists()
+
+
+HELD = """\
+apiVersion: dovetail/v1alpha1
+kind: Policy
+metadata: {name: spare}
+spec:
+  rule: {reserve: {replicas: 1, request: {gpus: 1}}}
+  enforcement: hard
+"""
+
+
+@pytest.mark.parametrize(
+    "line", ["explain hold:spare", "whatif --drop hold:spare", "whatif --scale hold:spare=2", "plan --pin hold:spare"]
+)
+def test_places_that_are_held_are_no_workload(dovetail: Shell, project: Path, engine: Engine, line: str) -> None:
+    (project / "held.yaml").write_text(HELD, encoding="utf-8")
+    assert dovetail(*line.split()) == 64
+    assert "there is no" in dovetail.err
+
+
 def test_what_is_unknown_is_named_with_what_is_near(dovetail: Shell, project: Path, engine: Engine) -> None:
     assert dovetail("explain", "research/trian") == 64
     assert "did you mean research/train?" in dovetail.err

@@ -96,6 +96,40 @@ def test_one_run_gives_several_renderings(dovetail: Shell, project: Path, engine
     assert json.loads((project / "b.json").read_text(encoding="utf-8"))["kind"] == "Plan"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--out o.yaml --also md=./o.yaml",
+        "--out o.yaml --also json=o.run.json",
+        "--out o.yaml --also json=o.cert.json",
+        "--out o.yaml --certificate o.yaml",
+        "--out link.yaml --also md=o.yaml",
+        "--also md=o.md --also json=o.md",
+        "--write-model o.mps --also md=o.mps",
+    ],
+)
+def test_no_two_results_are_one_file(dovetail: Shell, project: Path, engine: Engine, line: str) -> None:
+    (project / "link.yaml").symlink_to("o.yaml")
+    assert dovetail("plan", *line.split()) == 64
+    assert "would be the same file" in dovetail.err
+    assert not list(project.glob("o.*"))
+
+
+def test_two_results_may_go_to_one_device(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("plan", "--also", "md=/dev/null", "--also", "json=/dev/null") == 0
+
+
+def test_a_plan_in_json_is_read_like_any_other(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("plan", "--out", "plan.json") == 0
+    assert dovetail("plan", "--out", "plan.yaml") == 0
+    made = (project / "plan.json").read_text(encoding="utf-8")
+    assert json.loads(made)["kind"] == "Plan"
+    assert read(made, "plan.json") == read((project / "plan.yaml").read_text(encoding="utf-8"), "plan.yaml")
+    for command in (("verify", "plan.json"), ("show", "plan.json"), ("diff", "plan.json", "plan.yaml")):
+        assert dovetail(*command) == 0
+    assert dovetail("plan", "--base", "plan.json", "--exit-code") == 0
+
+
 def test_changes_end_with_2_only_when_asked(dovetail: Shell, base: Path) -> None:
     assert dovetail("plan", "--base", "base.yaml") == 0
     assert dovetail("plan", "--base", "base.yaml", "--exit-code", "--out", "new.yaml") == 2

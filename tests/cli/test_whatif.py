@@ -111,6 +111,7 @@ def test_options_come_after_the_scenario(dovetail: Shell, engine: Engine) -> Non
         ("--fail h100-rack1", "--fail h100-rack1: expected LEVEL=DOMAIN"),
         ("--add h100=0", "--add h100=0: expected a number from 1"),
         ("--add h100=+many", "--add h100=+many: expected a number from 1"),
+        ("--scale search/web=0000000005000000000", "expected a number from 0 to 1,000,000"),
         ("--add h200=+1", "did you mean h100?"),
         ("--scale search/web.head=2", "'search/web' has no roles"),
         ("--drop search/wob", "did you mean search/web?"),

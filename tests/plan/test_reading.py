@@ -75,6 +75,7 @@ def test_figures_are_exact_whatever_they_were_written_like() -> None:
         ("gap: 0.5", "gap: 0.25", "DT2006", 7, 49),
         ("value: 1", "value: 2", "DT2006", 7, 49),
         ("summary: {}", "summary: {moves: many}", "DT1103", 8, 20),
+        ("summary: {}", "summary: {gpusTotal: 1e400}", "DT2011", 8, 24),
     ],
 )
 def test_faults_are_told_at_their_places(old: str, new: str, code: str, line: int, column: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +13,7 @@ import typer
 
 from dovetail.faults import CODES, Refused, nearest
 from dovetail.plan import Plan, as_planned, combined, documents_digest, outside_digest
-from dovetail.spec import Spec
+from dovetail.spec import Spec, Workload
 from dovetail.verify import verify
 from dovetail_cli import options, project, refusals, sound, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
@@ -66,6 +66,7 @@ def run(
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
     if _CODE.fullmatch(thing):
+        _check_table("codes", shown, wanted)
         return _code(thing.upper())
     limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
     try:
@@ -76,17 +77,23 @@ def run(
     project.tell_warnings(found.warnings)
     spec = found.spec if before is None else _as_planned(found.spec, before)
     _check_known(spec, thing)
-    if thing not in spec.by_id and (shown != "table" or wanted):
-        raise usage("nodes are explained as a table alone", "leave -o out")
+    workload = next((each for each in spec.workloads if each.id == thing), None)
+    if workload is None:
+        _check_table("nodes", shown, wanted)
     with running(limits) as planner:
         made = planner(spec) if before is None else before
         asking = _Asking(planner, shared=time_limit is None and work is None)
-        found_out = _explained(spec, made, thing, asking, ways) if thing in spec.by_id else None
+        found_out = _explained(spec, made, workload, asking, ways) if workload else None
         interrupted = bool(planner.stop)
     planner.complain()
     places = project.Places(found.documents)
     streams.publish(lambda name, screen: _told(spec, made, thing, found_out, places, name), shown, wanted)
     return first_of(_findings(made, planner, interrupted))
+
+
+def _check_table(what: str, shown: str, wanted: Sequence[tuple[str, str]]) -> None:
+    if shown != "table" or wanted:
+        raise usage(f"{what} are explained as a table alone", "leave -o and --also out")
 
 
 def _told(spec: Spec, plan: Plan, node: str, found: Explanation | None, places: project.Places, name: str) -> str:
@@ -117,15 +124,15 @@ class _Asking:
         return self.cut or bool(self.planner.stop)
 
 
-def _explained(spec: Spec, plan: Plan, thing: str, asking: _Asking, most: int) -> Explanation:
+def _explained(spec: Spec, plan: Plan, workload: Workload, asking: _Asking, most: int) -> Explanation:
     """Return what is known of a workload: ways out where it is not admitted in full, else other places."""
     from dovetail.whynot import Explanation, tried, ways, without
 
-    workload, planner = spec.by_id[thing], asking.planner
+    planner = asking.planner
     if plan.outcome.status not in ("optimal", "feasible"):
         return Explanation(spec, plan, workload)
     planner.timeline.phase("ways")
-    if thing in plan.admitted:
+    if workload.id in plan.admitted:
         outs = [way for way in ways(spec, plan, workload, asking, most, asking.over) if not planner.stop]
         return Explanation(spec, plan, workload, outs, tried(spec, plan, workload), cut=asking.cut)
     plans = [each for each in without(spec, plan, workload, asking, most, asking.over) if not planner.stop]
@@ -143,9 +150,10 @@ def _as_planned(spec: Spec, plan: Plan) -> Spec:
 
 
 def _check_known(spec: Spec, thing: str) -> None:
-    if thing in spec.by_id or thing in spec.cluster.by_name:
+    known = [*(workload.id for workload in spec.workloads), *spec.cluster.by_name]
+    if thing in known:
         return
-    near = nearest(thing, [*spec.by_id, *spec.cluster.by_name]) if len(spec.cluster.nodes) < 20_000 else None
+    near = nearest(thing, known) if len(spec.cluster.nodes) < 20_000 else None
     raise usage(
         f"there is no workload, node or code {printable(thing)}",
         f"did you mean {near}?" if near else "a workload is [namespace/]name, codes look like DT1103",

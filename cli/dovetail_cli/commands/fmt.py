@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 
 from dovetail.documents import load_project
-from dovetail.documents.format import format_text
+from dovetail.documents.format import format_text, kinds_in
 from dovetail.plan import Plan, read, write
 from dovetail.plan.canonical import flow, text
 from dovetail.plan.plain import place_row
 from dovetail_cli import files, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
-from dovetail_cli.plans import plan_text
+from dovetail_cli.plans import file_text
 from dovetail_cli.render.words import printable
 
 _Paths = Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Files, or directories of projects.")]
@@ -32,11 +32,12 @@ def run(paths: _Paths = None, check: _Check = False, expand: _Expand = False) ->
     """Format files.
 
     Documents keep their comments and their meaning: white space and the order of apiVersion, kind, metadata and spec
-    are put right. Plans are written anew. JSON files are left alone.
+    are put right. Plans are written anew. JSON files are left alone. PATH names files here, never
+    revisions.
     """
     changed = []
     for file in dict.fromkeys(_files(paths or ["."])):
-        before = plan_text(file)
+        before = file_text(file)
         after = _formatted(before, file, expand=expand)
         if after != before:
             changed.append(file)
@@ -58,7 +59,7 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _formatted(before: str, file: str, *, expand: bool) -> str:
-    if "\nkind: Plan\n" not in f"\n{before}":
+    if "Plan" not in kinds_in(before, file):
         return format_text(before, file)
     plan = read(before, file)
     return expanded(plan) if expand else write(plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -92,6 +93,7 @@ def run(
     if write_model is not None:
         models.check_file(write_model)
     _check_out(certificate)
+    files.check_distinct(_outputs(wanted, out, certificate, write_model))
     accepted = options.gaps(gap or ())
     ends = options.seconds(time_limit), options.work(work), accepted.admitted or 0.0
     limits = Limits(*ends, fast, jobs, options.memory(memory))
@@ -112,6 +114,19 @@ def run(
     review = _review(result.plan, before, base or "", found, detail=detail)
     streams.publish(lambda name, screen: formats.of_plan(review, name, screen), shown, wanted)
     return first_of([*result.findings, *([Finding.CHANGED] if exit_code and _changes(review) else [])])
+
+
+def _outputs(
+    wanted: Iterable[tuple[str, str]], out: str | None, certificate: str | None, model: str | None
+) -> Iterator[str]:
+    """Yield every file that the run may write."""
+    yield from (file for _, file in wanted)
+    if out is not None:
+        yield from (out, files.run_file(out), certificate or files.certificate_file(out))
+    elif certificate is not None:
+        yield certificate
+    if model is not None:
+        yield model
 
 
 def _check_out(out: str | None) -> None:

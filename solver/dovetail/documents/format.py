@@ -56,6 +56,18 @@ def format_text(text: str, file: str) -> str:
     return text
 
 
+def kinds_in(text: str, file: str) -> frozenset[str]:
+    """Return the kinds of the documents in a YAML text, whatever else is wrong with them; none of JSON.
+
+    Raises
+    ------
+    Refused
+        When the text cannot be read.
+    """
+    found = (value.get("kind") for value in _values(text, file) if isinstance(value, dict))
+    return frozenset(kind for kind in found if isinstance(kind, str))
+
+
 def _same_order(text: str) -> str:
     """Return the text laid out anew, with its keys in their order."""
     clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

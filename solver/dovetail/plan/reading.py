@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from dovetail.documents import Document, load_text
+from dovetail.documents.scalars import LONGEST_NUMBER
 from dovetail.documents.source import collector_paused
 from dovetail.faults import FaultLog, Position
 from dovetail.mig import parse_instance
@@ -32,6 +33,9 @@ from dovetail.spec.identity import IdentityError, parse_range
 
 MOST_REPLICAS: Final = 2_000_000
 """Replicas a plan may place: a few short rows could otherwise stand for more than memory holds."""
+
+_ROWS: Final = ("placements", "recovery", "held", "gpus")
+_TOO_LARGE: Final = 10**LONGEST_NUMBER
 
 
 def read(text: str, file: str) -> Plan:
@@ -65,6 +69,8 @@ def plan_of(document: Document) -> Plan:
     """Return the plan of a document of kind Plan that keeps to its schema; raise `Refused` as `read` does."""
     log = FaultLog()
     spec = document.spec
+    _check_figures(document, log)
+    log.raise_if_errors()
     opinion = spec.get("secondOpinion")
     rows = _Rows(document, log)
     plan = Plan(
@@ -89,6 +95,26 @@ def plan_of(document: Document) -> Plan:
     )
     log.raise_if_errors()
     return plan
+
+
+def _check_figures(document: Document, log: FaultLog) -> None:
+    """Add a fault for each number, outside the rows of places, that no figure could be and arithmetic fails on."""
+    for key, section in document.spec.items():
+        if key not in _ROWS:
+            for at in _too_large(section, ("spec", key)):
+                log.append(document.fault("DT2011", f"a figure has at most {LONGEST_NUMBER} digits", *at))
+
+
+def _too_large(value: Any, at: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(value, int | Decimal):
+        if abs(value) >= _TOO_LARGE:
+            yield at
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _too_large(each, (*at, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _too_large(each, (*at, index))
 
 
 def _options(row: Mapping[str, Any]) -> Options:

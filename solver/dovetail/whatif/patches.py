@@ -185,9 +185,10 @@ class Scale(Patch):
 
 
 def _workload(spec: Spec, name: str) -> Workload:
-    if name not in spec.by_id:
-        raise unknown("DT1806", "workload", name, spec.by_id, "workload")
-    return spec.by_id[name]
+    known = {workload.id: workload for workload in spec.workloads}
+    if name not in known:
+        raise unknown("DT1806", "workload", name, known, "workload")
+    return known[name]
 
 
 def _scaled(workload: Workload, patch: Scale) -> Workload:
