@@ -1,4 +1,4 @@
-"""Who keeps its place and starts anew all the same, as GPUs are cut anew or shared in another way; who is declared."""
+"""Who keeps its place and starts anew all the same, as GPUs are cut anew or shared in another way."""
 
 from __future__ import annotations
 

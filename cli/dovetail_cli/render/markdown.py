@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dovetail.diff import ChangeKind
+from dovetail.diff import ChangeKind, PlanDiff
 from dovetail.plan.policies import counted_results
 from dovetail_cli.render import review as facts
 from dovetail_cli.render import verdicts
+from dovetail_cli.render.further import further
 from dovetail_cli.render.promises import broken
 from dovetail_cli.render.review import Review
 from dovetail_cli.render.words import amount, plural, printable
@@ -130,10 +131,18 @@ def summary(review: Review) -> str:
     counts = Counter(change.kind for change in review.diff.changes)
     parts = [f"{counts[kind]} {name}" for kind, name in _WORDS.items() if counts[kind]]
     if not parts:
-        return "Nothing changes."
+        return _beside_workloads(review.diff)
     lost = review.diff.cost.gpu_hours_lost
     price = f"; {amount(lost)} GPU hours of work lost" if lost else ""
     return f"Workloads: {', '.join(parts)}{price}."
+
+
+def _beside_workloads(diff: PlanDiff) -> str:
+    """Return what is said of a difference that is about no workload."""
+    if not diff:
+        return "Nothing changes."
+    count = len(further(diff))
+    return f"No workload changes; {plural(count, 'other difference')}." if count else "No workload changes."
 
 
 def failure_section(review: Review) -> Section:
@@ -171,11 +180,15 @@ def _figures(review: Review) -> Section:
 
 
 def change_section(review: Review) -> Section:
-    """Return what changes, a row per change."""
+    """Return what changes, a row per change; then what differs beside workloads."""
     changes = facts.ordered(review.diff.changes) if review.diff else []
     rows = [
         (facts.MARKS[c.kind], code(c.workload), text(c.shape), code(facts.where(c)), text(facts.words(c)))
         for c in changes
+    ]
+    rows += [
+        (each.mark, f"{text(each.about)} {code(each.name)}", "", "", text(each.words))
+        for each in (further(review.diff) if review.diff else ())
     ]
     head, tail = folded(f"{plural(len(rows), 'change')}, {_unchanged(review)} unchanged", opened=True)
     return Section("changes", table_body(rows), (*head, *table_head(("", "workload", "GPUs", "nodes", "what"))), tail)

@@ -12,6 +12,7 @@ from dovetail.plan.policies import counted_results
 from dovetail_cli.render import review as facts
 from dovetail_cli.render import verdicts
 from dovetail_cli.render.columns import PLAIN, Screen, layout, layout_each
+from dovetail_cli.render.further import further
 from dovetail_cli.render.grouping import Group
 from dovetail_cli.render.promises import broken
 from dovetail_cli.render.review import Review
@@ -20,6 +21,7 @@ from dovetail_cli.render.words import amount, nodes, plural, printable
 _MOST_WAITING = 10
 _MOST_LISTED = 40
 _MOST_WASTED = 5
+_MOST_FURTHER = 10
 
 
 def rendered(review: Review, screen: Screen = PLAIN, command: str = "plan", body: Sequence[str] | None = None) -> str:
@@ -147,7 +149,7 @@ def by_workload(plan: Plan) -> dict[str, tuple[int, set[str]]]:
 
 
 def change_lines(review: Review, screen: Screen) -> list[str]:
-    """Return what changes, a line per change, with every replica where details are asked for."""
+    """Return what changes, a line per change, with every replica where details are asked for; then what else does."""
     diff = review.diff
     if diff is None or not diff:
         return ["  nothing changes"]
@@ -155,12 +157,24 @@ def change_lines(review: Review, screen: Screen) -> list[str]:
     rows = [(facts.MARKS[c.kind], c.workload, c.shape, facts.where(c), facts.words(c)) for c in changes]
     if not review.detail:
         hidden = [f"    {diff.unchanged:,} unchanged hidden (--detail)"] if diff.unchanged else []
-        return layout(rows, screen) + hidden
+        return layout(rows, screen) + _further(review, screen) + hidden
     lines: list[str] = []
     # One change after the other, each followed by its replicas; the widths are those of all together.
     for change, block in zip(changes, layout_each(rows, screen), strict=True):
         lines += [*block, *_rows(change, screen)]
-    return lines + layout([("=", name) for name in _unchanged(review)], screen)
+    return lines + _further(review, screen) + layout([("=", name) for name in _unchanged(review)], screen)
+
+
+def _further(review: Review, screen: Screen) -> list[str]:
+    """Return what differs beside workloads, a line each."""
+    rows = (
+        [(each.mark, f"{each.about} {each.name}", each.words) for each in further(review.diff)] if review.diff else []
+    )
+    most = len(rows) if review.detail else _MOST_FURTHER
+    lines = layout(rows[:most], screen)
+    if len(rows) > most:
+        lines.append(f"    {len(rows) - most:,} more differences (--detail)")
+    return lines
 
 
 def _rows(change: Change, screen: Screen) -> list[str]:

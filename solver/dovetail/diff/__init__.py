@@ -1,7 +1,18 @@
 """The difference of two plans as a value: what changes for whom, and what the change costs (S5.3)."""
 
 from dovetail.diff.compare import diff
-from dovetail.diff.model import Change, ChangeKind, Cost, PlanDiff, PolicyChange, Row, TierChange
+from dovetail.diff.model import Change, ChangeKind, Cost, PlanDiff, PolicyChange, Row, SectionChange, TierChange
 from dovetail.diff.today import since_today
 
-__all__ = ["Change", "ChangeKind", "Cost", "PlanDiff", "PolicyChange", "Row", "TierChange", "diff", "since_today"]
+__all__ = [
+    "Change",
+    "ChangeKind",
+    "Cost",
+    "PlanDiff",
+    "PolicyChange",
+    "Row",
+    "SectionChange",
+    "TierChange",
+    "diff",
+    "since_today",
+]

@@ -7,7 +7,8 @@ from itertools import chain
 
 from dovetail.diff.changes import Question, changes_of
 from dovetail.diff.cost import cost_of_start, cost_without_documents
-from dovetail.diff.model import Change, Cost, PlanDiff, PolicyChange, TierChange
+from dovetail.diff.further import policy_changes, section_changes
+from dovetail.diff.model import Change, Cost, PlanDiff, TierChange
 from dovetail.diff.passage import Passage, passage_from
 from dovetail.diff.sides import NOTHING, sides
 from dovetail.diff.start import starts_from
@@ -45,11 +46,12 @@ def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
         delta=_delta(base, target),
         tiers=tuple(_tiers(base, target)),
         changes=changes,
-        policies=tuple(_policies(base, target)),
+        policies=tuple(policy_changes(base, target)),
         failures=failures_of(target),
         cost=_cost(base, target, changes, passage) if happens else cost_of_start(target, spec),
         unchanged=sum(workload not in touched for workload in after),
         starts_from_base=happens,
+        sections=tuple(section_changes(base, target)),
     )
 
 
@@ -73,14 +75,6 @@ def _tiers(base: Plan, target: Plan) -> Iterator[TierChange]:
 
 def _value(tiers: dict[str, TierResult], name: str) -> int | None:
     return tiers[name].value if name in tiers else None
-
-
-def _policies(base: Plan, target: Plan) -> Iterator[PolicyChange]:
-    for name in sorted(base.policies.keys() | target.policies.keys()):
-        before, after = (plan.policies.get(name) for plan in (base, target))
-        outcomes = (before.result if before else None, after.result if after else None)
-        if outcomes[0] != outcomes[1]:
-            yield PolicyChange(name, *outcomes)
 
 
 def failures_of(plan: Plan) -> tuple[str, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from dovetail.diff.model import Change, Cost, PlanDiff, Row
+from dovetail.diff.model import Change, Cost, PlanDiff, PolicyChange, Row, SectionChange
 from dovetail.documents.kinds import API_VERSION
 from dovetail.placement import Place
 from dovetail.plan import Plan
@@ -31,7 +32,8 @@ def document(diff: PlanDiff) -> dict[str, Any]:
             ],
             "cost": cost_row(diff.cost),
             "changes": [_change(change) for change in diff.changes],
-            "policies": {p.name: {"before": p.before, "after": p.after} for p in diff.policies},
+            "policies": {policy.name: _policy(policy) for policy in diff.policies},
+            **_sections(diff.sections),
             "failures": list(diff.failures),
             "unchanged": diff.unchanged,
         },
@@ -68,6 +70,27 @@ def _change(change: Change) -> dict[str, Any]:
         "rows": [_row(each) for each in change.rows],
     }
     return row | {key: value for key, value in optional.items() if value}
+
+
+def _policy(policy: PolicyChange) -> dict[str, Any]:
+    row: dict[str, Any] = {"before": policy.before, "after": policy.after}
+    if policy.violation[0] != policy.violation[1]:
+        row |= {"violation": _sides(policy.violation), "unit": policy.unit}
+    if policy.subjects:
+        row["subjects"] = {subject: _sides(counts) for subject, counts in policy.subjects.items()}
+    return row
+
+
+def _sections(changes: Iterable[SectionChange]) -> dict[str, Any]:
+    """Return the entries by section; a side that has none is left out."""
+    found: dict[str, Any] = {}
+    for each in changes:
+        found.setdefault(each.section, {})[each.name] = _sides((each.before, each.after))
+    return found
+
+
+def _sides(pair: tuple[Any, Any]) -> dict[str, Any]:
+    return {key: side for key, side in zip(("before", "after"), pair, strict=True) if side is not None}
 
 
 def _row(row: Row) -> dict[str, Any]:

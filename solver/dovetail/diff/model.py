@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from dovetail.quantities import rounded
 
 ChangeKind = Literal["add", "remove", "move", "restart", "elsewhere", "resize", "evict", "out", "gone", "wait"]
 Sense = Literal["max", "min"]
+SectionName = Literal["gpus", "held", "recovery", "promises"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +101,30 @@ class TierChange:
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """A policy whose outcome differs, None where it does not apply."""
+    """A policy whose outcome differs, None where it does not apply, or whose violation does.
+
+    `violation` is that of either side, in `unit`; `subjects` holds those whose violation differs, with both.
+    """
 
     name: str
     before: PolicyOutcome | None
     after: PolicyOutcome | None
+    violation: tuple[int, int] = (0, 0)
+    unit: str = ""
+    subjects: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionChange:
+    """An entry of a section of the plans that differs, as they write it; None where a side has none.
+
+    `name` is what the section is keyed by: a GPU, a policy, or for promises a workload.
+    """
+
+    section: SectionName
+    name: str
+    before: Any
+    after: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +171,9 @@ class PlanDiff:
     changes
         Sorted by workload, then by kind; empty when nothing changes.
     policies
-        Policies whose outcome differs, by name.
+        Policies whose outcome or violation differs, by name.
+    sections
+        What else differs: how GPUs are cut and shared, what is held free, where what is lost restarts, promises.
     failures
         Names of policies that fail in the target, hard ones first.
     unchanged
@@ -170,11 +192,12 @@ class PlanDiff:
     cost: Cost
     unchanged: int
     starts_from_base: bool = True
+    sections: tuple[SectionChange, ...] = ()
 
     def __bool__(self) -> bool:
-        """Tell whether anything differs: a change, a figure, a policy's outcome, or the value of a tier of both."""
+        """Tell whether anything differs: a change, a figure, what became of a policy, a section, a tier of both."""
         tiers = any(None not in (tier.before, tier.after) and tier.before != tier.after for tier in self.tiers)
-        return bool(self.changes or self.delta or self.policies) or tiers
+        return bool(self.changes or self.delta or self.policies or self.sections) or tiers
 
     def to_document(self) -> dict[str, Any]:
         """Return the difference as a document of kind PlanDiff."""

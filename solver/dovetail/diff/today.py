@@ -11,6 +11,7 @@ from dovetail.objectives import tiers_of
 from dovetail.placement import Place, View
 from dovetail.plan import AdmissionResult, Outcome, Plan, TierResult, as_planned
 from dovetail.plan.policies import policies_of
+from dovetail.plan.promises import promises_of
 from dovetail.plan.summary import OF_TODAY, summary_of
 from dovetail.rules import Context, context_of
 from dovetail.spec import Spec
@@ -25,7 +26,10 @@ def since_today(target: Plan, spec: Spec) -> PlanDiff:
 
 
 def _today(context: Context, target: Plan) -> Plan:
-    """Return today as a plan: all that runs, judged by the places that still stand."""
+    """Return today as a plan: all that runs, judged by the places that still stand.
+
+    What is held free, and where what is lost would restart, nobody knows of today: that is no difference.
+    """
     view = context.view(context.today.places)
     return Plan(
         name=target.name,
@@ -38,6 +42,11 @@ def _today(context: Context, target: Plan) -> Plan:
         },
         admitted=dict(_admitted(view, target)),
         policies=policies_of(view, context),
+        held=target.held,
+        recovery=target.recovery,
+        gpus=dict(view.layouts),
+        shared=dict(view.shared),
+        promises=promises_of(view),
     )
 
 
