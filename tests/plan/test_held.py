@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.support.specs import make_spec, node, place, places, policy, request, workload
 
 from dovetail.engine import solve
 from dovetail.plan import Outcome, finish
-from dovetail.rules import context_of
+from dovetail.rules import Rule, context_of
 from dovetail.rules.reserve import Reserve
-from dovetail.spec import NodeSelector
+from dovetail.rules.survive import Survive
+from dovetail.spec import NodeSelector, Request
 from dovetail.verify import lines, verify
 
 
@@ -31,3 +33,41 @@ def test_places_are_held_where_nothing_is_to_run() -> None:
     assert plan.outcome.status == "optimal"
     assert plan.summary["gpusHeld"] == 1
     assert verify(spec, plan).ok
+
+
+@pytest.mark.parametrize("rule", [Reserve(replicas=1, request=request(1)), Survive(of="node")])
+def test_what_places_of_one_policy_take_another_is_excused_for_where_something_runs(rule: Rule) -> None:
+    """There is room for one place beside what runs: each policy alone could have it, and plans go on."""
+    spec = make_spec(
+        [node("a", 1), node("b", 1)],
+        [workload("w", gpus=1, type="service")],
+        [policy("spare-a", Reserve(replicas=1, request=request(1))), policy("spare-b", rule)],
+        running={"w#0": place("a", 0)},
+    )
+    plan = solve(spec)
+    assert plan.outcome.status == "optimal"
+    assert sorted(result.violation for result in plan.policies.values()) == [0, 1]
+    assert verify(spec, plan).ok
+
+
+@pytest.mark.parametrize(
+    ("asked", "within", "there"),
+    [
+        (request(1), "island", 2),
+        (request(2), "island", 1),
+        (request(2), None, 2),
+        (request(share=400), "island", 4),
+        (request(share=400), None, 8),
+        (request(), None, 9),
+    ],
+)
+def test_places_that_could_be_held_are_as_many_as_there_is_room_for(
+    asked: Request, within: str | None, there: int
+) -> None:
+    rule = Reserve(replicas=9, request=asked, within=within)
+    spec = make_spec([node("n", 4, islands=((0, 1), (2, 3)))], [], [policy("room", rule)])
+    context = context_of(spec)
+    view = context.view({})
+    places = rule.could_hold(view, context.scopes["room"])
+    assert len(places) == there
+    assert rule.check(view, context.scopes["room"]) == ({"room": 9 - there} if there < 9 else {})

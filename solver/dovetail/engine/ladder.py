@@ -250,20 +250,32 @@ class _Search:
             found, planned = self._generate(budget, led)
         before = self.best.state
         self.reporter.phase("improve")
-        improving = Improving(self.problem, self.jobs, self.stop, self.best)
-        ways = [improving.exactly(budget)]
-        if not self.best.unpaid:
-            mixing = Mixing(self.best, self.jobs, self.stop, self.sparing)
-            sets, around = mixing.run(budget, found, planned, self._construction), improving.around(budget)
-            tidied = [self._tidying(budget)] if found else []
-            lacks = found and not self.best.full  # little, after a dive, band by band
-            first, last = ([around], []) if lacks else ([], [around])
-            ways = [self.choosing.waiting(budget), *tidied, *first, sets, self._tidying(budget), *ways, *last]
-        in_turns(ways)
+        in_turns(self._ways(budget, found, planned))
         if self.problem.counts <= EXACT_VARIABLES or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work
         return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
+
+    def _ways(self, budget: Budget, found: list[State], planned: Counter[int]) -> list[Iterator[bool]]:
+        """Return the ways to make the best state better, in the order of their turns.
+
+        Parameters
+        ----------
+        found : what mixing patterns of all nodes came to.
+        """
+        improving = Improving(self.problem, self.jobs, self.stop, self.best)
+        exactly, around = improving.exactly(budget), improving.around(budget)
+        if self.best.unpaid:
+            return [exactly]
+        mixing = Mixing(self.best, self.jobs, self.stop, self.sparing)
+        sets = mixing.run(budget, found, planned, self._construction)
+        waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
+        if self._many:  # what looks at all nodes takes long, and sets lead furthest
+            return [waiting, sets, exactly, around, tidying]
+        tidied = [self._tidying(budget)] if found else []
+        if found and not self.best.full:  # little is lacking after a dive, band by band
+            return [waiting, *tidied, around, sets, tidying, exactly]
+        return [waiting, *tidied, sets, tidying, exactly, around]
 
     def _gather(self, budget: Budget) -> Verdict:
         """Place gangs by classes of domains, where nothing runs that this would have to mind."""

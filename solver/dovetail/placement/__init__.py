@@ -1,7 +1,7 @@
 """Placements: who is where, what a node still has room for, and what today's placements are worth (S3, S6.5)."""
 
 from dovetail.placement.compat import Obstacle, hardware_obstacle, mix_holds, obstacle
-from dovetail.placement.copies import copies
+from dovetail.placement.copies import copies, laid
 from dovetail.placement.instances import holds, least_profiles, profiles_for
 from dovetail.placement.layouts import Layouts, layout_of
 from dovetail.placement.makes import Makes, amounts_of, ask_of, make_of
@@ -28,6 +28,7 @@ __all__ = [
     "hardware_obstacle",
     "holds",
     "judge",
+    "laid",
     "layout_of",
     "least_profiles",
     "make_of",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dovetail.mig import arrange
 from dovetail.placement.clients import terms_of
 from dovetail.placement.instances import share_memory
+from dovetail.placement.place import Place
 from dovetail.placement.room import Room
 from dovetail.spec import Request
-from dovetail.spec.inside import Mask
+from dovetail.spec.inside import Mask, mask_of
 from dovetail.spec.workload import MILLI
 
 _LOTS = 10**9
@@ -39,6 +40,33 @@ def copies(room: Room, request: Request, gpus: Mask | None = None) -> int:
         blocks = ([index for index in block if index in inside] for block in room.choices(request))
         limits.append(sum(len(block) // request.gpus for block in blocks))
     return min(limits)
+
+
+def laid(room: Room, request: Request, most: int, gpus: Mask | None = None) -> list[Place]:
+    """Take room for up to so many replicas with one request, one after the other, and return their places."""
+    found: list[Place] = []
+    while len(found) < most and (place := _place(room, request, gpus)) is not None:
+        room.take(request, place.gpus, place.instance)
+        found.append(place)
+    return found
+
+
+def _place(room: Room, request: Request, gpus: Mask | None) -> Place | None:
+    """Return a place for one replica, on some GPUs alone where given; None where there is none."""
+    if copies(room, request, gpus) <= 0:
+        return None
+    name, mask = room.node.name, mask_of(range(room.node.gpus)) if gpus is None else gpus
+    if request.partial:
+        for index in (index for index in range(room.node.gpus) if mask >> index & 1):
+            if room.gpu_fits(request, index):
+                return Place(name, (index,))
+            if (instance := room.instance_for(request, index)) is not None:
+                return Place(name, (index,), str(instance))
+        return None
+    if not request.gpus:
+        return Place(name, ())
+    blocks = ([index for index in block if mask >> index & 1] for block in room.choices(request))
+    return next((Place(name, tuple(b[: request.gpus])) for b in blocks if len(b) >= request.gpus), None)
 
 
 def _instances(room: Room, request: Request, index: int) -> int:

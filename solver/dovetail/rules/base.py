@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from dovetail.linear import Linear, Model
-from dovetail.placement import Places, View
+from dovetail.placement import Place, Places, View
 from dovetail.rules.claims import Claims
 from dovetail.rules.levels import nodes_problem
 from dovetail.rules.scope import Scope
@@ -235,6 +235,9 @@ class Rule(Protocol):
     def claims(self, scope: Scope) -> Claims:
         """Return what a hard policy of the rule certainly demands; any part of the truth will do (S4.4)."""
 
+    def could_hold(self, view: View, scope: Scope) -> tuple[Place, ...]:
+        """Return places that the rule could hold free beside what is there, as many as there may be."""
+
     def sets(self, scope: Scope) -> tuple[tuple[Workload, ...], ...]:
         """Return the workloads that the rule keeps together, or would like to: where several, they count as one."""
 
@@ -310,6 +313,10 @@ class RuleDefaults:
     def claims(self, scope: Scope) -> Claims:
         """Claim nothing."""
         return Claims()
+
+    def could_hold(self, view: View, scope: Scope) -> tuple[Place, ...]:
+        """Hold no places."""
+        return ()
 
     def sets(self, scope: Scope) -> tuple[tuple[Workload, ...], ...]:
         """Keep no workloads together."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from dovetail.linear import Linear
-from dovetail.placement import Place, Room, View, copies
+from dovetail.placement import Place, Room, View, copies, laid
 from dovetail.rules.base import Guard, Part, RuleDefaults, Told, Violations
 from dovetail.rules.claims import Claims, Short
 from dovetail.rules.guards import Plain, domain_of
@@ -211,16 +211,30 @@ class Reserve(RuleDefaults):
 
     def _possible(self, rooms: Mapping[str, Room], scope: Scope) -> int:
         """Return for how many places there is room beside what nodes hold, within one domain where asked for."""
+        there: Counter[str] = Counter()
+        for path, node, gpus in self._sites(scope):
+            room = rooms.get(node.name) or Room(node, scope.spec.accelerators)
+            there[path] += copies(room, self._asked, gpus)
+        return min(self.replicas, max(there.values(), default=0))
+
+    def could_hold(self, view: View, scope: Scope) -> tuple[Place, ...]:
+        """Return places that could be held beside what nodes hold, as many as there may be."""
+        rooms, found = view.fresh_rooms(), dict[str, list[Place]]()
+        for path, node, gpus in self._sites(scope) if self.replicas else ():
+            room = rooms.setdefault(node.name, Room(node, scope.spec.accelerators))
+            here = found.setdefault(path, [])
+            here += laid(room, self._asked, self.replicas - len(here), gpus)
+        best = max(found, key=lambda path: len(found[path]), default=None)
+        return () if best is None else tuple(found[best])
+
+    def _sites(self, scope: Scope) -> Iterator[tuple[str, Node, Mask | None]]:
+        """Yield the nodes that places may be on, or parts of these, each with the domain that it is in."""
         role = Role("", self.replicas, self._asked, value=0, accelerators=self.accelerators)
         tolerations = () if scope.nodes is None else (Toleration(operator="Exists"),)
-        hosts = scope.hosts(Workload("", "", "", "job", (role,), tolerations=tolerations))
-        there: Counter[str] = Counter()
-        for name in hosts:
+        for name in sorted(scope.hosts(Workload("", "", "", "job", (role,), tolerations=tolerations))):
             node = scope.spec.cluster.by_name[name]
-            room = rooms.get(name) or Room(node, scope.spec.accelerators)
             for path, gpus in self._parts(node):
-                there[path] += copies(room, self._asked, gpus)
-        return min(self.replicas, max(there.values(), default=0))
+                yield path, node, gpus
 
     def _parts(self, node: Node) -> Iterator[tuple[str, Mask | None]]:
         """Yield the domains that places on a node may share, inside it those of its GPUs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dovetail.placement import Today, View
+from dovetail.placement import Place, Today, View
 from dovetail.rules.base import Violations
 from dovetail.rules.scope import Scope
 from dovetail.spec import Spec
@@ -13,13 +13,20 @@ from dovetail.spec import Spec
 def tolerated(spec: Spec, scopes: Mapping[str, Scope], today: Today) -> Mapping[str, Violations]:
     """Return, per hard policy, the violation of each subject that today's state has and a plan may keep (S4.5).
 
-    Where nothing runs nothing is excused: what an empty cluster breaks, nobody has done who could mend it.
+    Where nothing runs nothing is excused: what an empty cluster breaks, nobody has done who could mend it. Policies
+    that hold places are asked one after the other, each beside the places that those before it could hold, as no
+    place is held twice; those that search a placement of their own, beside the places of them all.
     """
+    hard = [policy for policy in spec.policies if policy.enforcement.kind == "hard"]
     if not today.places:
-        return {policy.name: {} for policy in spec.policies if policy.enforcement.kind == "hard"}
-    view = View(spec, today.places, today)
-    return {
-        policy.name: policy.rule.check(view, scopes[policy.name]) if policy.rule.grandfathered else {}
-        for policy in spec.policies
-        if policy.enforcement.kind == "hard"
-    }
+        return {policy.name: {} for policy in hard}
+    found, held = dict[str, Violations](), dict[str, tuple[Place, ...]]()
+    bare = View(spec, today.places, today)
+    for policy in sorted(hard, key=lambda policy: policy.rule.searches):
+        rule, scope = policy.rule, scopes[policy.name]
+        beside = bool(held) and (rule.searches or bool(rule.placeholders(policy)))
+        view = View(spec, today.places, today, dict(held)) if beside else bare
+        found[policy.name] = rule.check(view, scope) if rule.grandfathered else {}
+        if places := rule.could_hold(view, scope):
+            held[policy.name] = places
+    return {policy.name: found[policy.name] for policy in hard}
