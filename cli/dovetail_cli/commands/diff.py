@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
-from dovetail.diff import diff
+from dovetail.diff import PlanDiff, comparable, diff
 from dovetail.faults import Refused
+from dovetail.plan import Plan
 from dovetail_cli import options, project, refusals, streams
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.plans import read_plan
@@ -31,17 +33,32 @@ def run(
     """Compare two plans.
 
     With PATH, the documents of B, it also knows accelerators, work lost, and where policies are written. Never loads
-    a solver. Formats: table, json, yaml, md.
+    a solver. Where B is no plan it ends as its search did, with 5 or 7. Formats: table, json, yaml, md.
     """
     shown = options.output(output, formats.DIFF)
     wanted = options.renderings(also or (), formats.DIFF)
+    day = options.as_of(as_of)
     try:
         before, after = read_plan(a), read_plan(b)
-        found = project.load(path, project.Question(options.as_of(as_of), before)) if path is not None else None
+        found = project.load(path, project.Question(day, before)) if path is not None else None
     except Refused as refused:
         return refusals.tell(refused, shown)
     spec = found.spec if found else None
-    change = diff(before, after, spec)
-    review = Review(after, change, a, spec, project.Places(found.documents if found else None), detail)
+    change = diff(before, after, spec) if comparable(before, after) else None
+    apart = before if change is None else None
+    review = Review(after, change, a, spec, project.Places(found.documents if found else None), detail, apart)
     streams.publish(lambda name, screen: formats.of_diff(review, name, screen), shown, wanted)
-    return first_of([Finding.CHANGED] if exit_code and change else [])
+    changed = [Finding.CHANGED] if exit_code and _changes(before, after, change) else []
+    return first_of([*_without_plan(after), *changed])
+
+
+def _without_plan(after: Plan) -> Iterator[Finding]:
+    """Yield that the second plan is none; the first may be what it replaces."""
+    if after.outcome.status == "infeasible":
+        yield Finding.INFEASIBLE
+    if after.outcome.status == "unknown":
+        yield Finding.NO_PLAN
+
+
+def _changes(before: Plan, after: Plan, change: PlanDiff | None) -> bool:
+    return before.outcome.status != after.outcome.status if change is None else bool(change)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail.diff import diff, since_today
+from dovetail.diff import comparable, diff, since_today
 from dovetail.faults import Refused
 from dovetail.plan import Plan
 from dovetail.progress import Limits
@@ -136,13 +136,14 @@ def _check_out(out: str | None) -> None:
 
 def _review(plan: Plan, before: Plan | None, base: str, found: project.Project, *, detail: bool) -> Review:
     """Return what a reviewer is told: the difference to the base, else to what runs today, else no difference."""
-    change = None
-    if plan.outcome.status in ("optimal", "feasible"):
-        if before is not None:
-            change = diff(before, plan, found.spec)
-        elif found.spec.current.replicas:
-            change = since_today(plan, found.spec)
-    return Review(plan, change, base, found.spec, project.Places(found.documents), detail)
+    change, apart = None, None
+    if before is not None and not comparable(before, plan):
+        apart = before
+    elif before is not None:
+        change = diff(before, plan, found.spec)
+    elif found.spec.current.replicas and plan.outcome.status in ("optimal", "feasible"):
+        change = since_today(plan, found.spec)
+    return Review(plan, change, base, found.spec, project.Places(found.documents), detail, apart)
 
 
 def _changes(review: Review) -> bool:

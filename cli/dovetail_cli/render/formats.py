@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dovetail.diff.document import without_difference
 from dovetail.plan import to_document
 from dovetail_cli.render import annotated, annotation, machine, markdown, text
 from dovetail_cli.render.columns import PLAIN, Screen
@@ -34,4 +35,6 @@ def of_diff(review: Review, name: str, screen: Screen = PLAIN) -> str:
     """Return a difference in a format; `json` and `yaml` hold the PlanDiff."""
     if name in ("json", "yaml") and review.diff is not None:
         return machine.rendered(review.diff.to_document(), name)
+    if name in ("json", "yaml") and review.apart is not None:
+        return machine.rendered(without_difference(review.apart, review.plan), name)
     return markdown.rendered(review, "diff") if name == "md" else text.rendered(review, screen, "diff")

@@ -118,6 +118,7 @@ def verdict(review: Review) -> str:
     hard = sum(failure.result.enforcement == "hard" for failure in verdicts.failures(review))
     if hard:
         said.append(f"**{plural(hard, 'hard policy', 'hard policies')} broken.**")
+    said += [f"{text(words[0].upper() + words[1:])}." for words in facts.no_difference(review)]
     return " ".join(filter(None, (*said, summary(review))))
 
 

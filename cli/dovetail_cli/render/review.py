@@ -66,6 +66,7 @@ class Review:
     base : how the user named the base.
     spec, places : the documents, where they were read.
     detail : show every replica and everything unchanged.
+    apart : the base to which there is no difference, as one of the two is no plan.
     """
 
     plan: Plan
@@ -74,6 +75,7 @@ class Review:
     spec: Spec | None = None
     places: Places | None = None
     detail: bool = False
+    apart: Plan | None = None
 
 
 def status(plan: Plan) -> str:
@@ -107,11 +109,18 @@ def _widest(plan: Plan) -> str:
 def versions(review: Review) -> str:
     """Return which inputs the two plans were made for: `base plan.yaml@3f9c1e -> 9a41d0`, or `today -> 9a41d0`."""
     after = short_digest(review.plan.inputs)
-    if review.diff is None:
+    base = review.apart if review.diff is None else review.diff.base
+    if base is None:
         return f"inputs {after}"
-    if not review.diff.base.inputs:
+    if not base.inputs:
         return f"today -> {after}"
-    return f"base {review.base or review.diff.base.name}@{short_digest(review.diff.base.inputs)} -> {after}"
+    return f"base {review.base or base.name}@{short_digest(base.inputs)} -> {after}"
+
+
+def no_difference(review: Review) -> Iterator[str]:
+    """Yield why there is no difference to the base, where that is so."""
+    if review.apart is not None:
+        yield f"a side has no plan, so there is no difference; base: {status(review.apart)}"
 
 
 def figures(review: Review) -> Iterator[tuple[str, str]]:

@@ -28,6 +28,7 @@ def rendered(review: Review, screen: Screen = PLAIN, command: str = "plan", body
     """Return a plan, as a difference where there is a base, else as an overview, of workloads or of another body."""
     blocks = [_head(review, command), list(_figures(review, screen)), failure_lines(review, screen)]
     blocks.append(conflict_lines(review, screen))
+    blocks.append([f"  {printable(said)}" for said in facts.no_difference(review)])
     if review.diff is None:
         rows = _workloads(review, screen) if body is None else list(body)
         blocks += [tier_lines(review, screen), _allocation(review, screen), rows, waiting_lines(review, screen)]

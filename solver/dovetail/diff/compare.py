@@ -12,6 +12,7 @@ from dovetail.diff.model import Change, Cost, PlanDiff, TierChange
 from dovetail.diff.passage import Passage, passage_from
 from dovetail.diff.sides import NOTHING, sides
 from dovetail.diff.start import starts_from
+from dovetail.plan.finish import WITHOUT_PLACES
 from dovetail.plan.model import Figure, Plan, TierResult
 from dovetail.plan.options import as_planned
 from dovetail.spec import Spec
@@ -19,11 +20,16 @@ from dovetail.spec import Spec
 _STRICTNESS = ("hard", "soft", "audit")
 
 
+def comparable(base: Plan, target: Plan) -> bool:
+    """Tell whether both sides have a plan, hence whether there is a difference."""
+    return not {base.outcome.status, target.outcome.status} & set(WITHOUT_PLACES)
+
+
 def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
     """Return what changes from one plan to another.
 
     Where the target starts from another state than the base, nothing of the difference happens to what runs: two
-    plans differ, and the cost is that of the target from where it starts.
+    plans differ, and the cost is that of the target from where it starts. Both are to be `comparable`.
 
     Parameters
     ----------

@@ -40,6 +40,23 @@ def document(diff: PlanDiff) -> dict[str, Any]:
     }
 
 
+def without_difference(base: Plan, target: Plan) -> dict[str, Any]:
+    """Return the document about two plans of which one has no places: what is known of either, and no difference."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PlanDiff",
+        "metadata": {"name": target.name},
+        "spec": {
+            "base": side(base),
+            "target": side(target),
+            "delta": {},
+            "tiers": [],
+            "changes": [],
+            "unchanged": 0,
+        },
+    }
+
+
 def side(plan: Plan) -> dict[str, Any]:
     """Return what a difference repeats of a plan: everything but its rows; what runs today has no digest."""
     spec = to_document(plan)["spec"]

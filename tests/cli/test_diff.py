@@ -1,0 +1,65 @@
+"""`dovetail diff`, and `plan --base`, where a side is no plan; how they end, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.shell import Engine, Shell
+from tests.cli.test_plan import validator
+
+HEAD = "apiVersion: dovetail/v1alpha1\nkind: Plan\nmetadata: {name: demo}\n"
+NO_PLAN = HEAD + (
+    "spec:\n  inputs: sha256:" + "0" * 64 + "\n  outcome: {status: STATUS}\n  tiers: []\n  summary: {}\n"
+    "  placements: {}\n"
+)
+SAID = "a side has no plan, so there is no difference; base: "
+CODES = {"infeasible": 5, "unknown": 7}
+
+
+@pytest.fixture(autouse=True)
+def plans(dovetail: Shell, project: Path, engine: Engine) -> None:
+    """A plan `ok.yaml`, and one without places for each outcome that has none."""
+    assert dovetail("plan", "--out", "ok.yaml") == 0
+    for status in CODES:
+        (project / f"{status}.yaml").write_text(NO_PLAN.replace("STATUS", status), encoding="utf-8")
+
+
+@pytest.mark.parametrize("status", CODES)
+def test_a_target_without_a_plan_ends_as_its_search_did(dovetail: Shell, status: str) -> None:
+    assert dovetail("diff", "ok.yaml", f"{status}.yaml", "--exit-code") == CODES[status]
+    assert f"  {SAID}FEASIBLE" in dovetail.out
+    assert "no longer declared" not in dovetail.out
+
+
+@pytest.mark.parametrize("status", CODES)
+def test_a_base_without_a_plan_is_no_difference(dovetail: Shell, status: str) -> None:
+    assert dovetail("diff", f"{status}.yaml", "ok.yaml", ".") == 0
+    assert f"  {SAID}" in dovetail.out
+    assert "(new)" not in dovetail.out
+    assert dovetail("diff", f"{status}.yaml", "ok.yaml", "--exit-code") == 2
+
+
+@pytest.mark.parametrize("sides", [("ok.yaml", "unknown.yaml"), ("infeasible.yaml", "ok.yaml")])
+def test_every_format_says_so(dovetail: Shell, root: Path, sides: tuple[str, str]) -> None:
+    dovetail("diff", *sides, "-o", "md")
+    assert "A side has no plan, so there is no difference; base" in dovetail.out
+    dovetail("diff", *sides, "-o", "json")
+    found = json.loads(dovetail.out)
+    validator(root, "plandiff").validate(found)
+    assert found["spec"]["changes"] == []
+    assert "cost" not in found["spec"]
+
+
+@pytest.mark.parametrize("status", CODES)
+def test_a_plan_from_a_base_without_a_plan_has_no_difference(dovetail: Shell, status: str) -> None:
+    assert dovetail("plan", "--base", f"{status}.yaml", "--exit-code") == 2
+    assert f"  {SAID}" in dovetail.out
+    assert f"base {status}.yaml@000000 -> " in dovetail.out
+    assert "(new)" not in dovetail.out
+
+
+def test_a_date_is_read_without_documents_too(dovetail: Shell) -> None:
+    assert dovetail("diff", "ok.yaml", "ok.yaml", "--as-of", "garbage") == 64
+    assert dovetail("diff", "ok.yaml", "ok.yaml", "--as-of", "2026-01-31") == 0
