@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from tests.oracle.brute import TooLarge, brute
 from tests.support.plans import plan_for
-from tests.support.specs import make_spec, node, place, policy, workload
+from tests.support.specs import make_spec, node, place, places, policy, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
@@ -23,6 +24,7 @@ from dovetail.rules.separate import Separate
 from dovetail.spec import NodeSelector, Spec, Workload, WorkloadSelector
 from dovetail.verify import verify
 from dovetail.whynot import Explanation, Without, to_document, tried, without
+from dovetail.whynot.alike import Alike
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 
@@ -88,6 +90,75 @@ def test_a_policy_in_the_way_is_named() -> None:
     found = tried(spec, _plan(spec), spec.by_id["x"])
     assert found is not None
     assert [each.obstacle for each in found.nodes if each.obstacle] in (["policy apart"], ["room for 0 of 1"])
+
+
+def _twins(**differing: Any) -> Spec:
+    """Return a Spec with a node for the work, and two more that differ in one thing alone."""
+    nodes = [node("a", 1, cpu=9), node("b", 1, cpu=9, price=1), node("c", 1, cpu=9, price=1)]
+    nodes[2] = replace(nodes[2], **differing)
+    return make_spec(nodes, [workload("w", 1, gpus=1, cpu=5)])
+
+
+@pytest.mark.parametrize(
+    ("differing", "obstacles"),
+    [
+        ({}, [""]),
+        ({"cpu": 5_000}, ["", ""]),
+        ({"memory": 5_000}, ["", ""]),
+        ({"resources": {"nic": 1}}, ["", ""]),
+        ({"labels": {"zone": "west"}}, ["", ""]),
+        ({"speed": 900}, ["", ""]),
+        ({"islands": ((0,),)}, ["", ""]),
+    ],
+)
+def test_nodes_that_differ_do_not_look_alike(differing: dict[str, Any], obstacles: list[str]) -> None:
+    spec = _twins(**differing)
+    found = tried(spec, _plan(spec), spec.by_id["w"])
+    assert found is not None
+    assert [each.obstacle for each in found.nodes] == obstacles
+
+
+BESIDE = {"x": 20, "y": 2, "z": 2}
+
+
+def test_what_runs_beside_it_and_policies_tell_nodes_apart() -> None:
+    nodes = [node(name, 2, cpu=32) for name in ("a", "b", "c", "d")]
+    works = [
+        workload("w", 1, gpus=1, cpu=16),
+        workload("x", 1, cpu=20),
+        workload("y", 1, cpu=2),
+        workload("z", cpu=2),
+    ]
+    off = policy("off", Forbid(), workloads=WorkloadSelector(names=("w",)), nodes=NodeSelector(names=("c",)))
+    spec = make_spec(nodes, works, [off])
+    where = {"w#0": place("a", 0), "x#0": place("b"), "y#0": place("c"), "z#0": place("d")}
+    found = tried(spec, plan_for(spec, places(where), "feasible"), spec.by_id["w"])
+    assert found is not None
+    told = {each.node: each.obstacle for each in found.nodes}
+    assert told == {"b": "room for 0 of 1", "c": "policy off", "d": ""}
+
+
+def test_nodes_that_are_left_out_would_tell_nothing_else(tell: Callable[[str], None]) -> None:
+    wrong, looked, spared = [], 0, 0
+    for seed in range(5000, 5060):
+        small = tiny(seed)
+        more = [replace(each, name=f"{each.name}-{copy}") for each in small.cluster.nodes for copy in "ab"]
+        spec = replace(small, cluster=replace(small.cluster, nodes=(*small.cluster.nodes, *more)))
+        plan = plan_for(spec, solve(small).placements, "feasible")
+        for work in spec.workloads if not spec.placeholders else ():
+            found = tried(spec, plan, work)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Alike, "distinct", lambda _, nodes: list(nodes))
+                every = tried(spec, plan, work)
+            if found is None or every is None:
+                continue
+            looked += len(every.nodes)
+            spared += len(every.nodes) - len(found.nodes)
+            if {(e.obstacle, e.changes) for e in every.nodes} != {(e.obstacle, e.changes) for e in found.nodes}:
+                wrong.append(f"seed {seed}: {work.id}")
+    tell(f"{spared} of {looked} other nodes are left out, and would be as others are")
+    assert wrong == []
+    assert spared >= 50
 
 
 def test_what_never_moves_stays() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.support.specs import make_spec, node, policy, workload
 
 from dovetail.engine.ladder import solve
@@ -12,6 +13,7 @@ from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
 from dovetail.spec import Current, NodeGroup, NodeSelector, Policy, PresentReplica, ReplicaId, Spec, WorkloadSelector
+from dovetail.whatif import Add
 from dovetail.whynot import Way, binding, shortages, ways
 
 
@@ -45,6 +47,36 @@ def test_numbers_say_what_is_missing() -> None:
 def test_one_node_more_is_the_least_that_helps() -> None:
     told, _ = found(spec_of(), "big")
     assert [(str(way.patch), way.helps, way.least) for way in told] == [("1 more node in n", True, True)]
+
+
+@pytest.mark.parametrize(
+    ("helping", "asked", "number", "least"),
+    [
+        (set(range(1, 17)), [1], 1, True),
+        ({1, *range(4, 17)}, [1], 1, True),
+        (set(range(2, 17)), [1, 16, 2], 2, True),
+        (set(range(3, 17)), [1, 16, 2, 4, 3], 3, True),
+        ({3, *range(5, 17)}, [1, 16, 2, 4, 8, 6, 5], 5, False),
+        (set(range(14, 17)), [1, 16, 2, 4, 8, 12, 14, 13], 14, False),
+        ({16}, [1, 16, 2, 4, 8, 12, 14, 15], 16, False),
+        ({2, 3}, [1, 16], 16, False),
+    ],
+)
+def test_small_numbers_of_nodes_are_tried_first(
+    helping: set[int], asked: list[int], number: int, least: bool
+) -> None:
+    spec = spec_of()
+    plan, tried = solve(spec), []
+
+    def planned(changed: Spec) -> Plan:
+        tried.append(len(changed.cluster.nodes) - 2)
+        admitted = {} if tried[-1] in helping else plan.admitted
+        return replace(plan, admitted=admitted)
+
+    (way,) = ways(spec, plan, spec.by_id["big"], planned, 12)
+    assert tried == asked
+    assert (str(way.patch), way.helps) == (str(Add("n", number)), number in helping)
+    assert way.least is least
 
 
 def test_a_policy_in_the_way_is_found_among_others() -> None:

@@ -8,7 +8,7 @@ where the workload keeps off its nodes, its domains or its accelerator: what the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -22,6 +22,7 @@ from dovetail.rules.require import Forbid
 from dovetail.rules.reserve import places_of
 from dovetail.spec import Node, NodeSelector, Policy, ReplicaId, Spec, Workload, WorkloadSelector
 from dovetail.whatif import Solve
+from dovetail.whynot.alike import Alike
 
 MOST_TRIED: Final = 64
 """Nodes that are tried at the most; fewer in a large plan, where each takes longer."""
@@ -128,24 +129,9 @@ class _Trial:
         size = len(self._plan.placements)
         searches = any(p.rule.searches for p in self._spec.policies if p.enforcement.kind != "audit")
         most = 0 if searches and size > _SEARCHED else max(4, min(MOST_TRIED, _EFFORT // (size + 1)))
-        found = [self._on(node) for node in self._distinct(nodes)[:most]]
+        alike = Alike(self._view, self._context, self._workload, self._spec.cluster.by_name[self._node])
+        found = [self._on(node) for node in alike.distinct(nodes)[:most]]
         return Tried(self._node, len(self._own), len(nodes), tuple(sorted(found, key=self._rank)))
-
-    def _distinct(self, nodes: Sequence[Node]) -> list[Node]:
-        """Return one of the nodes that look alike: what they are, what they have left, and how they lie."""
-        here, rooms = self._spec.cluster.by_name[self._node], self._view.rooms
-        present = {
-            place.node for replica, place in self._view.places.items() if replica.workload == self._workload.id
-        }
-        found: dict[Hashable, Node] = {}
-        for node in nodes:
-            room = rooms.get(node.name) or Room(node, self._spec.accelerators)
-            free = tuple(sorted(zip(room.compute, room.tenants, strict=True)))
-            near = tuple(node.domains.get(level) == path for level, path in here.domains.items())
-            price = node.price, node.gpu_price, node.name in rooms
-            key = node.accelerator, price, free, near, node.name in present
-            found.setdefault(key, node)
-        return list(found.values())
 
     def _rank(self, found: Elsewhere) -> tuple[bool, tuple[int, ...], str]:
         worse = {

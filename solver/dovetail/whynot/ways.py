@@ -2,12 +2,12 @@
 
 A way that helps is shown by a plan that admits the workload; one that does not is only known not to where that plan
 is proved. Policies come first, as they cost nothing but themselves; then work that would have to go, the least
-first; then nodes of each group, the fewest that help.
+first; then nodes of each group, as few as are found to help.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,7 +30,7 @@ class Way:
     admitted : replicas of the workload that the plan admits, None where there is no plan.
     helps : whether it is admitted in full.
     certain : whether a plan could not admit more: it does, or every tier is proved.
-    least : for nodes, whether one node less is certain not to help.
+    least : for nodes, whether each smaller number of them is certain not to help.
     """
 
     patch: Patch
@@ -84,24 +84,39 @@ class _Asking:
         yield Way(patch, plan, admitted, helps, helps or status == "optimal")
 
     def fewest(self, group: str) -> Iterator[Way]:
-        """Yield the fewest nodes of a group that help, by halving; where the most do not, what those do."""
-        low, number = 0, _MOST_NODES
-        enough, short = self._with(group, number), None
-        while enough is not None and enough.helps and number - low > 1:
-            middle = (low + number) // 2
-            found = self._with(group, middle)
+        """Yield nodes of a group that help, as few as are found; where no number helps, what the most of them do."""
+        told: dict[int, Way] = {}
+        for number in _numbers(told):
+            found = self._with(group, number)
             if found is None:
                 break
-            if found.helps:
-                enough, number = found, middle
-            else:
-                short, low = found, middle
-        if enough is not None:
-            certain = number == 1 or (number - low == 1 and short is not None and short.certain)
-            yield replace(enough, least=enough.helps and certain)
+            told[number] = found
+        if told:
+            number = min((each for each, way in told.items() if way.helps), default=max(told))
+            certain = all(each in told and told[each].certain for each in range(1, number))
+            yield replace(told[number], least=told[number].helps and certain)
 
     def _with(self, group: str, number: int) -> Way | None:
         return next(self.tried(Add(group, number)), None)
+
+
+def _numbers(told: Mapping[int, Way]) -> Iterator[int]:
+    """Yield the numbers of nodes to try, each after what came of those before it is told.
+
+    More nodes need not help where fewer do, as other work may be worth as much on them: so small numbers come first,
+    and numbers between one that does not help and one that does last.
+    """
+    yield 1
+    if told[1].helps:
+        return
+    yield _MOST_NODES
+    if not told[_MOST_NODES].helps:
+        return
+    low, high = 1, _MOST_NODES
+    while high - low > 1:
+        number = min(2 * low, (low + high) // 2)
+        yield number
+        low, high = (low, number) if told[number].helps else (number, high)
 
 
 def _in_the_way(spec: Spec, plan: Plan, workload: Workload) -> list[str]:
