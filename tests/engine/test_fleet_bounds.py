@@ -13,10 +13,13 @@ from tests.support.tiny_specs import tiny
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.problem import compile_problem
 from dovetail.progress import Stop
+from dovetail.proof.fleet import FleetModel
 from dovetail.proof.standing import StandingModel
-from dovetail.rules import context_of
+from dovetail.rules import Rule, context_of
 from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
+from dovetail.rules.separate import Separate
+from dovetail.rules.sharing import Sharing
 from dovetail.rules.spread import Spread
 
 SLICE = 32
@@ -121,3 +124,11 @@ def test_no_bound_cuts_an_optimum_of_thousands(chunk: int) -> None:
     first = CAMPAIGN_FIRST + chunk * CHUNK
     print(f"seeds {first} to {first + CHUNK - 1}")
     assert faults(first, CHUNK) == []
+
+
+@pytest.mark.parametrize(("rule", "told"), [(Sharing(1), True), (Separate("workload", "gpu"), False)])
+def test_a_bound_says_that_it_ignores_what_it_counts_in_part(rule: Rule, told: bool) -> None:
+    """How many clients a GPU has is no row of nodes, only how many of one workload they hold."""
+    work = [workload("a", 2, share=400), workload("b", 2, share=300)]
+    spec = make_spec([node("n", 2, mechanism="fraction")], work, [policy("few", rule)])
+    assert ("few" in FleetModel(compile_problem(context_of(spec))).relaxed) == told

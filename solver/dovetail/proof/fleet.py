@@ -245,7 +245,7 @@ class FleetModel(Counting):
         terms = policy.rule.node_terms(self.context.scopes[policy.name])
         if terms.apart and not self.sided:
             return True
-        return policy.name in self.inside and not (terms and policy.enforcement.kind == "hard")
+        return policy.name in self.inside and not (terms and terms.all and policy.enforcement.kind == "hard")
 
     # What rules see.
 

@@ -63,7 +63,7 @@ class Sharing(RuleDefaults):
         nodes = (n for n in scope.spec.cluster.nodes if scope.nodes is None or n.name in scope.nodes)
         most = self.max_clients * max((len(node.healthy_gpus()) for node in nodes), default=0)
         alike = (w for w in _sharing(scope) if all(role.request.partial for role in w.roles))
-        return NodeTerms(most={workload.id: most for workload in alike})
+        return NodeTerms(most={workload.id: most for workload in alike}, all=False)
 
 
 def _sharing(scope: Scope) -> tuple[Workload, ...]:

@@ -17,11 +17,13 @@ class NodeTerms:
     apart : per workload id, its side; workloads of different sides never share a node of `nodes`, or one GPU of it
         where `by_gpu` is set. Workloads without a side join any.
     most : per workload id, how many replicas of it one node of `nodes` may hold.
+    all : whether that is all that the rule demands of single nodes.
     """
 
     apart: Mapping[str, Hashable] = field(default_factory=dict)
     by_gpu: bool = False
     most: Mapping[str, int] = field(default_factory=dict)
+    all: bool = True
 
     def __bool__(self) -> bool:
         """Tell whether anything is demanded."""
