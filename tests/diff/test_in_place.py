@@ -99,6 +99,15 @@ def test_without_documents_the_cost_is_the_targets_own() -> None:
     assert (cost.moves, cost.restarts, cost.gpu_time_lost) == (1, 1, 1_080_000)
 
 
+def test_what_it_took_to_get_to_the_base_is_no_difference() -> None:
+    rows = {"stays#0": place("n", 0), "comes#0": place("n", 0)}
+    first, _ = after(plan_for(shared_spec(0), places({"stays#0": place("n", 0)})), shared_spec(1), rows)
+    second, spec = after(first, shared_spec(1), rows)
+    assert (first.summary["moves"], second.summary["moves"]) == (1, 0)
+    assert not diff(first, second, spec)
+    assert not diff(first, second)
+
+
 @pytest.mark.parametrize("comes", [0, 1])
 def test_work_lost_is_not_known_where_only_the_plans_are(comes: int) -> None:
     base = plan_for(shared_spec(0), places({"stays#0": place("n", 0)}))

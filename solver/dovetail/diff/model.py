@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
+from dovetail.diff.start import DISRUPTION
 from dovetail.placement import Place
 from dovetail.plan.model import Figure, Plan, PolicyOutcome
+from dovetail.plan.summary import OF_TODAY
 from dovetail.quantities import rounded
 
 ChangeKind = Literal["add", "remove", "move", "restart", "elsewhere", "resize", "evict", "out", "gone", "wait"]
@@ -195,9 +197,15 @@ class PlanDiff:
     sections: tuple[SectionChange, ...] = ()
 
     def __bool__(self) -> bool:
-        """Tell whether anything differs: a change, a figure, what became of a policy, a section, a tier of both."""
-        tiers = any(None not in (tier.before, tier.after) and tier.before != tier.after for tier in self.tiers)
-        return bool(self.changes or self.delta or self.policies or self.sections) or tiers
+        """Tell whether anything differs: a change, a figure, what became of a policy, a section, a tier of both.
+
+        What it took to get to the base, where the target starts from there, is no difference.
+        """
+        tiers = {t.name for t in self.tiers if None not in (t.before, t.after) and t.before != t.after}
+        figures = set(self.delta)
+        if self.starts_from_base:
+            tiers, figures = tiers - DISRUPTION, figures - set(OF_TODAY)
+        return bool(self.changes or figures or self.policies or self.sections or tiers)
 
     def to_document(self) -> dict[str, Any]:
         """Return the difference as a document of kind PlanDiff."""
