@@ -141,6 +141,24 @@ def test_least_replicas_that_were_asked_for_stay_unless_there_are_fewer(tmp_path
 
 
 @pytest.mark.parametrize(
+    ("spec", "sizes", "least"),
+    [
+        ("type: gang, atomic: false, replicas: 4, minReplicas: 4", (8,), 4),  # asked for, though it is the default
+        ("type: gang, atomic: false, replicas: 4", (8,), 8),
+        ("type: gang, replicas: 4, minReplicas: 4", (8,), 8),  # atomic: all
+        ("type: service, replicas: 4, minReplicas: 2", (1, 3), 2),
+        ("type: service, replicas: 1, minReplicas: 0", (0, 3), 0),
+    ],
+)
+def test_least_replicas_are_those_of_the_document(
+    tmp_path: Path, spec: str, sizes: tuple[int, ...], least: int
+) -> None:
+    work = f"{{set: {{kind: Workload, metadata: {{name: j}}, spec: {{{spec}, request: {{cpu: 1}}}}}}}}"
+    scales = [f"{{scale: {{workload: j, replicas: {size}}}}}" for size in sizes]
+    assert patched(tmp_path, work, *scales).changed.by_id["j"].min_replicas == least
+
+
+@pytest.mark.parametrize(
     ("role", "replicas", "least", "in_all"), [("leader", 3, 3, 5), ("leader", 0, 0, 2), ("worker", 4, 2, 3)]
 )
 def test_a_fixed_role_of_an_elastic_gang_stays_fixed(

@@ -16,6 +16,7 @@ from tests.whatif.projects import AS_OF, asked, documents_of, patched, scenario_
 from dovetail.placement import judge
 from dovetail.plan import Outcome, Plan, current_of
 from dovetail.spec import Current, Spec
+from dovetail.verify import verify
 from dovetail.whatif import Check, WhatIfResult, prepare, run
 
 PLACEMENT = """\
@@ -197,6 +198,23 @@ def test_gpus_that_are_cut_anew_send_away_what_the_base_plan_has_there(tmp_path:
     assert len(solver.asked[1].current.gpus) == 16
     today = judge(solver.asked[1])
     assert set(today.lost.values()) == set(gpus)
+
+
+@pytest.mark.parametrize(("first", "number"), [(True, 16), (False, 18)])
+def test_nodes_that_are_added_later_are_not_cut(tmp_path: Path, first: bool, number: int) -> None:
+    patches = [
+        "{repartition: {nodes: {groups: [h100]}, instances: [4g.40gb@0, 3g.40gb@4]}}",
+        "{add: {group: h100, nodes: 1}}",
+    ]
+    solver = Solver()
+    run(patched(tmp_path, *(patches if first else reversed(patches))), solver)
+    assert len(solver.asked[1].current.gpus) == number
+
+
+def test_nodes_that_are_cut_may_fail(tmp_path: Path) -> None:
+    cut = "{repartition: {nodes: {groups: [h100]}, instances: [4g.40gb@0, 3g.40gb@4]}}"
+    result = run(patched(tmp_path, cut, FAIL), greedy_plan)
+    assert verify(result.spec, result.result).ok
 
 
 def test_gpus_repartitioned_can_be_expected(tmp_path: Path) -> None:

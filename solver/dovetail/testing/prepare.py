@@ -120,7 +120,8 @@ def _trial(world: DocumentSet, test: PolicyTest, case: Case, as_of: dt.date) -> 
     date = _date(case, as_of, log)
     documents = redeclared(world, case.scenario.steps, log)
     log.raise_if_errors()
-    spec = applied(assemble(documents, as_of=date, only=test.policies).spec, case.scenario, log)
+    meant = assemble(documents, as_of=date, only=test.policies).spec
+    spec = applied(meant, case.scenario, documents, log)
     log.raise_if_errors()
     examined(case.scenario, spec, log)
     places = _places(case, spec, log)

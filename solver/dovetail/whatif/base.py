@@ -31,13 +31,13 @@ class Patch:
         """Return the documents with the change."""
         return documents
 
+    def beside(self, documents: DocumentSet) -> Patch:
+        """Return the patch with what it needs to know of the documents that the Spec was made of."""
+        return self
+
     def applied(self, spec: Spec) -> Spec:
         """Return the Spec with the change; raise `Unfit` where it does not fit."""
         return spec
 
     def settled(self, spec: Spec) -> None:
         """Raise `Unfit` where what is changed does not fit after all patches; the last one of a subject is asked."""
-
-    def today(self, spec: Spec) -> Spec:
-        """Return the Spec with what the change does to today's state, where that is the base's plan."""
-        return spec

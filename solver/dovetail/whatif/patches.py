@@ -153,11 +153,17 @@ def _money(key: str, value: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Scale(Patch):
-    """Changes how many replicas a workload, or one role of it, has."""
+    """Changes how many replicas a workload, or one role of it, has.
+
+    Parameters
+    ----------
+    least : `minReplicas` where the workload's document says it, known beside the documents alone.
+    """
 
     workload: str
     replicas: int
     role: str = ""
+    least: int | None = None
 
     def __str__(self) -> str:
         name = f"{self.workload}.{self.role}" if self.role else self.workload
@@ -167,6 +173,12 @@ class Scale(Patch):
     def subject(self) -> Subject:
         """The workload."""
         return ("Workload", self.workload)
+
+    def beside(self, documents: DocumentSet) -> Scale:
+        """Return the patch with what the workload's document asks for as its least replicas."""
+        found = (each for each in documents.of_kind("Workload") if each.identity == self.workload)
+        least = next((each.spec.get("minReplicas") for each in found), None)
+        return self if least is None else replace(self, least=int(least))
 
     def applied(self, spec: Spec) -> Spec:
         """Return the Spec with the workload at its new size."""
@@ -201,7 +213,7 @@ def _scaled(workload: Workload, patch: Scale) -> Workload:
         return replace(workload, roles=roles, min_replicas=least)
     total = sum(role.replicas for role in roles)
     slo = None if workload.slo is None else replace(workload.slo, open=False)  # it asks for replicas now
-    return replace(workload, roles=roles, min_replicas=_least(workload, total), slo=slo)
+    return replace(workload, roles=roles, min_replicas=_least(workload, total, patch.least), slo=slo)
 
 
 def _role_of(workload: Workload, role: Role, replicas: int) -> Role:
@@ -239,16 +251,10 @@ def _no_role(workload: Workload, role: str) -> Unfit:
     return Unfit("DT1807", message, "workload", hint=f"name one of {', '.join(names)}")
 
 
-def _least(workload: Workload, total: int) -> int:
-    """Return `minReplicas` at a new size: the type's default stays the default, any other is at most the size."""
-    default = DEFAULTS[workload.type].least
-
-    def usual(replicas: int) -> int:
-        return replicas if workload.atomic or default is None else min(default, replicas)
-
-    if workload.min_replicas == usual(workload.replicas):
-        return usual(total)
-    return min(workload.min_replicas, total)
+def _least(workload: Workload, total: int, asked: int | None) -> int:
+    """Return `minReplicas` at a new size: as many as were asked for, else the type's default, the size at most."""
+    least = DEFAULTS[workload.type].least if asked is None else asked
+    return total if workload.atomic or least is None else min(least, total)
 
 
 @dataclass(frozen=True, slots=True)

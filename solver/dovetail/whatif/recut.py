@@ -32,14 +32,10 @@ class Repartition(Patch):
 
     def applied(self, spec: Spec) -> Spec:
         """Return the Spec with the new layouts; raise `Unfit` where there is no GPU to cut."""
-        if not self._layouts(spec):
+        layouts, current = self._layouts(spec), spec.current
+        if not layouts:
             raise Unfit("DT1817", "no node that is selected has a GPU", "nodes")
-        return self.today(spec)
-
-    def today(self, spec: Spec) -> Spec:
-        """Return the Spec with the new layouts among those of today."""
-        current = spec.current
-        return replace(spec, current=replace(current, gpus={**current.gpus, **self._layouts(spec)}))
+        return replace(spec, current=replace(current, gpus={**current.gpus, **layouts}))
 
     def _layouts(self, spec: Spec) -> Mapping[str, Layout]:
         """Return the new layout of every GPU that is cut, by `node/index`; raise `Refused` with all faults."""

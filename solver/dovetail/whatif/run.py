@@ -12,10 +12,10 @@ from dovetail.documents import DocumentSet
 from dovetail.faults import Fault, FaultLog, Refused
 from dovetail.plan import Plan, current_of
 from dovetail.plan.finish import WITHOUT_PLACES
-from dovetail.spec import Spec
+from dovetail.spec import Current, Spec
 from dovetail.whatif.expect import check
 from dovetail.whatif.result import WhatIfResult
-from dovetail.whatif.scenario import Scenario, applied, examined, on_today, read_scenario, redeclared
+from dovetail.whatif.scenario import Scenario, applied, examined, read_scenario, redeclared
 
 Solve = Callable[[Spec], Plan]
 """What plans a side: the engine with its limits, or a stand-in."""
@@ -56,7 +56,7 @@ def prepare(documents: DocumentSet, scenario: Scenario, *, as_of: dt.date) -> Qu
     patched = redeclared(documents, scenario.steps, log)
     log.raise_if_errors()
     changed = base if patched is documents else assemble(patched, as_of=as_of)
-    spec = applied(changed.spec, scenario, log)
+    spec = applied(changed.spec, scenario, patched, log)
     # After a patch that does not fit, an expectation may only seem to name what is not there.
     log.raise_if_errors()
     examined(scenario, spec, log)
@@ -92,7 +92,7 @@ def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIf
     before = solve(question.base) if base is None else base
     spec = question.changed
     if question.follows:
-        spec = on_today(replace(spec, current=current_of(before)), question.scenario)
+        spec = replace(spec, current=_today(before, spec.current))
     after = solve(spec)
     return WhatIfResult(
         scenario=question.scenario,
@@ -102,6 +102,12 @@ def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIf
         diff=diff(before, after, spec) if _has_places(before) and _has_places(after) else None,
         checks=tuple(check(expectation, after) for expectation in question.scenario.expectations),
     )
+
+
+def _today(before: Plan, cut: Current) -> Current:
+    """Return what runs where the base's plan is carried out, on GPUs that the scenario has cut anew."""
+    current = current_of(before)
+    return replace(current, gpus={**current.gpus, **cut.gpus})
 
 
 def _has_places(plan: Plan) -> bool:

@@ -76,11 +76,16 @@ def redeclared(documents: DocumentSet, steps: Iterable[Step], log: FaultLog) -> 
     return documents
 
 
-def applied(spec: Spec, scenario: Scenario, log: FaultLog) -> Spec:
-    """Return a Spec with a scenario's changes; a patch that does not fit leaves a fault and changes nothing."""
+def applied(spec: Spec, scenario: Scenario, documents: DocumentSet, log: FaultLog) -> Spec:
+    """Return a Spec with a scenario's changes; a patch that does not fit leaves a fault and changes nothing.
+
+    Parameters
+    ----------
+    documents : those that the Spec was made of.
+    """
     for each in scenario.steps:
         try:
-            spec = each.patch.applied(spec)
+            spec = each.patch.beside(documents).applied(spec)
         except Unfit as unfit:
             log.append(each.spot.fault(unfit))
         except Refused as refused:
@@ -98,13 +103,6 @@ def _settle(spec: Spec, scenario: Scenario, log: FaultLog) -> None:
             each.patch.settled(spec)
         except Unfit as unfit:
             log.append(each.spot.fault(unfit))
-
-
-def on_today(spec: Spec, scenario: Scenario) -> Spec:
-    """Return a Spec with what a scenario's changes do to today's state, which is the base's plan."""
-    for each in scenario.steps:
-        spec = each.patch.today(spec)
-    return spec
 
 
 def examined(scenario: Scenario, spec: Spec, log: FaultLog) -> None:
