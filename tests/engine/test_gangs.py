@@ -281,6 +281,27 @@ def test_what_runs_of_too_few_groups_competes_anew() -> None:
     assert {each.workload for each in plan.placements} == {"urgent"}
 
 
+@pytest.mark.parametrize("movable", [True, False])
+def test_who_lost_its_place_is_replaced_before_another_one_moves(movable: bool) -> None:
+    """Beside what runs in the rack of two one place is free: for the lost one, not for one of another rack."""
+    own = role("", 4, request(8), least=2, step=2)
+    job = workload("w", roles=[own], type="job", topology=Topology("rack"), movable=movable, min_replicas=2)
+    running = {f"w#{i}": place(n, *ALL) for i, n in enumerate(("r0-0", "r1-0", "r2-0", "r3-0"))}
+    nodes = [replace(n, down=n.name == "r3-0") for n in racks(2, 1, 1, 1)]
+    _, plan = planned(nodes, [job], running)
+    assert {str(each): at.node for each, at in plan.placements.items()} == {"w#0": "r0-0", "w#3": "r0-1"}
+    assert plan.summary["moves"] == 0
+
+
+def test_neighbours_in_rank_are_in_one_island_whatever_its_gpus() -> None:
+    odd = (0, 2), (1, 3)
+    nodes = [replace(each, islands=odd, sockets=odd) for each in racks(2, gpus=4)]
+    _, plan = planned(nodes, [workload("g", 8, gpus=1, **GANG)])
+    found = [plan.placements[replica(f"g#{i}")] for i in range(8)]
+    assert [at.gpus[0] for at in found] == [0, 2, 1, 3] * 2
+    assert [at.node for at in found] == ["r0-0"] * 4 + ["r0-1"] * 4
+
+
 def test_a_group_that_loses_a_pair_goes_on_with_the_others() -> None:
     running = {f"g#{i}": place(f"r0-{i // 2}", *range(4 * (i % 2), 4 * (i % 2) + 4)) for i in range(8)}
     nodes = [replace(n, down=n.name == "r0-1") for n in racks(4, 2)]

@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import product
 
 from dovetail.build.cursor import Cursor
-from dovetail.spec import Role, Topology
-from dovetail.spec.inside import INNER_LEVELS, Parts, mask_of
+from dovetail.placement.nested import every_nest
+from dovetail.spec import Cluster, Node, Role, Topology, Workload
+from dovetail.spec.inside import INNER_LEVELS, Parts, holds, mask_of
 
 
 def read_inside(group: Cursor, gpus: int) -> tuple[Parts, Parts]:
@@ -65,6 +66,27 @@ def with_inside(here: Cursor, roles: tuple[Role, ...], topology: Topology | None
         across = topology.across and role.request.gpus > 1
         found.append(replace(role, request=replace(role.request, across=across, within=demanded)))
     return tuple(found)
+
+
+def check_nests(here: Cursor, workload: Workload, cluster: Cluster) -> None:
+    """Refuse groups with a minimum inside others where they are not inside on any node: islands may hold sockets."""
+    topology = workload.topology
+    for outer in every_nest(topology.nests) if topology is not None and topology.loose else ():
+        for inner in outer.counted_inner if outer.group.within in INNER_LEVELS else ():
+            levels = inner.group.within, outer.group.within
+            node = next((node for node in cluster.nodes if not _lies_in(node, *levels)), None)
+            if topology is not None and node is not None:
+                message = (
+                    f"on {node.name} one {levels[1]} does not hold a whole {levels[0]}, and its minimum counts these"
+                )
+                place = here["topology"].item("groups", topology.groups.index(inner.group))["within"]
+                place.fault("DT1522", message, "leave out the minimum, or list the groups the other way round")
+
+
+def _lies_in(node: Node, inner: str, outer: str) -> bool:
+    """Tell whether each domain of a level inside a node lies in one of another level there."""
+    around = node.parts(outer)
+    return all(any(holds(mask, part) for mask in around) for part in node.parts(inner))
 
 
 def _levels_of(topology: Topology, role: Role) -> tuple[str, ...]:

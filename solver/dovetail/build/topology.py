@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from dovetail.build.cursor import Cursor, frozen
+from dovetail.placement.nested import every_nest
 from dovetail.spec import Group, Role, Topology
 from dovetail.spec.inside import INNER_LEVELS, ISLAND_LEVEL
 
@@ -160,6 +161,7 @@ def with_floors(here: Cursor, roles: tuple[Role, ...], topology: Topology | None
     """
     outermost = topology.nests if topology else ()
     nests = {role: nest for nest in outermost for role in nest.group.sizes}
+    _check_empty(here, topology)
     found = []
     for role in roles:
         nest = nests.get(role.name)
@@ -175,3 +177,13 @@ def with_floors(here: Cursor, roles: tuple[Role, ...], topology: Topology | None
     if atomic and any(role.elastic for role in found):
         found = [role if role.elastic else replace(role, least=role.replicas) for role in found]
     return tuple(found)
+
+
+def _check_empty(here: Cursor, topology: Topology | None) -> None:
+    """Refuse minima of groups by which the one around them could be there with nobody in it."""
+    for nest in every_nest(topology.nests) if topology is not None else ():
+        none = next((each.group for each in nest.counted_inner if each.group.minimum == 0), None)
+        if topology is not None and none is not None and not any(map(nest.fewest, nest.group.sizes)):
+            message = f"of groups within one {nest.group.within} none needs anybody: one could be there empty"
+            place = here["topology"].item("groups", topology.groups.index(none))["minimum"]
+            place.fault("DT1525", message, "give 1: a group is there as soon as anybody of it is")

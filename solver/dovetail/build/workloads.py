@@ -8,7 +8,7 @@ from typing import Final
 
 from dovetail.build.accelerators import Models
 from dovetail.build.cursor import Cursor, Log, cursor, frozen
-from dovetail.build.inside import with_inside
+from dovetail.build.inside import check_nests, with_inside
 from dovetail.build.parts import with_parts
 from dovetail.build.requests import check_share, read_observed, read_request
 from dovetail.build.slo import Promised, leaves_open, with_slo
@@ -44,6 +44,8 @@ def read_workloads(
     models = promised.models
     levels, places = cluster.levels, [(document, cursor(document, log)) for document in documents]
     read = [(read_workload(document, here, models, levels), here) for document, here in places]
+    for workload, here in read:
+        check_nests(here, workload, cluster)
     cut = [(with_worths(with_parts(workload, here, cluster, models), here), here) for workload, here in read]
     found = [with_slo(workload, here, cluster, promised) for workload, here in cut]
     return tuple(sorted(found, key=lambda workload: workload.id.encode()))

@@ -14,7 +14,8 @@ from dovetail.model.squads import Block, Open, Squads, cut
 from dovetail.placement import Place, Places, Today
 from dovetail.placement.nested import path_of
 from dovetail.problem import Problem
-from dovetail.spec import Group, Nest, ReplicaId, Workload
+from dovetail.spec import Group, Nest, Node, ReplicaId, Workload
+from dovetail.spec.inside import holds, mask_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,16 @@ class Ranks:
         return found
 
     def _call_back(self, found: dict[ReplicaId, Place]) -> None:
-        """Let those who run take places before those who wait, where no group is whole that way."""
-        today = self.problem.context.today.places
+        """Let those who run and may move take places before those who wait, where no group is whole that way.
+
+        Who lost its place waits no more where not all are there or none: to replace it costs no move (S6.5).
+        """
+        today, lost = self.problem.context.today.places, self.problem.context.today.lost
+        first = today.keys() if self.workload.atomic else today.keys() | lost.keys()
         running = (replica for replica in today if replica.workload == self.workload.id)
-        for replica in [each for each in running if each not in self.kept and each not in found]:
-            idle = (other for other in found if other.role == replica.role and other not in today)
+        left = [each for each in running if each not in self.kept and each not in found and not self._away(each)]
+        for replica in left:
+            idle = (other for other in found if other.role == replica.role and other not in first)
             other = next((each for each in idle if not self._is_whole(each, found)), None)
             if other is not None:
                 found[replica] = found.pop(other)
@@ -73,8 +79,7 @@ class Ranks:
 
     def _in_order(self, places: Sequence[Place]) -> list[Place]:
         order, nodes = self.problem.tree_order, self.problem.spec.cluster.by_name
-        inside = {place.node: bool(nodes[place.node].islands or nodes[place.node].sockets) for place in places}
-        return sorted(places, key=lambda place: (order[place.node], place.gpus if inside[place.node] else ()))
+        return sorted(places, key=lambda place: (order[place.node], _order_inside(nodes[place.node], place.gpus)))
 
     def _claimants(self, role: str) -> list[ReplicaId]:
         """Return a role's replicas without a place: running ones, those that lost theirs, the rest."""
@@ -186,6 +191,14 @@ class Ranks:
         """Tell whether a replica runs where it does not stay, and may be nowhere else."""
         runs = replica in self.problem.context.today.places
         return not self.workload.movable and runs and replica not in self.kept
+
+
+def _order_inside(node: Node, gpus: Sequence[int]) -> tuple[int, ...]:
+    """Return what sorts places on a node: the sets around them by their first GPU, the wider first, then GPUs."""
+    if not (node.islands or node.sockets) or not gpus:
+        return ()
+    around = [each for each in node.sets if holds(each, mask_of(gpus))]
+    return *((each & -each).bit_length() for each in reversed(around)), *gpus
 
 
 def _size(part: Block) -> int:

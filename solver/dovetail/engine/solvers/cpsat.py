@@ -76,6 +76,8 @@ class CpSat:
         with _Watch(solver, stop):
             status = solver.solve(self._cp, None if found is None else _Collector(len(self.model.lower), found))
         response = solver.response_proto
+        if int(status) not in _VERDICTS:
+            raise AssertionError(f"the solver does not take a model: {self._cp.validate()}")
         verdict = _VERDICTS[int(status)]
         values = list(response.solution) if verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE) else None
         bound = None
