@@ -123,7 +123,7 @@ def test_text_and_document_tell_it() -> None:
     spec, plan = moved_outside(*base())
     verification = verify(documents(spec), plan)
     said = list(lines(verification))
-    assert said[0] == "ok: plan test passes 45 checks"
+    assert said[0] == "ok: plan test passes 46 checks"
     assert said[1] == f"  not checked: needs {STATE}"
     assert "    protected" in said
     assert "    cordons: y/run#0" in said
