@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from referencing import Registry, Resource
 from tests.support.plans import greedy_plan
 from tests.whatif.projects import AS_OF, asked, documents_of, patched, scenario_of
 
+from dovetail.mig import Instance
 from dovetail.placement import judge
 from dovetail.plan import Outcome, Plan, current_of
 from dovetail.spec import Current, Spec
@@ -223,3 +225,17 @@ def test_gpus_repartitioned_can_be_expected(tmp_path: Path) -> None:
     cut = "[{repartition: {nodes: {groups: [h100]}, instances: [7g.80gb]}}]"
     found = judged(tmp_path, *bounds, patches=cut)
     assert [check.ok for check in found] == [False, True]
+
+
+def test_what_the_base_plan_has_cut_is_not_cut_back(tmp_path: Path) -> None:
+    """Documents tell one instance today, the base plan makes two of it, and the scenario is about another node."""
+    question = patched(tmp_path, FAIL)
+    gpu = f"{question.base.cluster.nodes[0].name}/0"
+    sides = [
+        replace(side, current=replace(side.current, gpus={gpu: (Instance("7g.80gb", 0),)}))
+        for side in (question.base, question.changed)
+    ]
+    halves = Instance("4g.40gb", 0), Instance("3g.40gb", 4)
+    base, solver = replace(greedy_plan(question.base), gpus={gpu: halves}), Solver()
+    run(replace(question, base=sides[0], changed=sides[1]), solver, base=base)
+    assert solver.asked[0].current.gpus[gpu] == halves

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from dovetail.build import assemble, declares_current
 from dovetail.diff import diff
@@ -12,7 +12,7 @@ from dovetail.documents import DocumentSet
 from dovetail.faults import Fault, FaultLog, Refused
 from dovetail.plan import Plan, current_of
 from dovetail.plan.finish import WITHOUT_PLACES
-from dovetail.spec import Current, Spec
+from dovetail.spec import Layout, Spec
 from dovetail.whatif.expect import check
 from dovetail.whatif.result import WhatIfResult
 from dovetail.whatif.scenario import Scenario, applied, examined, read_scenario, redeclared
@@ -30,12 +30,14 @@ class Question:
     base : what the documents mean.
     changed : what they mean with the scenario.
     follows : whether the base plan is the current state of the scenario's side; not where documents tell it (S6.5).
+    cut : GPUs that the scenario cuts anew, whatever the base plan does.
     """
 
     scenario: Scenario
     base: Spec
     changed: Spec
     follows: bool
+    cut: Mapping[str, Layout] = field(default_factory=dict)
     warnings: tuple[Fault, ...] = ()
 
 
@@ -56,13 +58,16 @@ def prepare(documents: DocumentSet, scenario: Scenario, *, as_of: dt.date) -> Qu
     patched = redeclared(documents, scenario.steps, log)
     log.raise_if_errors()
     changed = base if patched is documents else assemble(patched, as_of=as_of)
-    spec = applied(changed.spec, scenario, patched, log)
+    today = changed.spec.current
+    spec = applied(replace(changed.spec, current=replace(today, gpus={})), scenario, patched, log)
+    cut = spec.current.gpus
+    spec = replace(spec, current=replace(spec.current, gpus={**today.gpus, **cut}))
     # After a patch that does not fit, an expectation may only seem to name what is not there.
     log.raise_if_errors()
     examined(scenario, spec, log)
     log.raise_if_errors()
     warnings = tuple(dict.fromkeys((*documents.warnings, *base.warnings, *changed.warnings)))
-    return Question(scenario, base.spec, spec, not declares_current(patched), warnings)
+    return Question(scenario, base.spec, spec, not declares_current(patched), cut, warnings)
 
 
 def check_scenarios(documents: DocumentSet, *, as_of: dt.date) -> None:
@@ -92,7 +97,8 @@ def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIf
     before = solve(question.base) if base is None else base
     spec = question.changed
     if question.follows:
-        spec = replace(spec, current=_today(before, spec.current))
+        current = current_of(before)
+        spec = replace(spec, current=replace(current, gpus={**current.gpus, **question.cut}))
     after = solve(spec)
     return WhatIfResult(
         scenario=question.scenario,
@@ -102,12 +108,6 @@ def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIf
         diff=diff(before, after, spec) if _has_places(before) and _has_places(after) else None,
         checks=tuple(check(expectation, after) for expectation in question.scenario.expectations),
     )
-
-
-def _today(before: Plan, cut: Current) -> Current:
-    """Return what runs where the base's plan is carried out, on GPUs that the scenario has cut anew."""
-    current = current_of(before)
-    return replace(current, gpus={**current.gpus, **cut.gpus})
 
 
 def _has_places(plan: Plan) -> bool:
