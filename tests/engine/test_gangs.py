@@ -281,6 +281,18 @@ def test_what_runs_of_too_few_groups_competes_anew() -> None:
     assert {each.workload for each in plan.placements} == {"urgent"}
 
 
+def test_groups_that_lost_their_places_come_back_to_where_there_is_most_room() -> None:
+    """Of the group of which two ran both come back, in the rack of two; the other rack has room for one."""
+    groups = Group("rack", 2), Group("node", 1, minimum=1)
+    running = {f"g#{i}": place("gone", i) for i in range(2)}
+    nodes = [*racks(1, 2, gpus=4), node("gone", 4, down=True, domains={"block": "b9", "rack": "b9/r9"})]
+    nodes = [replace(each, gpus=1) if each.name != "gone" else each for each in nodes]
+    gang = squads(4, *groups)
+    gang = replace(gang, roles=(replace(gang.roles[0], request=request(1)),))
+    _, plan = planned(nodes, [gang], running)
+    assert of(plan, "g#0", "g#1") == ["r1-0", "r1-1"]
+
+
 @pytest.mark.parametrize("movable", [True, False])
 def test_who_lost_its_place_is_replaced_before_another_one_moves(movable: bool) -> None:
     """Beside what runs in the rack of two one place is free: for the lost one, not for one of another rack."""

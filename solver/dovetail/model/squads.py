@@ -129,7 +129,10 @@ class Squads:
         found: dict[str, list[Key]],
         rooms: _Rooms,
     ) -> None:
-        """Add groups where places ask for more, and until each block has its least number of them."""
+        """Add groups where places ask for more, and until each block has its least number of them.
+
+        Where some of them ran, they come first, and to where there is most room, so that most of each comes back.
+        """
         taken = Counter(block for keys in found.values() for block, _ in keys)
         used = {key for keys in found.values() for key in keys}
         left = [key for key in parts if key not in used]
@@ -137,8 +140,9 @@ class Squads:
         scarce = sum(max(0, rooms.spans[path][1] - len(keys)) for path, keys in found.items()) < ran
         left.sort(key=lambda key: (self.order(parts[key], scarce=scarce), key))
         floor = self.nest.least if self.nest.number else self.workload.groups_owed(self.nest)
+        paths = sorted(found, key=rooms.inside, reverse=True) if ran else list(found)
         for forced in (True, False):
-            for path, keys in found.items():
+            for path, keys in ((path, found[path]) for path in paths):
                 while left and rooms.fits(path, [*keys, left[0]]):
                     short = [key for key in left if taken[key[0]] < floor]
                     if not (rooms.lacks(path, keys) if forced else short):
@@ -181,6 +185,10 @@ class _Rooms:
             sum(self.needs(key, inner) for key in keys) <= spans.get(path, (0, 0))[1]
             for inner, spans in zip(self.squads.nest.counted_inner, self.inner, strict=True)
         )
+
+    def inside(self, path: str) -> int:
+        """Return how many groups inside others the places of a domain make up at the most."""
+        return sum(spans.get(path, (0, 0))[1] for spans in self.inner)
 
     def asked(self, found: Mapping[str, Sequence[Key]]) -> int:
         """Return how many more groups the places of domains ask for at the least."""
