@@ -5,16 +5,20 @@ from __future__ import annotations
 import random
 from collections.abc import Hashable, Mapping, Sequence
 
-from tests.support.specs import make_spec, node, place, policy, workload
+import pytest
+from tests.support.specs import make_spec, node, place, policy, request, workload
 from tests.test_new_rule import Few
 
 from dovetail.model.report import ModelReport, report_on
 from dovetail.problem import compile_problem
 from dovetail.problem.splits import splits_of
 from dovetail.problem.steps import EXACT_FIRST, EXACT_VARIABLES, steps_of
-from dovetail.rules import context_of
+from dovetail.rules import Rule, context_of
+from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.move import Move
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
+from dovetail.rules.survive import Survive
 from dovetail.spec import NodeSelector, Spec
 
 
@@ -55,6 +59,21 @@ def test_each_attribute_is_told_with_what_it_splits() -> None:
         "health: failed GPUs": (1, 1),
         "policy racks": (2, 2),
     }
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Spread("node", 1),
+        Reserve(domains=1, of="node"),
+        Reserve(2, request(1), within="node"),
+        Survive(of="node"),
+        Exclusive("node"),
+    ],
+)
+def test_no_rule_at_single_nodes_tells_alike_nodes_apart(rule: Rule) -> None:
+    spec = make_spec([node(f"n{i}", 4) for i in range(6)], [workload("w", 2, gpus=1)], [policy("each", rule)])
+    assert len(compile_problem(context_of(spec)).classes) == 1
 
 
 def test_a_rule_that_nobody_knows_is_told_by_name() -> None:

@@ -157,9 +157,10 @@ class Reserve(RuleDefaults):
         return workload.id if self.inner_level and told else None
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
-        """Distinguish nodes by the domain, where one is asked for, and matched ones from others."""
-        level = None if self.inner_level else self.of or self.within
-        return level and node.domain(level), scope.nodes is None or node.name in scope.nodes
+        """Distinguish nodes by the domain, where one wider than a node is asked for, and matched ones from others."""
+        level = self.of or self.within
+        wide = level is not None and level != NODE_LEVEL and not self.inner_level
+        return node.domain(level) if level and wide else None, scope.nodes is None or node.name in scope.nodes
 
     def claims(self, scope: Scope) -> Claims:
         """Hold whole GPUs free: those of the places, or of as many domains as have the fewest."""

@@ -18,6 +18,7 @@ from dovetail.rules.restarts import search
 from dovetail.rules.scope import Scope
 from dovetail.rules.standby import StandbyGuard
 from dovetail.spec import Node, Role, Spec, Workload, WorkloadSelector
+from dovetail.spec.cluster import NODE_LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,8 @@ class Survive(RuleDefaults):
         return "evictable" if workload.id in self._stakes(scope).evictable else None
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
-        """Distinguish nodes by the domain that may be lost."""
-        return node.domain(self.of)
+        """Distinguish nodes by the domain that may be lost, where it is wider than a node."""
+        return None if self.of == NODE_LEVEL else node.domain(self.of)
 
     def unsound(self, spec: Spec) -> str | None:
         """Refuse unknown levels, too few domains, and more than 10,000 failure cases at once."""
