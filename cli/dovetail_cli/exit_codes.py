@@ -56,6 +56,10 @@ CODES: dict[Finding, ExitCode] = {
 }
 
 
+WITHOUT_PLAN: dict[str, Finding] = {"infeasible": Finding.INFEASIBLE, "unknown": Finding.NO_PLAN}
+"""What a run finds out whose outcome comes without a plan."""
+
+
 def first_of(findings: Iterable[Finding]) -> ExitCode:
     """Return the one exit code of several findings; `DONE` when there are none."""
     found = set(findings)

@@ -14,7 +14,7 @@ from dovetail.documents.document import is_json
 from dovetail.plan import Plan, to_document, write
 from dovetail.progress import Limits, Stop
 from dovetail_cli import files, interrupts, library, streams
-from dovetail_cli.exit_codes import Finding
+from dovetail_cli.exit_codes import WITHOUT_PLAN, Finding
 from dovetail_cli.options import Gaps
 from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.progress import Display, Timeline
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from dovetail.engine.guarded.guard import SolverProcess
     from dovetail.placement import Places
     from dovetail.verify import Verification
-
-WITHOUT_PLAN = {"infeasible": Finding.INFEASIBLE, "unknown": Finding.NO_PLAN}
-"""What a run finds out whose outcome comes without a plan."""
 
 
 @dataclass(frozen=True, slots=True)

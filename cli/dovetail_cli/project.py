@@ -105,10 +105,9 @@ def _limited(spec: Spec, options: Options) -> Spec:
 
 
 def _workload(spec: Spec, name: str) -> str:
-    known = [workload.id for workload in spec.workloads]
-    if name in known:
+    if name in spec.declared:
         return name
-    near = nearest(name, known)
+    near = nearest(name, spec.declared)
     raise usage(f"--pin {printable(name)}: there is no such workload", f"did you mean {near}?" if near else None)
 
 

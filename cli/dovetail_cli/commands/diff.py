@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ from dovetail.diff import PlanDiff, comparable, diff
 from dovetail.faults import Refused
 from dovetail.plan import Plan
 from dovetail_cli import options, project, refusals, streams
-from dovetail_cli.exit_codes import ExitCode, Finding, first_of
+from dovetail_cli.exit_codes import WITHOUT_PLAN, ExitCode, Finding, first_of
 from dovetail_cli.plans import read_plan
 from dovetail_cli.render import formats
 from dovetail_cli.render.review import Review
@@ -49,15 +48,8 @@ def run(
     review = Review(after, change, a, spec, project.Places(found.documents if found else None), detail, apart)
     streams.publish(lambda name, screen: formats.of_diff(review, name, screen), shown, wanted)
     changed = [Finding.CHANGED] if exit_code and _changes(before, after, change) else []
-    return first_of([*_without_plan(after), *changed])
-
-
-def _without_plan(after: Plan) -> Iterator[Finding]:
-    """Yield that the second plan is none; the first may be what it replaces."""
-    if after.outcome.status == "infeasible":
-        yield Finding.INFEASIBLE
-    if after.outcome.status == "unknown":
-        yield Finding.NO_PLAN
+    none = WITHOUT_PLAN.get(after.outcome.status)  # of the first side, which may be what it replaces, nothing is said
+    return first_of([*([none] if none else []), *changed])
 
 
 def _changes(before: Plan, after: Plan, change: PlanDiff | None) -> bool:

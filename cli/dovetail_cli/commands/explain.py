@@ -77,7 +77,7 @@ def run(
     project.tell_warnings(found.warnings)
     spec = found.spec if before is None else _as_planned(found.spec, before)
     _check_known(spec, thing)
-    workload = next((each for each in spec.workloads if each.id == thing), None)
+    workload = spec.declared.get(thing)
     if workload is None:
         _check_table("nodes", shown, wanted)
     with running(limits) as planner:
@@ -150,10 +150,9 @@ def _as_planned(spec: Spec, plan: Plan) -> Spec:
 
 
 def _check_known(spec: Spec, thing: str) -> None:
-    known = [*(workload.id for workload in spec.workloads), *spec.cluster.by_name]
-    if thing in known:
+    if thing in spec.declared or thing in spec.cluster.by_name:
         return
-    near = nearest(thing, known) if len(spec.cluster.nodes) < 20_000 else None
+    near = nearest(thing, [*spec.declared, *spec.cluster.by_name]) if len(spec.cluster.nodes) < 20_000 else None
     raise usage(
         f"there is no workload, node or code {printable(thing)}",
         f"did you mean {near}?" if near else "a workload is [namespace/]name, codes look like DT1103",

@@ -13,8 +13,8 @@ from dovetail.faults import Refused
 from dovetail.importers.project import ImportedProject, OutputExists, write_project
 from dovetail.plan import Plan
 from dovetail.spec import Spec
-from dovetail_cli import files, library, options, planning, project, refusals, sound, streams
-from dovetail_cli.exit_codes import ExitCode
+from dovetail_cli import files, library, options, project, refusals, sound, streams
+from dovetail_cli.exit_codes import WITHOUT_PLAN, ExitCode
 from dovetail_cli.plans import certificate_of, read_plan
 from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render.words import plural
@@ -66,9 +66,9 @@ def _command(exporter: Exporter) -> Callable[..., ExitCode]:
 
 def _check(spec: Spec, plan: Plan, certificate: Certificate | None) -> None:
     """Refuse a plan that must not be carried out: one without places, or that does not verify to its last bound."""
-    if plan.outcome.status in planning.WITHOUT_PLAN:
+    if plan.outcome.status in WITHOUT_PLAN:
         message = f"the outcome of plan {plan.name} is '{plan.outcome.status}': there are no places to export"
-        raise CommandError(planning.WITHOUT_PLAN[plan.outcome.status], message)
+        raise CommandError(WITHOUT_PLAN[plan.outcome.status], message)
     sound.check(library.verify(spec, plan, certificate))
     if plan.current is not None and not spec.current.from_outside:
         streams.warn("what runs today is not given (--base, --current), so nothing is known of what to drain")

@@ -133,8 +133,10 @@ def _policy(source: Source, spec: Spec, known: Known) -> Policy:
     rule = _rule(reader, here, spec, known)
     # A pack is written for many projects: that one of them has nothing to match is as it should be.
     if not source.pack:
-        for own in filter(None, (place, here.get(reader.selects))):
-            warn_if_no_workload(own, read_workload_selector(own, known), known)
+        if place:
+            warn_if_no_workload(place, workloads, known)
+        if others := here.get(reader.selects):
+            warn_if_no_workload(others, read_workload_selector(others, known), known)
         if rule.unsound(spec) is None:
             _check_label(here, known)
     return Policy(

@@ -159,8 +159,7 @@ def with_floors(here: Cursor, roles: tuple[Role, ...], topology: Topology | None
 
     Where any role of an atomic workload is elastic, the others are all there or none.
     """
-    outermost = topology.nests if topology else ()
-    nests = {role: nest for nest in outermost for role in nest.group.sizes}
+    nests = {role: nest for nest in (topology.nests if topology else ()) for role in nest.group.sizes}
     _check_empty(here, topology)
     found = []
     for role in roles:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from dovetail.placement.place import Place, Places
 from dovetail.spec import Cluster, Nest, ReplicaId, Workload
@@ -61,12 +61,13 @@ def groups_missing(workload: Workload, replicas: Collection[ReplicaId]) -> int:
     """Return how many groups that must be there have none of some replicas of a workload, of whom there is any."""
     if not replicas:
         return 0
-    missing = 0
-    for nest in workload.squads:
-        sizes = nest.group.sizes
-        there = {replica.ordinal // sizes[replica.role] for replica in replicas if replica.role in sizes}
-        missing += max(0, workload.groups_owed(nest) - len(there))
-    return missing
+    return sum(max(0, workload.groups_owed(nest) - groups_there(nest, replicas)) for nest in workload.squads)
+
+
+def groups_there(nest: Nest, replicas: Iterable[ReplicaId]) -> int:
+    """Return of how many groups there is any of some replicas."""
+    sizes = nest.group.sizes
+    return len({replica.ordinal // sizes[replica.role] for replica in replicas if replica.role in sizes})
 
 
 def every_nest(nests: tuple[Nest, ...]) -> Iterator[Nest]:

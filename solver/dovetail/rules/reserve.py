@@ -49,13 +49,15 @@ class Reserve(RuleDefaults):
         return inner(self.of or self.within or "")
 
     def placeholders(self, own: Policy) -> tuple[Workload, ...]:
+        """Return a job whose replicas are the places."""
+        return (self._job(own.name, named=own.nodes is not None),) if self.replicas else ()
+
+    def _job(self, policy: str, *, named: bool) -> Workload:
         """Return a job whose replicas are the places; on nodes that are named, taints do not matter."""
-        if not self.replicas:
-            return ()
         role = Role("", self.replicas, self._asked, value=0, accelerators=self.accelerators)
-        tolerations = () if own.nodes is None else (Toleration(operator="Exists"),)
-        name = f"hold:{own.name}"
-        return (Workload(name, "", name, "job", (role,), tolerations=tolerations, holds=own.name),)
+        tolerations = (Toleration(operator="Exists"),) if named else ()
+        name = f"hold:{policy}"
+        return Workload(name, "", name, "job", (role,), tolerations=tolerations, holds=policy)
 
     @property
     def _asked(self) -> Request:
@@ -230,9 +232,7 @@ class Reserve(RuleDefaults):
 
     def _sites(self, scope: Scope) -> Iterator[tuple[str, Node, Mask | None]]:
         """Yield the nodes that places may be on, or parts of these, each with the domain that it is in."""
-        role = Role("", self.replicas, self._asked, value=0, accelerators=self.accelerators)
-        tolerations = () if scope.nodes is None else (Toleration(operator="Exists"),)
-        for name in sorted(scope.hosts(Workload("", "", "", "job", (role,), tolerations=tolerations))):
+        for name in sorted(scope.hosts(self._job(scope.policy, named=scope.nodes is not None))):
             node = scope.spec.cluster.by_name[name]
             for path, gpus in self._parts(node):
                 yield path, node, gpus

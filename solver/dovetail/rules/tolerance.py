@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dovetail.placement import Place, Today, View
 from dovetail.rules.base import Violations
 from dovetail.rules.scope import Scope
-from dovetail.spec import Spec
+from dovetail.spec import Policy, Spec
 
 
 def tolerated(spec: Spec, scopes: Mapping[str, Scope], today: Today) -> Mapping[str, Violations]:
@@ -22,11 +22,17 @@ def tolerated(spec: Spec, scopes: Mapping[str, Scope], today: Today) -> Mapping[
         return {policy.name: {} for policy in hard}
     found, held = dict[str, Violations](), dict[str, tuple[Place, ...]]()
     bare = View(spec, today.places, today)
-    for policy in sorted(hard, key=lambda policy: policy.rule.searches):
+    order = sorted(hard, key=lambda policy: policy.rule.searches)
+    last = max((i for i, policy in enumerate(order) if _minds_places(policy)), default=0)
+    for position, policy in enumerate(order):
         rule, scope = policy.rule, scopes[policy.name]
-        beside = bool(held) and (rule.searches or bool(rule.placeholders(policy)))
-        view = View(spec, today.places, today, dict(held)) if beside else bare
+        view = View(spec, today.places, today, dict(held)) if held and _minds_places(policy) else bare
         found[policy.name] = rule.check(view, scope) if rule.grandfathered else {}
-        if places := rule.could_hold(view, scope):
+        if position < last and (places := rule.could_hold(view, scope)):
             held[policy.name] = places
     return {policy.name: found[policy.name] for policy in hard}
+
+
+def _minds_places(policy: Policy) -> bool:
+    """Tell whether it matters to a policy which places others hold."""
+    return policy.rule.searches or bool(policy.rule.placeholders(policy))

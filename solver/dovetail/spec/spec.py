@@ -53,6 +53,11 @@ class Spec:
         object.__setattr__(self, "workloads", workloads)
 
     @cached_property
+    def declared(self) -> Mapping[str, Workload]:
+        """Workloads by id, those alone that documents declare."""
+        return {workload.id: workload for workload in self.workloads}
+
+    @cached_property
     def by_id(self) -> Mapping[str, Workload]:
         """Workloads by id, what stands for held places included."""
         return {workload.id: workload for workload in (*self.workloads, *self.placeholders)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from dovetail.placement.nested import groups_there
 from dovetail.verify.case import Case
 from dovetail.verify.model import Finding
 
@@ -30,10 +31,9 @@ def groups(case: Case) -> Iterator[Finding]:
     for name, rows in case.by_workload.items():
         workload = case.spec.by_id[name]
         for nest in workload.squads:
-            sizes, least = nest.group.sizes, workload.groups_owed(nest)
-            found = {row.replica.ordinal // sizes[row.role.name] for row in rows if row.role.name in sizes}
-            if len(found) < least:
-                yield Finding(name, f"has {len(found)} groups per {nest.group.within}, not the {least} it must have")
+            found, least = groups_there(nest, (row.replica for row in rows)), workload.groups_owed(nest)
+            if found < least:
+                yield Finding(name, f"has {found} groups per {nest.group.within}, not the {least} it must have")
 
 
 def widths(case: Case) -> Iterator[Finding]:

@@ -125,17 +125,15 @@ def _policy(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
     return ok, f"{found.result}, {counted(found.violation, found.unit)} by {_said(found.subjects)}"
 
 
-def _workloads(spec: Spec) -> list[str]:
-    return [workload.id for workload in spec.workloads]
-
-
 def _policies(spec: Spec) -> list[str]:
     return [policy.name for policy in spec.policies]
 
 
 SUBJECTS: Final[Mapping[str, Subject]] = MappingProxyType(
     {
-        "workload": Subject(("admitted", "replicas", *_BOUNDS), _workload, "DT1806", _workloads),
+        "workload": Subject(
+            ("admitted", "replicas", *_BOUNDS), _workload, "DT1806", lambda spec: list(spec.declared)
+        ),
         "summary": Subject(tuple(_BOUNDS), _summary),
         "tier": Subject(tuple(_BOUNDS), _tier),
         "status": Subject(("conflict",), _status),

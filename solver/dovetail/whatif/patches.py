@@ -197,10 +197,9 @@ class Scale(Patch):
 
 
 def _workload(spec: Spec, name: str) -> Workload:
-    known = {workload.id: workload for workload in spec.workloads}
-    if name not in known:
-        raise unknown("DT1806", "workload", name, known, "workload")
-    return known[name]
+    if name not in spec.declared:
+        raise unknown("DT1806", "workload", name, spec.declared, "workload")
+    return spec.declared[name]
 
 
 def _scaled(workload: Workload, patch: Scale) -> Workload:

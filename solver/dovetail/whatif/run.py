@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dovetail.build import assemble, declares_current
-from dovetail.diff import diff
+from dovetail.diff import comparable, diff
 from dovetail.documents import DocumentSet
 from dovetail.faults import Fault, FaultLog, Refused
 from dovetail.plan import Plan, current_of
-from dovetail.plan.finish import WITHOUT_PLACES
 from dovetail.spec import Layout, Spec
 from dovetail.whatif.expect import check
 from dovetail.whatif.result import WhatIfResult
@@ -105,10 +104,6 @@ def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIf
         base=before,
         result=after,
         spec=spec,
-        diff=diff(before, after, spec) if _has_places(before) and _has_places(after) else None,
+        diff=diff(before, after, spec) if comparable(before, after) else None,
         checks=tuple(check(expectation, after) for expectation in question.scenario.expectations),
     )
-
-
-def _has_places(plan: Plan) -> bool:
-    return plan.outcome.status not in WITHOUT_PLACES

@@ -59,8 +59,7 @@ class Unit:
 
 def is_legal(field: Field, workload: Workload) -> bool:
     """Tell whether a workload has as many replicas and groups as it may have (S2.1, S2.5, S2.6)."""
-    problem = field.problem
-    shapes = {role.name: problem.shapes_of_role[workload.id, role.name] for role in workload.roles if role.replicas}
+    problem, shapes = field.problem, _shapes_of(field, workload)
     if not workload.allows({role: field.admitted[shape] for role, shape in shapes.items()}):
         return False
     roles = {shape: role for role, shape in shapes.items()} if workload.squads else {}
@@ -110,8 +109,7 @@ class Crew:
         puts.clear()
 
     def _shapes(self) -> Mapping[str, int]:
-        of = self.outlooks.field.problem.shapes_of_role
-        return {role.name: of[self.workload.id, role.name] for role in self.workload.roles if role.replicas}
+        return _shapes_of(self.outlooks.field, self.workload)
 
     def _trim(self, puts: list[Put]) -> None:
         """Take off what an elastic role has above whole steps."""
@@ -387,6 +385,12 @@ class Crew:
         if self.models is not None and request.gpu_count:
             allowed = allowed & self.outlooks.accepted(self.models)[nodes]
         return np.where(allowed, np.maximum(room, 0), 0)
+
+
+def _shapes_of(field: Field, workload: Workload) -> Mapping[str, int]:
+    """Return the shape of each role that has replicas."""
+    of = field.problem.shapes_of_role
+    return {role.name: of[workload.id, role.name] for role in workload.roles if role.replicas}
 
 
 def _inside(level: str) -> str:
