@@ -21,6 +21,7 @@ from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.sharing import Sharing
 from dovetail.rules.spread import Spread
+from dovetail.spec import Spec
 
 SLICE = 32
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "20000"))
@@ -103,6 +104,46 @@ def test_who_has_no_room_in_a_quota_is_evicted_and_that_is_proved() -> None:
     best = bounds.best(tier, {"admitted[0]": 2000})
     assert best is not None
     assert best[0] == 1
+
+
+def proved(spec: Spec, name: str, given: dict[str, int]) -> int:
+    """Return the bound on a tier, given earlier ones."""
+    problem = compile_problem(context_of(spec))
+    bounds, tier = FleetBounds(problem, Stop()), next(t for t in problem.tiers if t.name == name)
+    assert bounds.knows(tier)
+    bounds.prove(tier, given, priced=True)
+    best = bounds.best(tier, given)
+    assert best is not None
+    return best[0]
+
+
+def test_who_finds_all_places_taken_is_evicted_and_that_is_proved() -> None:
+    """Of three that ran until their node failed, one finds a place beside those that run on."""
+    nodes, work = [node("a", 4, down=True), node("b", 3)], [workload("v", 3, gpus=1), workload("w", 2, gpus=1)]
+    running = {f"v#{i}": place("a", i) for i in range(3)} | {f"w#{i}": place("b", i) for i in range(2)}
+    alone = make_spec(nodes=nodes, workloads=work, running=running)
+    assert proved(alone, "disruption.evicted", {"admitted[0]": 3000}) == 1
+    work = [*work[1:], *(workload(f"v{i}", 1, gpus=1) for i in range(3))]
+    running = {f"v{i}#0": place("a", i) for i in range(3)} | {f"w#{i}": place("b", i) for i in range(2)}
+    apart = make_spec(nodes=nodes, workloads=work, running=running)
+    assert proved(apart, "disruption.evicted", {"admitted[0]": 3000}) == 2
+
+
+def test_what_cannot_be_mended_is_proved() -> None:
+    """Five run in one of two zones, and one of them finds a place in the other: four and one are two too uneven."""
+    nodes = [node("a", 8, domains={"zone": "a"}), node("b", 1, domains={"zone": "b"})]
+    even = policy("even", Spread(over="zone", max_skew=1))
+    running = {f"w#{i}": place("a", i) for i in range(5)}
+    spec = make_spec(nodes=nodes, workloads=[workload("w", 5, gpus=1)], policies=(even,), running=running)
+    assert proved(spec, "mend", {}) == 2
+
+
+def test_what_goes_for_higher_bands_is_proved() -> None:
+    """Three of five GPUs are taken by what comes first: two of four stay that may have to go."""
+    work = [workload("h", 3, gpus=1, priority=9), workload("w", 4, gpus=1, preemptible=True)]
+    running = {f"w#{i}": place("n", i) for i in range(4)}
+    spec = make_spec(nodes=[node("n", 5)], workloads=work, running=running)
+    assert proved(spec, "retained[0]", {"admitted[9]": 3000}) == 2000
 
 
 @pytest.mark.parametrize("second", [(0, 1), (2, 3), (0, 3)])

@@ -33,7 +33,7 @@ class Mend:
             part.violations[policy][subject]
             for policy, excused in part.context.tolerated.items()
             for subject in excused
-            if subject in part.violations[policy]
+            if subject in part.violations.get(policy, ())
         )
 
     def measure(self, view: View, context: Context) -> int:

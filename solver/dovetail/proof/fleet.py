@@ -1,8 +1,9 @@
 """A whole fleet in counts per kind of node and shape: the relaxation that bounds tiers at any size.
 
 It keeps demands, who stands or falls together, everything that rules say of domains and of totals, and what one node
-can hold at the most (`node`). It forgets what runs today, and where rules reach into nodes in ways that `node_terms`
-does not tell. Every plan is a point of this model with values no worse, so its bounds bind plans.
+can hold at the most (`node`). Of what runs today it keeps who must stay admitted and what is excused, and forgets
+where that is; and it forgets where rules reach into nodes in ways that `node_terms` does not tell. Every plan is a
+point of this model with values no worse, so its bounds bind plans.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 from dovetail.linear import Linear, Model
 from dovetail.model.counting import Counting
 from dovetail.model.demands import add_threshold
-from dovetail.objectives import sign_of
+from dovetail.objectives import Tier, sign_of
 from dovetail.objectives.occupied import GpusInUse
 from dovetail.placement.clients import equal_parts
 from dovetail.problem import Problem, Shape
@@ -25,6 +26,7 @@ from dovetail.proof.kinds import Kind, capacities, kinds_of, least_load, room_fo
 from dovetail.proof.lagrangian import Block, PlainRow, plain_ends, plain_rows
 from dovetail.proof.limits import tighten
 from dovetail.proof.node import NodeLimit, Packing, Prices
+from dovetail.proof.since_today import SinceToday, counts_since_today
 from dovetail.proof.without_today import present_shapes, protected, without_held, without_today
 from dovetail.rules import Domain
 from dovetail.rules.quota import requested_of
@@ -342,16 +344,25 @@ class FleetModel(Counting):
     @cached_property
     def tiers(self) -> Mapping[str, Linear]:
         """Per tier that the model knows of, its expression, greater being better."""
-        return self._tiers()
+        told = ((tier, self._told(tier)) for tier in self.original.tiers if tier.name not in self.untold_tiers)
+        return {tier.name: found.scaled(sign_of(tier.sense)) for tier, found in told if found is not None}
 
-    def _tiers(self) -> Mapping[str, Linear]:
-        """Write the tiers; none that counts from today."""
-        found = {}
-        for tier in self.original.tiers:
-            told = tier.name not in self.untold_tiers and (self.priced or not tier.counts_nodes)
-            if told and not tier.needs_current(self.spec):
-                found[tier.name] = tier.encode(self).scaled(sign_of(tier.sense))
-        return found
+    def _told(self, tier: Tier) -> Linear | None:
+        """Write a tier, None where the model does not tell it."""
+        if tier.needs_current(self.spec):
+            return SinceToday(self.original, self).encode(tier)
+        return tier.encode(self) if self.priced or not tier.counts_nodes else None
+
+    @cached_property
+    def numbers(self) -> frozenset[int]:
+        """Variables of tiers that no node has a part in: how many are admitted, and what is counted since today."""
+        own = (variable for name in self.since_today for variable in self.tiers[name].terms)
+        return frozenset((*own, *(v for admitted in self._admitted for v in admitted.terms)))
+
+    @cached_property
+    def since_today(self) -> frozenset[str]:
+        """The tiers that count from today, of those that the model knows of without places."""
+        return frozenset(tier.name for tier in self.original.tiers if counts_since_today(tier))
 
     @cached_property
     def rows(self) -> list[PlainRow]:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from dovetail.linear import Linear
 from dovetail.objectives import Tier
-from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves, at_stake, lost_seconds
+from dovetail.objectives.disruption import GpuTimeLost, Moves, at_stake, lost_seconds
 from dovetail.placement import Place
 from dovetail.problem import Problem
 from dovetail.proof.cells import Plot
@@ -105,60 +105,23 @@ class StandingModel(FleetModel):
         today = self.original.context.today
         return {replica: today.places[replica] for replica in today.protected}
 
-    def _tiers(self) -> Mapping[str, Linear]:
-        known = super()._tiers()
-        own = {tier.name: told for tier in self.original.tiers if (told := self._told(tier)) is not None}
-        names = (tier.name for tier in self.original.tiers if tier.name in known or tier.name in own)
-        return {name: own[name] if name in own else known[name] for name in names}
-
     def _told(self, tier: Tier) -> Linear | None:
-        """Return what a tier that counts from today is at the least, negated; None where that is not told."""
+        """Write a tier, those that count moves as well, at the least; None where that is not told."""
         if isinstance(tier, Moves):
             return self._lost(lambda workload, shape: 1)
-        if isinstance(tier, Evicted):
-            return self._evicted()
         if isinstance(tier, GpuTimeLost):
-            return self._lost(self._time_lost).plus(-tier.limit(self.original.context))
-        return None
-
-    def _evicted(self) -> Linear:
-        """Return minus how many workloads lose a replica at the least: those of which not all are admitted that ran.
-
-        What is protected is admitted in every plan. Of what is one shape without today all count together.
-        """
-        flags: dict[str, int] = {}
-        ran, rows = Counter[int](), dict[int, Linear]()
-        for (workload, shape), (present, kept) in self._ran.items():
-            ran[shape] += present
-            row = rows.setdefault(shape, Linear().add(self.admitted_shape(shape)))
-            if present > kept:
-                flags[workload] = flag = flags[workload] if workload in flags else self.model.integer(0, 1)
-                row.add_term(flag, present - kept)
-        for shape, row in rows.items():
-            if self.model.range_of(row)[0] < ran[shape]:
-                self.model.require(row, lower=ran[shape])
-        return Linear(dict.fromkeys(flags.values(), -1))
-
-    @cached_property
-    def _ran(self) -> Mapping[tuple[str, int], tuple[int, int]]:
-        """Per workload and shape, how many of its replicas run or ran until their place went, and are protected."""
-        found: dict[tuple[str, int], tuple[int, int]] = {}
-        today = self.original.context.today
-        for replica in sorted(today.present()):
-            key = replica.workload, self.problem.shapes_of_role[replica.workload, replica.role]
-            present, kept = found.get(key, (0, 0))
-            found[key] = present + 1, kept + (replica in today.protected)
-        return found
+            return self._lost(self._time_lost).plus(tier.limit(self.original.context))
+        return super()._told(tier)
 
     def _lost(self, each: Callable[[Workload, int], int]) -> Linear:
-        """Return minus what is lost at the least where not all that is protected stays, so much by each replica."""
+        """Return what is lost at the least where not all that is protected stays, so much by each replica."""
         amounts: dict[int, int] = {}
         for workload, shape in self._running:
             amounts[shape] = min(amounts.get(shape, LARGEST), each(self.spec.by_id[workload], shape))
         total = Linear()
         for kept in self.kept_of:
             for shape, variable in kept.items():
-                total.add(Linear.of(variable).plus(-self.model.upper[variable]), amounts[shape])
+                total.add(Linear.of(variable).scaled(-1).plus(self.model.upper[variable]), amounts[shape])
         return total
 
     def _time_lost(self, workload: Workload, shape: int) -> int:

@@ -10,7 +10,7 @@ bound; the best says whom to place.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import floor, inf
 from typing import TYPE_CHECKING, Final
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from dovetail.progress import Stop
 from dovetail.proof.certificate import Branch, Leaf
 from dovetail.proof.fleet_models import FleetProof, Within
+from dovetail.proof.since_today import counts_since_today
 
 if TYPE_CHECKING:
     from dovetail.engine.fleet.fleet_lp import FleetLp
@@ -42,8 +43,8 @@ Assumed = tuple[Limit, ...]  # in the order in which cases were split
 
 
 def has_numbers(tier: Tier) -> bool:
-    """Tell whether cases of a tier are split by numbers: of nodes in use, or of admitted replicas."""
-    return tier.sense == "max" or tier.counts_nodes
+    """Tell whether cases of a tier are split by numbers: of nodes in use, of what is admitted, evicted or mended."""
+    return tier.sense == "max" or tier.counts_nodes or counts_since_today(tier)
 
 
 def within(assumed: Assumed) -> dict[int, tuple[int, int]]:
@@ -246,19 +247,27 @@ class CaseSearch:
         return Case(proof, total, proof.bound(total, self.given), reached, undecided, there, torn is not None)
 
     def _count(self) -> Branch | None:
-        """Return how to split by how many are admitted of the shape of which the LP has the dearest part, if any."""
-        values, fleet = self.lp.values(), self.lp.fleet
-        admitted = {v for shape in fleet.problem.shapes for v in fleet.admitted_shape(shape.index).terms}
-        parts: dict[int, float] = {}
-        for terms in (fleet.tiers[name].terms for name in (*self.given, self.tier)):
-            for variable, worth in terms.items() if terms.keys() <= admitted else ():
-                rest = values[variable] - floor(values[variable])
-                if min(rest, 1 - rest) > _WHOLE:
-                    parts[variable] = abs(worth) * min(rest, 1 - rest)
+        """Return how to split by the number of which the LP has the dearest part, if any (`FleetModel.numbers`).
+
+        What is counted since today comes before what earlier tiers have: it is few.
+        """
+        first = [self.tier] if self.tier in self.lp.fleet.since_today else []
+        parts = self._parts_of(first) or self._parts_of((*self.given, self.tier))
         if not parts:
             return None
         variable = max(parts, key=lambda v: (parts[v], -v))
-        return Branch(variable, floor(values[variable]))
+        return Branch(variable, floor(self.lp.values()[variable]))
+
+    def _parts_of(self, tiers: Iterable[str]) -> Mapping[int, float]:
+        """Return the numbers of tiers of which the last solution has parts, with what these are worth."""
+        values, fleet = self.lp.values(), self.lp.fleet
+        found: dict[int, float] = {}
+        for terms in (fleet.tiers[name].terms for name in tiers):
+            for variable, worth in terms.items() if terms.keys() <= fleet.numbers else ():
+                rest = values[variable] - floor(values[variable])
+                if min(rest, 1 - rest) > _WHOLE:
+                    found[variable] = abs(worth) * min(rest, 1 - rest)
+        return found
 
     def _nodes(self) -> Branch | None:
         """Return how to split by nodes in use, where the tier counts them and the LP has parts of one.

@@ -25,6 +25,7 @@ from dovetail.progress import Stop
 from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_PRICED, Branch, Leaf, Proof
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import in_sense
+from dovetail.proof.since_today import told_by_counts
 from dovetail.proof.standing import StandingModel
 
 _SLACK = 1e-9  # of an earlier tier's value, so that rounding leaves the next one a solution
@@ -106,12 +107,12 @@ class FleetBounds:
         return self.plain.columns > _LARGE
 
     def knows(self, tier: Tier) -> bool:
-        """Tell whether a tier can be bounded at all: it counts from nothing that runs today, nor single nodes.
+        """Tell whether a tier can be bounded at all: it counts from no places of today, nor what single nodes have.
 
         What asks for too many domains is left out too.
         """
         untold = tier.asks_domains and tier.name in self.plain.fleet.untold_tiers
-        return not (tier.needs_current(self.problem.spec) or tier.asks_idle or untold)
+        return told_by_counts(tier, self.problem.spec) and not (tier.asks_idle or untold)
 
     def stands(self, tier: Tier) -> bool:
         """Tell whether a tier can be bounded by what it takes to keep what runs today where it is."""

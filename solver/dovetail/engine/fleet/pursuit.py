@@ -18,6 +18,7 @@ from dovetail.objectives import Tier
 from dovetail.plan import relative_gap
 from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.proof.fleet import FEW_NODES
+from dovetail.proof.since_today import counts_since_today
 
 WIDE: Final = 1e-3
 """A gap, relative, that is worth a larger LP."""
@@ -82,11 +83,10 @@ class Pursuit:
 
         It is the tier that was asked for least often; those that count nodes, and what follows them, come last. Once
         there is no such tier, replicas of small fleets are counted in whole numbers, the earliest band first. What
-        earlier tiers will have in the end is guessed: what the plan has if that is near its bound, else a little less
-        than the bound.
+        earlier tiers will have in the end is guessed: what the plan has if that is near its bound, or counts from
+        today, else a little less than the bound.
         """
         given: dict[str, int] = {}
-        few = len(self.fleet.problem.nodes) <= FEW_NODES
         found: list[tuple[bool, int, int, Mapping[str, int]]] = []
         uncounted: list[tuple[int, Mapping[str, int]]] = []
         tiers, late = self.fleet.problem.tiers, False
@@ -97,13 +97,19 @@ class Pursuit:
             in_time = self._seconds(tier, now) > self._needed.get(tier.name, 0.0)
             if known and in_time and gap > WIDE and self._asked.get(tier.name) != given:
                 found.append((late, self._times[tier.name], position, dict(given)))
-            elif known and gap > _NARROW and few and has_numbers(tier) and self._counted.get(tier.name) != given:
+            elif known and gap > _NARROW and self._counted.get(tier.name) != given and self._numbered(tier):
                 uncounted.append((position, dict(given)))
-            given[tier.name] = round((1 - _LOST) * bound) if gap > _NEAR and not now.last else value
+            better = gap > _NEAR and not now.last and not counts_since_today(tier)
+            given[tier.name] = round((1 - _LOST) * bound) if better else value
         if found:
             *_, position, assumed = min(found, key=lambda each: each[:3])
             return self._proved(position, assumed, now)
         return self._in_whole_numbers(*uncounted[0], now) if uncounted else None
+
+    def _numbered(self, tier: Tier) -> bool:
+        """Tell whether to count in whole numbers: on few nodes, or what is evicted or mended: one is much of that."""
+        few = len(self.fleet.problem.nodes) <= FEW_NODES
+        return (few and has_numbers(tier)) or counts_since_today(tier)
 
     def _gap(self, position: int, value: int, given: Mapping[str, int]) -> tuple[float, int]:
         """Return how far a value is from the best bound so far, and that bound."""
