@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from tests.support.mig_specs import card, mig_request
 from tests.support.plans import plan_for
-from tests.support.specs import make_spec, node, place, places, role, workload
+from tests.support.specs import CARDS, make_spec, node, place, places, role, workload
 
 from dovetail.diff import Change, PlanDiff, diff
 from dovetail.mig import Instance
 from dovetail.placement import Place
 from dovetail.plan import Plan, current_of
-from dovetail.spec import EqualParts, Layout, Spec
+from dovetail.spec import Cluster, EqualParts, Layout, Spec
 
 PRODUCT = "A100-80GB"
 HOUR = 3_600_000
@@ -90,6 +91,31 @@ def test_a_plan_from_nothing_follows_its_base_as_that_is_cut() -> None:
     found = diff(base, base, cut_spec(otherwise))
     assert found.starts_from_base
     assert (found.changes, found.cost.restarts, found.cost.gpu_time_lost) == ((), 0, 0)
+
+
+@pytest.mark.parametrize("now", [{"gpus": 1}, {"accelerator": "L4"}, {}], ids=["gpu", "profile", "request"])
+def test_rows_of_what_documents_no_longer_have_go_and_are_no_error(now: dict[str, Any]) -> None:
+    spec = cut_spec()
+    base = plan_for(spec, places({"whole#0": WHOLE, "part#0": PART}))
+    target, follows = after(base, spec, {"whole#0": WHOLE, "part#0": PART})
+    host = dataclasses.replace(follows.cluster.nodes[0], sharing=EqualParts(), **now)
+    cards = {**CARDS, PRODUCT: card(PRODUCT)}
+    other = dataclasses.replace(follows, accelerators=cards, cluster=Cluster("c", ("node",), (host,)))
+    if not now:
+        other = dataclasses.replace(other, workloads=(workload("part", 1, gpus=2), *other.workloads[1:]))
+    found = diff(base, target, other)
+    assert found.cost.evicted_replicas == 1
+    assert diff(base, target, dataclasses.replace(other, current=current_of(base))).cost == found.cost
+
+
+def test_clients_of_a_gpu_that_documents_no_longer_have_go() -> None:
+    spec = shared_spec(1)
+    two = dataclasses.replace(spec.cluster.nodes[0], gpus=2)
+    spec = dataclasses.replace(spec, cluster=Cluster("c", ("node",), (two,)))
+    base = plan_for(spec, places({"stays#0": place("n", 0), "comes#0": place("n", 1)}))
+    target, follows = after(base, spec, {"stays#0": place("n", 0), "comes#0": place("n", 1)})
+    less = Cluster("c", ("node",), shared_spec(1).cluster.nodes)
+    assert diff(base, target, dataclasses.replace(follows, cluster=less)).cost.evicted_replicas == 1
 
 
 def test_without_documents_the_cost_is_the_targets_own() -> None:

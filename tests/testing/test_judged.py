@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+from tests.support.mig_specs import card, mig_request
+from tests.support.specs import make_spec, node, replica, role, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine.ladder import solve
@@ -44,3 +49,13 @@ def test_places_of_a_plan_are_possible_and_others_are_not() -> None:
         if place.gpus:
             outside = {**plan.placements, replica: Place(place.node, (10_000,))}
             assert "gpu-indices" in {check.name for check, _ in impossible(spec, outside)}
+
+
+@pytest.mark.parametrize("instance", ["9g.99gb@0", "1g.10gb@9"])
+def test_instances_that_a_node_of_one_profile_cannot_have_are_impossible(instance: str) -> None:
+    product = "A100-80GB"
+    one = workload("w", roles=[role("", 1, mig_request(product, "1g.10gb"))])
+    spec = make_spec([node("n", 1, accelerator=product, mig_strategy="single")], [one])
+    spec = replace(spec, accelerators={product: card(product)})
+    found = [check.name for check, _ in impossible(spec, {replica("w#0"): Place("n", (0,), instance)})]
+    assert "layouts" in found

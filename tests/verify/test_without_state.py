@@ -24,7 +24,7 @@ from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.survive import Survive
-from dovetail.spec import Current, EqualParts, Node, Objective, Setting, Spec, Taint
+from dovetail.spec import Current, EqualParts, Node, Objective, ReplicaId, Setting, Spec, Taint
 from dovetail.verify import STATE, Verification, lines, to_document, verify
 
 
@@ -346,6 +346,23 @@ def test_gpus_that_a_plan_makes_up_are_broken_and_no_error(made: Callable[[], tu
     cut = replace(plan, gpus={**plan.gpus, gpu: (Instance("1g.10gb", 0),)})
     shared = replace(plan, shared={**plan.shared, gpu: Setting("mps", 2)})
     assert not any(verify(judged, each).ok for judged in (spec, documents(spec)) for each in (cut, shared))
+
+
+@pytest.mark.parametrize("told", [{}, {"a/0": ()}], ids=["no-gpu", "no-instance"])
+def test_an_instance_of_a_gpu_that_a_plan_does_not_tell_is_named_beside_survive(told: dict[str, Any]) -> None:
+    spec, plan = restarts_on_an_idle_instance()
+    other = replace(plan, gpus=told)
+    for judged in (spec, documents(spec)):
+        assert "instance-tenants" in failed(verify(judged, other))
+
+
+def test_a_place_held_free_is_no_row_of_a_replica() -> None:
+    held = policy("spare", Reserve(replicas=1, request=request(1)))
+    spec = outside(make_spec([node("n", 2)], [workload("w", 1, gpus=1)], [held, policy("lose", Survive(of="node"))]))
+    plan = plan_for(spec, places({"w#0": place("n", 0)}), "feasible")
+    odd = {**plan.placements, ReplicaId("hold:spare", "", 0): place("nowhere", 5)}
+    told = replace(plan, placements=odd, held={"spare": Told(held=(place("n", 1),))})
+    assert failed(verify(documents(spec), told)) == failed(verify(spec, told)) == {"replicas-exist"}
 
 
 def beside_a_cordoned_node(*speeds: int) -> tuple[Spec, Plan]:

@@ -8,8 +8,9 @@ from functools import cached_property
 
 from dovetail.diff.model import Cost
 from dovetail.diff.start import tells_start
+from dovetail.mig import parse_instance
 from dovetail.objectives.disruption import GpuTimeLost
-from dovetail.placement import View
+from dovetail.placement import Place, View
 from dovetail.placement.layouts import restarted
 from dovetail.plan import current_of
 from dovetail.plan.model import Plan
@@ -68,11 +69,18 @@ def passage_from(base: Plan, target: Plan, spec: Spec) -> Passage:
 def own_passage(target: Plan, spec: Spec) -> Passage:
     """Return the way to a target from what a Spec tells of today."""
     context = context_of(spec)
-    known = {r: p for r, p in target.placements.items() if _is_known(spec, r.workload, r.role, p.node)}
+    known = {replica: place for replica, place in target.placements.items() if _is_known(spec, replica, place)}
     return Passage(context, context.view(known))
 
 
-def _is_known(spec: Spec, workload: str, role: str, node: str) -> bool:
-    """Tell whether the documents know a row; a diff of a plan with other documents' rows still has a cost."""
-    found = spec.by_id.get(workload)
-    return found is not None and role in found.by_role and node in spec.cluster.by_name
+def _is_known(spec: Spec, replica: ReplicaId, place: Place) -> bool:
+    """Tell whether the documents know all of a row; a diff of a plan with other documents' rows still has a cost."""
+    workload, node = spec.by_id.get(replica.workload), spec.cluster.by_name.get(place.node)
+    role = workload.by_role.get(replica.role) if workload else None
+    if role is None or node is None or role.request.gpu_count != len(place.gpus):
+        return False
+    card = spec.accelerators.get(node.accelerator or "")
+    profiles = card.mig.by_name if card and card.mig else {}
+    return max(place.gpus, default=-1) < node.gpus and (
+        not place.instance or parse_instance(place.instance).profile in profiles
+    )

@@ -88,8 +88,8 @@ def _keep_to_strategies(
 
 def _full(geometry: Geometry | None, used: list[Instance], profile: str) -> Layout:
     """Return a layout of as many instances of one profile as a GPU holds beside those in use."""
-    starts = geometry.by_name[profile].starts if geometry else ()
-    return _beside(geometry, used, tuple(Instance(profile, start) for start in starts))
+    known = geometry.by_name.get(profile) if geometry else None
+    return _beside(geometry, used, tuple(Instance(profile, start) for start in (known.starts if known else ())))
 
 
 def _beside(geometry: Geometry | None, instances: list[Instance], idle: Layout) -> Layout:

@@ -12,7 +12,8 @@ from dovetail.verify.model import Finding
 def replicas_exist(case: Case) -> Iterator[Finding]:
     """Every placed replica is declared."""
     for replica in sorted(case.places):
-        if role_of(case.spec, replica) is None:
+        stands_in = replica in case.plan.placements and replica.workload not in case.spec.declared
+        if stands_in or role_of(case.spec, replica) is None:
             yield Finding(str(replica), "no workload declares this replica")
 
 
