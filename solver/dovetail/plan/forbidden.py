@@ -11,7 +11,7 @@ from typing import Final
 from dovetail.placement import Place, Places, View
 from dovetail.plan.space import Space, Wanting
 from dovetail.rules import Context, Guard, Violations
-from dovetail.rules.guards import ApartGuard, CrowdGuard, SkewGuard, TotalGuard
+from dovetail.rules.guards import ApartGuard, CrowdGuard, SkewGuard, TotalGuard, domain_of
 from dovetail.spec import Node, Policy, ReplicaId, Role, Spec, Workload
 
 MOST_TRIALS: Final = 256
@@ -57,17 +57,45 @@ class Trials:
         """Tell whether it is certain that hard policies forbid `needed` more replicas of a workload.
 
         One more replica is tried on every place there is room for. Several together are only held against rules
-        that do not judge places, such as quotas.
+        that do not judge places, such as quotas, and where domains must be even against their number.
         """
         if not self.hard:
             return False
+        total = sum(wanting.replicas for wanting in missing)
+        rounds = {p.name: found for p in self.hard if (found := self._round(p, workload, missing)) is not None}
+        if any(total // len(found) * len(found) < needed for found in rounds.values()):
+            return True
         if needed > 1:
-            if needed < sum(wanting.replicas for wanting in missing) and len(missing) > 1:
+            if needed < total and len(missing) > 1:
                 return False  # which roles would join is open, and so is what they ask for
             return self._breaks(workload, self._several(workload, missing, needed, space), self.amounts)
-        return all(self._one_forbidden(workload, wanting, space) for wanting in missing)
+        # Where one alone may not join, one in each domain may.
+        open_to = {name for name, found in rounds.items() if all(map(space.any_room, found))}
+        hard = [policy for policy in self.hard if policy.name not in open_to]
+        return all(self._one_forbidden(workload, wanting, space, hard) for wanting in missing)
 
-    def _one_forbidden(self, workload: Workload, wanting: Wanting, space: Space) -> bool:
+    def _round(
+        self, policy: Policy, workload: Workload, missing: Sequence[Wanting]
+    ) -> Sequence[Sequence[Wanting]] | None:
+        """Return, per domain, what is missing and may be there, where a policy lets replicas join all at once only.
+
+        None where it may let others join: today's differences are excused, and what lies in no domain is free.
+        """
+        guard = self._guard(policy)
+        if not isinstance(guard, SkewGuard) or guard.skew or self.context.tolerated.get(policy.name):
+            return None
+        domains: dict[str | None, list[Wanting]] = {path: [] for path in guard.eligible.get(workload.id, ())}
+        if len(domains) < 2 or guard.ahead(workload):
+            return None
+        for wanting in missing:
+            nodes: dict[str | None, list[Node]] = {}
+            for node in wanting.nodes:
+                nodes.setdefault(domain_of(guard.level, guard.scope, node, None), []).append(node)
+            for path, inside in nodes.items():
+                domains.setdefault(path, []).append(wanting._replace(nodes=tuple(inside)))
+        return None if None in domains else list(domains.values())
+
+    def _one_forbidden(self, workload: Workload, wanting: Wanting, space: Space, hard: Sequence[Policy]) -> bool:
         replica = self._absent(workload, wanting.role, 1)[0]
         first = next(space.options(wanting), None)
         allowed = self.left + 1
@@ -76,7 +104,7 @@ class Trials:
         options = list(islice(space.options(wanting), allowed))
         if len(options) > self.left:
             return False
-        return all(self._breaks(workload, {replica: place}, self.hard) for place in options)
+        return all(self._breaks(workload, {replica: place}, hard) for place in options)
 
     def _several(self, workload: Workload, missing: Sequence[Wanting], needed: int, space: Space) -> Places:
         """Return `needed` more replicas, each role on one of its places: only amounts count."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from dovetail.placement import Makes, Place, Room, View, amounts_of, copies
@@ -71,6 +71,10 @@ class Space:
         if key not in self._roomy:
             self._roomy[key] = next(self.options(wanting), None) is not None
         return self._roomy[key]
+
+    def any_room(self, several: Iterable[Wanting]) -> bool:
+        """Tell whether one more replica of any of several roles fits, on nodes that were chosen for this alone."""
+        return any(next(self.options(wanting), None) is not None for wanting in several)
 
     def options(self, wanting: Wanting) -> Iterator[Place]:
         """Yield where one more replica fits; of a node's untouched GPUs one choice stands for all."""

@@ -304,7 +304,12 @@ class _Tally:
 
 @dataclass(slots=True)
 class SkewGuard(Plain):
-    """Blocks a workload's domain that is already `skew` fuller than its emptiest eligible one."""
+    """Blocks a workload's domain that is already `skew` fuller than its emptiest eligible one.
+
+    Where no difference is allowed, one replica alone is one too many. With `leeway`, a domain may then be ahead by
+    one, or, of who is placed domain by domain, come to an equal share; what is ahead in the end has to go. `given`
+    counts how often there was leeway anew.
+    """
 
     scope: Scope
     level: str
@@ -312,16 +317,29 @@ class SkewGuard(Plain):
     eligible: Mapping[str, tuple[str, ...]]
     tallies: dict[str, _Tally] = field(default_factory=dict)
     sets: dict[tuple[str, ...], frozenset[str]] = field(default_factory=dict)
+    leeway: bool = False
+    given: int = 0
+
+    def give_leeway(self, given: bool) -> None:
+        """Give leeway where no difference is allowed, or take it back."""
+        self.leeway = given and not self.skew
+        self.given += self.leeway
 
     def opened(self, workload: Workload) -> int:
-        """Return how often the emptiest domain of a workload became fuller."""
+        """Return how often the emptiest domain of a workload became fuller, or leeway was given."""
         tally = self._tally(workload)
-        return tally.risen if tally else 0
+        return tally.risen + self.given if tally else 0
 
     def blocks(self, workload: Workload, role: Role, node: Node, gpu: int | None) -> bool:
         """Block where one more would widen the difference beyond the limit."""
         path, tally = domain_of(self.level, self.scope, node, None), self._tally(workload)
-        return path is not None and tally is not None and tally.held[path] + 1 - tally.least > self.skew
+        return path is not None and tally is not None and tally.held[path] + 1 > self._most(workload, tally)
+
+    def _most(self, workload: Workload, tally: _Tally) -> int:
+        """Return how many replicas a domain may have for now."""
+        if not self.leeway:
+            return self.skew + tally.least
+        return max(tally.least + 1, workload.replicas // len(tally.domains) if workload.ranked else 0)
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas by workload and domain."""
@@ -334,9 +352,16 @@ class SkewGuard(Plain):
         tally = self._tally(workload)
         if tally is None:
             return False, ()
-        room = self.skew + tally.least
+        room = self._most(workload, tally)
         empty = room < 1
         return empty, tuple(path for path, count in tally.held.items() if (count + 1 > room) != empty)
+
+    def ahead(self, workload: Workload) -> Mapping[str, int]:
+        """Return by how many replicas domains are fuller than the emptiest, those that are."""
+        tally = self._tally(workload)
+        if tally is None or tally.sizes[tally.least] == len(tally.domains):
+            return {}
+        return {p: n - tally.least for p, n in tally.held.items() if p in tally.domains and n > tally.least}
 
     def _tally(self, workload: Workload) -> _Tally | None:
         """Return the tally of a workload, None for one that is not matched or cannot be uneven."""

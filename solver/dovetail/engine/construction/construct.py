@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import groupby
 
+from dovetail.engine.construction.evening import even_out
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Ints
 from dovetail.engine.construction.gangs import Crew, is_legal
@@ -53,18 +54,41 @@ def fill_band(outlooks: Outlooks, band: int, stop: Stop) -> None:
     many = sum(field.wanted(shape.index) for shape in problem.shapes) > EXACT
     waiting = [s for s in problem.shapes if problem.spec.band_of(s.workload) == band and not s.workload.holds]
     joint, single = _sorted_out(field, waiting)
-    for batch in joint:
-        if stop:
-            return
-        _place_batch(outlooks, batch)
+    with field.gates.leeway():
+        for batch in joint:
+            if stop:
+                return
+            _place_batch(outlooks, batch)
+        while single and not stop:
+            uneven = _evened_out(outlooks, _place_single(outlooks, single, stop, many=many))
+            single = [shape for shape in single if shape.workload.id not in uneven] if uneven else []
+
+
+def _place_single(outlooks: Outlooks, single: list[Shape], stop: Stop, *, many: bool) -> list[Put]:
+    """Place what stands alone, in turns; return what was placed."""
+    field, lost = outlooks.field, outlooks.field.problem.lost
+    puts: list[Put] = []
     for form in single:  # whoever lost its place is evicted where it finds none
-        if problem.lost[form.index]:
-            _take_turn(outlooks, form.index, min(problem.lost[form.index], field.wanted(form.index)))
+        if lost[form.index]:
+            puts += _take_turn(outlooks, form.index, min(lost[form.index], field.wanted(form.index)))
     for gpu in (True, False):
         for shape, count in _turns(outlooks, [s for s in single if bool(s.request.gpu_count) == gpu], many=many):
             if stop:
-                return
-            _take_turn(outlooks, shape, count)
+                return puts
+            puts += _take_turn(outlooks, shape, count)
+    return puts
+
+
+def _evened_out(outlooks: Outlooks, puts: list[Put]) -> set[str]:
+    """Take off what came uneven and must not be; return the workloads that lost replicas: others have room then."""
+    problem = outlooks.field.problem
+    own: dict[str, list[Put]] = defaultdict(list)
+    for put in puts:
+        own[problem.shapes[put[1]].workload.id].append(put)
+    uneven = {name for name, put in own.items() if even_out(outlooks, problem.spec.by_id[name], put)}
+    if uneven:
+        outlooks.forget()
+    return uneven
 
 
 def _hold(outlooks: Outlooks, *, hard: bool) -> None:
@@ -134,13 +158,13 @@ def _most_turns(demands: list[int], turns: int) -> int:
     return low
 
 
-def _take_turn(outlooks: Outlooks, shape: int, count: int) -> None:
+def _take_turn(outlooks: Outlooks, shape: int, count: int) -> list[Put]:
     workload = outlooks.field.problem.shapes[shape].workload
     if workload.atomic and workload.mix != "any":
         for _ in range(count):
             _place_batch(outlooks, [shape])
-    else:
-        outlooks.place(shape, count)
+        return []
+    return outlooks.place(shape, count)
 
 
 def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
@@ -155,6 +179,7 @@ def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
         return
     for part, models in _parts(field, workload, batch):
         done += _place_part(outlooks, part, models, whole=workload.atomic and not workload.elastic)
+    even_out(outlooks, workload, done)
     if not is_legal(field, workload):
         outlooks.undo(batch, done)
 
@@ -170,8 +195,9 @@ def place_gang(outlooks: Outlooks, workload: Workload, liked: Ints | None = None
     shapes = field.problem.shapes_of_workload[workload.id]
     mixed = not workload.atomic or workload.mix == "any"
     for models in [None] if mixed else _choices(field, shapes):
-        if Crew(outlooks, workload, models, liked).place():
-            return
+        with field.gates.leeway():
+            if Crew(outlooks, workload, models, liked).place():
+                return
 
 
 def _place_part(outlooks: Outlooks, part: list[int], choices: Choices, *, whole: bool) -> list[Put]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dovetail.engine.construction.domains import best, most, sums
+from dovetail.engine.construction.evening import even_out
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.placing import Outlooks, Put
@@ -112,7 +113,14 @@ class Crew:
         return _shapes_of(self.outlooks.field, self.workload)
 
     def _trim(self, puts: list[Put]) -> None:
-        """Take off what an elastic role has above whole steps."""
+        """Take off what is ahead of domains that must be even, and what an elastic role has above whole steps."""
+        before = -1
+        while before != len(puts):
+            before = len(puts)
+            even_out(self.outlooks, self.workload, puts)
+            self._trim_steps(puts)
+
+    def _trim_steps(self, puts: list[Put]) -> None:
         for role, shape in self._shapes().items():
             declared = self.workload.by_role[role]
             above = (self.outlooks.field.admitted[shape] - (declared.least or 0)) % declared.step

@@ -6,7 +6,8 @@ place, by whoever has chosen one.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
@@ -167,6 +168,24 @@ class Gates:
         if shape not in self._strict:
             self._strict[shape] = tuple(g for g in self.guards(shape) if not isinstance(g, ApartGuard | TotalGuard))
         return self._strict[shape]
+
+    def even(self, shape: int) -> tuple[SkewGuard, ...]:
+        """Return the guards of a shape that keep domains even, the strictest first."""
+        skews = [guard for guard in self.strict(shape) if isinstance(guard, SkewGuard)]
+        return tuple(sorted(skews, key=lambda guard: guard.skew))
+
+    @contextmanager
+    def leeway(self) -> Iterator[None]:
+        """Let domains that must be even be ahead for a while: who adds replicas then evens them out (`evening`)."""
+        exact = [guard for guard in self._guards if isinstance(guard, SkewGuard) and not guard.skew]
+        had = [guard.leeway for guard in exact]
+        for guard in exact:
+            guard.give_leeway(True)
+        try:
+            yield
+        finally:
+            for guard, before in zip(exact, had, strict=True):
+                guard.give_leeway(before)
 
     def domains(self, shape: int, node: int, gpu: int | None) -> Hashable:
         """Return what the strict guards of a shape tell apart of places: equal ones are open or closed alike."""
