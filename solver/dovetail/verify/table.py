@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from dovetail.verify import admission, capacity, claims, fitness, partitions, policies, rows, sharing, today
+from dovetail.verify import admission, capacity, claims, fitness, partitions, policies, ranks, rows, sharing, today
 from dovetail.verify.case import Case
 from dovetail.verify.model import Found
 
@@ -65,6 +65,7 @@ TABLE: tuple[Check, ...] = (
     Check("widths", "DT3404", admission.widths, basic=True),
     Check("groups", "DT3405", admission.groups),
     Check("mix", "DT3403", admission.mix),
+    Check("ranks", "DT3406", ranks.ranks),
     Check("protected", "DT3501", today.protected, of_today=True),
     Check("fixed", "DT3502", today.fixed, of_today=True),
     Check("retained", "DT3503", today.retained, of_today=True),
