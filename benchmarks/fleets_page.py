@@ -214,12 +214,18 @@ def _growth(fleets: Sequence[Mapping[str, Any]]) -> list[Curve]:
     ]
 
 
-def hardness(raw: Mapping[str, Any]) -> str:
-    """Return how much of the admitted value each kind of rule costs."""
+def hardness(raw: Mapping[str, Any]) -> Sequence[str]:
+    """Return how much of the admitted value each kind of rule costs, as two parts of a section."""
+    heading = (
+        "## What rules cost the fleets\n\n"
+        "`python -m benchmarks.hardness` plans the same fleet with all rules and with a kind of them left out: "
+        "what costs nothing makes no fleet hard. Within a band, what replicas are worth differs by at most 100 : 1 "
+        "(`tests/benchmarks/test_fleet.py`).\n"
+    )
     lines = [
-        "### How hard the fleets are\n",
-        f"Admitted value that is gained where a kind of rule is left out, at {raw['gpus']:,} GPUs (seed "
-        f"{raw['seed']}), in plans of {raw['seconds']} s: over all bands, and in the band that gains most.\n",
+        f"What is gained at {raw['gpus']:,} GPUs (seed {raw['seed']}) in plans of {raw['seconds']} s: of the "
+        "admitted value of all bands, and in the band that gains most. Plans lie within their gaps, so what is "
+        "gained is known no closer, and may be less than nothing.\n",
         "| load | left out | admitted value | gain | most in a band |",
         "|--:|---|--:|--:|--:|",
     ]
@@ -227,4 +233,4 @@ def hardness(raw: Mapping[str, Any]) -> str:
         gain = "" if row["kind"] == "nothing" else f"{row['gain']:.2f} %"
         band = "" if row["kind"] == "nothing" else f"{row['band']:.2f} %"
         lines.append(f"| {row['load']:g} | {row['kind']} | {row['value'] / 1000:,.0f} | {gain} | {band} |")
-    return "\n".join([*lines, ""])
+    return heading, "\n".join([*lines, ""])

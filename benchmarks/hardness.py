@@ -8,6 +8,7 @@ A kind that costs nothing does not make a fleet hard. Values are those of plans,
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fast", action="store_true", help="let dovetail search in parallel")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     given = parser.parse_args(arguments)
-    rows = []
+    rows, busy = [], os.getloadavg()[0]
     for load in given.loads:
         base: dict[str, int] = {}
         for name, kinds in KINDS.items():
@@ -46,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             base = base or found
             rows.append({"load": load, "kind": name, "value": sum(found.values()), **gains(base, found)})
             print(f"{load:g}: without {name}: {found}: {rows[-1]['gain']:.2f} %", file=sys.stderr)
-    store(HARDNESS_RAW, {"gpus": given.gpus, "seed": given.seed, "seconds": given.seconds, "rows": rows})
+    told = {"gpus": given.gpus, "seed": given.seed, "seconds": given.seconds, "load": busy}
+    store(HARDNESS_RAW, {**told, "rows": rows})
     write_page(given.out)
     return 0
 

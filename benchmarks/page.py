@@ -55,7 +55,8 @@ def _parts() -> Iterator[str]:
     if fleets:
         yield from fleets_page.section(fleets["fleets"])
     if hardness:
-        yield fleets_page.hardness(hardness)
+        first, *rest = fleets_page.hardness(hardness)
+        yield from (first, _machine(hardness["load"]), *rest)
     if joint := raw(JOINT_RAW):
         first, *rest = fleets_page.joint(joint["fleets"])
         yield from (first, _machine(joint["load"]), *rest)
