@@ -56,7 +56,8 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
         "too few groups", "Of groups that may be there in part fewer are there than are worth admitting."
     ),
     "DT3406": CodeInfo(
-        "ranks astray", "Replicas of a gang that share a domain do not follow each other, though nobody of it runs today."
+        "ranks astray",
+        "Replicas of a gang that share a domain do not follow each other, though nobody of it runs today.",
     ),
     "DT3501": CodeInfo("protected work evicted", "Work that runs today and is not preemptible is not admitted."),
     "DT3502": CodeInfo("fixed work moved", "Work that may not be moved is on another place than today."),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from dovetail.objectives.admitted import Admitted
 from dovetail.objectives.violations import Mend
 from dovetail.spec import ReplicaId, Workload
 from dovetail.verify.case import Case
 from dovetail.verify.model import Finding
+from dovetail.verify.returns import Returns
 
 
 def protected(case: Case) -> Iterator[Finding]:
@@ -60,16 +61,34 @@ def fixed(case: Case) -> Iterator[Finding]:
 def retained(case: Case) -> Iterator[Finding]:
     """Preemptible work is evicted only where a strictly higher band gains by it, or a hard policy is mended.
 
+    Where the plan says that no more can be retained, nobody is evicted who could be on its place beside all that the
+    plan admits, with every rule kept.
+    """
+    today = case.context.today
+    lost = [w for w in case.spec.workloads if any(r in today.preemptible for r in case.view.evicted(w))]
+    if not case.has_plan or not lost:
+        return
+    idle, returns = set(_without_gain(case, lost)), Returns(case)
+    for workload in lost:
+        if workload.id in idle:
+            evicted = (r for r in case.view.evicted(workload) if r in today.preemptible)
+            yield Finding(str(next(evicted)), "is evicted though no higher priority gains")
+        elif (back := returns.first(workload)) is not None:
+            yield Finding(str(back), "is evicted as if it had to be, and has room beside all that the plan admits")
+
+
+def _without_gain(case: Case, workloads: Sequence[Workload]) -> Iterator[str]:
+    """Yield which workloads go though no strictly higher band gains anything.
+
     What is compared with is today going on as it is, without workloads that run with too few replicas. Nothing is
     asked where that may not be: a hard policy that excuses nothing (`admission`) is broken, or hard policies that
     each have room for the places they hold have none together. Nor where the objective does not put admission first.
     """
-    if not case.has_plan or not _admission_first(case) or _must_change(case):
+    if not _admission_first(case) or _must_change(case):
         return
-    for workload in case.spec.workloads:
-        evicted = [r for r in case.view.evicted(workload) if r in case.context.today.preemptible]
-        if evicted and not _somebody_gains(case, workload) and not _makes_room_to_hold(case, workload):
-            yield Finding(str(evicted[0]), "is evicted though no higher priority gains")
+    for workload in workloads:
+        if not _somebody_gains(case, workload) and not _makes_room_to_hold(case, workload):
+            yield workload.id
 
 
 def _admission_first(case: Case) -> bool:
