@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from math import ceil
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from dovetail.engine.construction import cutting
 from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.moving import tidied
+from dovetail.engine.construction.returning import free_spots, returned
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
@@ -58,6 +60,7 @@ _CLOSE_SHARE = 0.1  # for the exact model of a small whole
 _PARTS_SHARE = (0.8, 1.0), (0.5, 0.8)  # of work and of time, before the exact model goes on; and where that is small
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _WAY_TIME = 0.5  # to let some of what runs make way; later to let replicas make way and empty nodes
+_RETURNS = 20  # workloads that go back by themselves, where not all can
 _FAST_WORKERS = 8
 
 
@@ -355,8 +358,17 @@ class _Search:
         best.report()
         return best
 
+    def _return(self) -> None:
+        """Let what runs today go back to its place where that is free: all together, else some workloads by turns."""
+        spots = {} if self.best.unpaid else free_spots(self.problem, self.best.state)
+        for some in (spots, *({workload: own} for workload, own in islice(spots.items(), _RETURNS))) if spots else ():
+            state = returned(self.problem, self.best.state, some, self.stop)
+            if state is not None and self.best.offer(state) and some is spots:
+                break
+
     def _finished(self) -> Plan:
         problem = self.problem
+        self._return()
         if owed(problem, self.best.state, self.best.unpaid):
             if (bare := untouched(problem)) is None:
                 return finish(problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))

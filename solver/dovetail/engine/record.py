@@ -96,7 +96,8 @@ class Record:
         """Tell whether a state keeps what a model of a part may know less of."""
         kept = self.searching - self.unpaid
         held = not kept or not debt(self.problem, view_of(self.problem, state), kept)
-        return held and (bool(self.unpaid) or self._no_worse(state))
+        named = not self.problem.groups_run or sound(self.problem, view_of(self.problem, state))
+        return held and named and (bool(self.unpaid) or self._no_worse(state))
 
     @property
     def full(self) -> bool:

@@ -58,7 +58,6 @@ class Field:
         self.fills: dict[int, Fill] = {}
         self._changed: set[int] = set()  # nodes whose contents are no longer those of the state
         self._slots: dict[tuple[int, int, str], Slot] = {}  # making one anew takes longer
-        self._off: dict[tuple[int, int, tuple[int, ...]], list[str]] = {}
         self.admitted: Counter[int] = Counter()
         self.rates = Rates(problem)
         self.guards = guards_of(problem)
@@ -266,13 +265,13 @@ class Field:
         """Add replicas on given GPUs, those of all of them together; shares one at a time."""
         self._put(index, shape, gpus, count)
 
-    def undo(self, index: int, shape: int, gpus: tuple[int, ...]) -> None:
-        """Take a replica off again."""
-        self._off.setdefault((index, shape, gpus), []).append(self._put(index, shape, gpus, -1))
+    def undo(self, index: int, shape: int, gpus: tuple[int, ...]) -> str:
+        """Take a replica off again; return the profile of its instance, empty without one."""
+        return self._put(index, shape, gpus, -1)
 
-    def put_back(self, index: int, shape: int, gpus: tuple[int, ...]) -> None:
-        """Put back as it was what was taken off last, though rules or modes may let nothing come there anew."""
-        self._put(index, shape, gpus, 1, self._off[index, shape, gpus].pop())
+    def put_back(self, index: int, shape: int, gpus: tuple[int, ...], profile: str) -> None:
+        """Put back as it was what was taken off, though rules or modes may let nothing come there anew."""
+        self._put(index, shape, gpus, 1, profile)
 
     def blocked(self, index: int, shape: int, gpu: int | None) -> bool:
         """Tell whether a hard rule keeps a replica off a place."""
@@ -290,11 +289,18 @@ class Field:
 
     def room_in_all(self, shape: int) -> int:
         """Return how many more replicas may join as far as that is plain without a place."""
+        return self._in_all(shape, self.wanted(shape))
+
+    def may_return(self, shape: int) -> bool:
+        """Tell the same of one that goes back to its place of today, also where nobody else may join."""
+        return self._in_all(shape, self.problem.shapes[shape].demand - self.admitted[shape]) > 0
+
+    def _in_all(self, shape: int, wanted: int) -> int:
         member = self.problem.shapes[shape].members[0]
         if any(guard.bars(member.workload, member.role) for guard in self.gates.strict(shape)):
             return 0
         room = self.gates.room(shape)
-        return self.wanted(shape) if room is None else min(room, self.wanted(shape))
+        return wanted if room is None else min(room, wanted)
 
     def opened(self, shape: int) -> int:
         """Return a number that changes whenever places that were blocked may have opened, undoing aside."""

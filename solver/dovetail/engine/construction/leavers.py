@@ -46,8 +46,8 @@ def leave(field: Field, leaver: Leaver) -> None:
 
 
 def come_back(field: Field, leaver: Leaver) -> None:
-    """Put a replica that left last back where it was."""
-    field.put_back(*leaver.put)
+    """Put a replica that left back where it was, which was on no instance (`Leavers.of`)."""
+    field.put_back(*leaver.put, "")
     if leaver.place is not None:
         field.changing(leaver.put[0]).kept[leaver.place] += 1
 

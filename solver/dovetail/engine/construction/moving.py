@@ -127,14 +127,14 @@ class Mover:
             taken = self.contents(node)
             if not taken or any(put[1] == shape for put in taken):
                 continue
-            self._outlooks.undo([shape], taken)
+            off = self._outlooks.undo([shape], taken)
             put = self._outlooks.place(shape, short, nodes=self._only([node]))
             if put and self._resettled(taken, None, least):
                 self._outlooks.forget()
                 self.cleared.add(node)
                 return len(put)
             self._outlooks.undo([shape], put)
-            self._back(taken)
+            self._outlooks.put_back(taken, off)
         return 0
 
     def _candidates(self, shape: int) -> Iterable[int]:
@@ -157,10 +157,6 @@ class Mover:
                 return False
             placed += found
         return True
-
-    def _back(self, puts: Iterable[Put]) -> None:
-        for node, shape, gpus in puts:
-            self._field.put_back(node, shape, gpus)
 
     def _only(self, nodes: Iterable[int]) -> Bools:
         mask = np.zeros(len(self._problem.nodes), dtype=bool)
@@ -185,7 +181,7 @@ class Mover:
             if not taken:
                 continue
             self.tries += 1
-            self._outlooks.undo([], taken)
+            off = self._outlooks.undo([], taken)
             used[node] = False
             for more in (None, *self._cheaper(node, used, prices, taken)):
                 mask = used.copy()
@@ -196,7 +192,7 @@ class Mover:
                     break
             else:
                 used[node] = True
-                self._back(taken)
+                self._outlooks.put_back(taken, off)
         return done
 
     def _cheaper(self, node: int, used: Bools, prices: Sequence[int], taken: Sequence[Put]) -> Iterator[int]:

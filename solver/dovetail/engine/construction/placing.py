@@ -82,12 +82,20 @@ class Outlooks:
         """Return the rank of every node for a shape, as masks and room tell it."""
         return self._open(self._outlook(self.field.problem.shapes[shape]), shape, None)
 
-    def undo(self, asked: list[int], puts: list[Put]) -> None:
-        """Take off what was put last; what shapes that were not asked since then remember is as true as before."""
-        for index, shape, gpus in reversed(puts):
-            self.field.undo(index, shape, gpus)
+    def undo(self, asked: list[int], puts: list[Put]) -> list[str]:
+        """Take off what was put last; what shapes that were not asked since then remember is as true as before.
+
+        Returns the profile of each one's instance, empty without one.
+        """
+        profiles = [self.field.undo(*put) for put in reversed(puts)]
         for shape in set(asked):
             self.reopen(shape)
+        return profiles[::-1]
+
+    def put_back(self, puts: list[Put], profiles: list[str]) -> None:
+        """Put back as it was what was taken off."""
+        for put, profile in zip(puts, profiles, strict=True):
+            self.field.put_back(*put, profile)
 
     def reopen(self, shape: int) -> None:
         """Forget which places were blocked to a shape."""

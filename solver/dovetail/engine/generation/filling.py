@@ -196,14 +196,13 @@ def _make_way(
                 break
             if may[node] and lower[node] and not field.turned_away(node, s, None):
                 tries -= 1
-                outlooks.undo(list(lacking), lower[node])
+                off = outlooks.undo(list(lacking), lower[node])
                 if room := _room_for(field, node, s, short):
                     short -= room
                     granted[node] = [put for put in granted[node] if rank[put[1]] <= mine]
                     lower[node], cleared = [], True
                 else:
-                    for put in lower[node]:
-                        field.put_back(*put)
+                    outlooks.put_back(lower[node], off)
     return cleared
 
 

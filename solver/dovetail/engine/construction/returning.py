@@ -1,0 +1,110 @@
+"""What runs today goes back to its place where that is free: who was evicted, and who was to move.
+
+A search that ends early may have let others in where something ran, and these may have gone again. Nobody else is
+touched for it, no GPU is cut or set in another way, and whoever asks takes the state only if it is a better plan.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.leavers import Leaver, Leavers, come_back, leave
+from dovetail.model.state import NO_GPU, Fill, State
+from dovetail.problem import Present, Problem
+from dovetail.progress import Stop
+from dovetail.spec.workload import MILLI
+
+Spot = tuple[int, Present]
+
+
+def free_spots(problem: Problem, state: State) -> Mapping[str, list[Spot]]:
+    """Return the places of today that a state does not keep, by workload, one entry for each replica."""
+    found: dict[str, list[Spot]] = defaultdict(list)
+    for node, places in problem.present.items():
+        kept = state.fill(node).kept
+        for place, count in places.items():
+            found[problem.shapes[place.shape].workload.id] += [(node, place)] * (count - kept[place])
+    return {workload: spots for workload, spots in found.items() if spots}
+
+
+def returned(problem: Problem, state: State, spots: Mapping[str, Sequence[Spot]], stop: Stop) -> State | None:
+    """Return a state with replicas of some workloads back in places of today, None where none has room.
+
+    Of what stands or falls together all go back, or none.
+
+    Parameters
+    ----------
+    spots : by workload, today's places that the state does not keep.
+    """
+    field, where = Field(problem, state), state.totals().where
+    leavers = Leavers(field, frozenset())
+    any_back = False
+    for workload, own in spots.items():
+        if stop:
+            break
+        movers = {s: _anew(leavers, where.get(s, ()), s) for s in {place.shape for _, place in own}}
+        back = [put for node, place in own if (put := _put(field, node, place, movers[place.shape]))]
+        if len(back) < len(own) and problem.spec.by_id[workload].joint:
+            for leaver in reversed(back):
+                leave(field, leaver)
+            back = []
+        any_back |= bool(back)
+    return field.state() if any_back else None
+
+
+def _anew(leavers: Leavers, nodes: Iterable[int], shape: int) -> list[Leaver]:
+    """Return replicas of a shape that came to nodes anew and may leave."""
+    return [each for node in nodes for each in leavers.of(node) if each.place is None and each.shape == shape]
+
+
+def _put(field: Field, node: int, place: Present, movers: list[Leaver]) -> Leaver | None:
+    """Put a replica where one ran: one that waits, else one that came to another node anew; None without room."""
+    if found := _back(field, node, place):
+        return found
+    other = next((each for each in movers if each.put[0] != node), None)
+    if other is None:
+        return None
+    leave(field, other)
+    found = _back(field, node, place)
+    if found is None:
+        come_back(field, other)
+    else:
+        movers.remove(other)
+    return found
+
+
+def _back(field: Field, node: int, place: Present) -> Leaver | None:
+    """Put a replica that waits where one ran, None without room for it."""
+    gpus = _room(field, node, place) if field.may_return(place.shape) else None
+    if gpus is None:
+        return None
+    found = Leaver((node, place.shape, gpus), place)
+    field.put(*found.put)
+    field.changing(node).kept[place] += 1
+    return found
+
+
+def _room(field: Field, node: int, place: Present) -> tuple[int, ...] | None:
+    """Return the GPUs that a replica may be counted on where it ran, None where there is no room for it.
+
+    Nodes with GPUs that are cut, or set to modes, are left alone: what is free there depends on how they are.
+    """
+    form = field.problem.shapes[place.shape]
+    gpu = place.gpus[0] if form.request.partial and place.gpus else None
+    odd = bool(place.instance) or bool(field.cuts.touched[node]) or bool(field.crowds.parted[node])
+    if odd or not field.host_fits(form, node) or field.blocked(node, place.shape, gpu):
+        return None
+    if gpu is not None:
+        return place.gpus if field.share_fits(node, form, gpu) else None
+    row = field.gpus[node].tolist()
+    if all(row[each] == MILLI for each in place.gpus):
+        return place.gpus
+    fill = field.fills.get(node, Fill())
+    pinned = {slot.gpu for slot, count in fill.slots.items() if count and slot.gpu != NO_GPU}
+    pinned |= {each for there, count in fill.kept.items() if count for each in there.gpus}
+    idle = [each for each in field.problem.nodes[node].healthy_gpus() if row[each] == MILLI]
+    if field.blocks.matter(node) or pinned & set(place.gpus) or len(idle) < len(place.gpus):
+        return None
+    return tuple(idle[: len(place.gpus)])
