@@ -10,7 +10,11 @@ from tests.support.fleet_cuts import cuts, standing_cuts
 from tests.support.specs import CARD, make_spec, node, place, policy, request, workload
 from tests.support.tiny_specs import tiny
 
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.placing import Outlooks
+from dovetail.engine.construction.ways import Ways
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
+from dovetail.model.state import today_state
 from dovetail.problem import compile_problem
 from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
@@ -21,7 +25,7 @@ from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.sharing import Sharing
 from dovetail.rules.spread import Spread
-from dovetail.spec import Spec
+from dovetail.spec import Spec, WorkloadSelector
 
 SLICE = 32
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "20000"))
@@ -144,6 +148,25 @@ def test_what_goes_for_higher_bands_is_proved() -> None:
     running = {f"w#{i}": place("n", i) for i in range(4)}
     spec = make_spec(nodes=[node("n", 5)], workloads=work, running=running)
     assert proved(spec, "retained[0]", {"admitted[9]": 3000}) == 2000
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_who_must_leave_a_zone_for_what_is_spread_evenly_is_proved(size: int) -> None:
+    """What lost its node has to be in a zone that is full, though there is room in the other."""
+    nodes = [node("a", 8, domains={"zone": "a"}), node("b", 3, domains={"zone": "b"})]
+    lost = node("c", 2, domains={"zone": "b"}, down=True)
+    even = policy("even", Spread(over="zone", max_skew=1), workloads=WorkloadSelector(names=("w",)))
+    work = [workload("w", 4, gpus=1), workload("v", 2 // size, gpus=size)]
+    running = {"w#0": place("a", 0), "w#1": place("a", 1), "w#2": place("b", 0), "w#3": place("c", 0)}
+    running |= {f"v#{i}": place("b", *range(1 + i * size, 1 + (i + 1) * size)) for i in range(2 // size)}
+    problem = compile_problem(context_of(make_spec([*nodes, lost], work, (even,), running=running)))
+    bounds, tier = FleetBounds(problem, Stop()), next(t for t in problem.tiers if t.name == "disruption.moves")
+    routes = Ways(Outlooks(Field(problem, today_state(problem))), frozenset())
+    given = {"admitted[0]": 6000}
+    bounds.stand(tier, given, 1, problem.shapes_of_workload["w"], None, routes)
+    best = bounds.best(tier, given)
+    assert best is not None
+    assert best[0] == 1
 
 
 @pytest.mark.parametrize("second", [(0, 1), (2, 3), (0, 3)])

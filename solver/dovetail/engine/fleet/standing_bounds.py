@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
+from dovetail.engine.fleet.domain_prices import DomainPrices
 from dovetail.engine.fleet.row_prices import RowPrices
 from dovetail.objectives.disruption import Moves
 from dovetail.progress import Stop
@@ -108,6 +109,7 @@ class StandingPrices:
         far = {shape: self._far(shape, routes) for shape in new}
         for shape in sorted(new, key=lambda shape: -far[shape])[:_MOST]:
             if routes is not None and far[shape]:
+                best = self._by_domains(best, shape, late)
                 best = self._by_routes(best, shape, min(_FAR, far[shape]), routes, late)
             if late() or best[0] // _DENOMINATOR <= reached:
                 break
@@ -148,6 +150,27 @@ class StandingPrices:
     @cached_property
     def _in_use(self) -> frozenset[int]:
         return frozenset(v for v in (*self.fleet.used_of, *self.fleet.gpus_used_of) if v is not None)
+
+    def _by_domains(self, best: tuple[int, Prices], shape: int, late: Callable[[], bool]) -> tuple[int, Prices]:
+        """Return prices by which a place in a domain that needs more of a shape is worth a move, or a part of one.
+
+        A part proves more where one that leaves makes room for several.
+        """
+        loss = self._losses[0] * _DENOMINATOR
+        for worth in self._domain_prices.of(shape):
+            held = best
+            for part in _PARTS:
+                if late() or best is not held:
+                    break
+                prices = dict(held[1])
+                for row, each in worth.items():
+                    prices[row] = prices.get(row, 0) + round(part * each * loss)
+                best = min(best, self._total(prices), key=lambda each: each[0])
+        return best
+
+    @cached_property
+    def _domain_prices(self) -> DomainPrices:
+        return DomainPrices(self.fleet, self._rows, self._box)
 
     def _by_routes(
         self, best: tuple[int, Prices], shape: int, far: int, routes: Routes, late: Callable[[], bool]

@@ -1,0 +1,107 @@
+"""Prices of the rows that say how many replicas of a shape must be in a domain, worked out by a small LP each.
+
+Where replicas must be spread evenly, the next one has to be in one certain zone, and a place elsewhere is worth
+nothing. Which rows say so, and how, is the matter of rules: the LP has all rows that are about one shape alone, and
+asks for the fewest replicas in the domain. Its duals are prices by which every place there is worth as much, and
+those elsewhere are worth nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+from dovetail.engine.solvers.highs import Lp
+from dovetail.proof.lagrangian import PlainRow
+from dovetail.proof.standing import StandingModel
+
+_MORE = 1e-6  # of a replica, more than are protected in a domain
+
+
+class DomainPrices:
+    """The rows of a fleet beside what runs today, by shape.
+
+    Parameters
+    ----------
+    rows : all rows, by position; `box` are the limits of all variables.
+    """
+
+    def __init__(
+        self, fleet: StandingModel, rows: Sequence[PlainRow], box: tuple[Sequence[int], Sequence[int]]
+    ) -> None:
+        self._fleet, self._rows, self._box = fleet, rows, box
+        self._placed = frozenset(variable for block in fleet.blocks({}) for variable in block.variables)
+        self._rows_of: dict[int, list[int]] = defaultdict(list)
+        for number, row in enumerate(rows):
+            for variable in set(row.variables):
+                self._rows_of[variable].append(number)
+
+    def of(self, shape: int) -> Iterator[Mapping[int, float]]:
+        """Yield, per domain that needs more replicas than are protected there, the prices of rows for a place there.
+
+        A place in the domain is worth 1 by them.
+        """
+        domains = self._domains(shape)
+        if len(domains) < 2:
+            return
+        own = self._own_rows(shape)
+        column, lp = self._lp(own)
+        there = self._protected(shape)
+        for cells in domains.values():
+            if not set(cells) <= column.keys():
+                continue
+            lp.objective({column[cell]: -1.0 for cell in cells})
+            least = -lp.solve(warm=True)
+            if lp.complete and least > sum(there[cell] for cell in cells) + _MORE:
+                yield {number: dual for number, dual in zip(own, lp.duals(), strict=True) if dual > 0}
+
+    def _domains(self, shape: int) -> Mapping[Hashable, list[int]]:
+        """Return the variables that count a shape, by what rules ask of nodes: one for each kind that is in it."""
+        found: dict[Hashable, list[int]] = defaultdict(list)
+        for cells in self._fleet.cells_of:
+            for cell in cells.get(shape, ()):
+                found[frozenset(cell.answers.items())].append(cell.variable)
+        return found
+
+    def _protected(self, shape: int) -> Counter[int]:
+        """Return how many replicas of a shape are protected, by the variable that counts it where they are."""
+        found: Counter[int] = Counter()
+        for lots in self._fleet.lots_of:
+            for lot in lots:
+                if shape in lot.protected:
+                    found[lot.counts[shape][-1]] += lot.protected[shape]
+        return found
+
+    def _own_rows(self, shape: int) -> list[int]:
+        """Return the rows about a shape and nothing else that nodes have a part in, nor other shapes."""
+        own = set(self._fleet.admitted_shape(shape).terms)
+        for counts, cells in zip(self._fleet.counts_of, self._fleet.cells_of, strict=True):
+            own |= {counts[shape]} if shape in counts else set()
+            own |= {cell.variable for cell in cells.get(shape, ())}
+        foreign = self._shared - own
+        near = {number for variable in own for number in self._rows_of[variable]}
+        near = {number for number in near if not foreign & set(self._rows[number].variables)}
+        own |= {variable for number in near for variable in self._rows[number].variables}
+        near |= {number for variable in own for number in self._rows_of[variable]}
+        return sorted(number for number in near if own >= set(self._rows[number].variables))
+
+    @property
+    def _shared(self) -> frozenset[int]:
+        """The variables that nodes have a part in, and how many there are of each shape."""
+        totals = (self._fleet.admitted_shape(shape.index).terms for shape in self._fleet.problem.shapes)
+        return self._placed.union(*totals)
+
+    def _lp(self, own: Sequence[int]) -> tuple[Mapping[int, int], Lp]:
+        """Return an LP of some rows and its columns; what nodes have a part in has no limits but what nodes hold."""
+        lp, (lower, upper) = Lp(), self._box
+        column = {}
+        for variable in sorted({variable for number in own for variable in self._rows[number].variables}):
+            placed = variable in self._placed
+            limits = (0.0, float("inf")) if placed else (float(lower[variable]), float(upper[variable]))
+            column[variable] = lp.column(*limits)
+        for number in own:
+            row, entries = self._rows[number], defaultdict[int, float](float)
+            for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
+                entries[column[variable]] += coefficient
+            lp.row(-float("inf"), float(row.upper), entries)
+        return column, lp
