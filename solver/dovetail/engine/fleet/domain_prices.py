@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from dovetail.engine.solvers.highs import Lp
+from dovetail.engine.fleet.plain_lp import FREE, lp_of
 from dovetail.proof.lagrangian import PlainRow
 from dovetail.proof.standing import StandingModel
 
@@ -45,7 +45,7 @@ class DomainPrices:
         if len(domains) < 2:
             return
         own = self._own_rows(shape)
-        column, lp = self._lp(own)
+        lp, column = lp_of([self._rows[number] for number in own], self._limits)
         there = self._protected(shape)
         for cells in domains.values():
             if not set(cells) <= column.keys():
@@ -91,17 +91,7 @@ class DomainPrices:
         totals = (self._fleet.admitted_shape(shape.index).terms for shape in self._fleet.problem.shapes)
         return self._placed.union(*totals)
 
-    def _lp(self, own: Sequence[int]) -> tuple[Mapping[int, int], Lp]:
-        """Return an LP of some rows and its columns; what nodes have a part in has no limits but what nodes hold."""
-        lp, (lower, upper) = Lp(), self._box
-        column = {}
-        for variable in sorted({variable for number in own for variable in self._rows[number].variables}):
-            placed = variable in self._placed
-            limits = (0.0, float("inf")) if placed else (float(lower[variable]), float(upper[variable]))
-            column[variable] = lp.column(*limits)
-        for number in own:
-            row, entries = self._rows[number], defaultdict[int, float](float)
-            for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
-                entries[column[variable]] += coefficient
-            lp.row(-float("inf"), float(row.upper), entries)
-        return column, lp
+    def _limits(self, variable: int) -> tuple[float, float]:
+        """Return the limits of a variable; what nodes have a part in has none but what nodes hold."""
+        lower, upper = self._box
+        return FREE if variable in self._placed else (float(lower[variable]), float(upper[variable]))

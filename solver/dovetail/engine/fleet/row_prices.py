@@ -7,10 +7,9 @@ duals are the best prices that these rows can have.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from dovetail.engine.solvers.highs import Lp
+from dovetail.engine.fleet.plain_lp import lp_of
 from dovetail.linear import Linear
 from dovetail.proof.lagrangian import PlainRow
 
@@ -38,16 +37,8 @@ class RowPrices:
         self._objective, self._rows, self._denominator = objective, rows, denominator
         self._own = [number for number, row in enumerate(rows) if not any(v in placed for v in row.variables)]
         self._owned = frozenset(self._own)
-        variables = sorted({v for number in self._own for v in rows[number].variables})
         lower, upper = box
-        self._lp = Lp()
-        self._column = {v: self._lp.column(float(lower[v]), float(upper[v])) for v in variables}
-        for number in self._own:
-            row = rows[number]
-            entries: dict[int, float] = defaultdict(float)
-            for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
-                entries[self._column[variable]] += coefficient
-            self._lp.row(-float("inf"), float(row.upper), entries)
+        self._lp, self._column = lp_of([rows[n] for n in self._own], lambda v: (float(lower[v]), float(upper[v])))
 
     def completed(self, prices: Mapping[int, int]) -> dict[int, int]:
         """Return prices with those of the rows that no node has a part in: the best ones beside all others."""
