@@ -17,7 +17,7 @@ from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.engine.fleet.homes import amounts_of, settle
 from dovetail.engine.generation.crews import crews
 from dovetail.progress import Stop
-from dovetail.proof import fleet
+from dovetail.proof import cells, fleet
 from dovetail.proof.certificate import Branch
 from dovetail.proof.fleet_models import FleetModels
 from dovetail.proof.models import Earlier
@@ -195,7 +195,7 @@ def test_who_is_to_be_there_stays_while_gangs_get_their_homes() -> None:
 
 
 def test_a_tier_of_too_many_domains_has_no_bound_of_the_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet, "_MOST_CELLS", 3)
+    monkeypatch.setattr(cells, "_MOST_CELLS", 3)
     problem = problem_of(make_spec(ragged([2, 2, 2, 2]), gangs(2, 3)))
     bounds = Bounds(problem, Stop())
     assert [tier.name for tier in problem.tiers if not bounds.fleet.knows(tier)] == ["topology[rack]"]

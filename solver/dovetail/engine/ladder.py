@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import ceil
@@ -17,7 +17,7 @@ from dovetail.engine.construction import cutting
 from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.moving import tidied
-from dovetail.engine.construction.returning import free_spots, returned
+from dovetail.engine.construction.returning import Spot, free_spots, returned
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
@@ -361,10 +361,13 @@ class _Search:
     def _return(self) -> None:
         """Let what runs today go back to its place where that is free: all together, else some workloads by turns."""
         spots = {} if self.best.unpaid else free_spots(self.problem, self.best.state)
-        for some in (spots, *({workload: own} for workload, own in islice(spots.items(), _RETURNS))) if spots else ():
-            state = returned(self.problem, self.best.state, some, self.stop)
-            if state is not None and self.best.offer(state) and some is spots:
-                break
+        if spots and not self._goes_back(spots) and len(spots) > 1:
+            for workload, own in islice(spots.items(), _RETURNS):
+                self._goes_back({workload: own})
+
+    def _goes_back(self, spots: Mapping[str, Sequence[Spot]]) -> bool:
+        state = returned(self.problem, self.best.state, spots, self.stop)
+        return state is not None and self.best.offer(state)
 
     def _finished(self) -> Plan:
         problem = self.problem

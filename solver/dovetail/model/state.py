@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -138,6 +138,15 @@ def newcomers(problem: Problem, state: State) -> list[int]:
     admitted, kept = state.totals().admitted, state.totals().kept
     waiting = dict.fromkeys(s.index for s in problem.shapes if admitted[s.index] < s.demand)
     return [*waiting, *(s for s in sorted(admitted) if admitted[s] > kept[s] and s not in waiting)]
+
+
+def away(problem: Problem, state: State) -> Iterator[tuple[int, Present, int]]:
+    """Yield the nodes and places of today from which replicas are away, with how many are."""
+    for node, places in problem.present.items():
+        kept = state.fill(node).kept
+        for place, count in places.items():
+            if kept[place] < count:
+                yield node, place, count - kept[place]
 
 
 def settled(problem: Problem, state: State) -> frozenset[int]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from dovetail.linear import Linear
 from dovetail.model.counting import Counting
+from dovetail.objectives import Tier
 from dovetail.problem import Problem
 from dovetail.rules import Domain
 from dovetail.spec import Node, Workload
 from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
 from dovetail.spec.inside import INNER_LEVELS
 
+_MOST_CELLS = 50_000  # a policy that asks for shapes by more cells than this is left out
 INSIDE = (NODE_LEVEL, GPU_LEVEL, *INNER_LEVELS)
 
 
@@ -137,3 +140,56 @@ class Listener(Counting):
     def gpus_used(self, node: str) -> Linear:
         """Return nothing: tiers do not ask here."""
         return Linear()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What policies and tiers ask for shapes by.
+
+    Parameters
+    ----------
+    of_shape : the questions about each shape.
+    inside : the policies that ask for domains within nodes.
+    untold, untold_tiers : the policies, and the tiers, that ask too finely, or for what single nodes have left.
+    """
+
+    of_shape: Mapping[int, tuple[Question, ...]]
+    inside: frozenset[str]
+    untold: frozenset[str]
+    untold_tiers: frozenset[str]
+
+
+def asked_by(problem: Problem, tiers: Iterable[Tier]) -> Asked:
+    """Let the policies of a Problem and some tiers speak once to learn by what shapes are asked for."""
+    asked: dict[int, dict[Question, None]] = {}
+    inside, untold, untold_tiers = set[str](), set[str](), set[str]()
+    for policy in problem.spec.policies:
+        if policy.enforcement.kind == "audit":
+            continue
+        listener = Listener(problem)
+        policy.rule.encode(listener, problem.context.scopes[policy.name])
+        if not _heed(listener, asked):
+            untold.add(policy.name)
+        elif listener.inside:
+            inside.add(policy.name)
+    for tier in tiers:
+        if tier.asks_idle:
+            untold_tiers.add(tier.name)
+        elif tier.asks_domains:
+            listener = Listener(problem)
+            tier.encode(listener)
+            if not _heed(listener, asked):
+                untold_tiers.add(tier.name)
+    of_shape = {shape: tuple(found) for shape, found in asked.items()}
+    return Asked(of_shape, frozenset(inside), frozenset(untold), frozenset(untold_tiers))
+
+
+def _heed(listener: Listener, asked: dict[int, dict[Question, None]]) -> bool:
+    """Add what a listener heard to what is asked, unless it would take too many cells; tell whether it was."""
+    nodes = listener.problem.nodes
+    cells = {question: len({question.of(node) for node in nodes}) for question in listener.all_questions()}
+    if sum(cells[q] for found in listener.asked.values() for q in found) > _MOST_CELLS:
+        return False
+    for shape, found in listener.asked.items():
+        asked.setdefault(shape, {}).update(found)
+    return True

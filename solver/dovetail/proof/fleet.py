@@ -20,20 +20,19 @@ from dovetail.objectives import Tier, sign_of
 from dovetail.objectives.occupied import GpusInUse
 from dovetail.placement.clients import equal_parts
 from dovetail.problem import Problem, Shape
-from dovetail.proof.cells import Cell, Listener, Plot, Question, domains_of, questions_of
+from dovetail.proof.cells import Cell, Plot, Question, asked_by, domains_of, questions_of
 from dovetail.proof.hosts import hosts_of
 from dovetail.proof.kinds import Kind, capacities, kinds_of, least_load, room_for
 from dovetail.proof.lagrangian import Block, PlainRow, plain_ends, plain_rows
 from dovetail.proof.limits import tighten
 from dovetail.proof.node import NodeLimit, Packing, Prices
-from dovetail.proof.since_today import SinceToday, counts_since_today
+from dovetail.proof.since_today import counts_since_today, since_today_of
 from dovetail.proof.without_today import present_shapes, protected, without_held, without_today
 from dovetail.rules import Domain
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Node, Policy, Workload
 from dovetail.spec.workload import MILLI
 
-_MOST_CELLS = 50_000  # a policy that asks for shapes by more cells than this is left out
 FEW_NODES: Final = 1000
 """On more of them parts of nodes and of replicas are no matter."""
 
@@ -58,10 +57,10 @@ class FleetModel(Counting):
         self.original = original
         self.priced, self.sided = priced, sided
         self.kinds = kinds_of(self.problem, present_shapes(original, self.problem), priced=priced, sided=sided)
-        self.inside: set[str] = set()
-        self.untold: set[str] = {w.holds for w in original.spec.placeholders} if priced else set()
-        self.untold_tiers: set[str] = set()
-        questions = self._questions()
+        asked = asked_by(self.problem, original.tiers)
+        self.inside, self.untold_tiers = asked.inside, asked.untold_tiers
+        self.untold = asked.untold | ({w.holds for w in original.spec.placeholders} if priced else set())
+        questions = asked.of_shape
         self.model = Model()
         self._known_sizes: dict[tuple[int, tuple[Question, ...]], Mapping[tuple[str | bool | None, ...], int]] = {}
         self.cells_of: list[Mapping[int, list[Cell]]] = []
@@ -100,38 +99,6 @@ class FleetModel(Counting):
             total = self.model.integer(0, sum(kind.size for kind, _ in members))
             self.model.require(Linear(dict.fromkeys(uses, 1) | {total: -1}), lower=0, upper=0)
             yield total, len(uses)
-
-    def _questions(self) -> Mapping[int, tuple[Question, ...]]:
-        """Let policies and tiers speak once to learn by what shapes are asked for; leave out who asks too finely."""
-        asked: dict[int, dict[Question, None]] = {}
-        for policy in self.spec.policies:
-            if policy.enforcement.kind == "audit":
-                continue
-            listener = Listener(self.problem)
-            policy.rule.encode(listener, self.context.scopes[policy.name])
-            if not self._heed(listener, asked):
-                self.untold.add(policy.name)
-            elif listener.inside:
-                self.inside.add(policy.name)
-        for tier in self.original.tiers:
-            if tier.asks_idle:
-                self.untold_tiers.add(tier.name)
-            elif tier.asks_domains:
-                listener = Listener(self.problem)
-                tier.encode(listener)
-                if not self._heed(listener, asked):
-                    self.untold_tiers.add(tier.name)
-        return {shape: tuple(found) for shape, found in asked.items()}
-
-    def _heed(self, listener: Listener, asked: dict[int, dict[Question, None]]) -> bool:
-        """Add what a listener heard to what is asked, unless it would take too many cells; tell whether it was."""
-        nodes = self.problem.nodes
-        cells = {question: len({question.of(node) for node in nodes}) for question in listener.all_questions()}
-        if sum(cells[q] for found in listener.asked.values() for q in found) > _MOST_CELLS:
-            return False
-        for shape, found in listener.asked.items():
-            asked.setdefault(shape, {}).update(found)
-        return True
 
     def _add_counts(self, position: int, kind: Kind, questions: Mapping[int, tuple[Question, ...]]) -> dict[int, int]:
         found = {}
@@ -350,7 +317,7 @@ class FleetModel(Counting):
     def _told(self, tier: Tier) -> Linear | None:
         """Write a tier, None where the model does not tell it."""
         if tier.needs_current(self.spec):
-            return SinceToday(self.original, self).encode(tier)
+            return since_today_of(tier, self.original, self, self._protected)
         return tier.encode(self) if self.priced or not tier.counts_nodes else None
 
     @cached_property

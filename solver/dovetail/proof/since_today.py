@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Final
 
 from dovetail.linear import Linear
@@ -17,8 +16,8 @@ from dovetail.objectives import Tier
 from dovetail.objectives.admitted import Retained
 from dovetail.objectives.disruption import Evicted
 from dovetail.objectives.violations import Mend
+from dovetail.placement import Today
 from dovetail.problem import Problem
-from dovetail.proof.without_today import protected
 from dovetail.spec import ReplicaId, Spec
 
 _COUNTED: Final = Mend, Evicted, Retained
@@ -34,67 +33,64 @@ def counts_since_today(tier: Tier) -> bool:
     return isinstance(tier, _COUNTED)
 
 
-class SinceToday:
-    """The tiers that count from today, as far as counts of admitted replicas tell them.
+def since_today_of(tier: Tier, original: Problem, counts: Counting, protected: Counter[int]) -> Linear | None:
+    """Return a tier that counts from today, as far as counts of admitted replicas tell it; None where they do not.
 
     Parameters
     ----------
     original : the Problem with what runs today.
     counts : a model of that Problem without what runs today.
+    protected : by shape of that, how many replicas are admitted in every plan.
     """
+    if isinstance(tier, Mend):
+        return tier.encode(counts)
+    if isinstance(tier, Evicted):
+        return _evicted(original.context.today, counts)
+    return _retained(tier.band, original, counts, protected) if isinstance(tier, Retained) else None
 
-    def __init__(self, original: Problem, counts: Counting) -> None:
-        self._original, self._counts = original, counts
-        self._today = original.context.today
 
-    def encode(self, tier: Tier) -> Linear | None:
-        """Return a tier, None where counts do not tell it."""
-        if isinstance(tier, Mend):
-            return tier.encode(self._counts)
-        if isinstance(tier, Evicted):
-            return self._evicted()
-        return self._retained(tier.band) if isinstance(tier, Retained) else None
+def _evicted(today: Today, counts: Counting) -> Linear:
+    """Return how many workloads lose a replica at the least: those of which not all are admitted that ran."""
+    model, flags = counts.model, dict[str, int]()
+    ran, rows = Counter[int](), dict[int, Linear]()
+    for (workload, shape), (present, kept) in _ran(today, counts).items():
+        ran[shape] += present
+        row = rows.setdefault(shape, Linear().add(counts.admitted_shape(shape)))
+        if present > kept:
+            flags[workload] = flag = flags[workload] if workload in flags else model.integer(0, 1)
+            row.add_term(flag, present - kept)
+    for shape, row in rows.items():
+        if model.range_of(row)[0] < ran[shape]:
+            model.require(row, lower=ran[shape])
+    return Linear(dict.fromkeys(flags.values(), 1))
 
-    def _evicted(self) -> Linear:
-        """Return how many workloads lose a replica at the least: those of which not all are admitted that ran."""
-        model, flags = self._counts.model, dict[str, int]()
-        ran, rows = Counter[int](), dict[int, Linear]()
-        for (workload, shape), (present, kept) in self._ran.items():
-            ran[shape] += present
-            row = rows.setdefault(shape, Linear().add(self._counts.admitted_shape(shape)))
-            if present > kept:
-                flags[workload] = flag = flags[workload] if workload in flags else model.integer(0, 1)
-                row.add_term(flag, present - kept)
-        for shape, row in rows.items():
-            if model.range_of(row)[0] < ran[shape]:
-                model.require(row, lower=ran[shape])
-        return Linear(dict.fromkeys(flags.values(), 1))
 
-    @cached_property
-    def _ran(self) -> Mapping[tuple[str, int], tuple[int, int]]:
-        """Per workload and shape, how many of its replicas run or ran until their place went, and are protected."""
-        found: dict[tuple[str, int], tuple[int, int]] = {}
-        for replica in sorted(self._today.present()):
-            key = replica.workload, self._shape(replica)
-            present, kept = found.get(key, (0, 0))
-            found[key] = present + 1, kept + (replica in self._today.protected)
-        return found
+def _ran(today: Today, counts: Counting) -> Mapping[tuple[str, int], tuple[int, int]]:
+    """Per workload and shape, how many of its replicas run or ran until their place went, and are protected."""
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+    for replica in sorted(today.present()):
+        key = replica.workload, _shape(counts, replica)
+        present, kept = found.get(key, (0, 0))
+        found[key] = present + 1, kept + (replica in today.protected)
+    return found
 
-    def _retained(self, band: int) -> Linear:
-        """Return what running preemptible replicas of a band are worth at the most that stay admitted."""
-        spec, model = self._original.spec, self._counts.model
-        running, worth = Counter[int](), dict[int, int]()
-        for replica in sorted(self._today.preemptible):
-            workload = spec.by_id[replica.workload]
-            if spec.band_of(workload) == band:
-                running[self._shape(replica)] += 1
-                worth[self._shape(replica)] = max(1, workload.by_role[replica.role].value)
-        owed, total = protected(self._original, self._counts.problem), Linear()
-        for shape, most in running.items():
-            stay = model.integer(0, most)
-            model.require(self._counts.admitted_shape(shape).minus(Linear.of(stay)), lower=owed[shape])
-            total.add_term(stay, worth[shape])
-        return total
 
-    def _shape(self, replica: ReplicaId) -> int:
-        return self._counts.problem.shapes_of_role[replica.workload, replica.role]
+def _retained(band: int, original: Problem, counts: Counting, protected: Counter[int]) -> Linear:
+    """Return what running preemptible replicas of a band are worth at the most that stay admitted."""
+    spec, model = original.spec, counts.model
+    running, worth = Counter[int](), dict[int, int]()
+    for replica in sorted(original.context.today.preemptible):
+        workload = spec.by_id[replica.workload]
+        if spec.band_of(workload) == band:
+            running[_shape(counts, replica)] += 1
+            worth[_shape(counts, replica)] = max(1, workload.by_role[replica.role].value)
+    total = Linear()
+    for shape, most in running.items():
+        stay = model.integer(0, most)
+        model.require(counts.admitted_shape(shape).minus(Linear.of(stay)), lower=protected[shape])
+        total.add_term(stay, worth[shape])
+    return total
+
+
+def _shape(counts: Counting, replica: ReplicaId) -> int:
+    return counts.problem.shapes_of_role[replica.workload, replica.role]

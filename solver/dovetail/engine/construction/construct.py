@@ -15,7 +15,8 @@ from itertools import groupby
 from dovetail.engine.construction.evening import even_out
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Ints
-from dovetail.engine.construction.gangs import Crew, is_legal
+from dovetail.engine.construction.gangs import Crew
+from dovetail.engine.construction.legal import is_legal
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.model.state import State
 from dovetail.placement import Place, Places
@@ -83,7 +84,7 @@ def _evened_out(outlooks: Outlooks, puts: list[Put]) -> set[str]:
     """Take off what came uneven and must not be; return the workloads that lost replicas: others have room then."""
     problem = outlooks.field.problem
     own: dict[str, list[Put]] = defaultdict(list)
-    for put in puts:
+    for put in puts if outlooks.field.gates.exact else ():
         own[problem.shapes[put[1]].workload.id].append(put)
     uneven = {name for name, put in own.items() if even_out(outlooks, problem.spec.by_id[name], put)}
     if uneven:

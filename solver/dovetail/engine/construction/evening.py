@@ -22,7 +22,8 @@ def even_out(outlooks: Outlooks, workload: Workload, puts: list[Put]) -> bool:
     ----------
     puts : what was placed of it last, from which is removed what goes.
     """
-    guards = outlooks.field.gates.even(puts[0][1]) if puts else ()
+    gates = outlooks.field.gates
+    guards = gates.even(puts[0][1]) if puts and gates.exact else ()
     exact = [guard for guard in guards if not guard.skew]
     placed = len(puts)
     while any(_levelled(outlooks, workload, guard, puts) for guard in exact):

@@ -289,26 +289,11 @@ class Field:
 
     def room_in_all(self, shape: int) -> int:
         """Return how many more replicas may join as far as that is plain without a place."""
-        return self._in_all(shape, self.wanted(shape))
+        return self.gates.most(shape, self.wanted(shape))
 
     def may_return(self, shape: int) -> bool:
         """Tell the same of one that goes back to its place of today, also where nobody else may join."""
-        return self._in_all(shape, self.problem.shapes[shape].demand - self.admitted[shape]) > 0
-
-    def _in_all(self, shape: int, wanted: int) -> int:
-        member = self.problem.shapes[shape].members[0]
-        if any(guard.bars(member.workload, member.role) for guard in self.gates.strict(shape)):
-            return 0
-        room = self.gates.room(shape)
-        return wanted if room is None else min(room, wanted)
-
-    def opened(self, shape: int) -> int:
-        """Return a number that changes whenever places that were blocked may have opened, undoing aside."""
-        strict = self.gates.strict(shape)
-        if not strict:
-            return 0
-        workload = self.problem.shapes[shape].members[0].workload
-        return sum(guard.opened(workload) for guard in strict)
+        return self.gates.most(shape, self.problem.shapes[shape].demand - self.admitted[shape]) > 0
 
     def fits_host(self, shape: Shape, nodes: Ints) -> Bools:
         """Tell for some nodes whether CPU, memory and resources are left for a replica."""

@@ -15,12 +15,10 @@ import numpy as np
 
 from dovetail.engine.construction.domains import best, most, sums
 from dovetail.engine.construction.evening import even_out
-from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools, Ints
+from dovetail.engine.construction.legal import is_legal, shapes_of
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.construction.seating import gpus_of, seat, units_in
-from dovetail.model.bonds import path_of
-from dovetail.model.spans import Spans
 from dovetail.placement.nested import every_nest
 from dovetail.problem import Shape
 from dovetail.spec import Group, Nest, Workload
@@ -56,22 +54,6 @@ class Unit:
             for shape, size in part.sizes().items():
                 total[shape] += size * count
         return total
-
-
-def is_legal(field: Field, workload: Workload) -> bool:
-    """Tell whether a workload has as many replicas and groups as it may have (S2.1, S2.5, S2.6)."""
-    problem, shapes = field.problem, _shapes_of(field, workload)
-    if not workload.allows({role: field.admitted[shape] for role, shape in shapes.items()}):
-        return False
-    roles = {shape: role for role, shape in shapes.items()} if workload.squads else {}
-    spots = [
-        (roles[slot.shape], (problem.nodes[index], slot))
-        for index, fill in (field.fills.items() if roles else ())
-        for slot, count in fill.slots.items()
-        for _ in range(count if slot.shape in roles else 0)
-    ]
-    divided = Spans(workload, spots, lambda level, at: path_of(level, *at))
-    return not spots or all(divided.most(nest) >= workload.groups_owed(nest) for nest in workload.squads)
 
 
 @dataclass(slots=True)
@@ -110,7 +92,7 @@ class Crew:
         puts.clear()
 
     def _shapes(self) -> Mapping[str, int]:
-        return _shapes_of(self.outlooks.field, self.workload)
+        return shapes_of(self.outlooks.field, self.workload)
 
     def _trim(self, puts: list[Put]) -> None:
         """Take off what is ahead of domains that must be even, and what an elastic role has above whole steps."""
@@ -393,12 +375,6 @@ class Crew:
         if self.models is not None and request.gpu_count:
             allowed = allowed & self.outlooks.accepted(self.models)[nodes]
         return np.where(allowed, np.maximum(room, 0), 0)
-
-
-def _shapes_of(field: Field, workload: Workload) -> Mapping[str, int]:
-    """Return the shape of each role that has replicas."""
-    of = field.problem.shapes_of_role
-    return {role.name: of[workload.id, role.name] for role in workload.roles if role.replicas}
 
 
 def _inside(level: str) -> str:

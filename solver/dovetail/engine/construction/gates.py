@@ -169,6 +169,19 @@ class Gates:
             self._strict[shape] = tuple(g for g in self.guards(shape) if not isinstance(g, ApartGuard | TotalGuard))
         return self._strict[shape]
 
+    def opened(self, shape: int) -> int:
+        """Return a number that changes whenever places that were blocked may have opened, undoing aside."""
+        strict = self.strict(shape)
+        if not strict:
+            return 0
+        workload = self._problem.shapes[shape].members[0].workload
+        return sum(guard.opened(workload) for guard in strict)
+
+    @cached_property
+    def exact(self) -> tuple[SkewGuard, ...]:
+        """The guards that allow no difference between domains."""
+        return tuple(guard for guard in self._guards if isinstance(guard, SkewGuard) and not guard.skew)
+
     def even(self, shape: int) -> tuple[SkewGuard, ...]:
         """Return the guards of a shape that keep domains even, the strictest first."""
         skews = [guard for guard in self.strict(shape) if isinstance(guard, SkewGuard)]
@@ -177,14 +190,13 @@ class Gates:
     @contextmanager
     def leeway(self) -> Iterator[None]:
         """Let domains that must be even be ahead for a while: who adds replicas then evens them out (`evening`)."""
-        exact = [guard for guard in self._guards if isinstance(guard, SkewGuard) and not guard.skew]
-        had = [guard.leeway for guard in exact]
-        for guard in exact:
+        had = [guard.leeway for guard in self.exact]
+        for guard in self.exact:
             guard.give_leeway(True)
         try:
             yield
         finally:
-            for guard, before in zip(exact, had, strict=True):
+            for guard, before in zip(self.exact, had, strict=True):
                 guard.give_leeway(before)
 
     def domains(self, shape: int, node: int, gpu: int | None) -> Hashable:
@@ -194,6 +206,14 @@ class Gates:
             domain_of(guard.level, guard.scope, place, gpu) if isinstance(guard, _BY_LEVEL) else (node, gpu)
             for guard in self.strict(shape)
         )
+
+    def most(self, shape: int, wanted: int) -> int:
+        """Return how many of so many more replicas of a shape may join as far as that is plain without a place."""
+        member = self._problem.shapes[shape].members[0]
+        if any(guard.bars(member.workload, member.role) for guard in self.strict(shape)):
+            return 0
+        room = self.room(shape)
+        return wanted if room is None else min(room, wanted)
 
     def room(self, shape: int) -> int | None:
         """Return how many more replicas of a shape the limits on totals leave room for, None for any number."""

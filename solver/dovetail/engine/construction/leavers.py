@@ -52,6 +52,12 @@ def come_back(field: Field, leaver: Leaver) -> None:
         field.changing(leaver.put[0]).kept[leaver.place] += 1
 
 
+def pinned_gpus(fill: Fill) -> set[int]:
+    """Return the GPUs of a node that certain replicas have: those that share one, and those that stay."""
+    pinned = {slot.gpu for slot, count in fill.slots.items() if count and slot.gpu != NO_GPU}
+    return pinned | {gpu for place, count in fill.kept.items() if count for gpu in place.gpus}
+
+
 class Leavers:
     """Who may leave the nodes of a field.
 
@@ -161,8 +167,7 @@ class Leavers:
         if fill.slots.total() == fill.kept.total():
             return
         plain = not (self._field.blocks.matter(node) or self._field.crowds.parted[node])
-        pinned = {slot.gpu for slot, count in fill.slots.items() if count}
-        pinned |= {gpu for place, count in fill.kept.items() if count for gpu in place.gpus}
+        pinned = pinned_gpus(fill)
         row = self._field.gpus[node].tolist()
         whole = [
             gpu

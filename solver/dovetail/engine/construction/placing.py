@@ -109,7 +109,7 @@ class Outlooks:
 
     def _recall(self, shape: int) -> None:
         """Forget what was blocked where rules have opened places since."""
-        opened = self.field.opened(shape)
+        opened = self.field.gates.opened(shape)
         if self._opened.get(shape, opened) != opened:
             self.reopen(shape)
         self._opened[shape] = opened
@@ -128,7 +128,7 @@ class Outlooks:
         opened = self._opened[shape]
         puts: list[Put] = []
         node = _best(ranks)
-        while len(puts) < count and field.opened(shape) == opened:
+        while len(puts) < count and field.gates.opened(shape) == opened:
             if node is None:
                 if accepted is None:
                     self._spent.add(shape)

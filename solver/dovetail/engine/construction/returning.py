@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.leavers import Leaver, Leavers, come_back, leave
-from dovetail.model.state import NO_GPU, Fill, State
+from dovetail.engine.construction.leavers import Leaver, Leavers, come_back, leave, pinned_gpus
+from dovetail.model.state import Fill, State, away
 from dovetail.problem import Present, Problem
 from dovetail.progress import Stop
 from dovetail.spec.workload import MILLI
@@ -22,11 +22,9 @@ Spot = tuple[int, Present]
 def free_spots(problem: Problem, state: State) -> Mapping[str, list[Spot]]:
     """Return the places of today that a state does not keep, by workload, one entry for each replica."""
     found: dict[str, list[Spot]] = defaultdict(list)
-    for node, places in problem.present.items():
-        kept = state.fill(node).kept
-        for place, count in places.items():
-            found[problem.shapes[place.shape].workload.id] += [(node, place)] * (count - kept[place])
-    return {workload: spots for workload, spots in found.items() if spots}
+    for node, place, count in away(problem, state):
+        found[problem.shapes[place.shape].workload.id] += [(node, place)] * count
+    return dict(found)
 
 
 def returned(problem: Problem, state: State, spots: Mapping[str, Sequence[Spot]], stop: Stop) -> State | None:
@@ -101,9 +99,7 @@ def _room(field: Field, node: int, place: Present) -> tuple[int, ...] | None:
     row = field.gpus[node].tolist()
     if all(row[each] == MILLI for each in place.gpus):
         return place.gpus
-    fill = field.fills.get(node, Fill())
-    pinned = {slot.gpu for slot, count in fill.slots.items() if count and slot.gpu != NO_GPU}
-    pinned |= {each for there, count in fill.kept.items() if count for each in there.gpus}
+    pinned = pinned_gpus(field.fills.get(node, Fill()))
     idle = [each for each in field.problem.nodes[node].healthy_gpus() if row[each] == MILLI]
     if field.blocks.matter(node) or pinned & set(place.gpus) or len(idle) < len(place.gpus):
         return None

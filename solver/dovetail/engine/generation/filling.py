@@ -135,7 +135,7 @@ class _Queues:
     def opened(self) -> Iterator[Wished]:
         """Take out wishes for places that have opened to their shape since it was tried last, as long as they do."""
         for shape, queues in self._waiting.items():
-            opened = self._field.opened(shape)
+            opened = self._field.gates.opened(shape)
             if opened != self._tried[shape]:
                 self._tried[shape] = opened
                 for queue in queues.values():

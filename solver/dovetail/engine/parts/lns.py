@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain, zip_longest
 from typing import Protocol
 
-from dovetail.model.state import Fill, State
+from dovetail.model.state import Fill, State, away
 from dovetail.problem import Problem
 from dovetail.spec.workload import MILLI
 
@@ -230,12 +230,9 @@ class Neighbourhoods:
 
 def displaced(problem: Problem, state: State) -> Mapping[int, list[int]]:
     """Return the nodes that running replicas are admitted away from, or not at all, each with their shapes."""
-    found = {}
-    for node, places in problem.present.items():
-        kept = state.fill(node).kept
-        gone = [place.shape for place, count in places.items() if kept[place] < count]
-        if gone:
-            found[node] = gone
+    found: dict[int, list[int]] = {}
+    for node, place, _ in away(problem, state):
+        found.setdefault(node, []).append(place.shape)
     return found
 
 
