@@ -44,3 +44,19 @@ def test_a_remembered_corner_leads_to_the_optimum_of_what_is_asked_now() -> None
     lp.column(0.0, 3.0, {1: 1.0})  # newer than the corner
     lp.objective({6: 9.0})
     assert lp.solve(start="first") == pytest.approx(27.0)
+
+
+def test_a_search_goes_on_from_the_corner_that_is_near_and_not_from_the_last_one() -> None:
+    lp = small()
+    best = lp.solve()
+    lp.remember("whole", "also")
+    halves = []
+    for low, high in ((0.0, 2.0), (3.0, 3.0)):
+        lp.limits(0, low, high)
+        halves.append(lp.solve(warm=True, start="whole"))
+        lp.remember(low)
+    assert max(halves) == pytest.approx(best)
+    anew = small()
+    anew.limits(0, 0.0, 1.0)
+    lp.limits(0, 0.0, 1.0)
+    assert lp.solve(warm=True, start=0.0) == pytest.approx(anew.solve())

@@ -52,6 +52,21 @@ def test_whole_numbers_from_a_known_solution_on_are_no_worse_than_it(seed: int) 
     )
 
 
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_patterns_that_lose_too_much_are_in_no_better_solution(seed: int) -> None:
+    master, pricing, mixture = mixed(seed)
+    known = dive(master, mixture, pricing)[0]
+    reached = worth(master, known)
+    master.reset()
+    for column, _ in known:
+        master.add(column.lot, column.pattern)
+    master.refresh()
+    fractions = pricing.solve(master)
+    found = [pricing.whole(master, fractions, inf, known, least) for least in (-inf, reached)]
+    assert found[1].value == pytest.approx(found[0].value, abs=master.wish.grain)
+    assert len(master._best(fractions, (), 0.0)) < len(master._best(fractions, (), inf))
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_whole_numbers_of_patterns_are_no_better_than_fractions_and_fit(seed: int) -> None:
     master, pricing, mixture = mixed(seed)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from dovetail.engine import turns
-from dovetail.engine.turns import in_turns
+from dovetail.engine.turns import in_turns, longer
 
 
 def way(name: str, steps: list[bool], told: list[str]) -> Iterator[bool]:
@@ -36,3 +36,10 @@ def test_even_a_way_that_always_finds_something_lets_others_have_their_turn() ->
     told: list[str] = []
     in_turns([way("a", [True] * (2 * turns._MOST), told), way("b", [False], told)])
     assert told.index("b") == turns._MOST
+
+
+def test_several_steps_in_vain_are_one_and_who_finds_something_tells_at_once() -> None:
+    told: list[str] = []
+    steps = longer(way("a", [False] * 3 + [True] + [False] * 4, told), lambda: 2)
+    assert list(steps) == [False, True, False, False]
+    assert len(told) == 8

@@ -13,11 +13,13 @@ from dovetail.engine.generation.remixing import Reached, remixed
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.engine.sparing import ALMOST_FULL, FULL, Sparing
+from dovetail.engine.turns import longer
 from dovetail.model.score import hard_policies, owed
 from dovetail.model.state import State
 from dovetail.progress import Stop
 
 _SHARE = 0.7  # of the work
+_THRIFTY_STEP = 4  # sets in vain to a step, where cost is what is looked for: they lead furthest there (measured)
 _AMPLE = 5.0  # times what construction takes: each better state is filled up as a whole
 
 
@@ -35,6 +37,7 @@ class Mixing:
     sparing: Sparing
     _begin: list[State] = field(default_factory=list)  # states that keep hard rules, to begin with
     _spared: tuple[int, ...] = ()  # what was admitted when the least cost was last looked for
+    _thrifty: bool = False  # whether cost is what is looked for
     _settled: bool = False  # whether it was looked for with what little is admitted late
 
     def run(
@@ -54,7 +57,7 @@ class Mixing:
             return
         given = budget.part(budget.work * _SHARE)
         budget.work -= given.work
-        yield from self._mixed(given, others, planned)
+        yield from longer(self._mixed(given, others, planned), lambda: _THRIFTY_STEP if self._thrifty else 1)
         budget.work += given.work
         self.sparing.run(budget, ALMOST_FULL)
 
@@ -80,7 +83,7 @@ class Mixing:
             self._settled = True
             self._keep(self.sparing.run(budget, ALMOST_FULL))
         best = self.best
-        done = best.full_but_for(WIDE if late else 0.0)
+        done = self._thrifty = best.full_but_for(WIDE if late else 0.0)
         leads = best.leads_of_cost if done else [led.losses for led in best.undecided]
         return Reached(best.state, done, best.bounds_of_bands, leads)
 

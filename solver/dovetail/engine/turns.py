@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 _VAIN = 3  # steps in a row that found nothing
 _MOST = 12  # steps
@@ -31,3 +31,18 @@ def _turn(way: Iterator[bool]) -> bool:
         if vain == _VAIN or taken == _MOST:
             return True
     return False
+
+
+def longer(steps: Iterator[bool], most: Callable[[], int]) -> Iterator[bool]:
+    """Yield steps of which several in a row that found nothing are one.
+
+    Parameters
+    ----------
+    most : tells of how many, which may change on the way.
+    """
+    vain = 0
+    for found in steps:
+        vain = 0 if found else vain + 1
+        if found or vain >= most():
+            vain = 0
+            yield found

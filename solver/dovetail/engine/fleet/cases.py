@@ -37,6 +37,7 @@ _SPLITS_TO_DECIDE = 8
 _ALMOST = 1e-3  # of a workload: less is rounding
 _WHOLE = 1e-5  # of a replica
 _PART_OF_NODE = 1e-4
+_STEPS = 8_000  # from a case's solution to those of its halves, of which some ask for much else; mostly 500
 
 Limit = tuple[int, int, int]  # a variable, and what it is at the least and at the most
 Assumed = tuple[Limit, ...]  # in the order in which cases were split
@@ -179,14 +180,14 @@ class CaseSearch:
         halves = self._halves(assumed, branch)
         self.found.branches[assumed] = branch, *halves
         for half in halves:
-            found = self._hopeless(half) or self._solved_within(whole.proof, half, until, again=True)
+            found = self._hopeless(half) or self._solved_within(whole.proof, half, until, like=assumed)
             self.found.leaves[half] = found
 
     def _solved_within(
-        self, whole: FleetProof | None, assumed: Assumed, until: float | None, *, again: bool = False
+        self, whole: FleetProof | None, assumed: Assumed, until: float | None, *, like: Assumed | None = None
     ) -> Case:
         """Return a part of a case, proved by what proved the whole where that says more, as where time cuts an LP."""
-        found = self._solved(assumed, until, again=again)
+        found = self._solved(assumed, until, like)
         if whole is None:
             return found
         total = whole.total(self.lp.fleet, self._within(assumed))
@@ -227,11 +228,13 @@ class CaseSearch:
         """Return of which workloads it is assumed that they are there, or not."""
         return {name: limits[flag][0] for name, flag in self.lp.fleet.flags.items() if flag in limits}
 
-    def _solved(self, assumed: Assumed, until: float | None, *, again: bool = False) -> Case:
+    def _solved(self, assumed: Assumed, until: float | None, like: Assumed | None) -> Case:
+        """Solve the LP of a case; where it is part of one that was solved before, go on from there."""
         lp, limits = self.lp, self._within(assumed)
         lp.confine(limits)
         left = None if until is None else max(0.1, until - time.monotonic())
-        reached = lp.optimise(self.tier, self.given, seconds=left, again=again)
+        near = None if like is None else self._within(like)
+        reached = lp.optimise(self.tier, self.given, seconds=left, again=like is not None, like=near, steps=_STEPS)
         proof, shares = lp.proof(), self._shares()
         decided = self._decided(limits)
         parts = {

@@ -11,6 +11,11 @@ from dovetail.proof.fleet_models import Within
 _FIRM = 1e5  # per replica, that what is assumed is there: a hundred times the dearest coefficient of an objective
 
 
+def case_of(tier: str, given: Mapping[str, int], limits: Within) -> tuple[object, ...]:
+    """Return the name of what is optimised: a tier, given what earlier ones reach, within limits."""
+    return tier, *given.items(), *limits.items()
+
+
 class Confinement:
     """What is assumed of variables that no node has a part in.
 

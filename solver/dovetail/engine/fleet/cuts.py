@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
@@ -12,9 +13,33 @@ from dovetail.spec.workload import MILLI
 
 MILLION = 10**6
 
+Cut = tuple[int, ...]  # how many shares of each size
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A shared GPU whose shares have prices, and what it costs itself, in millionths.
+
+    Parameters
+    ----------
+    millis, prices : size in milli-GPU and price of each kind of share.
+    """
+
+    millis: tuple[int, ...]
+    prices: tuple[int, ...]
+    cost: int
+
+    def gain(self, cut: Cut) -> int:
+        """Return what a cut earns beyond the GPU's cost."""
+        return sum(price * count for price, count in zip(self.prices, cut, strict=True)) - self.cost
+
+    def paying(self) -> Iterator[tuple[Cut, int]]:
+        """Yield those of the dearest cuts that gain anything, with what they gain."""
+        yield from ((cut, worth - self.cost) for worth, cut in dearest(self.millis, self.prices) if worth > self.cost)
+
 
 @lru_cache(maxsize=100_000)
-def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[tuple[int, Cut], ...]:
     """Return cuts of one GPU, each as its total price and how many shares of each size it takes.
 
     First is the one that earns most, and then, per size, the one that earns most of those with a share of it: an LP

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from dovetail.engine.fleet.confining import Confinement
-from dovetail.engine.fleet.cuts import MILLION, dearest, millionths
+from dovetail.engine.fleet.confining import Confinement, case_of
+from dovetail.engine.fleet.cuts import MILLION, Cut, Priced, dearest, millionths
 from dovetail.engine.fleet.multisets import packed
 from dovetail.engine.fleet.plots import Use, by_plot
 from dovetail.engine.fleet.sides import NOTHING, Side, Target
@@ -248,6 +248,7 @@ class FleetLp:
         *,
         seconds: float | None = None,
         again: bool = False,
+        like: Within | None = None,
         steps: int = FEW_STEPS,
     ) -> float:
         """Maximise a tier, earlier ones held at given values; return the LP's value over all patterns that pay.
@@ -255,13 +256,15 @@ class FleetLp:
         Parameters
         ----------
         seconds : a ceiling; multipliers prove something whenever it strikes.
-        again : whether this was optimised last, but for what is assumed or shut; to go on from there is quicker then.
+        again : whether this was optimised before, but for what is assumed or shut; to go on from there is quicker.
+        like : what was assumed there, if that is not what was optimised last.
         steps : how many of them that may be, before the LP is solved anew.
         """
         # Many times faster where prices tell kinds with sides apart, and slower elsewhere (measured); so is to begin
         # anew there, rather than at a corner where earlier tiers have other values.
         inner = self.fleet.priced and self.fleet.sided
-        start = (tier, *given.items(), *self._confined.limits.items()) if inner else tier
+        case = case_of(tier, given, self._confined.limits)
+        start = case_of(tier, given, like) if like is not None else case if inner or again else tier
         until = None if seconds is None else time.monotonic() + seconds
         lp, scale = self._lp, self._scale
         expression = self.fleet.tiers[tier]
@@ -295,7 +298,7 @@ class FleetLp:
             over = self._stop or (left is not None and left <= 0) or (nodes and least - value <= _PROVED * abs(value))
             if over or not grown or value <= before + close * abs(value):
                 break
-        lp.remember(start)
+        lp.remember(case, tier)
         return value / scale[tier] + expression.constant
 
     def wander(self, source: Random, seconds: float | None = None) -> None:
@@ -320,34 +323,31 @@ class FleetLp:
         tuple[bool, float]
             Whether there are any, and how far, at the most, a proof from these prices is above the LP's value.
         """
-        offers: dict[tuple[int, ...], dict[tuple[int, ...], None]] = {}
+        offers: dict[tuple[int, ...], dict[Cut, None]] = {}
         losses: dict[int, float] = {}
         asking = [
-            (side, group, millionths(dual, side.milli[group].values()), self._price_of_gpu(side, dual))
-            for side in self.sides
-            for group in range(len(side.milli))
+            (side, group, self._gpu(side, group, dual)) for side in self.sides for group in range(len(side.milli))
         ]
-        for side, group, prices, cost in asking:
-            millis, kind = tuple(side.milli[group]), self.fleet.kinds[side.kind]
-            for worth, pattern in dearest(millis, prices):
-                if worth > cost:
-                    offers.setdefault(millis, {})[pattern] = None
-                    lost = (worth - cost) / MILLION * kind.size * len(kind.node.healthy_gpus())
-                    losses[side.kind] = max(lost, losses.get(side.kind, 0.0))
+        for side, _, gpu in asking:
+            kind = self.fleet.kinds[side.kind]
+            for cut, gain in gpu.paying():
+                offers.setdefault(gpu.millis, {})[cut] = None
+                lost = gain / MILLION * kind.size * len(kind.node.healthy_gpus())
+                losses[side.kind] = max(lost, losses.get(side.kind, 0.0))
         grown = False
-        for side, group, prices, cost in asking:
-            for pattern in offers.get(tuple(side.milli[group]), ()):
-                worth = sum(price * count for price, count in zip(prices, pattern, strict=True))
-                if worth > cost and pattern not in side.cuts[group]:
-                    self._add_cut(side, group, pattern, self._gpus_in_use[side.kind])
+        for side, group, gpu in asking:
+            for cut in offers.get(gpu.millis, ()):
+                if gpu.gain(cut) > 0 and cut not in side.cuts[group]:
+                    self._add_cut(side, group, cut, self._gpus_in_use[side.kind])
                     grown = True
         return grown, sum(losses.values())
 
-    def _price_of_gpu(self, side: Side, dual: Sequence[float]) -> int:
-        """Return what a shared GPU costs on a side, in millionths, with a little that need not be gained."""
+    def _gpu(self, side: Side, group: int, dual: Sequence[float]) -> Priced:
+        """Return a shared GPU of a side at some prices; it costs a little more, which need not be gained."""
         rows = (side.gpus, self._gpus_in_use[side.kind])
-        price = sum(dual[row] for row in rows if row is not None)
-        return round(price * MILLION * (1 + _CLOSE)) + 1
+        cost = sum(dual[row] for row in rows if row is not None)
+        shares = side.milli[group]
+        return Priced(tuple(shares), millionths(dual, shares.values()), round(cost * MILLION * (1 + _CLOSE)) + 1)
 
     def proof(self) -> FleetProof:
         """Return the dual solution of the last tier in integers."""

@@ -93,8 +93,10 @@ class _Dive:
         if left is not None and left <= 0:
             return None
         fixed = {**self.fixed, **more}
-        self.lp.confine({**self.limits, **{variable: (number, number) for variable, number in fixed.items()}})
-        reached = self.lp.optimise(self.tier, self.given, seconds=left, again=bool(fixed), steps=_STEPS)
+        near = self._within(self.fixed) if fixed else None
+        self.lp.confine(self._within(fixed))
+        again = near is not None
+        reached = self.lp.optimise(self.tier, self.given, seconds=left, again=again, like=near, steps=_STEPS)
         if not self.lp.complete:  # time is up
             return None
         kinds = zip(self.lp.fleet.kinds, self.lp.fleet.used_of, strict=True)
@@ -103,6 +105,10 @@ class _Dive:
             return None
         self.values = self.lp.values()
         return reached
+
+    def _within(self, fixed: Numbers) -> Within:
+        """Return the limits of a case with some numbers fixed."""
+        return {**self.limits, **{variable: (number, number) for variable, number in fixed.items()}}
 
     def _parts(self) -> dict[int, float]:
         """Return the sums of nodes of which the solution has parts, those of most kinds first."""

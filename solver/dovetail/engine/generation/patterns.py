@@ -269,7 +269,13 @@ class Master:
         admitted = {c.shape: count for c, count in zip(self.rows.counted, first, strict=True) if c.shape >= 0}
         return Mixture(value, uses, prices, dual[self._size_row :], admitted)
 
-    def whole(self, mixture: Mixture, seconds: float | None, known: Sequence[tuple[Column, int]] = ()) -> Whole:
+    def whole(
+        self,
+        mixture: Mixture,
+        seconds: float | None,
+        known: Sequence[tuple[Column, int]] = (),
+        least: float = -np.inf,
+    ) -> Whole:
         """Solve the LP over the known patterns that pay most in whole numbers of these, about as good as there are.
 
         Parameters
@@ -277,10 +283,11 @@ class Master:
         mixture : its last solution.
         seconds : a ceiling; without it the result is always the same.
         known : a solution to begin with, of patterns in the LP; what is admitted and supplied is whole then too.
+        least : what a solution is to be worth: patterns that no such solution has are left out.
         """
         begin = {(column.lot, column.pattern): times for column, times in known}
         place = {i: begin[c.lot, c.pattern] for i, c in enumerate(self.columns) if (c.lot, c.pattern) in begin}
-        columns = self._best(mixture, place)
+        columns = self._best(mixture, place, mixture.value - least)
         highs = self._over(columns)
         highs.setOptionValue("mip_max_nodes", _MOST_NODES[seconds is not None])
         highs.setOptionValue("time_limit", np.inf if seconds is None else max(0.1, seconds))
@@ -308,10 +315,17 @@ class Master:
             cut,
         )
 
-    def _best(self, mixture: Mixture, sure: Collection[int]) -> list[int]:
-        """Return the columns among which to choose in whole numbers: those that are sure, and those that pay most."""
+    def _best(self, mixture: Mixture, sure: Collection[int], most: float) -> list[int]:
+        """Return the columns among which to choose in whole numbers: those that are sure, and those that pay most.
+
+        Parameters
+        ----------
+        most : what the LP may lose by a column: no less than what that earns and costs falls short of the price of a
+            node (its reduced cost).
+        """
         on = (index for index, on in enumerate(self._on) if on and index not in sure)
-        return sorted([*sure, *sorted(on, key=lambda index: (-self._pays(mixture, index), index))[:_MOST_WHOLE]])
+        fits = [i for i in on if self._gain(mixture, i) - self._cost(self.columns[i]) >= -most]
+        return sorted([*sure, *sorted(fits, key=lambda index: (-self._pays(mixture, index), index))[:_MOST_WHOLE]])
 
     def _over(self, columns: Sequence[int]) -> highspy.Highs:
         """Return the LP over some columns alone, to be solved close to its end."""
@@ -338,6 +352,9 @@ class Master:
         self.columns = [column for i, column in enumerate(self.columns) if i not in dropped]
         self._on = [on for i, on in enumerate(self._on) if i not in dropped]
 
-    def _pays(self, mixture: Mixture, index: int) -> float:
+    def _gain(self, mixture: Mixture, index: int) -> float:
         column = self.columns[index]
-        return mixture.gain(column.lot, column.pattern) / self.rows.lots[column.lot].gpus
+        return mixture.gain(column.lot, column.pattern)
+
+    def _pays(self, mixture: Mixture, index: int) -> float:
+        return self._gain(mixture, index) / self.rows.lots[self.columns[index].lot].gpus

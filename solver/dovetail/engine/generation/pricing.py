@@ -150,17 +150,22 @@ class Pricing:
         return found
 
     def whole(
-        self, master: Master, mixture: Mixture, most: float = inf, known: Sequence[tuple[Column, int]] = ()
+        self,
+        master: Master,
+        mixture: Mixture,
+        most: float = inf,
+        known: Sequence[tuple[Column, int]] = (),
+        least: float = -inf,
     ) -> Whole:
         """Return whole numbers of known patterns for what is left, about as good as there are, at their cost.
 
         Parameters
         ----------
         most : seconds that it may take where any are limited.
-        known : a solution to begin with, of patterns in the LP.
+        known : a solution to begin with, of patterns in the LP; `least` is what a solution is to be worth.
         """
         left = self.budget.seconds()
-        found = master.whole(mixture, None if left is None else min(most, _WHOLE_SHARE * left), known)
+        found = master.whole(mixture, None if left is None else min(most, _WHOLE_SHARE * left), known, least)
         self.budget.work -= _STEP_WORK * found.steps
         self.budget.clock.cut |= found.cut
         return found

@@ -25,7 +25,7 @@ from dovetail.engine.generation.wanted import Wanted
 from dovetail.model.state import Fill, Slot, State
 from dovetail.proof.kinds import Kind
 
-_PATIENCE = 100  # sets in a row that nothing better was found for
+_PATIENCE = 300  # sets in a row that nothing better was found for
 _VAIN = 6  # of them, after which what is lacking is left to others where it is hardly anything
 _LACKING = 0.01  # of the replicas asked for, that a cheaper state to begin with may lack
 _ROUNDS = 40  # of pricing
@@ -146,7 +146,7 @@ class Remixing:
         enough = self.value + self._master.wish.grain
         if mixture.value <= enough:
             return None, True
-        found = self._pricing.whole(self._master, mixture, _SECONDS, before)
+        found = self._pricing.whole(self._master, mixture, _SECONDS, before, enough)
         self._master.forget(mixture)
         state = self._with(free, found) if found.value > enough else None
         return state if state is not None and self.worth(state) > enough else None, not found.cut

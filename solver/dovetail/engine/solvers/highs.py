@@ -37,6 +37,7 @@ class Lp:
         self._shut: frozenset[int] = frozenset()
         self._open: dict[int, tuple[float, float]] = {}  # the limits that shut columns have otherwise
         self._corners: dict[Hashable, highspy.HighsBasis] = {}
+        self._at: frozenset[Hashable] = frozenset()  # names of the last solution's corner
 
     def row(self, low: float, high: float, entries: Mapping[int, float] | Iterable[tuple[int, float]] = ()) -> int:
         """Add a row over columns that exist and return its number."""
@@ -93,10 +94,11 @@ class Lp:
         """Let some columns be 0 from the next solution on, no others; what is at hand stays until then."""
         self._shut = frozenset(columns)
 
-    def remember(self, name: Hashable) -> None:
-        """Remember the corner of the last solution, if there is one, by a name."""
+    def remember(self, *names: Hashable) -> None:
+        """Remember the corner of the last solution, if there is one, by some names."""
         if self._highs is not None and self.complete:
-            self._corners[name] = self._highs.getBasis()
+            self._corners.update(dict.fromkeys(names, self._highs.getBasis()))
+            self._at = frozenset(names)
 
     def solve(
         self,
@@ -115,16 +117,18 @@ class Lp:
         Parameters
         ----------
         inner : go through the interior, and to a corner in the end only, rather than from corner to corner.
-        warm : go on from the last solution although more is new, which is little; where `inner` is asked for and it
-            turns out not to be so little, through the interior all the same: after so many `steps`.
-        start : the name of a corner to go on from where more is new; if none is remembered by it, start anew.
+        warm : go on from a solution although more is new, which is little; where `inner` is asked for and it turns
+            out not to be so little, through the interior all the same: after so many `steps`.
+        start : the name of a corner to go on from where more is new; if none is remembered by it, go on from the last
+            solution if `warm`, else start anew.
         seconds : a ceiling; what is at hand when it strikes need not be a solution.
         """
         if self._highs is None:
             self._highs = self._build()
         self._open_and_shut()
         anew = self._asked_anew and not warm
-        corner = self._corners.get(start) if anew else None
+        elsewhere = anew or (self._asked_anew and start not in self._at)
+        corner = self._corners.get(start) if elsewhere else None
         again = inner and warm and self._asked_anew
         inner = inner and anew and corner is None
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
@@ -139,7 +143,7 @@ class Lp:
         if corner is not None:
             self._take_up(corner)
         self._built = len(self._limits)
-        self._asked_anew = False
+        self._asked_anew, self._at = False, frozenset()
         self._highs.run()
         if again and self._cut_short:  # it is not so little
             self._highs.clearSolver()
