@@ -25,7 +25,7 @@ from dovetail.engine.generation.wanted import Wanted
 from dovetail.model.state import Fill, Slot, State
 from dovetail.proof.kinds import Kind
 
-_PATIENCE = 300  # sets in a row that nothing better was found for
+_PATIENCE = 100  # sets in a row that nothing better was found for
 _VAIN = 6  # of them, after which what is lacking is left to others where it is hardly anything
 _LACKING = 0.01  # of the replicas asked for, that a cheaper state to begin with may lack
 _ROUNDS = 40  # of pricing
