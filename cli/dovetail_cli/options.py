@@ -176,7 +176,10 @@ def limits(time_limit: str | None, *, units: float | None, jobs: int | None, mos
 def output(given: str, allowed: tuple[str, ...]) -> str:
     """Return the format asked for."""
     if given not in allowed:
-        raise usage(f"-o {printable(given)}: this command prints {', '.join(allowed)}")
+        hint = (
+            "-o names a format; files are named by --out, where a command has it" if {".", "/"} & {*given} else None
+        )
+        raise usage(f"-o {printable(given)}: this command prints {', '.join(allowed)}", hint)
     return given
 
 

@@ -120,6 +120,7 @@ def test_options_come_after_the_scenario(dovetail: Shell, engine: Engine) -> Non
         ("--scenario policy.yaml", "policy.yaml holds 0 documents of kind Scenario"),
         ("--fail rack=h100-rack1 --work 0", "--work must be more than nothing"),
         ("--fail rack=h100-rack1 -o github", "this command prints table, json, yaml, md"),
+        ("--fail rack=h100-rack1 -o new.yaml", "hint: -o names a format; files are named by --out"),
         ("--fail rack=h100-rack1 --base none.yaml", "there is no plan none.yaml"),
     ],
 )
