@@ -287,7 +287,7 @@ class Master:
         """
         begin = {(column.lot, column.pattern): times for column, times in known}
         place = {i: begin[c.lot, c.pattern] for i, c in enumerate(self.columns) if (c.lot, c.pattern) in begin}
-        columns = self._best(mixture, place, mixture.value - least)
+        columns = self._best(mixture, place, np.inf if least == -np.inf else mixture.value - least)
         highs = self._over(columns)
         highs.setOptionValue("mip_max_nodes", _MOST_NODES[seconds is not None])
         highs.setOptionValue("time_limit", np.inf if seconds is None else max(0.1, seconds))
