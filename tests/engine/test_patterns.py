@@ -67,6 +67,13 @@ def test_patterns_that_lose_too_much_are_in_no_better_solution(seed: int) -> Non
     assert len(master._best(fractions, (), 0.0)) < len(master._best(fractions, (), inf))
 
 
+def test_where_time_left_no_lp_all_patterns_are_chosen_among() -> None:
+    master, _, mixture = mixed(1)
+    lots = len(master.rows.lots)
+    late = Mixture(-inf, {}, [{} for _ in range(lots)], [0.0] * lots, {})
+    assert 0.8 * mixture.value <= master.whole(late, None).value <= mixture.value + 1e-6
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_whole_numbers_of_patterns_are_no_better_than_fractions_and_fit(seed: int) -> None:
     master, pricing, mixture = mixed(seed)
