@@ -10,7 +10,7 @@ from tests.support.specs import make_spec, node, workload
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.generation import patterns
-from dovetail.engine.generation.diving import dive
+from dovetail.engine.generation.diving import Chosen, dive
 from dovetail.engine.generation.patterns import Master, Mixture, Wish
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.model.state import Slot
@@ -27,6 +27,18 @@ def mixed(seed: int) -> tuple[Master, Pricing, Mixture]:
     return master, pricing, pricing.settle(master, pricing.solve(master), 30, inf)
 
 
+def dived(seed: int) -> tuple[Master, Pricing, Mixture, Chosen, float]:
+    """Return the same, and what a dive chooses and that is worth; the LP has its patterns, and nothing is settled."""
+    master, pricing, mixture = mixed(seed)
+    known = dive(master, mixture, pricing)[0]
+    reached = worth(master, known)
+    master.reset()
+    for column, _ in known:
+        master.add(column.lot, column.pattern)
+    master.refresh()
+    return master, pricing, mixture, known, reached
+
+
 @pytest.mark.parametrize("most", [0, 3])
 def test_an_lp_that_takes_many_steps_is_solved_the_other_way(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     values = []
@@ -38,13 +50,7 @@ def test_an_lp_that_takes_many_steps_is_solved_the_other_way(most: int, monkeypa
 
 @pytest.mark.parametrize("seed", range(4))
 def test_whole_numbers_from_a_known_solution_on_are_no_worse_than_it(seed: int) -> None:
-    master, pricing, mixture = mixed(seed)
-    known = dive(master, mixture, pricing)[0]
-    reached = worth(master, known)
-    master.reset()
-    for column, _ in known:
-        master.add(column.lot, column.pattern)
-    master.refresh()
+    master, pricing, mixture, known, reached = dived(seed)
     found = pricing.whole(master, pricing.solve(master), inf, known)
     assert reached - 1e-3 <= found.value <= mixture.value + 1e-3
     assert found.value == pytest.approx(
@@ -54,13 +60,7 @@ def test_whole_numbers_from_a_known_solution_on_are_no_worse_than_it(seed: int) 
 
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_patterns_that_lose_too_much_are_in_no_better_solution(seed: int) -> None:
-    master, pricing, mixture = mixed(seed)
-    known = dive(master, mixture, pricing)[0]
-    reached = worth(master, known)
-    master.reset()
-    for column, _ in known:
-        master.add(column.lot, column.pattern)
-    master.refresh()
+    master, pricing, _, known, reached = dived(seed)
     fractions = pricing.solve(master)
     found = [pricing.whole(master, fractions, inf, known, least) for least in (-inf, reached)]
     assert found[1].value == pytest.approx(found[0].value, abs=master.wish.grain)

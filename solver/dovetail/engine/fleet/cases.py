@@ -234,7 +234,7 @@ class CaseSearch:
         lp.confine(limits)
         left = None if until is None else max(0.1, until - time.monotonic())
         near = None if like is None else self._within(like)
-        reached = lp.optimise(self.tier, self.given, seconds=left, again=like is not None, like=near, steps=_STEPS)
+        reached = lp.optimise(self.tier, self.given, seconds=left, like=near, steps=_STEPS)
         proof, shares = lp.proof(), self._shares()
         decided = self._decided(limits)
         parts = {

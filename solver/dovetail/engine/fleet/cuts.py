@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
@@ -17,7 +17,7 @@ Cut = tuple[int, ...]  # how many shares of each size
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedGpu:
     """A shared GPU whose shares have prices, and what it costs itself, in millionths.
 
     Parameters
@@ -33,9 +33,19 @@ class Priced:
         """Return what a cut earns beyond the GPU's cost."""
         return sum(price * count for price, count in zip(self.prices, cut, strict=True)) - self.cost
 
-    def paying(self) -> Iterator[tuple[Cut, int]]:
-        """Yield those of the dearest cuts that gain anything, with what they gain."""
-        yield from ((cut, worth - self.cost) for worth, cut in dearest(self.millis, self.prices) if worth > self.cost)
+    @property
+    def most(self) -> int:
+        """The most that a cut gains, 0 where none gains anything."""
+        return max(0, dearest(self.millis, self.prices)[0][0] - self.cost)
+
+
+def paying(gpus: Iterable[PricedGpu]) -> Mapping[tuple[int, ...], Sequence[Cut]]:
+    """Return those of the dearest cuts of some GPUs that gain anything there, by the sizes that they are of."""
+    found: dict[tuple[int, ...], dict[Cut, None]] = {}
+    for gpu in gpus:
+        gaining = (cut for worth, cut in dearest(gpu.millis, gpu.prices) if worth > gpu.cost)
+        found.setdefault(gpu.millis, {}).update(dict.fromkeys(gaining))
+    return {millis: list(cuts) for millis, cuts in found.items()}
 
 
 @lru_cache(maxsize=100_000)
@@ -75,7 +85,7 @@ def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[tuple[int
     return tuple((total, pattern) for pattern, total in found.items())
 
 
-def _taken(choice: np.ndarray, sizes: np.ndarray, useful: Sequence[int], count: int, room: int) -> tuple[int, ...]:
+def _taken(choice: np.ndarray, sizes: np.ndarray, useful: Sequence[int], count: int, room: int) -> Cut:
     pattern = [0] * count
     while room > 0:
         if choice[room] < 0:

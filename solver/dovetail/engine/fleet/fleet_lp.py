@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from dovetail.engine.fleet.confining import Confinement, case_of
-from dovetail.engine.fleet.cuts import MILLION, Cut, Priced, dearest, millionths
+from dovetail.engine.fleet.cuts import MILLION, Cut, PricedGpu, dearest, millionths, paying
 from dovetail.engine.fleet.multisets import packed
 from dovetail.engine.fleet.plots import Use, by_plot
 from dovetail.engine.fleet.sides import NOTHING, Side, Target
@@ -215,7 +215,7 @@ class FleetLp:
         row = self._lp.row(-np.inf, 0.0, {count: 1.0})
         return {way: self._lp.column(0.0, np.inf, {row: -1.0}) for way in ways}
 
-    def _add_cut(self, side: Side, group: int, pattern: tuple[int, ...], gpus_in_use: int | None) -> None:
+    def _add_cut(self, side: Side, group: int, pattern: Cut, gpus_in_use: int | None) -> None:
         entries = {row: -float(n) for row, n in zip(side.milli[group].values(), pattern, strict=True) if n}
         if side.gpus is not None:
             entries[side.gpus] = 1.0
@@ -256,13 +256,14 @@ class FleetLp:
         Parameters
         ----------
         seconds : a ceiling; multipliers prove something whenever it strikes.
-        again : whether this was optimised before, but for what is assumed or shut; to go on from there is quicker.
-        like : what was assumed there, if that is not what was optimised last.
+        again : whether this was optimised last, but for what is assumed or shut; to go on from there is quicker.
+        like : what was assumed where this was optimised before, if that was not the last time.
         steps : how many of them that may be, before the LP is solved anew.
         """
         # Many times faster where prices tell kinds with sides apart, and slower elsewhere (measured); so is to begin
         # anew there, rather than at a corner where earlier tiers have other values.
         inner = self.fleet.priced and self.fleet.sided
+        again = again or like is not None
         case = case_of(tier, given, self._confined.limits)
         start = case_of(tier, given, like) if like is not None else case if inner or again else tier
         until = None if seconds is None else time.monotonic() + seconds
@@ -323,31 +324,26 @@ class FleetLp:
         tuple[bool, float]
             Whether there are any, and how far, at the most, a proof from these prices is above the LP's value.
         """
-        offers: dict[tuple[int, ...], dict[Cut, None]] = {}
-        losses: dict[int, float] = {}
         asking = [
             (side, group, self._gpu(side, group, dual)) for side in self.sides for group in range(len(side.milli))
         ]
-        for side, _, gpu in asking:
-            kind = self.fleet.kinds[side.kind]
-            for cut, gain in gpu.paying():
-                offers.setdefault(gpu.millis, {})[cut] = None
-                lost = gain / MILLION * kind.size * len(kind.node.healthy_gpus())
-                losses[side.kind] = max(lost, losses.get(side.kind, 0.0))
-        grown = False
+        offers, grown, losses = paying(gpu for _, _, gpu in asking), False, dict[int, float]()
         for side, group, gpu in asking:
+            kind = self.fleet.kinds[side.kind]
+            lost = gpu.most / MILLION * kind.size * len(kind.node.healthy_gpus())
+            losses[side.kind] = max(lost, losses.get(side.kind, 0.0))
             for cut in offers.get(gpu.millis, ()):
                 if gpu.gain(cut) > 0 and cut not in side.cuts[group]:
                     self._add_cut(side, group, cut, self._gpus_in_use[side.kind])
                     grown = True
         return grown, sum(losses.values())
 
-    def _gpu(self, side: Side, group: int, dual: Sequence[float]) -> Priced:
+    def _gpu(self, side: Side, group: int, dual: Sequence[float]) -> PricedGpu:
         """Return a shared GPU of a side at some prices; it costs a little more, which need not be gained."""
         rows = (side.gpus, self._gpus_in_use[side.kind])
         cost = sum(dual[row] for row in rows if row is not None)
         shares = side.milli[group]
-        return Priced(tuple(shares), millionths(dual, shares.values()), round(cost * MILLION * (1 + _CLOSE)) + 1)
+        return PricedGpu(tuple(shares), millionths(dual, shares.values()), round(cost * MILLION * (1 + _CLOSE)) + 1)
 
     def proof(self) -> FleetProof:
         """Return the dual solution of the last tier in integers."""

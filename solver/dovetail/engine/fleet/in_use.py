@@ -95,8 +95,7 @@ class _Dive:
         fixed = {**self.fixed, **more}
         near = self._within(self.fixed) if fixed else None
         self.lp.confine(self._within(fixed))
-        again = near is not None
-        reached = self.lp.optimise(self.tier, self.given, seconds=left, again=again, like=near, steps=_STEPS)
+        reached = self.lp.optimise(self.tier, self.given, seconds=left, like=near, steps=_STEPS)
         if not self.lp.complete:  # time is up
             return None
         kinds = zip(self.lp.fleet.kinds, self.lp.fleet.used_of, strict=True)
