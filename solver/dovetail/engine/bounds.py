@@ -24,6 +24,7 @@ from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.certificate import Proof
+from dovetail.proof.fleet import FEW_NODES
 
 _STANDING = 0.15  # of the time left, for a tier beside what runs today
 _COUNTS = 20  # cases that are told apart by numbers, where nobody does it aside
@@ -208,24 +209,40 @@ class Bounds:
         """
         if (aside := self._pursuer) is not None:
             self._learn(aside.heard(self._stop))
-        names = [tier.name for tier in self.problem.tiers]
-        late = next((i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes), len(names))
+        tiers = self.problem.tiers
+        late = next((i for i, tier in enumerate(tiers) if tier.counts_nodes), len(tiers))
         ways = (False,) if self.pursued else (False, True)
-        for places, priced in itertools.product((range(late), range(late, len(names))), ways):
-            told = self.results(values, answers).tiers
-            for position in places:
-                tier, result = self.problem.tiers[position], told[position]
-                given = dict(zip(names[:position], values, strict=False))
-                closed = (result.gap or 0.0) <= (WIDE if priced else 0.0) or self.fleet.has_proved(tier, given)
-                closed = closed or (tier.counts_nodes and not priced and self.fleet.best(tier, given) is not None)
-                if not (closed or self._over()) and self.fleet.knows(tier):
-                    left = self._left()
-                    most = left if left is None or priced or not tier.counts_nodes else _FIRST * left
-                    reached = result.value if tier.sense == "max" else None
-                    self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=most)
+        for places, priced in itertools.product((range(late), range(late, len(tiers))), ways):
+            self._look(places, values, answers, priced=priced)
         if not (self.pursued or self.fleet.large):
             self._count(values, answers)
         self._see_out(values, answers)
+
+    def tell_apart(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
+        """Look for bounds on what is admitted with nodes told apart, where these are few and nobody looks aside.
+
+        A search that is told that more might be admitted looks for that, and for nothing that comes after it.
+        """
+        if not self.pursued and len(self.problem.nodes) <= FEW_NODES:
+            tiers = enumerate(self.problem.tiers)
+            self._look([at for at, tier in tiers if tier.kind == "admitted"], values, answers, priced=True)
+
+    def _look(
+        self, places: Iterable[int], values: Sequence[int], answers: Sequence[TierAnswer], *, priced: bool
+    ) -> None:
+        """Look for bounds on some tiers where they leave a gap that is worth the LP."""
+        names = [tier.name for tier in self.problem.tiers]
+        told = self.results(values, answers).tiers
+        for position in places:
+            tier, result = self.problem.tiers[position], told[position]
+            given = dict(zip(names[:position], values, strict=False))
+            closed = (result.gap or 0.0) <= (WIDE if priced else 0.0) or self.fleet.has_proved(tier, given)
+            closed = closed or (tier.counts_nodes and not priced and self.fleet.best(tier, given) is not None)
+            if not (closed or self._over()) and self.fleet.knows(tier):
+                left = self._left()
+                most = left if left is None or priced or not tier.counts_nodes else _FIRST * left
+                reached = result.value if tier.sense == "max" else None
+                self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=most)
 
     def _count(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for bounds with nodes in use and replicas in whole numbers, which takes an LP for each case."""

@@ -248,6 +248,7 @@ class _Search:
             self.sparing.run(budget, FULL)
         self.choosing.run(budget)
         found, planned = self._generate(budget, led)
+        self.best.tell_apart()
         if self.choosing.due(budget):  # for which that broke off
             self.choosing.run(budget)
             found, planned = self._generate(budget, led)

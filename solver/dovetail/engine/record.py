@@ -173,6 +173,12 @@ class Record:
         for tier in self.now:
             self.reporter.tier(tier.name, tier.unit, tier.value, tier.bound)
 
+    def tell_apart(self) -> None:
+        """Look for closer bounds on what is admitted, where that is quick, and tell of them."""
+        if not self.unpaid:
+            self.bounds.tell_apart(self._values(), self.answers)
+            self.report()
+
     def begin(self) -> None:
         """Hand out the state at hand and tell its values, before bounds, which take longer in large fleets."""
         self.hand_out()

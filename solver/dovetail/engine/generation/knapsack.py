@@ -93,7 +93,7 @@ class Knapsack:
     @property
     def work(self) -> float:
         """What one wide call of `price` costs, in units of work."""
-        return 0.003 + 0.002 * self.gpus
+        return 0.004 + 0.0003 * self.gpus
 
     def price(
         self, prices: Mapping[int, float], left: Mapping[int, int] | None = None, width: Width = WIDE

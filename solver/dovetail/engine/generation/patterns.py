@@ -28,7 +28,8 @@ Pattern = tuple[tuple[Slot, int], ...]
 _WHOLE = 1e-6
 _CLOSE = 0.5  # times what is no matter, from the best there is in whole numbers
 _MOST_NODES = 20, 200  # of the tree of branches, without and with a ceiling in seconds
-_MOST_STEPS = 5_000  # of one way of the simplex algorithm, before the other one is tried
+_MOST_STEPS = 5_000, 200_000  # of the simplex algorithm from where it stood, which may stall; then from scratch
+_UNSOLVED = highspy.HighsModelStatus.kIterationLimit, highspy.HighsModelStatus.kTimeLimit
 _MOST_WHOLE = 4000  # patterns among which to choose in whole numbers
 _MOST = 3000, 6000  # patterns that stay where there are twice as many: on fewer nodes, and on many
 MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
@@ -67,9 +68,9 @@ def counts_of(pattern: Pattern) -> Counter[int]:
 class Mixture:
     """An LP solution: its value, uses of each column's pattern, prices of shapes on each lot, and of a node of it.
 
-    `admitted` are the replicas per shape that it admits.
+    `admitted` are the replicas per shape that it admits, `steps` those of the simplex algorithm that it took.
 
-    What is settled already counts in the value, which is minus infinity where a ceiling in time left no solution.
+    What is settled already counts in the value, which is minus infinity where a ceiling left no solution.
     """
 
     value: float
@@ -77,6 +78,7 @@ class Mixture:
     prices: Sequence[Mapping[int, float]]
     nodes: Sequence[float]
     admitted: Mapping[int, float]
+    steps: int
 
     def gain(self, lot: int, pattern: Pattern) -> float:
         """Return what a pattern earns on a lot beyond the price of a node."""
@@ -240,21 +242,24 @@ class Master:
 
         Parameters
         ----------
-        seconds : a ceiling; an LP that is not solved by then is worth nothing, and mixes nothing.
+        seconds : a ceiling; an LP that is not solved by then, or after many steps, is worth and mixes nothing.
         """
-        # New columns leave the last solution feasible, other limits do not. Now and then it stalls for seconds there.
         until = np.inf if seconds is None else self._highs.getRunTime() + seconds  # it adds up over all runs
         self._highs.setOptionValue("time_limit", until)
-        self._highs.setOptionValue("simplex_iteration_limit", _MOST_STEPS)
-        self._highs.setOptionValue("simplex_strategy", DUAL if self._moved else PRIMAL)
-        self._highs.run()
-        if self._highs.getModelStatus() == highspy.HighsModelStatus.kIterationLimit:
-            self._highs.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
-            self._highs.setOptionValue("simplex_strategy", PRIMAL if self._moved else DUAL)
+        steps = 0
+        # New columns leave the last solution feasible, other limits do not.
+        for again, (most, way) in enumerate(zip(_MOST_STEPS, (DUAL if self._moved else PRIMAL, DUAL), strict=True)):
+            if again:
+                self._highs.clearSolver()
+            self._highs.setOptionValue("simplex_iteration_limit", most)
+            self._highs.setOptionValue("simplex_strategy", way)
             self._highs.run()
-        if self._highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
+            steps += self._highs.getInfo().simplex_iteration_count
+            if self._highs.getModelStatus() != highspy.HighsModelStatus.kIterationLimit:
+                break
+        if self._highs.getModelStatus() in _UNSOLVED:
             self._moved = True
-            return Mixture(-np.inf, {}, [{} for _ in self.rows.lots], [0.0] * len(self.rows.lots), {})
+            return Mixture(-np.inf, {}, [{} for _ in self.rows.lots], [0.0] * len(self.rows.lots), {}, steps)
         self._moved = False
         solution = self._highs.getSolution()
         first, primal = solution.col_value[: self._first], solution.col_value[self._first :]
@@ -267,7 +272,7 @@ class Master:
         prices = [{s: max(0.0, dual[row]) for s, row in lot.rows.items()} for lot in self.rows.lots]
         value = self._highs.getInfo().objective_function_value - self._paid
         admitted = {c.shape: count for c, count in zip(self.rows.counted, first, strict=True) if c.shape >= 0}
-        return Mixture(value, uses, prices, dual[self._size_row :], admitted)
+        return Mixture(value, uses, prices, dual[self._size_row :], admitted, steps)
 
     def whole(
         self,

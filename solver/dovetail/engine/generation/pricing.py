@@ -23,10 +23,10 @@ Prices = Sequence[Mapping[int, float]]
 
 _PATIENCE = 3  # rounds of a stage that gain nothing to speak of
 _RESTS = 2
-_SOLVE_WORK = 0.015
+_SOLVE_WORK = 1e-3, 1e-6, 4e-5  # of an LP, of each of its patterns, and of a step of the simplex algorithm
 _HASTE = 3.0  # seconds that an LP may take when time has run out
 _WHOLE_SHARE = 0.3  # of the time that is left, for whole numbers
-_STEP_WORK = 1e-4  # of a step of the simplex algorithm there
+_STEP_WORK = 1.6e-4  # of a step there
 _FEW = 4  # so many nodes left, and what a node holds is asked for its own worth as well
 _INERTIA = 0.6
 
@@ -143,10 +143,11 @@ class Pricing:
 
     def solve(self, master: Master) -> Mixture:
         """Solve the LP, at its cost; where time runs out, it has a moment to end in haste."""
-        self.budget.work -= _SOLVE_WORK + 1e-5 * len(master.columns)
         left = self.budget.seconds()
         found = master.solve(None if left is None else max(left, _HASTE))
-        self.budget.clock.cut |= found.value == -inf
+        each, column, step = _SOLVE_WORK
+        self.budget.work -= each + column * len(master.columns) + step * found.steps
+        self.budget.clock.cut |= found.value == -inf and left is not None
         return found
 
     def whole(
