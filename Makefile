@@ -50,6 +50,8 @@ bench: $(READY)  ## Measure against baselines, on a quiet machine; writes docs/b
 	$(BIN)/python -m benchmarks.trace $(TRACE)
 	$(BIN)/python -m benchmarks.fleets $(FLEETS)
 	$(BIN)/python -m benchmarks.fleets --also gangs slices $(FLEETS)
+	$(BIN)/python -m benchmarks.by_work $(BY_WORK)
+	$(BIN)/python -m benchmarks.by_work --also gangs slices $(BY_WORK)
 	$(BIN)/python -m benchmarks.hardness $(HARDNESS)
 	$(BIN)/python -m benchmarks.replan $(REPLAN)
 	$(BIN)/python -m benchmarks.mig

@@ -33,6 +33,7 @@ from benchmarks.page import FLEETS_RAW, JOINT_RAW, SCRATCH, raw, store, write_pa
 from dovetail.plan import read, relative_gap
 
 ROOT = Path(__file__).resolve().parent.parent
+PROJECT = "project"  # of a fleet, in its directory
 PATIENCE = 600  # seconds of processor time on top of the limits, after which a run is ended
 
 
@@ -52,10 +53,11 @@ class Tier:
 class Planned:
     """One run of dovetail: `phases` in seconds as the run tells them, `history` pairs seconds with a widest gap.
 
-    `first` is when the first plan was there, in seconds from the start of solving; `gangs` are those admitted.
+    `seconds` are None where work ends it. `first` is when the first plan was there, in seconds from the start of
+    solving; `gangs` are those admitted.
     """
 
-    seconds: int
+    seconds: int | None
     fast: bool
     took: float
     peak: int
@@ -124,17 +126,8 @@ def _options(arguments: Sequence[str] | None) -> Any:
 
 def measure(gpus: int, load: float, given: Any) -> Fleet:
     """Write one fleet, plan it within each limit, and let the rivals try."""
-    also = sorted(given.also)
-    scratch = SCRATCH / "-".join(["fleet", str(gpus), f"{load:g}", str(given.seed), *also])
-    shutil.rmtree(scratch, ignore_errors=True)
-    project = scratch / "project"
-    texts = fleet(gpus, given.seed, load, also=also)
-    write(texts, project)
-    gangs = sum(text.count("type: gang\n") for text in texts.values())
-    validated = dovetail("validate", project)
-    if validated.code:
-        raise SystemExit(validated.err)
-    found = Fleet(gpus, load, given.seed, validated.seconds, tuple(also), gangs)
+    found, scratch = begun(gpus, load, given.seed, sorted(given.also))
+    project = scratch / PROJECT
     for seconds in given.seconds:
         found.plans.append(plan(project, scratch / f"plan-{seconds}.yaml", seconds, given.fast, load))
     for name in given.rivals:
@@ -144,10 +137,24 @@ def measure(gpus: int, load: float, given: Any) -> Fleet:
     return found
 
 
-def plan(project: Path, file: Path, seconds: int, fast: bool, load: float) -> Planned:
-    """Plan and verify; so much work is allowed that the seconds end the search."""
-    limits = ["--time-limit", f"{seconds}s", "--work", str(PLENTY * seconds), *(["--fast"] if fast else [])]
-    run = dovetail("plan", project, *limits, "--out", file, ceiling=PATIENCE + 4 * seconds)
+def begun(gpus: int, load: float, seed: int, also: Sequence[str]) -> tuple[Fleet, Path]:
+    """Write one fleet into a directory of its own; return it, validated, and that directory."""
+    scratch = SCRATCH / "-".join(["fleet", str(gpus), f"{load:g}", str(seed), *also])
+    shutil.rmtree(scratch, ignore_errors=True)
+    texts = fleet(gpus, seed, load, also=also)
+    write(texts, scratch / PROJECT)
+    gangs = sum(text.count("type: gang\n") for text in texts.values())
+    validated = dovetail("validate", scratch / PROJECT)
+    if validated.code:
+        raise SystemExit(validated.err)
+    return Fleet(gpus, load, seed, validated.seconds, tuple(also), gangs), scratch
+
+
+def plan(project: Path, file: Path, seconds: int | None, fast: bool, load: float) -> Planned:
+    """Plan and verify; so much work is allowed that the seconds end the search, where there are any."""
+    limits = [] if seconds is None else ["--time-limit", f"{seconds}s", "--work", str(PLENTY * seconds)]
+    limits += ["--fast"] if fast else []
+    run = dovetail("plan", project, *limits, "--out", file, ceiling=PATIENCE + 4 * (seconds or 0))
     if not file.exists():
         return Planned(seconds, fast, run.seconds, run.peak, failed=_why(run))
     verified = dovetail("verify", file, project)

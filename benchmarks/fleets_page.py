@@ -40,6 +40,13 @@ of one and instances are in one plan. A gang is there as a whole or not at all, 
 policies on modes and clients.
 """
 
+BY_WORK = """\
+## Fleets planned without options
+
+`dovetail plan PROJECT` alone, as a newcomer runs it: 60 units of work end the search, in one process, and equal
+documents give equal plans. Each is planned once more with `--jobs 2`, and files are compared byte for byte.
+"""
+
 RIVALS = """\
 What others reach on the same documents within the same seconds (a solver between two steps may take
 longer), each in a process of its own with 8 GiB at most.
@@ -88,13 +95,24 @@ def joint(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from _relaxed(mine)
 
 
+def by_work(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the part of the page on plans without options."""
+    yield BY_WORK
+    for also in dict.fromkeys(tuple(each["also"]) for each in fleets):
+        mine = [each for each in fleets if tuple(each["also"]) == also]
+        yield f"### {' and '.join(also).capitalize() or 'Whole GPUs, parts of one'}, without options\n"
+        yield "\n".join(_gaps(mine))
+        yield f"The same bytes again: {sum(each['again'] for each in mine)} of {len(mine)}.\n"
+
+
 def _gaps(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     names = "gaps of admission", "in all", "gap of cost", "first plan", "total", "memory", "ended by"
     yield f"| GPUs | load | limit | {' | '.join(names)} |"
     yield "|--:|--:|--:|---|--:|--:|--:|--:|--:|---|"
     for each in fleets:
         for plan in each["plans"]:
-            start = f"| {each['gpus']:,} | {each['load']:g} | {plan['seconds']} s{', fast' if plan['fast'] else ''} "
+            limit = "work" if plan["seconds"] is None else f"{plan['seconds']} s{', fast' if plan['fast'] else ''}"
+            start = f"| {each['gpus']:,} | {each['load']:g} | {limit} "
             if plan["failed"]:
                 yield f"{start}| no plan: {plan['failed']} | | | | {plan['took']:,.1f} s | {_memory(plan)} | |"
                 continue

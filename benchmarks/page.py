@@ -17,6 +17,7 @@ SCRATCH = Path(__file__).resolve().parent.parent / "build" / "bench"
 PAGE = "benchmarks.md"
 TRACE_RAW, FLEETS_RAW, HARDNESS_RAW = "trace.json", "fleets.json", "hardness.json"
 JOINT_RAW = "fleets_joint.json"
+BY_WORK_RAW = "fleets_by_work.json"
 REPLAN_RAW = "replan.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
 PACKAGES = ("dovetail", "ortools", "highspy", "numpy")
@@ -26,9 +27,10 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `make bench`, which measures it section by section (`python -m benchmarks.trace`, `benchmarks.fleets`,
-`benchmarks.hardness`, `benchmarks.replan`, `benchmarks.lingjun`, `benchmarks.gang_cases`) and keeps the raw figures
-in `build/bench/`, from which any of them writes the page anew; sections without raw figures stay as they stand. In
-full it takes many hours: what stands here was measured with fewer rivals and times where a table has fewer.
+`benchmarks.by_work`, `benchmarks.hardness`, `benchmarks.replan`, `benchmarks.lingjun`, `benchmarks.gang_cases`) and
+keeps the raw figures in `build/bench/`, from which any of them writes the page anew; sections without raw figures
+stay as they stand. In full it takes many hours: what stands here was measured with fewer rivals and times where a
+table has fewer.
 """
 
 
@@ -60,6 +62,9 @@ def _parts() -> Iterator[str]:
     if joint := raw(JOINT_RAW):
         first, *rest = fleets_page.joint(joint["fleets"])
         yield from (first, _machine(joint["load"]), *rest)
+    if by_work := raw(BY_WORK_RAW):
+        first, *rest = fleets_page.by_work(by_work["fleets"])
+        yield from (first, _machine(by_work["load"]), *rest)
     if replanned := raw(REPLAN_RAW):
         first, *rest = replan_page.section(replanned["fleets"])
         yield from (first, _machine(replanned["load"]), *rest)
