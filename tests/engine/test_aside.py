@@ -9,14 +9,17 @@ from tests.engine.test_cases import two_bands
 from tests.engine.test_gatherings import problem_of
 from tests.engine.test_generate import fleet
 
+from dovetail.engine import bounds as engine_bounds
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.fleet import pursuit
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.fleet.cases import COUNTS
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.fleet.pursuit import Best, Pursuit
+from dovetail.objectives import Tier
 from dovetail.problem import Problem
 from dovetail.progress import Limits, Stop
+from dovetail.proof.certificate import FLEET, FLEET_PRICED
 
 PATIENCE = 60.0
 
@@ -24,6 +27,11 @@ PATIENCE = 60.0
 def nothing(problem: Problem, number: int = 1, *, last: bool = False) -> Best:
     """Return what a plan has that admits nothing."""
     return Best(number, (0,) * len(problem.tiers), time.monotonic() + PATIENCE, last)
+
+
+def kinds(fleet: FleetBounds, tier: Tier) -> list[str]:
+    """Return which rows the bounds on a tier are about."""
+    return [found.kind for found in fleet._found[tier.name]]
 
 
 def test_bounds_found_aside_are_those_found_here() -> None:
@@ -74,6 +82,24 @@ def test_there_is_none_where_a_search_is_to_be_reproduced_or_has_one_processor()
     problem = fleet(1)
     assert Aside.for_limits(problem.spec, Limits(work=1.0, jobs=2)) is None
     assert Aside.for_limits(problem.spec, Limits(time=1.0, jobs=1)) is None
+
+
+def test_without_one_few_nodes_are_told_apart_by_the_search_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = fleet(1)
+    values = [0] * len(problem.tiers)
+    alone, led = Bounds(problem, Stop()), Bounds(problem, Stop(), Aside(problem.spec))
+    led.until = time.monotonic() + PATIENCE
+    for bounds in (alone, led):
+        bounds.tell_apart(values, ())
+    admitted = [tier for tier in problem.tiers if tier.kind == "admitted" and alone.fleet.knows(tier)]
+    assert alone.fleet.asked == {tier.name for tier in admitted}
+    told = {kind for tier in admitted for kind in kinds(alone.fleet, tier)}
+    assert told == {FLEET, FLEET_PRICED}
+    assert not led.fleet.asked
+    monkeypatch.setattr(engine_bounds, "FEW_NODES", len(problem.nodes) - 1)
+    many = Bounds(problem, Stop())
+    many.tell_apart(values, ())
+    assert not many.fleet.asked
 
 
 def test_tiers_take_turns_and_are_not_asked_twice_for_the_same() -> None:
