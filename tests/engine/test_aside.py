@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import inf
 
 import pytest
 from tests.engine.test_cases import two_bands
@@ -90,7 +91,7 @@ def test_without_one_few_nodes_are_told_apart_by_the_search_itself(monkeypatch: 
     alone, led = Bounds(problem, Stop()), Bounds(problem, Stop(), Aside(problem.spec))
     led.until = time.monotonic() + PATIENCE
     for bounds in (alone, led):
-        bounds.tell_apart(values, ())
+        bounds.tell_apart(values, (), inf)
     admitted = [tier for tier in problem.tiers if tier.kind == "admitted" and alone.fleet.knows(tier)]
     assert alone.fleet.asked == {tier.name for tier in admitted}
     told = {kind for tier in admitted for kind in kinds(alone.fleet, tier)}
@@ -98,8 +99,16 @@ def test_without_one_few_nodes_are_told_apart_by_the_search_itself(monkeypatch: 
     assert not led.fleet.asked
     monkeypatch.setattr(engine_bounds, "FEW_NODES", len(problem.nodes) - 1)
     many = Bounds(problem, Stop())
-    many.tell_apart(values, ())
+    assert many.tell_apart(values, (), inf) == 0
     assert not many.fleet.asked
+
+
+def test_little_work_is_left_for_what_comes_first() -> None:
+    problem = fleet(1)
+    bounds = Bounds(problem, Stop())
+    values = [0] * len(problem.tiers)
+    assert bounds.tell_apart(values, (), 0.001) == 0
+    assert bounds.tell_apart(values, (), inf) > 0.001
 
 
 def test_tiers_take_turns_and_are_not_asked_twice_for_the_same() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from dovetail.engine.budget import LP_WORK
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
@@ -218,19 +219,36 @@ class Bounds:
             self._count(values, answers)
         self._see_out(values, answers)
 
-    def tell_apart(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
+    def tell_apart(self, values: Sequence[int], answers: Sequence[TierAnswer], most: float) -> float:
         """Look for bounds on what is admitted with nodes told apart, where these are few and nobody looks aside.
 
         A search that is told that more might be admitted looks for that, and for nothing that comes after it.
+
+        Parameters
+        ----------
+        most : units of work that one of them may take.
+
+        Returns
+        -------
+        float
+            The work that they took.
         """
-        if not self.pursued and len(self.problem.nodes) <= FEW_NODES:
-            tiers = enumerate(self.problem.tiers)
-            self._look([at for at, tier in tiers if tier.kind == "admitted"], values, answers, priced=True)
+        if self.pursued or len(self.problem.nodes) > FEW_NODES or self._work > most:
+            return 0.0
+        tiers = enumerate(self.problem.tiers)
+        admitted = [at for at, tier in tiers if tier.kind == "admitted"]
+        return self._work * self._look(admitted, values, answers, priced=True)
+
+    @property
+    def _work(self) -> float:
+        """What it takes to look for one bound."""
+        return LP_WORK * self.fleet.plain.columns
 
     def _look(
         self, places: Iterable[int], values: Sequence[int], answers: Sequence[TierAnswer], *, priced: bool
-    ) -> None:
-        """Look for bounds on some tiers where they leave a gap that is worth the LP."""
+    ) -> int:
+        """Look for bounds on some tiers where they leave a gap that is worth the LP; return on how many."""
+        looked = 0
         names = [tier.name for tier in self.problem.tiers]
         told = self.results(values, answers).tiers
         for position in places:
@@ -243,6 +261,8 @@ class Bounds:
                 most = left if left is None or priced or not tier.counts_nodes else _FIRST * left
                 reached = result.value if tier.sense == "max" else None
                 self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=most)
+                looked += 1
+        return looked
 
     def _count(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for bounds with nodes in use and replicas in whole numbers, which takes an LP for each case."""

@@ -59,6 +59,7 @@ _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
 _CLOSE_SHARE = 0.1  # for the exact model of a small whole
 _PARTS_SHARE = (0.8, 1.0), (0.5, 0.8)  # of work and of time, before the exact model goes on; and where that is small
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
+_APART_SHARE = 0.05  # of the work that is left, for a bound that tells nodes apart
 _WAY_TIME = 0.5  # to let some of what runs make way; later to let replicas make way and empty nodes
 _RETURNS = 20  # workloads that go back by themselves, where not all can
 _FAST_WORKERS = 8
@@ -248,7 +249,7 @@ class _Search:
             self.sparing.run(budget, FULL)
         self.choosing.run(budget)
         found, planned = self._generate(budget, led)
-        self.best.tell_apart()
+        budget.work -= self.best.tell_apart(_APART_SHARE * budget.work)
         if self.choosing.due(budget):  # for which that broke off
             self.choosing.run(budget)
             found, planned = self._generate(budget, led)

@@ -173,11 +173,12 @@ class Record:
         for tier in self.now:
             self.reporter.tier(tier.name, tier.unit, tier.value, tier.bound)
 
-    def tell_apart(self) -> None:
-        """Look for closer bounds on what is admitted, where that is quick, and tell of them."""
-        if not self.unpaid:
-            self.bounds.tell_apart(self._values(), self.answers)
+    def tell_apart(self, most: float) -> float:
+        """Look for closer bounds on what is admitted, where that is quick (`Bounds.tell_apart`), and tell of them."""
+        taken = 0.0 if self.unpaid else self.bounds.tell_apart(self._values(), self.answers, most)
+        if taken:
             self.report()
+        return taken
 
     def begin(self) -> None:
         """Hand out the state at hand and tell its values, before bounds, which take longer in large fleets."""
