@@ -11,24 +11,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
-from typing import TypeVar
 
 import numpy as np
 
 from dovetail.engine.fleet.confining import Confinement, case_of
-from dovetail.engine.fleet.cuts import MILLION, Cut, PricedGpu, dearest, millionths, paying
-from dovetail.engine.fleet.multisets import packed
+from dovetail.engine.fleet.cuts import MILLION, PricedGpu, millionths, paying
+from dovetail.engine.fleet.fleet_columns import FleetColumns
 from dovetail.engine.fleet.plots import Use, by_plot
 from dovetail.engine.fleet.sides import NOTHING, Side, Target
-from dovetail.engine.solvers.highs import FEW_STEPS, Lp
+from dovetail.engine.solvers.highs import FEW_STEPS
 from dovetail.progress import Stop
-from dovetail.proof.cutting import layouts_of
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof, Within
-from dovetail.proof.kinds import Kind, blocks_for, room_for
-from dovetail.spec.workload import MILLI
-
-Way = TypeVar("Way", str, int)
 
 _DENOMINATOR = 10**9
 _ROUNDS = 40
@@ -45,185 +39,13 @@ class FleetLp:
     def __init__(self, fleet: FleetModel, stop: Stop) -> None:
         self.fleet = fleet
         self._stop = stop
-        self._lp = Lp()
-        rows = fleet.rows  # encodes the tiers, so that all variables exist
-        model = fleet.model
-        priced = {variable for counts in fleet.counts_of for variable in counts.values()}
-        for variable, (low, high) in enumerate(zip(model.lower, model.upper, strict=True)):
-            # What nodes hold is bounded by rows alone, since a proof prices it there and not by its limits.
-            self._lp.column(low, np.inf if variable in priced else high)
-        self._rows = [
-            self._lp.row(-np.inf, row.upper, zip(row.variables, row.coefficients, strict=True)) for row in rows
-        ]
-        self._floors = {
-            name: self._lp.row(-np.inf, np.inf, expression.terms.items()) for name, expression in fleet.tiers.items()
-        }
-        self._shortfalls = {n: self._lp.column(0.0, 0.0, {row: 1.0}) for n, row in self._floors.items()}
-        self._unplaced = self._add_unplaced()
-        self._wanted = {variable for expression in fleet.tiers.values() for variable in expression.terms}
-        self._links: dict[int, int] = {}
+        self._built = built = FleetColumns(fleet)
+        self._lp, self.sides = built.lp, built.sides
         self._scale = {name: _scale(expression.terms.values()) for name, expression in fleet.tiers.items()}
-        self.sides: list[Side] = []
-        self._gpus_in_use: list[int | None] = []
-        self._nodes: list[int] = []
-        for kind in range(len(fleet.kinds)):
-            self._add_kind(kind)
         self._dual: Sequence[float] = ()
         self._tier = ""
         self._given: tuple[str, ...] = ()
         self._confined = Confinement(self._lp, fleet)
-
-    # Rows and columns.
-
-    def _add_unplaced(self) -> list[int]:
-        """Add a column per shape of which some must stay admitted: how many find no place in too few patterns."""
-        lower = self.fleet.model.lower
-        return [
-            self._lp.column(0.0, np.inf, {self._rows[most]: 1.0, self._rows[least]: -1.0})
-            for shape, (most, least) in self.fleet.supply.items()
-            if any(lower[variable] for variable in self.fleet.admitted_shape(shape).terms)
-        ]
-
-    def _add_kind(self, index: int) -> None:
-        fleet, lp = self.fleet, self._lp
-        kind = fleet.kinds[index]
-        size = lp.row(-np.inf, kind.size)
-        self._nodes.append(size)
-        used, gpus_used = fleet.used_of[index], fleet.gpus_used_of[index]
-        in_use = None if used is None else lp.row(-np.inf, 0.0, {used: -1.0})
-        gpus_in_use = None if gpus_used is None else lp.row(-np.inf, 0.0, {gpus_used: -1.0})
-        self._gpus_in_use.append(gpus_in_use)
-        for position, shapes in enumerate(kind.sides):
-            side = Side(index, position)
-            self.sides.append(side)
-            self._add_side(kind, side, [s for s in shapes if s in fleet.counts_of[index]], gpus_in_use)
-            for column in side.patterns.values():
-                lp.entry(size, column, 1.0)
-                if in_use is not None:
-                    lp.entry(in_use, column, 1.0)
-
-    def _add_side(self, kind: Kind, side: Side, shapes: Sequence[int], gpus_in_use: int | None) -> None:
-        fleet, lp = self.fleet, self._lp
-        forms = {s: fleet.problem.shapes[s] for s in shapes}
-        for s in shapes:
-            own = fleet.counts_of[side.kind][s]
-            side.counts[s] = self._twin(own) if len(kind.sides) > 1 else own
-        sizes = sorted({f.request.gpus for f in forms.values() if f.request.gpus})
-        shares = [s for s in shapes if forms[s].request.partial]
-        blocks = blocks_for(kind, forms.values())
-        parts = packed(blocks, sorted({*sizes, *([1] if shares else [])}))
-        side.patterns = {pattern: lp.column(0.0, np.inf) for pattern in parts}
-        for size in sorted({*sizes, *([1] if shares else [])}):
-            row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0 for s in shapes if forms[s].request.gpus == size})
-            for pattern, column in side.patterns.items():
-                lp.entry(row, column, -float(dict(pattern).get(size, 0)))
-            side.sizes[size] = row
-            if size == 1:
-                side.gpus = row
-        if gpus_in_use is not None:
-            for s in shapes:
-                lp.entry(gpus_in_use, side.counts[s], float(forms[s].request.gpus))
-        self._add_hosts(kind, side, shapes)
-        self._add_shares(kind, side, shares, gpus_in_use)
-
-    def _twin(self, own: int) -> int:
-        """Return a column for the part of a count that is on one side; all sides together take the count's place."""
-        if own in self._wanted:
-            if own not in self._links:
-                self._links[own] = self._lp.row(-np.inf, 0.0, {own: 1.0})
-            return self._lp.column(0.0, np.inf, {self._links[own]: -1.0})
-        self._lp.limits(own, 0.0, 0.0)
-        return self._lp.column(0.0, np.inf, self._lp.entries(own))
-
-    def _add_hosts(self, kind: Kind, side: Side, shapes: Sequence[int]) -> None:
-        """Bind the dimensions of a side's nodes in all, and what rules allow of a shape per node."""
-        lp = self._lp
-        forms = self.fleet.problem.shapes
-        for position, dimension in enumerate(self.fleet.packings[side.kind].dimensions):
-            here = [s for s in shapes if s in dimension.amounts]
-            if here:
-                row = lp.row(-np.inf, 0.0, {side.counts[s]: float(dimension.amounts[s]) for s in here})
-                side.prices[position] = row
-                for column in side.patterns.values():
-                    lp.entry(row, column, -float(dimension.capacity))
-        for s in shapes:
-            if s in kind.most:
-                row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0})
-                for column in side.patterns.values():
-                    lp.entry(row, column, -float(room_for(kind, forms[s])))
-
-    def _add_shares(self, kind: Kind, side: Side, shares: Sequence[int], gpus_in_use: int | None) -> None:
-        """Bind shares to patterns of single GPUs: per size one of it alone, and the fullest, to begin with."""
-        for counts in self._by_group(kind, side, shares):
-            ways = self._add_instances(kind, side, counts, gpus_in_use)
-            mine = [s for s in counts if s in ways]
-            if not mine:
-                continue
-            loads = {s: self.fleet.problem.load(s, kind.node) for s in mine}
-            millis = sorted(set(loads.values()))
-            rows = {m: self._lp.row(-np.inf, 0.0, {ways[s]: 1.0 for s in mine if loads[s] == m}) for m in millis}
-            side.milli.append(rows)
-            side.cuts.append({})
-            singles = (tuple(MILLI // m if i == at else 0 for i in range(len(millis))) for at, m in enumerate(millis))
-            full = (pattern for _, pattern in dearest(tuple(millis), tuple(millis)))
-            for pattern in dict.fromkeys((*singles, *full)):
-                self._add_cut(side, len(side.milli) - 1, pattern, gpus_in_use)
-
-    def _by_group(self, kind: Kind, side: Side, shares: Sequence[int]) -> Iterator[Mapping[int, int]]:
-        """Yield the shares that may meet on a GPU, each set with a column per shape for its part of the count there.
-
-        What a rule leaves alone may meet either of those that it keeps apart.
-        """
-        groups = dict.fromkeys(frozenset(shares) & group for group in kind.gpu_sides or (frozenset(shares),))
-        widest = [group for group in groups if group and not any(group < other for other in groups)]
-        among = {s: [g for g, group in enumerate(widest) if s in group] for s in shares}
-        columns = {s: self._split(side.counts[s], found) for s, found in among.items() if len(found) > 1}
-        for g, group in enumerate(widest):
-            yield {s: columns[s][g] if s in columns else side.counts[s] for s in shares if s in group}
-
-    def _add_instances(
-        self, kind: Kind, side: Side, counts: Mapping[int, int], gpus_in_use: int | None
-    ) -> Mapping[int, int]:
-        """Bind what may be on MIG instances to layouts; return the column of each shape's count outside MIG.
-
-        A shape that may be there in several ways has a column for each.
-        """
-        ways = {s: self.fleet.problem.modes(s, kind.node) for s in counts}
-        names = frozenset(mode for modes in ways.values() for mode in modes if mode)
-        if kind.geometry is None or not names:
-            return counts
-        rows = {name: self._lp.row(-np.inf, 0.0) for name in sorted(names)}
-        outside: dict[int, int] = {}
-        for s, modes in ways.items():
-            columns = {modes[0]: counts[s]} if len(modes) == 1 else self._split(counts[s], modes)
-            for mode, column in columns.items():
-                if mode:
-                    self._lp.entry(rows[mode], column, 1.0)
-                else:
-                    outside[s] = column
-        for layout in layouts_of(kind.geometry, names):
-            entries = {rows[name]: -float(count) for name, count in layout}
-            if side.gpus is not None:
-                entries[side.gpus] = 1.0
-            if gpus_in_use is not None:
-                entries[gpus_in_use] = 1.0
-            self._lp.column(0.0, np.inf, entries)
-        return outside
-
-    def _split(self, count: int, ways: Sequence[Way]) -> dict[Way, int]:
-        """Return a column per way of a count, which all of them add up to."""
-        row = self._lp.row(-np.inf, 0.0, {count: 1.0})
-        return {way: self._lp.column(0.0, np.inf, {row: -1.0}) for way in ways}
-
-    def _add_cut(self, side: Side, group: int, pattern: Cut, gpus_in_use: int | None) -> None:
-        entries = {row: -float(n) for row, n in zip(side.milli[group].values(), pattern, strict=True) if n}
-        if side.gpus is not None:
-            entries[side.gpus] = 1.0
-        if gpus_in_use is not None:
-            entries[gpus_in_use] = 1.0
-        side.cuts[group][pattern] = self._lp.column(0.0, np.inf, entries)
-
-    # Solving.
 
     def assume(self, there: Mapping[str, int]) -> None:
         """Say of some workloads that stand or fall together whether they are there (1) or not (0)."""
@@ -269,17 +91,17 @@ class FleetLp:
         until = None if seconds is None else time.monotonic() + seconds
         lp, scale = self._lp, self._scale
         expression = self.fleet.tiers[tier]
-        self._tier, self._given = tier, tuple(name for name in self._floors if name in given)
+        self._tier, self._given = tier, tuple(name for name in self._built.floors if name in given)
         costs = {v: c * scale[tier] for v, c in expression.terms.items()}
         lp.objective(costs)
-        for column in self._unplaced:
+        for column in self._built.unplaced:
             lp.cost(column, -_PENALTY * _LARGEST)
         pushed = self._confined.hold(costs, push=False)
-        for name, row in self._floors.items():
+        for name, row in self._built.floors.items():
             low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf
             lp.bounds(row, low, np.inf)
-            lp.cost(self._shortfalls[name], -_PENALTY * scale[name])
-            lp.limits(self._shortfalls[name], 0.0, np.inf if name in given else 0.0)
+            lp.cost(self._built.shortfalls[name], -_PENALTY * scale[name])
+            lp.limits(self._built.shortfalls[name], 0.0, np.inf if name in given else 0.0)
         close = _CLOSE if self.fleet.sided else _CLOSE_ENOUGH
         nodes = any(one.counts_nodes for one in self.fleet.original.tiers if one.name == tier)
         value, least = -np.inf, np.inf
@@ -306,7 +128,7 @@ class FleetLp:
         """Move to another solution that is worth as much in all tiers so far, if there is time; prices stay."""
         lp, terms, values = self._lp, self.fleet.tiers[self._tier].terms, self._lp.values()
         worth = sum(c * values[v] for v, c in terms.items())
-        lp.bounds(self._floors[self._tier], worth - _CLOSE * abs(worth), np.inf)
+        lp.bounds(self._built.floors[self._tier], worth - _CLOSE * abs(worth), np.inf)
         for variable in terms:
             lp.cost(variable, 0.0)
         for column in (c for side in self.sides for c in (*side.counts.values(), *side.patterns.values())):
@@ -334,13 +156,13 @@ class FleetLp:
             losses[side.kind] = max(lost, losses.get(side.kind, 0.0))
             for cut in offers.get(gpu.millis, ()):
                 if gpu.gain(cut) > 0 and cut not in side.cuts[group]:
-                    self._add_cut(side, group, cut, self._gpus_in_use[side.kind])
+                    self._built.add_cut(side, group, cut, self._built.gpus_in_use[side.kind])
                     grown = True
         return grown, sum(losses.values())
 
     def _gpu(self, side: Side, group: int, dual: Sequence[float]) -> PricedGpu:
         """Return a shared GPU of a side at some prices; it costs a little more, which need not be gained."""
-        rows = (side.gpus, self._gpus_in_use[side.kind])
+        rows = (side.gpus, self._built.gpus_in_use[side.kind])
         cost = sum(dual[row] for row in rows if row is not None)
         shares = side.milli[group]
         return PricedGpu(tuple(shares), millionths(dual, shares.values()), round(cost * MILLION * (1 + _CLOSE)) + 1)
@@ -352,8 +174,8 @@ class FleetLp:
         def whole(row: int, sign: int = 1) -> int:
             return max(0, round(sign * self._dual[row] * unit))
 
-        rows = {position: value for position, row in enumerate(self._rows) if (value := whole(row))}
-        floors = {name: value for name in self._given if (value := whole(self._floors[name], -1))}
+        rows = {position: value for position, row in enumerate(self._built.rows) if (value := whole(row))}
+        floors = {name: value for name in self._given if (value := whole(self._built.floors[name], -1))}
         prices = {}
         for block, side in enumerate(self.sides):
             found = {position: value for position, row in side.prices.items() if (value := whole(row))}
@@ -378,7 +200,7 @@ class FleetLp:
 
     def scarcity(self) -> Sequence[float]:
         """Return per kind what one more node of it would be worth by the last solution."""
-        return [self._dual[row] for row in self._nodes]
+        return [self._dual[row] for row in self._built.nodes]
 
     def targets(self) -> Iterator[Target]:
         """Yield what the last solution has on every plot of every side that it uses."""

@@ -1,0 +1,206 @@
+"""The rows and columns of the LP over kinds of nodes (`fleet_lp`).
+
+Per kind of node and side of it, columns count the nodes that take each multiset of GPU sizes (all are listed), what
+runs on them in all, and how shared GPUs are cut: a few patterns to begin with. Rows bind CPU, memory, resources and
+classes of each per side of a kind in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from dovetail.engine.fleet.cuts import Cut, dearest
+from dovetail.engine.fleet.multisets import packed
+from dovetail.engine.fleet.sides import Side
+from dovetail.engine.solvers.highs import Lp
+from dovetail.proof.cutting import layouts_of
+from dovetail.proof.fleet import FleetModel
+from dovetail.proof.kinds import Kind, blocks_for, room_for
+from dovetail.spec.workload import MILLI
+
+Way = TypeVar("Way", str, int)
+
+
+class FleetColumns:
+    """The LP as it is built.
+
+    Attributes
+    ----------
+    rows : those of the fleet's own rows; `floors` one per tier, which hold it at a value.
+    shortfalls : a column per tier, what it lacks of that; `unplaced` one per shape of which some must be there.
+    nodes : a row per kind, how many there are of it; `gpus_in_use` one that counts its GPUs in use, if any does.
+    """
+
+    def __init__(self, fleet: FleetModel) -> None:
+        self.fleet = fleet
+        self.lp = lp = Lp()
+        rows = fleet.rows  # encodes the tiers, so that all variables exist
+        model = fleet.model
+        priced = {variable for counts in fleet.counts_of for variable in counts.values()}
+        for variable, (low, high) in enumerate(zip(model.lower, model.upper, strict=True)):
+            # What nodes hold is bounded by rows alone, since a proof prices it there and not by its limits.
+            lp.column(low, np.inf if variable in priced else high)
+        self.rows = [lp.row(-np.inf, row.upper, zip(row.variables, row.coefficients, strict=True)) for row in rows]
+        self.floors = {
+            name: lp.row(-np.inf, np.inf, expression.terms.items()) for name, expression in fleet.tiers.items()
+        }
+        self.shortfalls = {n: lp.column(0.0, 0.0, {row: 1.0}) for n, row in self.floors.items()}
+        self.unplaced = self._add_unplaced()
+        self._wanted = {variable for expression in fleet.tiers.values() for variable in expression.terms}
+        self._links: dict[int, int] = {}
+        self.sides: list[Side] = []
+        self.gpus_in_use: list[int | None] = []
+        self.nodes: list[int] = []
+        for kind in range(len(fleet.kinds)):
+            self._add_kind(kind)
+
+    def _add_unplaced(self) -> list[int]:
+        """Add a column per shape of which some must stay admitted: how many find no place in too few patterns."""
+        lower = self.fleet.model.lower
+        return [
+            self.lp.column(0.0, np.inf, {self.rows[most]: 1.0, self.rows[least]: -1.0})
+            for shape, (most, least) in self.fleet.supply.items()
+            if any(lower[variable] for variable in self.fleet.admitted_shape(shape).terms)
+        ]
+
+    def _add_kind(self, index: int) -> None:
+        fleet, lp = self.fleet, self.lp
+        kind = fleet.kinds[index]
+        size = lp.row(-np.inf, kind.size)
+        self.nodes.append(size)
+        used, gpus_used = fleet.used_of[index], fleet.gpus_used_of[index]
+        in_use = None if used is None else lp.row(-np.inf, 0.0, {used: -1.0})
+        gpus_in_use = None if gpus_used is None else lp.row(-np.inf, 0.0, {gpus_used: -1.0})
+        self.gpus_in_use.append(gpus_in_use)
+        for position, shapes in enumerate(kind.sides):
+            side = Side(index, position)
+            self.sides.append(side)
+            self._add_side(kind, side, [s for s in shapes if s in fleet.counts_of[index]], gpus_in_use)
+            for column in side.patterns.values():
+                lp.entry(size, column, 1.0)
+                if in_use is not None:
+                    lp.entry(in_use, column, 1.0)
+
+    def _add_side(self, kind: Kind, side: Side, shapes: Sequence[int], gpus_in_use: int | None) -> None:
+        fleet, lp = self.fleet, self.lp
+        forms = {s: fleet.problem.shapes[s] for s in shapes}
+        for s in shapes:
+            own = fleet.counts_of[side.kind][s]
+            side.counts[s] = self._twin(own) if len(kind.sides) > 1 else own
+        shares = [s for s in shapes if forms[s].request.partial]
+        sizes = sorted({*(f.request.gpus for f in forms.values() if f.request.gpus), *([1] if shares else [])})
+        blocks = blocks_for(kind, forms.values())
+        side.patterns = {pattern: lp.column(0.0, np.inf) for pattern in packed(blocks, sizes)}
+        for size in sizes:
+            row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0 for s in shapes if forms[s].request.gpus == size})
+            for pattern, column in side.patterns.items():
+                lp.entry(row, column, -float(dict(pattern).get(size, 0)))
+            side.sizes[size] = row
+            if size == 1:
+                side.gpus = row
+        if gpus_in_use is not None:
+            for s in shapes:
+                lp.entry(gpus_in_use, side.counts[s], float(forms[s].request.gpus))
+        self._add_hosts(kind, side, shapes)
+        self._add_shares(kind, side, shares, gpus_in_use)
+
+    def _twin(self, own: int) -> int:
+        """Return a column for the part of a count that is on one side; all sides together take the count's place."""
+        if own in self._wanted:
+            if own not in self._links:
+                self._links[own] = self.lp.row(-np.inf, 0.0, {own: 1.0})
+            return self.lp.column(0.0, np.inf, {self._links[own]: -1.0})
+        self.lp.limits(own, 0.0, 0.0)
+        return self.lp.column(0.0, np.inf, self.lp.entries(own))
+
+    def _add_hosts(self, kind: Kind, side: Side, shapes: Sequence[int]) -> None:
+        """Bind the dimensions of a side's nodes in all, and what rules allow of a shape per node."""
+        lp = self.lp
+        forms = self.fleet.problem.shapes
+        for position, dimension in enumerate(self.fleet.packings[side.kind].dimensions):
+            here = [s for s in shapes if s in dimension.amounts]
+            if here:
+                row = lp.row(-np.inf, 0.0, {side.counts[s]: float(dimension.amounts[s]) for s in here})
+                side.prices[position] = row
+                for column in side.patterns.values():
+                    lp.entry(row, column, -float(dimension.capacity))
+        for s in shapes:
+            if s in kind.most:
+                row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0})
+                for column in side.patterns.values():
+                    lp.entry(row, column, -float(room_for(kind, forms[s])))
+
+    def _add_shares(self, kind: Kind, side: Side, shares: Sequence[int], gpus_in_use: int | None) -> None:
+        """Bind shares to patterns of single GPUs: per size one of it alone, and the fullest, to begin with."""
+        for counts in self._by_group(kind, side, shares):
+            ways = self._add_instances(kind, side, counts, gpus_in_use)
+            mine = [s for s in counts if s in ways]
+            if not mine:
+                continue
+            loads = {s: self.fleet.problem.load(s, kind.node) for s in mine}
+            millis = sorted(set(loads.values()))
+            rows = {m: self.lp.row(-np.inf, 0.0, {ways[s]: 1.0 for s in mine if loads[s] == m}) for m in millis}
+            side.milli.append(rows)
+            side.cuts.append({})
+            singles = (tuple(MILLI // m if i == at else 0 for i in range(len(millis))) for at, m in enumerate(millis))
+            full = (pattern for _, pattern in dearest(tuple(millis), tuple(millis)))
+            for pattern in dict.fromkeys((*singles, *full)):
+                self.add_cut(side, len(side.milli) - 1, pattern, gpus_in_use)
+
+    def _by_group(self, kind: Kind, side: Side, shares: Sequence[int]) -> Iterator[Mapping[int, int]]:
+        """Yield the shares that may meet on a GPU, each set with a column per shape for its part of the count there.
+
+        What a rule leaves alone may meet either of those that it keeps apart.
+        """
+        groups = dict.fromkeys(frozenset(shares) & group for group in kind.gpu_sides or (frozenset(shares),))
+        widest = [group for group in groups if group and not any(group < other for other in groups)]
+        among = {s: [g for g, group in enumerate(widest) if s in group] for s in shares}
+        columns = {s: self._split(side.counts[s], found) for s, found in among.items() if len(found) > 1}
+        for g, group in enumerate(widest):
+            yield {s: columns[s][g] if s in columns else side.counts[s] for s in shares if s in group}
+
+    def _add_instances(
+        self, kind: Kind, side: Side, counts: Mapping[int, int], gpus_in_use: int | None
+    ) -> Mapping[int, int]:
+        """Bind what may be on MIG instances to layouts; return the column of each shape's count outside MIG.
+
+        A shape that may be there in several ways has a column for each.
+        """
+        ways = {s: self.fleet.problem.modes(s, kind.node) for s in counts}
+        names = frozenset(mode for modes in ways.values() for mode in modes if mode)
+        if kind.geometry is None or not names:
+            return counts
+        rows = {name: self.lp.row(-np.inf, 0.0) for name in sorted(names)}
+        outside: dict[int, int] = {}
+        for s, modes in ways.items():
+            columns = {modes[0]: counts[s]} if len(modes) == 1 else self._split(counts[s], modes)
+            for mode, column in columns.items():
+                if mode:
+                    self.lp.entry(rows[mode], column, 1.0)
+                else:
+                    outside[s] = column
+        for layout in layouts_of(kind.geometry, names):
+            entries = {rows[name]: -float(count) for name, count in layout}
+            if side.gpus is not None:
+                entries[side.gpus] = 1.0
+            if gpus_in_use is not None:
+                entries[gpus_in_use] = 1.0
+            self.lp.column(0.0, np.inf, entries)
+        return outside
+
+    def _split(self, count: int, ways: Sequence[Way]) -> dict[Way, int]:
+        """Return a column per way of a count, which all of them add up to."""
+        row = self.lp.row(-np.inf, 0.0, {count: 1.0})
+        return {way: self.lp.column(0.0, np.inf, {row: -1.0}) for way in ways}
+
+    def add_cut(self, side: Side, group: int, pattern: Cut, gpus_in_use: int | None) -> None:
+        """Add a column for shared GPUs of a side that are cut so."""
+        entries = {row: -float(n) for row, n in zip(side.milli[group].values(), pattern, strict=True) if n}
+        if side.gpus is not None:
+            entries[side.gpus] = 1.0
+        if gpus_in_use is not None:
+            entries[gpus_in_use] = 1.0
+        side.cuts[group][pattern] = self.lp.column(0.0, np.inf, entries)
