@@ -8,30 +8,22 @@ writes its part of docs/benchmarks.md and the raw figures to build/bench/fleets_
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.fleet import ALSO
-from benchmarks.fleets import PATIENCE, PROJECT, ROOT, begun, counts, joined, plan
+from benchmarks.fleets import PATIENCE, PROJECT, begun, counts, keep, parser_of, plan
 from benchmarks.measure import dovetail
-from benchmarks.page import BY_WORK_RAW, raw, store, write_page
+from benchmarks.page import BY_WORK_RAW, write_page
 
 JOBS = 2  # processes of the second run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plan every fleet twice, then write the page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.by_work", description=__doc__.partition("\n")[0])
-    parser.add_argument("--gpus", type=int, nargs="+", default=[1000, 10_000, 100_000], help="sizes of fleets")
-    parser.add_argument("--loads", type=float, nargs="+", default=[0.85, 1.0, 1.15])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
-    given = parser.parse_args(arguments)
+    given = parser_of("by_work", __doc__).parse_args(arguments)
     load = os.getloadavg()[0]
     for gpus in given.gpus:
         for share in given.loads:
@@ -43,8 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             same = not done.failed and again(scratch / PROJECT, file)
             told = f"{done.took:.0f} s: {done.failed or gaps}{'' if same else ', and other bytes again'}"
             print(f"{gpus:,} GPUs at {share:g}: {told}", file=sys.stderr)
-            before = (raw(BY_WORK_RAW) or {"fleets": []})["fleets"]
-            store(BY_WORK_RAW, {"load": load, "fleets": joined(before, asdict(found) | {"again": same})})
+            keep(BY_WORK_RAW, load, asdict(found) | {"again": same})
     write_page(given.out)
     return 0
 

@@ -92,11 +92,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     load, name = os.getloadavg()[0], JOINT_RAW if given.also else FLEETS_RAW
     for gpus in given.gpus:
         for share in given.loads:
-            found = asdict(_tell(measure(gpus, share, given)))
-            before = (raw(name) or {"fleets": []})["fleets"]
-            store(name, {"load": load, "fleets": joined(before, found)})
+            keep(name, load, asdict(_tell(measure(gpus, share, given))))
     write_page(given.out)
     return 0
+
+
+def keep(name: str, load: float, found: Mapping[str, Any]) -> None:
+    """Keep one fleet's raw figures beside those of others; `load` is that of the machine at the start."""
+    before = (raw(name) or {"fleets": []})["fleets"]
+    store(name, {"load": load, "fleets": joined(before, found)})
 
 
 def joined(before: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -108,16 +112,24 @@ def joined(before: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> lis
     return sorted([*(each for each in before if fleet_of(each) != fleet_of(found)), found], key=fleet_of)
 
 
-def _options(arguments: Sequence[str] | None) -> Any:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleets", description=__doc__.partition("\n")[0])
+def parser_of(runner: str, description: str) -> argparse.ArgumentParser:
+    """Return a parser with the options that say which fleets to measure."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{runner}", description=description.partition("\n")[0]
+    )
     parser.add_argument("--gpus", type=int, nargs="+", default=[1000, 10_000, 100_000], help="sizes of fleets")
     parser.add_argument("--loads", type=float, nargs="+", default=[0.85, 1.0, 1.15])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where page and plots go")
+    return parser
+
+
+def _options(arguments: Sequence[str] | None) -> Any:
+    parser = parser_of("fleets", __doc__)
     parser.add_argument("--seconds", type=int, nargs="+", default=[60, 300], help="time limits of dovetail")
     parser.add_argument("--fast", action="store_true", help="let dovetail search in parallel")
-    parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
     parser.add_argument("--rivals", nargs="*", choices=rivals.RIVALS, metavar="RIVAL", help="all; with --also none")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where page and plots go")
     given = parser.parse_args(arguments)
     if given.rivals is None:
         given.rivals = [] if given.also else list(rivals.RIVALS)

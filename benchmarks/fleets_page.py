@@ -84,8 +84,7 @@ def section(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def joint(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page on fleets with gangs and MIG services."""
     yield JOINT
-    for also in dict.fromkeys(tuple(each["also"]) for each in fleets):
-        mine = [each for each in fleets if tuple(each["also"]) == also]
+    for also, mine in _by_other_work(fleets):
         yield f"### With {' and '.join(also)}\n"
         yield "\n".join(_gaps(mine))
         for each in mine if "gangs" in also else ():
@@ -98,11 +97,18 @@ def joint(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def by_work(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page on plans without options."""
     yield BY_WORK
-    for also in dict.fromkeys(tuple(each["also"]) for each in fleets):
-        mine = [each for each in fleets if tuple(each["also"]) == also]
+    for also, mine in _by_other_work(fleets):
         yield f"### {' and '.join(also).capitalize() or 'Whole GPUs, parts of one'}, without options\n"
         yield "\n".join(_gaps(mine))
         yield f"The same bytes again: {sum(each['again'] for each in mine)} of {len(mine)}.\n"
+
+
+def _by_other_work(
+    fleets: Sequence[Mapping[str, Any]],
+) -> Iterator[tuple[tuple[str, ...], list[Mapping[str, Any]]]]:
+    """Yield what else takes a part of the load, in the order of the figures, each with the fleets where it does."""
+    for also in dict.fromkeys(tuple(each["also"]) for each in fleets):
+        yield also, [each for each in fleets if tuple(each["also"]) == also]
 
 
 def _gaps(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dovetail.engine.budget import LP_WORK
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
@@ -233,16 +232,11 @@ class Bounds:
         float
             The work that they took.
         """
-        if self.pursued or len(self.problem.nodes) > FEW_NODES or self._work > most:
+        if self.pursued or len(self.problem.nodes) > FEW_NODES or self.fleet.plain.work > most:
             return 0.0
         tiers = enumerate(self.problem.tiers)
         admitted = [at for at, tier in tiers if tier.kind == "admitted"]
-        return self._work * self._look(admitted, values, answers, priced=True)
-
-    @property
-    def _work(self) -> float:
-        """What it takes to look for one bound."""
-        return LP_WORK * self.fleet.plain.columns
+        return self.fleet.plain.work * self._look(admitted, values, answers, priced=True)
 
     def _look(
         self, places: Iterable[int], values: Sequence[int], answers: Sequence[TierAnswer], *, priced: bool

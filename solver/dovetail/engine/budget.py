@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from dovetail.engine.solvers.answer import Effort
 
 DEFAULT_WORK = 60.0  # units of deterministic work of a search that nobody limits
-LP_WORK = 1e-4  # of a solution of the LP over kinds of nodes, per column
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dovetail.engine.budget import LP_WORK, Budget
+from dovetail.engine.budget import Budget
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.fleet.pursuit import WIDE
@@ -105,7 +105,7 @@ class Choosing:
     @property
     def _work_of_numbers(self) -> float:
         """What it takes to say how many nodes of each kind to use; about as many seconds."""
-        return _NUMBERS_LPS * LP_WORK * self._fleet.plain.columns
+        return _NUMBERS_LPS * self._fleet.plain.work
 
 
 def _lacks(found: Record, given: Mapping[str, int]) -> bool:

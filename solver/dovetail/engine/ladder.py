@@ -11,7 +11,7 @@ from math import ceil
 from typing import NamedTuple
 
 from dovetail.engine.bounds import Bounds
-from dovetail.engine.budget import DEFAULT_WORK, LP_WORK, Budget
+from dovetail.engine.budget import DEFAULT_WORK, Budget
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.construction import cutting
 from dovetail.engine.construction.clearing import with_room
@@ -305,7 +305,7 @@ class _Search:
         lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.best.now}, budget.seconds())
         if not lp.solved or budget.spent():
             return Lead((), self.best.state)
-        each = LP_WORK * lp.columns
+        each = lp.work
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
         if Generation.suits(self.bounds.fleet):
             ways = 0 if self.problem.counts > EXACT_VARIABLES else 1

@@ -31,7 +31,7 @@ class FleetColumns:
     ----------
     rows : those of the fleet's own rows; `floors` one per tier, which hold it at a value.
     shortfalls : a column per tier, what it lacks of that; `unplaced` one per shape of which some must be there.
-    nodes : a row per kind, how many there are of it; `gpus_in_use` one that counts its GPUs in use, if any does.
+    nodes : a row per kind, how many there are of it.
     """
 
     def __init__(self, fleet: FleetModel) -> None:
@@ -52,7 +52,7 @@ class FleetColumns:
         self._wanted = {variable for expression in fleet.tiers.values() for variable in expression.terms}
         self._links: dict[int, int] = {}
         self.sides: list[Side] = []
-        self.gpus_in_use: list[int | None] = []
+        self._gpus_in_use: list[int | None] = []  # a row per kind that counts them, if any does
         self.nodes: list[int] = []
         for kind in range(len(fleet.kinds)):
             self._add_kind(kind)
@@ -74,17 +74,17 @@ class FleetColumns:
         used, gpus_used = fleet.used_of[index], fleet.gpus_used_of[index]
         in_use = None if used is None else lp.row(-np.inf, 0.0, {used: -1.0})
         gpus_in_use = None if gpus_used is None else lp.row(-np.inf, 0.0, {gpus_used: -1.0})
-        self.gpus_in_use.append(gpus_in_use)
+        self._gpus_in_use.append(gpus_in_use)
         for position, shapes in enumerate(kind.sides):
             side = Side(index, position)
             self.sides.append(side)
-            self._add_side(kind, side, [s for s in shapes if s in fleet.counts_of[index]], gpus_in_use)
+            self._add_side(kind, side, [s for s in shapes if s in fleet.counts_of[index]])
             for column in side.patterns.values():
                 lp.entry(size, column, 1.0)
                 if in_use is not None:
                     lp.entry(in_use, column, 1.0)
 
-    def _add_side(self, kind: Kind, side: Side, shapes: Sequence[int], gpus_in_use: int | None) -> None:
+    def _add_side(self, kind: Kind, side: Side, shapes: Sequence[int]) -> None:
         fleet, lp = self.fleet, self.lp
         forms = {s: fleet.problem.shapes[s] for s in shapes}
         for s in shapes:
@@ -101,11 +101,11 @@ class FleetColumns:
             side.sizes[size] = row
             if size == 1:
                 side.gpus = row
-        if gpus_in_use is not None:
+        if (gpus_in_use := self._gpus_in_use[side.kind]) is not None:
             for s in shapes:
                 lp.entry(gpus_in_use, side.counts[s], float(forms[s].request.gpus))
         self._add_hosts(kind, side, shapes)
-        self._add_shares(kind, side, shares, gpus_in_use)
+        self._add_shares(kind, side, shares)
 
     def _twin(self, own: int) -> int:
         """Return a column for the part of a count that is on one side; all sides together take the count's place."""
@@ -133,10 +133,10 @@ class FleetColumns:
                 for column in side.patterns.values():
                     lp.entry(row, column, -float(room_for(kind, forms[s])))
 
-    def _add_shares(self, kind: Kind, side: Side, shares: Sequence[int], gpus_in_use: int | None) -> None:
+    def _add_shares(self, kind: Kind, side: Side, shares: Sequence[int]) -> None:
         """Bind shares to patterns of single GPUs: per size one of it alone, and the fullest, to begin with."""
         for counts in self._by_group(kind, side, shares):
-            ways = self._add_instances(kind, side, counts, gpus_in_use)
+            ways = self._add_instances(kind, side, counts)
             mine = [s for s in counts if s in ways]
             if not mine:
                 continue
@@ -148,7 +148,7 @@ class FleetColumns:
             singles = (tuple(MILLI // m if i == at else 0 for i in range(len(millis))) for at, m in enumerate(millis))
             full = (pattern for _, pattern in dearest(tuple(millis), tuple(millis)))
             for pattern in dict.fromkeys((*singles, *full)):
-                self.add_cut(side, len(side.milli) - 1, pattern, gpus_in_use)
+                self.add_cut(side, len(side.milli) - 1, pattern)
 
     def _by_group(self, kind: Kind, side: Side, shares: Sequence[int]) -> Iterator[Mapping[int, int]]:
         """Yield the shares that may meet on a GPU, each set with a column per shape for its part of the count there.
@@ -162,9 +162,7 @@ class FleetColumns:
         for g, group in enumerate(widest):
             yield {s: columns[s][g] if s in columns else side.counts[s] for s in shares if s in group}
 
-    def _add_instances(
-        self, kind: Kind, side: Side, counts: Mapping[int, int], gpus_in_use: int | None
-    ) -> Mapping[int, int]:
+    def _add_instances(self, kind: Kind, side: Side, counts: Mapping[int, int]) -> Mapping[int, int]:
         """Bind what may be on MIG instances to layouts; return the column of each shape's count outside MIG.
 
         A shape that may be there in several ways has a column for each.
@@ -184,11 +182,7 @@ class FleetColumns:
                     outside[s] = column
         for layout in layouts_of(kind.geometry, names):
             entries = {rows[name]: -float(count) for name, count in layout}
-            if side.gpus is not None:
-                entries[side.gpus] = 1.0
-            if gpus_in_use is not None:
-                entries[gpus_in_use] = 1.0
-            self.lp.column(0.0, np.inf, entries)
+            self.lp.column(0.0, np.inf, entries | dict.fromkeys(self.of_a_gpu(side), 1.0))
         return outside
 
     def _split(self, count: int, ways: Sequence[Way]) -> dict[Way, int]:
@@ -196,11 +190,12 @@ class FleetColumns:
         row = self.lp.row(-np.inf, 0.0, {count: 1.0})
         return {way: self.lp.column(0.0, np.inf, {row: -1.0}) for way in ways}
 
-    def add_cut(self, side: Side, group: int, pattern: Cut, gpus_in_use: int | None) -> None:
+    def add_cut(self, side: Side, group: int, pattern: Cut) -> None:
         """Add a column for shared GPUs of a side that are cut so."""
         entries = {row: -float(n) for row, n in zip(side.milli[group].values(), pattern, strict=True) if n}
-        if side.gpus is not None:
-            entries[side.gpus] = 1.0
-        if gpus_in_use is not None:
-            entries[gpus_in_use] = 1.0
+        entries |= dict.fromkeys(self.of_a_gpu(side), 1.0)
         side.cuts[group][pattern] = self.lp.column(0.0, np.inf, entries)
+
+    def of_a_gpu(self, side: Side) -> list[int]:
+        """Return the rows that count a GPU of a side that is shared or has instances."""
+        return [row for row in (side.gpus, self._gpus_in_use[side.kind]) if row is not None]

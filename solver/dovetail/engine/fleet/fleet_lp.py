@@ -26,6 +26,7 @@ from dovetail.proof.fleet_models import FleetProof, Within
 
 _DENOMINATOR = 10**9
 _ROUNDS = 40
+_COLUMN_WORK = 1e-4  # units of work of a solution, per column
 _CLOSE = 1e-6
 _PROVED = 1e-4  # of a tier that counts nodes: what its proof may be above the LP's value
 _CLOSE_ENOUGH = 1e-5  # where sides are set aside, more is lost already
@@ -156,14 +157,13 @@ class FleetLp:
             losses[side.kind] = max(lost, losses.get(side.kind, 0.0))
             for cut in offers.get(gpu.millis, ()):
                 if gpu.gain(cut) > 0 and cut not in side.cuts[group]:
-                    self._built.add_cut(side, group, cut, self._built.gpus_in_use[side.kind])
+                    self._built.add_cut(side, group, cut)
                     grown = True
         return grown, sum(losses.values())
 
     def _gpu(self, side: Side, group: int, dual: Sequence[float]) -> PricedGpu:
         """Return a shared GPU of a side at some prices; it costs a little more, which need not be gained."""
-        rows = (side.gpus, self._built.gpus_in_use[side.kind])
-        cost = sum(dual[row] for row in rows if row is not None)
+        cost = sum(dual[row] for row in self._built.of_a_gpu(side))
         shares = side.milli[group]
         return PricedGpu(tuple(shares), millionths(dual, shares.values()), round(cost * MILLION * (1 + _CLOSE)) + 1)
 
@@ -187,6 +187,11 @@ class FleetLp:
     def columns(self) -> int:
         """How many columns there are."""
         return self._lp.columns
+
+    @property
+    def work(self) -> float:
+        """What a solution takes, in units of work."""
+        return _COLUMN_WORK * self.columns
 
     @property
     def complete(self) -> bool:
