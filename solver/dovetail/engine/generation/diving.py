@@ -20,6 +20,7 @@ _DEARLY = 10.0  # times what is no matter: what a step may cost
 _CHANCES = 40  # steps that may be taken back because they cost more
 _IN_A_ROW = 6  # of these, until one is taken that costs more
 _REST = 0.5  # of the time and work left, where those nodes come next that are settled all at once
+_SECONDS = 3.0  # that this may take
 _TAILS = 60.0, 25.0  # nodes that the LP still uses, few enough to settle all at once: at first, and once more
 
 
@@ -45,9 +46,9 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
         used = sum(mixture.uses.values())
         if tails and used <= tails[0] and not pricing.hurried:
             tails.pop(0)
-            found = pricing.whole(master, mixture)
+            found = pricing.whole(master, mixture, _SECONDS)
             ends.append((found.value, chosen + found.chosen))
-            if mixture.value - found.value <= _DEARLY * master.wish.grain * len(found.chosen):
+            if mixture.value - found.value <= _DEARLY * master.wish.grain:
                 break
         nodes = _before_end(mixture, tails)
         behind = pace is not None and pace.behind(nodes)

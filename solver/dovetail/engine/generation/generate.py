@@ -33,6 +33,7 @@ _ALMOST = 1e-6
 _GRAIN = 1e-7, 1e-4  # of what is asked for in all, and in the band that is worth least
 _GRAIN_OF_COST = 1e-4  # of what all nodes cost
 _LACKING = 0.005  # of the replicas that ask, for which there may be no room where the least cost is wished for
+_DEAREST = 100.0  # what the dearest node costs, where cost is left to decide: an LP's tolerances are absolute
 _MISSED = 2.0  # of the dearest node, what it costs to leave a replica out: no replica takes more than a node
 _MIXING = 0.4, 0.7  # of the time, and of the work, that are left, for a mixture before the first dive
 _AMPLE = 20.0  # times what it takes to fill nodes: so much time, and a state in haste costs little of it
@@ -127,7 +128,9 @@ class Generation:
         total = sum(price * len(lot.nodes) for price, lot in zip(prices, self.rows.lots, strict=True))
         if not (self.fleet.priced and total):
             return None
-        return Wish(demand, dict.fromkeys(demand, _MISSED * max(prices)), prices, _GRAIN_OF_COST * total)
+        scale = _DEAREST / max(prices)
+        costs, missed = [scale * price for price in prices], _MISSED * _DEAREST
+        return Wish(demand, dict.fromkeys(demand, missed), costs, _GRAIN_OF_COST * scale * total)
 
     def _ask(self, demand: Mapping[int, int]) -> Wish:
         """Return what to wish for where not all that asks is there."""

@@ -68,7 +68,8 @@ def counts_of(pattern: Pattern) -> Counter[int]:
 class Mixture:
     """An LP solution: its value, uses of each column's pattern, prices of shapes on each lot, and of a node of it.
 
-    `admitted` are the replicas per shape that it admits, `steps` those of the simplex algorithm that it took.
+    `cost` is what it takes to use a node of each lot, `admitted` are the replicas per shape that it admits, `steps`
+    those of the simplex algorithm that it took.
 
     What is settled already counts in the value, which is minus infinity where a ceiling left no solution.
     """
@@ -77,13 +78,15 @@ class Mixture:
     uses: Mapping[int, float]
     prices: Sequence[Mapping[int, float]]
     nodes: Sequence[float]
+    cost: Sequence[float]
     admitted: Mapping[int, float]
     steps: int
 
     def gain(self, lot: int, pattern: Pattern) -> float:
-        """Return what a pattern earns on a lot beyond the price of a node."""
+        """Return what a pattern earns on a lot beyond the price of a node and the cost of its use."""
         prices = self.prices[lot]
-        return sum(prices.get(slot.shape, 0.0) * count for slot, count in pattern) - self.nodes[lot]
+        earned = sum(prices.get(slot.shape, 0.0) * count for slot, count in pattern)
+        return earned - self.nodes[lot] - self.cost[lot]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +262,8 @@ class Master:
                 break
         if self._highs.getModelStatus() in _UNSOLVED:
             self._moved = True
-            return Mixture(-np.inf, {}, [{} for _ in self.rows.lots], [0.0] * len(self.rows.lots), {}, steps)
+            lots = self.rows.lots
+            return Mixture(-np.inf, {}, [{} for _ in lots], [0.0] * len(lots), self.wish.cost, {}, steps)
         self._moved = False
         solution = self._highs.getSolution()
         first, primal = solution.col_value[: self._first], solution.col_value[self._first :]
@@ -272,7 +276,7 @@ class Master:
         prices = [{s: max(0.0, dual[row]) for s, row in lot.rows.items()} for lot in self.rows.lots]
         value = self._highs.getInfo().objective_function_value - self._paid
         admitted = {c.shape: count for c, count in zip(self.rows.counted, first, strict=True) if c.shape >= 0}
-        return Mixture(value, uses, prices, dual[self._size_row :], admitted, steps)
+        return Mixture(value, uses, prices, dual[self._size_row :], self.wish.cost, admitted, steps)
 
     def whole(
         self,
@@ -329,7 +333,7 @@ class Master:
             node (its reduced cost).
         """
         on = (index for index, on in enumerate(self._on) if on and index not in sure)
-        fits = [i for i in on if self._gain(mixture, i) - self._cost(self.columns[i]) >= -most]
+        fits = [i for i in on if self._gain(mixture, i) >= -most]
         return sorted([*sure, *sorted(fits, key=lambda index: (-self._pays(mixture, index), index))[:_MOST_WHOLE]])
 
     def _over(self, columns: Sequence[int]) -> highspy.Highs:
