@@ -24,6 +24,7 @@ from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
+from dovetail.engine.generation.thrift import roomy
 from dovetail.engine.improving import Improving
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.mixing import Mixing
@@ -50,7 +51,7 @@ from dovetail.spec import Spec
 _BOUND_SHARE = 0.2, 0.3  # of the time, for the last bounds of a large fleet, and of one with many nodes
 _QUICK_SHARE = 0.05  # of the time, where another process looks for them meanwhile, or LPs are small
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
-_GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
+_GENERATE_TIME = 0.75, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
 _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
@@ -307,7 +308,7 @@ class _Search:
             return Lead((), self.best.state)
         each = lp.work
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
-        if Generation.suits(self.bounds.fleet):
+        if Generation.suits(self.bounds.fleet) or roomy(self.problem, self.best.now, FULL):
             ways = 0 if self.problem.counts > EXACT_VARIABLES else 1
         led = lead(lp, self.best.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME[self._gangs]))
         for state in led.states:
@@ -321,12 +322,20 @@ class _Search:
         Returns the states that this came to, be they taken or not, and how many replicas of each shape LPs have.
         """
         found: list[State] = []
-        if not Generation.suits(self.bounds.fleet):
+        saves = roomy(self.problem, self.best.now, FULL)
+        if not (Generation.suits(self.bounds.fleet) or saves):
             return found, led.planned
         given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME[self._many])
         before = given.work
         generation = Generation(
-            self.problem, led.base, self.bounds.fleet.rows, self.stop, self.best.state, self.jobs, self.best.full
+            self.problem,
+            led.base,
+            self.bounds.fleet.rows,
+            self.stop,
+            self.best.state,
+            self.jobs,
+            self.best.full,
+            saves,
         )
         for candidate in generation.run(given, led.known, self._construction):
             self.best.offer(candidate)

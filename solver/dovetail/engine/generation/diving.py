@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from math import cbrt, floor
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import cbrt, floor, inf
+from typing import Final
 
 from dovetail.engine.generation.patterns import Column, Master, Mixture
 from dovetail.engine.generation.pricing import Pricing
@@ -16,15 +19,20 @@ _LATE = 0.01  # of the nodes, that a dive may be behind its time
 _DEAR = 0.5  # of the price per GPU of the dearest node left
 _AT_ONCE = 0.1  # of the nodes left, that such a step may settle
 _ROUNDS = 60  # of pricing after each step
-_DEARLY = 10.0  # times what is no matter: what a step may cost
+_DEARLY = 10.0, 100.0  # times what is no matter: what a step may cost, also where a dive is slow
 _CHANCES = 40  # steps that may be taken back because they cost more
 _IN_A_ROW = 6  # of these, until one is taken that costs more
+_AGAIN, _AGAIN_SHARE = 10, 0.5  # times, and of the time and the work that are left then
 _REST = 0.5  # of the time and work left, where those nodes come next that are settled all at once
 _SECONDS = 3.0  # that this may take
-_TAILS = 60.0, 25.0  # nodes that the LP still uses, few enough to settle all at once: at first, and once more
+
+TAILS: Final = (60.0, 25.0)
+"""Nodes that the LP still uses, few enough to settle all at once: at first, and once more."""
 
 
-def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUNDS) -> list[Chosen]:
+def dive(
+    master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUNDS, tails: Sequence[float] = TAILS
+) -> list[Chosen]:
     """Settle all nodes of a master on whole patterns; those it finds none for are left out.
 
     Returns the ends that this came to, the best first.
@@ -38,43 +46,97 @@ def dive(master: Master, mixture: Mixture, pricing: Pricing, rounds: int = _ROUN
     few nodes are left, all of these are settled in whole numbers at once; where that loses much, step by step as
     well, with a second attempt on the way, and the best of these ends counts.
     """
-    chosen: Chosen = []
-    ends: list[tuple[float, Chosen]] = []  # that this dive might have, and what they are worth
-    chances, row, at_once, tails = _CHANCES, 0, _AT_ONCE, list(_TAILS) if rounds else []
-    pace: _Pace | None = None
-    while any(master.sizes):
-        used = sum(mixture.uses.values())
-        if tails and used <= tails[0] and not pricing.hurried:
-            tails.pop(0)
-            found = pricing.whole(master, mixture, _SECONDS)
-            ends.append((found.value, chosen + found.chosen))
-            if mixture.value - found.value <= _DEARLY * master.wish.grain:
-                break
-        nodes = _before_end(mixture, tails)
-        behind = pace is not None and pace.behind(nodes)
-        sure = 0.0 if pricing.hurried else _SURE[behind]
-        settled = _step(master, mixture, first=not chosen, sure=sure, at_once=at_once)
-        if not settled:
-            ends.append((mixture.value, chosen))
-            break
-        if rounds:  # otherwise the caller's mixture is still of use
-            master.forget(mixture)
-        before = mixture
-        _keep_pace(pricing, nodes, settled)
-        mixture = _priced(master, pricing, rounds, before)
-        pace = pace or _Pace(pricing, _before_end(mixture, tails))
-        again = rounds and not behind and row < min(chances, _IN_A_ROW) and (at_once or _alone(settled))
-        at_once = _AT_ONCE
-        if chosen and again and _too_dear(before.value - mixture.value, master, settled, pricing):
-            chances -= 1
-            mixture, settled = _otherwise(master, settled, mixture, pricing, rounds)
-            at_once = _AT_ONCE if settled else 0.0
-        row = 0 if settled else row + 1
-        chosen = chosen + settled
-    else:
-        ends.append((mixture.value, chosen))
+    diving = _Dive(master, pricing, rounds, list(tails) if rounds else [])
+    diving.down(mixture)
+    if rounds:
+        diving.again()
     pricing.pause_after(1, 1)
-    return [found for _, found in sorted(ends, key=lambda end: -end[0])]
+    return [found for _, found in sorted(diving.ends, key=lambda end: -end[0])]
+
+
+@dataclass(slots=True)
+class _Dive:
+    """A dive on its way: its steps, each with what it lost, and the ends that it came to with their worth.
+
+    Parameters
+    ----------
+    tails : numbers of nodes in use, at which all of them are settled at once as well.
+    """
+
+    master: Master
+    pricing: Pricing
+    rounds: int
+    tails: list[float]
+    steps: list[tuple[Chosen, float]] = field(default_factory=list)
+    ends: list[tuple[float, Chosen]] = field(default_factory=list)
+
+    def down(self, mixture: Mixture) -> None:
+        """Settle what is left, step by step."""
+        master, pricing, rounds = self.master, self.pricing, self.rounds
+        chances, row, at_once = _CHANCES, 0, _AT_ONCE
+        pace: _Pace | None = None
+        while any(master.sizes):
+            used = sum(mixture.uses.values())
+            if self._all_at_once(mixture, used):
+                return
+            nodes = _before_end(mixture, self.tails)
+            behind = pace is not None and pace.behind(nodes)
+            sure = 0.0 if pricing.hurried else _SURE[behind]
+            settled = _step(master, mixture, first=not self.steps, sure=sure, at_once=at_once)
+            if not settled:
+                break
+            if rounds:  # otherwise the caller's mixture is still of use
+                master.narrow(mixture)
+            before = mixture
+            _keep_pace(pricing, nodes, settled)
+            mixture = _priced(master, pricing, rounds, before)
+            pace = pace or _Pace(pricing, _before_end(mixture, self.tails))
+            retry = rounds and row < min(chances, _IN_A_ROW) and (at_once or _alone(settled))
+            at_once = _AT_ONCE
+            lost = before.value - mixture.value
+            if self.steps and retry and _too_dear(lost, master, settled, pricing, slow=behind):
+                chances -= 1
+                _keep_pace(pricing, nodes, settled)
+                mixture, settled = _otherwise(master, settled, mixture, before, pricing, rounds)
+                at_once = _AT_ONCE if settled else 0.0
+            row = 0 if settled else row + 1
+            self.steps += [(settled, before.value - mixture.value)] if settled else []
+        self.ends.append((mixture.value, self._chosen))
+
+    def again(self) -> None:
+        """Go back to before the step that lost most, settle otherwise from there on, and so again and again."""
+        master, pricing = self.master, self.pricing
+        until, least = pricing.budget.moment(_AGAIN_SHARE), (1 - _AGAIN_SHARE) * pricing.budget.work
+        tried = {0}
+        for _ in range(_AGAIN):
+            late = pricing.hurried or pricing.budget.late(until) or pricing.budget.work <= least
+            others = (i for i in range(len(self.steps)) if i not in tried)
+            back = max(others, key=lambda i: self.steps[i][1], default=None)
+            if late or back is None or self.steps[back][1] <= _DEARLY[0] * master.wish.grain:
+                return
+            tried.add(back)
+            undone = self.steps[back:]
+            del self.steps[back:]
+            for column, times in (each for settled, _ in undone for each in settled):
+                master.take(column, -times)
+            for column, _ in undone[0][0]:
+                master.ban(column)
+            master.refresh()
+            pricing.pause_after(_REST, _REST)
+            self.down(pricing.settle(master, pricing.solve(master), self.rounds, inf))
+
+    @property
+    def _chosen(self) -> Chosen:
+        return [each for settled, _ in self.steps for each in settled]
+
+    def _all_at_once(self, mixture: Mixture, used: float) -> bool:
+        """Settle all that is left in whole numbers, where that is few enough; tell whether it is as good."""
+        if not self.tails or used > self.tails[0] or self.pricing.hurried:
+            return False
+        self.tails.pop(0)
+        found = self.pricing.whole(self.master, mixture, _SECONDS)
+        self.ends.append((found.value, self._chosen + found.chosen))
+        return mixture.value - found.value <= _DEARLY[0] * self.master.wish.grain
 
 
 def _before_end(mixture: Mixture, tails: list[float]) -> float:
@@ -118,13 +180,14 @@ def _priced(master: Master, pricing: Pricing, rounds: int, before: Mixture) -> M
     return pricing.settle(master, pricing.solve(master), rounds, before.value - master.wish.grain)
 
 
-def _too_dear(lost: float, master: Master, settled: Chosen, pricing: Pricing) -> bool:
-    """Tell whether a step costs so much that another one is worth a look.
+def _too_dear(lost: float, master: Master, settled: Chosen, pricing: Pricing, *, slow: bool) -> bool:
+    """Tell whether a step costs so much that another one is worth a look, or even worth the time of a slow dive.
 
-    Where many nodes had no time to be priced, what they cost may be patterns that are not there yet.
+    Where many nodes had no time for pricing, what they cost may be patterns that are not there yet; very much is not.
     """
-    told = not pricing.hurried if _alone(settled) else not pricing.over
-    return told and lost > _DEARLY * master.wish.grain
+    dearly, very = (times * master.wish.grain for times in _DEARLY)
+    told = not slow and (_alone(settled) or not pricing.over)
+    return not pricing.hurried and lost > (dearly if told else very)
 
 
 def _alone(settled: Chosen) -> bool:
@@ -133,11 +196,15 @@ def _alone(settled: Chosen) -> bool:
 
 
 def _otherwise(
-    master: Master, settled: Chosen, mixture: Mixture, pricing: Pricing, rounds: int
+    master: Master, settled: Chosen, mixture: Mixture, before: Mixture, pricing: Pricing, rounds: int
 ) -> tuple[Mixture, Chosen]:
     """Take a step back, for good if the LP is worth more without; return it, and what stays settled.
 
     Several nodes are settled one by one then. A pattern on a single node is left out from then on.
+
+    Parameters
+    ----------
+    mixture : after the step; `before` is what there was before it.
     """
     for column, times in settled:
         master.take(column, -times)
@@ -146,7 +213,7 @@ def _otherwise(
         return pricing.solve(master), []
     column = settled[0][0]
     master.ban(column)
-    other = _priced(master, pricing, rounds, mixture)
+    other = _priced(master, pricing, rounds, before)
     if other.value > mixture.value:
         return other, []
     master.allow(column)

@@ -16,7 +16,7 @@ from math import inf
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
-from dovetail.engine.generation.diving import Chosen, dive
+from dovetail.engine.generation.diving import TAILS, Chosen, dive
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
 from dovetail.engine.generation.patterns import Master, Mixture, Pattern, Wish, pattern_of
@@ -57,6 +57,7 @@ class Generation:
     best : the best state at hand, if that is another one: its patterns are among those to begin with.
     jobs : where nodes are priced.
     full : whether no plan admits more than that one, so that what it admits is all to wish for.
+    roomy : whether all that asks seems to have room, so that the least cost is to be wished for at once.
     """
 
     problem: Problem
@@ -66,6 +67,7 @@ class Generation:
     best: State | None = None
     jobs: Jobs = field(default_factory=Jobs)
     full: bool = False
+    roomy: bool = False
     rows: FleetRows = field(init=False)
     wish: Wish = field(init=False)
     spares: bool = field(init=False)  # whether all to wish for is at hand, and cost left to decide
@@ -96,7 +98,8 @@ class Generation:
         if self.full:
             self._ask_at_most(most)
         demand = {s: n - fixed[s] for s, n in most.items() if s not in joint and n > fixed[s]}
-        spare = self._spare(demand) if all(there[s] >= n + fixed[s] for s, n in demand.items()) else None
+        complete = self.roomy or all(there[s] >= n + fixed[s] for s, n in demand.items())
+        spare = self._spare(demand) if complete else None
         self.spares = spare is not None
         self.wish = spare or self._ask(demand)
 
@@ -180,26 +183,35 @@ class Generation:
         master = self._master(known)
         pricing = Pricing(self.problem, self.rows.lots, budget, self.stop, self.jobs)
         mixture = _mixed(master, pricing)
-        if cheapest := self._cheapest(mixture, master):
-            master = cheapest
+        if self.spares and self._misses(mixture):
+            self.spares, self.wish = False, self._ask(self.wish.demand)
+            master = self._with_wish(master)
+            mixture = _mixed(master, pricing)
+        if self._saves(mixture):
+            master = self._with_wish(master)
             mixture = _mixed(master, pricing)
         self.planned = Counter({s: int(count + _ALMOST) for s, count in mixture.admitted.items()})
-        if ample := (left := budget.seconds()) is None or left > _AMPLE * filling:
+        ample = (left := budget.seconds()) is None or left > _AMPLE * filling
+        if ample and not self.spares:
             began = time.monotonic()
             yield self._quick(master, mixture, pricing)
             filling = time.monotonic() - began
         budget.hold_back(filling)  # for the last state
         if ample and pricing.hurried:
             return
-        ends = dive(master, mixture, pricing)
+        ends = dive(master, mixture, pricing, tails=() if self.spares else TAILS)
         for chosen in ends[:_ENDS]:  # which of them hard rules let be nobody can tell beforehand
             yield self.filled(chosen)
 
-    def _cheapest(self, mixture: Mixture, master: Master) -> Master | None:
-        """Wish for the least cost where a mixture has all that asks; return the LP for that over the same patterns.
+    def _misses(self, mixture: Mixture) -> bool:
+        """Tell whether a mixture lacks anything of what is wished for, so that worth decides on what."""
+        there = mixture.admitted
+        return any(there.get(s, 0.0) < self.problem.shapes[s].demand - _ALMOST for s in self.wish.demand)
 
-        A few replicas may be too many, as for quotas: then what the mixture has is all to wish for. None where it has
-        not, or where that was wished for already.
+    def _saves(self, mixture: Mixture) -> bool:
+        """Wish for the least cost where a mixture has all that asks; tell whether that is another wish.
+
+        A few replicas may be too many, as for quotas: then what the mixture has is all to wish for.
         """
         asked = self.wish.demand
         there = {s: int(count + _ALMOST) for s, count in mixture.admitted.items()}
@@ -208,10 +220,14 @@ class Generation:
         complete = sum(demand.values()) >= (1 - _LACKING) * sum(asked.values())
         spare = self._spare({s: n for s, n in demand.items() if n > 0}) if complete and not self.spares else None
         if spare is None:
-            return None
+            return False
         self._ask_at_most({s: n + fixed[s] for s, n in demand.items()})
-        self.wish = spare
-        found = Master(self.rows, spare)
+        self.wish, self.spares = spare, True
+        return True
+
+    def _with_wish(self, master: Master) -> Master:
+        """Return an LP over the same patterns for what is wished for now."""
+        found = Master(self.rows, self.wish)
         for column in master.columns:
             found.add(column.lot, column.pattern)
         return found

@@ -64,6 +64,16 @@ def counts_of(pattern: Pattern) -> Counter[int]:
     return total
 
 
+def _without(pattern: Pattern, surplus: Counter[int]) -> Pattern:
+    """Return a pattern with fewer replicas, by shape."""
+    left = []
+    for slot, count in pattern:
+        gone = min(count, surplus[slot.shape])
+        surplus[slot.shape] -= gone
+        left += [(slot, count - gone)] if count > gone else []
+    return tuple(left)
+
+
 @dataclass(frozen=True, slots=True)
 class Mixture:
     """An LP solution: its value, uses of each column's pattern, prices of shapes on each lot, and of a node of it.
@@ -347,6 +357,20 @@ class Master:
         highs.passModel(self._highs.getLp())
         highs.deleteCols(len(rest), np.array([self._first + i for i in rest], dtype=np.int32))
         return highs
+
+    def narrow(self, mixture: Mixture) -> None:
+        """Drop patterns where there are many, and cut those in use down to what is left to place.
+
+        With more than that they take part no longer, and pricing would have to find their like one by one.
+        """
+        trimmed = []
+        for column in (self.columns[index] for index in mixture.uses):
+            if self.sizes[column.lot] > 0 and not self.times(column):
+                surplus = Counter(column.counts) - Counter(self.demand)
+                trimmed.append((column.lot, _without(column.pattern, surplus)))
+        self.forget(mixture)
+        for lot, pattern in trimmed:
+            self.add(lot, pattern)
 
     def forget(self, mixture: Mixture) -> None:
         """Drop the patterns that pay least at an LP's prices, where there are many."""

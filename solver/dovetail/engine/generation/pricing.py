@@ -22,6 +22,7 @@ from dovetail.proof.kinds import Kind
 Prices = Sequence[Mapping[int, float]]
 
 _PATIENCE = 3  # rounds of a stage that gain nothing to speak of
+_PROMISE = 50.0  # times what is no matter, that patterns promise where an LP without gain is stuck for now
 _RESTS = 2
 _SOLVE_WORK = 1e-3, 1e-6, 4e-5  # of an LP, of each of its patterns, and of a step of the simplex algorithm
 _HASTE = 3.0  # seconds that an LP may take when time has run out
@@ -113,6 +114,7 @@ class Pricing:
         self._least = 0.0  # work that is left for later
         self._rest: Counter[int] = Counter()  # rounds that a lot is left out
         self._turn = 0
+        self._promise = 0.0  # what the patterns of the last round would gain if prices stayed as they are
         groups: dict[Hashable, list[int]] = {}
         for position, lot in enumerate(lots):
             groups.setdefault(_alike(problem, lot.kind), []).append(position)
@@ -182,6 +184,7 @@ class Pricing:
         """
         grown = False
         self._turn += 1
+        self._promise = 0.0
         turns = [(group, self._in_turn(master, group)) for group in self._groups]
         while turns and not self.over:
             asked = [(group, lot, turn) for group, turn in turns if (lot := next(turn, None)) is not None]
@@ -217,6 +220,7 @@ class Pricing:
                 for lot, gain in gains.items():
                     if gain > (0.0 if lot == asked else master.wish.grain):
                         grown |= master.add(lot, pattern)
+        self._promise += most
         if most <= master.wish.grain:
             self._rest[asked] = _RESTS
         return grown
@@ -237,6 +241,8 @@ class Pricing:
             if sum(master.sizes) <= _FEW:
                 own = [master.wish.worth] * len(master.sizes)
                 grown |= self.grow(master, mixture, own, self._stages[stage].width)
+            if grown:
+                master.forget(mixture)
             better = self.solve(master) if grown else mixture
             if better.value == -inf:
                 break
@@ -245,7 +251,7 @@ class Pricing:
             idle = 0 if gained else idle + 1
             if gained:
                 stage = 0
-            elif not grown or idle > _PATIENCE:
+            elif not grown or (idle > _PATIENCE and self._promise <= _PROMISE * master.wish.grain):
                 stage, idle = stage + 1, 0
                 self._rest.clear()
                 if stage == len(self._stages):
