@@ -16,7 +16,7 @@ from dovetail.engine.generation.pricing import Pricing
 from dovetail.progress import Stop
 
 NOTHING = Whole([], -inf, {}, {}, 0, cut=False)
-LOSES = 11  # a fleet that loses much where it is settled step by step without new patterns
+LOSES = 30  # a fleet that loses much where it is settled step by step without new patterns
 
 
 class ByHand(Pricing):
@@ -120,3 +120,36 @@ def test_of_the_ends_of_a_dive_the_best_counts(monkeypatch: pytest.MonkeyPatch) 
         assert chosen == best != []
         assert asked == 2  # it went on all the same
     assert steps != found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_dive_taken_again_where_it_lost_most_ends_no_worse(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    worths = []
+    for times in (0, diving._AGAIN):
+        monkeypatch.setattr(diving, "_AGAIN", times)
+        master, mixture, pricing = mixed(seed)
+        chosen = dive(master, mixture, pricing, tails=())[0]
+        master.reset()
+        assert all(column.pattern for column, _ in chosen)
+        for column, count in chosen:
+            assert master.times(column) >= count  # within nodes and demand, steps taken back left nothing behind
+            master.take(column, count)
+        worths.append(worth(master, chosen))
+    assert worths[0] - 1e-6 <= worths[1]
+
+
+def test_a_pattern_with_more_than_is_left_is_cut_down_to_that() -> None:
+    master, mixture, _ = mixed(1)
+    column = next(
+        master.columns[index]
+        for index in mixture.uses
+        if any(n > 1 for n in master.columns[index].counts.values())
+        and len(master.rows.lots[master.columns[index].lot].nodes) > 1
+    )
+    shape = next(s for s, n in column.counts.items() if n > 1)
+    master.demand[shape] = 1
+    assert master.times(column) == 0
+    master.narrow(mixture)
+    cut = [other for other in master.columns if other.lot == column.lot and other.counts.get(shape) == 1]
+    expected = {s: min(n, 1) if s == shape else n for s, n in column.counts.items()}
+    assert any(other.counts == expected and master.times(other) for other in cut)

@@ -51,7 +51,9 @@ from dovetail.spec import Spec
 _BOUND_SHARE = 0.2, 0.3  # of the time, for the last bounds of a large fleet, and of one with many nodes
 _QUICK_SHARE = 0.05  # of the time, where another process looks for them meanwhile, or LPs are small
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
-_GENERATE_TIME = 0.75, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
+_GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
+_SAVING_TIME = 0.75  # the same where cost is left to decide
+_DIVE_SECONDS = 90.0  # that a dive takes on few nodes with many sides, where it has to end well and sets go on from it
 _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
@@ -323,9 +325,11 @@ class _Search:
         """
         found: list[State] = []
         saves = roomy(self.problem, self.best.now, FULL)
-        if not (Generation.suits(self.bounds.fleet) or saves):
+        ample = (left := budget.seconds()) is None or left >= _DIVE_SECONDS
+        if not (Generation.suits(self.bounds.fleet) or (saves and ample)):
             return found, led.planned
-        given = budget.part(budget.work * _GENERATE_SHARE, _GENERATE_TIME[self._many])
+        seconds = _SAVING_TIME if saves else _GENERATE_TIME[self._many]
+        given = budget.part(budget.work * _GENERATE_SHARE, seconds)
         before = given.work
         generation = Generation(
             self.problem,

@@ -24,7 +24,7 @@ _CHANCES = 40  # steps that may be taken back because they cost more
 _IN_A_ROW = 6  # of these, until one is taken that costs more
 _AGAIN, _AGAIN_SHARE = 10, 0.5  # times, and of the time and the work that are left then
 _REST = 0.5  # of the time and work left, where those nodes come next that are settled all at once
-_SECONDS = 3.0  # that this may take
+_SECONDS = 3.0  # that this may take where time is limited
 
 TAILS: Final = (60.0, 25.0)
 """Nodes that the LP still uses, few enough to settle all at once: at first, and once more."""
@@ -42,13 +42,18 @@ def dive(
     to some number of times. The master is left as the dive ends.
 
     Each step may take its part of the work and time that are left, so that a dive comes to its end: the fewer the
-    nodes, the more for each. Where it is slow all the same, more is settled at once and nothing is taken back. Once
-    few nodes are left, all of these are settled in whole numbers at once; where that loses much, step by step as
-    well, with a second attempt on the way, and the best of these ends counts.
+    nodes, the more for each. Where it is slow all the same, more is settled at once and only what costs very much is
+    taken back. Once few nodes are left, all of these are settled in whole numbers at once; where that loses much,
+    step by step as well, with a second attempt on the way, and the best of these ends counts. Without such tails the
+    dive goes back to the steps that lost most instead, and on from there another way.
+
+    Parameters
+    ----------
+    tails : numbers of nodes that the LP still uses, few enough to settle all at once.
     """
     diving = _Dive(master, pricing, rounds, list(tails) if rounds else [])
     diving.down(mixture)
-    if rounds:
+    if rounds and not tails:
         diving.again()
     pricing.pause_after(1, 1)
     return [found for _, found in sorted(diving.ends, key=lambda end: -end[0])]
@@ -136,7 +141,7 @@ class _Dive:
         self.tails.pop(0)
         found = self.pricing.whole(self.master, mixture, _SECONDS)
         self.ends.append((found.value, self._chosen + found.chosen))
-        return mixture.value - found.value <= _DEARLY[0] * self.master.wish.grain
+        return mixture.value - found.value <= _DEARLY[0] * self.master.wish.grain * len(found.chosen)
 
 
 def _before_end(mixture: Mixture, tails: list[float]) -> float:

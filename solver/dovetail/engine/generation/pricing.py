@@ -29,6 +29,7 @@ _HASTE = 3.0  # seconds that an LP may take when time has run out
 _WHOLE_SHARE = 0.3  # of the time that is left, for whole numbers
 _STEP_WORK = 1.6e-4  # of a step there
 _FEW = 4  # so many nodes left, and what a node holds is asked for its own worth as well
+_FEW_NODES = 1000  # where the LP takes longer than pricing, and patterns are dropped after every round (measured)
 _INERTIA = 0.6
 
 
@@ -118,6 +119,7 @@ class Pricing:
         groups: dict[Hashable, list[int]] = {}
         for position, lot in enumerate(lots):
             groups.setdefault(_alike(problem, lot.kind), []).append(position)
+        self._few_nodes = sum(len(lot.nodes) for lot in lots) <= _FEW_NODES
         self._groups = [_Group(members, _sides(problem, lots[members[0]].kind)) for members in groups.values()]
         self._stages = _STAGES if all(len(group.nodes) == 1 for group in self._groups) else _SIDED
 
@@ -241,7 +243,7 @@ class Pricing:
             if sum(master.sizes) <= _FEW:
                 own = [master.wish.worth] * len(master.sizes)
                 grown |= self.grow(master, mixture, own, self._stages[stage].width)
-            if grown:
+            if grown and self._few_nodes:
                 master.forget(mixture)
             better = self.solve(master) if grown else mixture
             if better.value == -inf:
