@@ -53,7 +53,7 @@ _QUICK_SHARE = 0.05  # of the time, where another process looks for them meanwhi
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
 _GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
 _SAVING_TIME = 0.75  # the same where cost is left to decide
-_DIVE_SECONDS = 90.0  # that a dive takes on few nodes with many sides, where it has to end well and sets go on from it
+_AMPLE = 90.0  # seconds, or as much work, for a dive on few nodes that ends well, and sets that go on from there
 _GENERATE_SHARE = 0.8
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
@@ -310,7 +310,7 @@ class _Search:
             return Lead((), self.best.state)
         each = lp.work
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
-        if Generation.suits(self.bounds.fleet) or roomy(self.problem, self.best.now, FULL):
+        if self._mixes(budget):
             ways = 0 if self.problem.counts > EXACT_VARIABLES else 1
         led = lead(lp, self.best.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME[self._gangs]))
         for state in led.states:
@@ -318,16 +318,21 @@ class _Search:
             budget.work -= each
         return led
 
+    def _mixes(self, budget: Budget) -> bool:
+        """Tell whether to mix patterns of all nodes; on few, for the least cost alone, and with ample time for it."""
+        left = budget.work if (seconds := budget.seconds()) is None else min(budget.work, seconds)
+        saves = left >= _AMPLE and roomy(self.problem, self.best.now, FULL)
+        return saves or Generation.suits(self.bounds.fleet)
+
     def _generate(self, budget: Budget, led: Lead) -> tuple[list[State], Counter[int]]:
         """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time.
 
         Returns the states that this came to, be they taken or not, and how many replicas of each shape LPs have.
         """
         found: list[State] = []
-        saves = roomy(self.problem, self.best.now, FULL)
-        ample = (left := budget.seconds()) is None or left >= _DIVE_SECONDS
-        if not (Generation.suits(self.bounds.fleet) or (saves and ample)):
+        if not self._mixes(budget):
             return found, led.planned
+        saves = roomy(self.problem, self.best.now, FULL)
         seconds = _SAVING_TIME if saves else _GENERATE_TIME[self._many]
         given = budget.part(budget.work * _GENERATE_SHARE, seconds)
         before = given.work
