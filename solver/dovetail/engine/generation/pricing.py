@@ -211,7 +211,11 @@ class Pricing:
                 yield lot
 
     def _add(self, master: Master, mixture: Mixture, asked: int, group: _Group, found: Sequence[Priced]) -> bool:
-        """Add the best patterns of a lot, to those too of the alike that gain by them; tell whether any is new."""
+        """Add the best patterns of a lot, to those too of the alike that gain by them; tell whether any is new.
+
+        On few nodes, where patterns are chosen in whole numbers again and again, also those that would gain if the use
+        of a node cost nothing.
+        """
         grown, most = False, 0.0
         lots = [lot for lot in group.lots if master.sizes[lot]]
         for node, priced in zip(group.nodes, found, strict=True):
@@ -220,7 +224,8 @@ class Pricing:
                 gains = {lot: mixture.gain(lot, pattern) * master.sizes[lot] for lot in lots}
                 most = max(most, gains[asked])
                 for lot, gain in gains.items():
-                    if gain > (0.0 if lot == asked else master.wish.grain):
+                    spared = mixture.cost[lot] * master.sizes[lot] if self._few_nodes else 0.0
+                    if gain + spared > (0.0 if lot == asked else master.wish.grain):
                         grown |= master.add(lot, pattern)
         self._promise += most
         if most <= master.wish.grain:
