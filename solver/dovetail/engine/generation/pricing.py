@@ -213,8 +213,8 @@ class Pricing:
     def _add(self, master: Master, mixture: Mixture, asked: int, group: _Group, found: Sequence[Priced]) -> bool:
         """Add the best patterns of a lot, to those too of the alike that gain by them; tell whether any is new.
 
-        On few nodes, where patterns are chosen in whole numbers again and again, also those that would gain if the use
-        of a node cost nothing.
+        On few nodes, where patterns are chosen in whole numbers again and again, also those that would gain if nodes
+        cost nothing.
         """
         grown, most = False, 0.0
         lots = [lot for lot in group.lots if master.sizes[lot]]
