@@ -64,13 +64,18 @@ def counts_of(pattern: Pattern) -> Counter[int]:
     return total
 
 
-def _without(pattern: Pattern, surplus: Counter[int]) -> Pattern:
-    """Return a pattern with fewer replicas, by shape."""
+def without(pattern: Pattern, surplus: Counter[int], rows: Mapping[int, int]) -> Pattern:
+    """Return a pattern without what there is a surplus of, by row of a shape, which is less by that then.
+
+    Shapes without a row are no part of any surplus.
+    """
     left = []
     for slot, count in pattern:
-        gone = min(count, surplus[slot.shape])
-        surplus[slot.shape] -= gone
-        left += [(slot, count - gone)] if count > gone else []
+        gone = min(count, max(0, surplus[rows[slot.shape]])) if slot.shape in rows else 0
+        if gone:
+            surplus[rows[slot.shape]] -= gone
+        if count > gone:
+            left.append((slot, count - gone))
     return tuple(left)
 
 
@@ -367,7 +372,7 @@ class Master:
         for column in (self.columns[index] for index in mixture.uses):
             if self.sizes[column.lot] > 0 and not self.times(column):
                 surplus = Counter(column.counts) - Counter(self.demand)
-                trimmed.append((column.lot, _without(column.pattern, surplus)))
+                trimmed.append((column.lot, without(column.pattern, surplus, {s: s for s in surplus})))
         self.forget(mixture)
         for lot, pattern in trimmed:
             self.add(lot, pattern)

@@ -19,7 +19,7 @@ from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.generation.draws import SMALLEST, Draws, Picture
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.patterns import Column, Master, Pattern, Whole
+from dovetail.engine.generation.patterns import Column, Master, Pattern, Whole, without
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.engine.generation.wanted import Wanted
 from dovetail.model.state import Fill, Slot, State
@@ -259,10 +259,11 @@ class Remixing:
             planned += [(node, column.pattern) for node in taken]
         kept = [(node, column.pattern) for node, column in self._columns.items() if node not in free]
         surplus = self._surplus([*planned, *kept], found)
-        wished = [(node, self._without(surplus, node, pattern)) for node, pattern in planned]
+        lots, lot_of = self._generation.rows.lots, self._lot_of
+        wished = [(node, without(pattern, surplus, lots[lot_of[node]].rows)) for node, pattern in planned]
         fills = {node: Fill() for node in free}
         for node, pattern in kept if any(surplus.values()) else ():
-            left = self._without(surplus, node, pattern)
+            left = without(pattern, surplus, lots[lot_of[node]].rows)
             if left != pattern:
                 fills[node] = Fill()
                 wished.append((node, left))
@@ -279,21 +280,6 @@ class Remixing:
                 if slot.shape in lot.rows:
                     supply[lot.rows[slot.shape]] += count
         return Counter({r: int(rows.limits[r]) + n - found.needed.get(r, 0) for r, n in supply.items()})
-
-    def _without(self, surplus: Counter[int], node: int, pattern: Pattern) -> Pattern:
-        """Return a pattern without what there is a surplus of, which is less by that then.
-
-        What the LP does not know on a node, though it is there, is no part of any surplus.
-        """
-        rows = self._generation.rows.lots[self._lot_of[node]].rows
-        left = []
-        for slot, count in pattern:
-            gone = min(count, max(0, surplus[rows[slot.shape]])) if slot.shape in rows else 0
-            if gone:
-                surplus[rows[slot.shape]] -= gone
-            if count > gone:
-                left.append((slot, count - gone))
-        return tuple(left)
 
 
 def _counted(columns: Iterable[Column]) -> list[tuple[Column, int]]:
