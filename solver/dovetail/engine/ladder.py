@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from math import ceil
 from typing import NamedTuple
 
+from dovetail.engine.at_once import AtOnce
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import DEFAULT_WORK, Budget
 from dovetail.engine.choosing import Choosing
@@ -21,10 +21,6 @@ from dovetail.engine.construction.returning import Spot, free_spots, returned
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
-from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.guided import Lead, lead
-from dovetail.engine.generation.patterns import MANY_NODES
-from dovetail.engine.generation.thrift import roomy
 from dovetail.engine.improving import Improving
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.mixing import Mixing
@@ -51,12 +47,6 @@ from dovetail.spec import Spec
 _BOUND_SHARE = 0.2, 0.3  # of the time, for the last bounds of a large fleet, and of one with many nodes
 _QUICK_SHARE = 0.05  # of the time, where another process looks for them meanwhile, or LPs are small
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
-_GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
-_SAVING_TIME = 0.75  # the same where cost is left to decide
-_AMPLE = 90.0  # seconds, or as much work, for a dive on few nodes that ends well, and sets that go on from there
-_GENERATE_SHARE = 0.8
-_FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
-_FOLLOW_SHARE = 0.2
 _ALL_THERE = 1e-9  # a gap that ends a search once all is admitted that can be
 _GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
 _CLOSE_SHARE = 0.1  # for the exact model of a small whole
@@ -138,18 +128,12 @@ class _Search:
     _construction: float = 0.0  # seconds that it took
     choosing: Choosing = field(init=False)
     sparing: Sparing = field(init=False)
+    at_once: AtOnce = field(init=False)
 
     def __post_init__(self) -> None:
         self.choosing = Choosing(self.best, self.stop, self._admitting)
         self.sparing = Sparing(self.best, self.stop)
-
-    @property
-    def _many(self) -> bool:
-        return len(self.problem.nodes) > MANY_NODES
-
-    @property
-    def _gangs(self) -> bool:
-        return any(shape.workload.joint for shape in self.problem.shapes)
+        self.at_once = AtOnce(self.best, self.jobs, self.stop, self.choosing)
 
     def run(self, hint: Places | None) -> Plan:
         """Climb the ladder as far as the limits allow."""
@@ -220,7 +204,7 @@ class _Search:
             self.budget.deadline -= min(_AFTER * self._construction, 0.2 * self.limits.time)
             self.bounds.until = self.budget.deadline
             quick = self.bounds.pursued or not self.bounds.fleet.large
-            self.budget.deadline -= (_QUICK_SHARE if quick else _BOUND_SHARE[self._many]) * self.limits.time
+            self.budget.deadline -= (_QUICK_SHARE if quick else _BOUND_SHARE[self.at_once.many]) * self.limits.time
 
     def _exact(self, budget: Budget) -> Verdict:
         """Climb the tiers on the exact model of the whole, where that is small enough."""
@@ -247,15 +231,15 @@ class _Search:
         if self.best.close_enough():
             return Verdict.OPTIMAL
         self.jobs.warm_up()
-        led = self._follow_targets(budget)
+        led = self.at_once.follow(budget)
         if not self.best.unpaid:
             self.sparing.run(budget, FULL)
         self.choosing.run(budget)
-        found, planned = self._generate(budget, led)
+        found, planned = self.at_once.mix(budget, led, self._construction)
         budget.work -= self.best.tell_apart(_APART_SHARE * budget.work)
         if self.choosing.due(budget):  # for which that broke off
             self.choosing.run(budget)
-            found, planned = self._generate(budget, led)
+            found, planned = self.at_once.mix(budget, led, self._construction)
         before = self.best.state
         self.reporter.phase("improve")
         in_turns(self._ways(budget, found, planned))
@@ -278,7 +262,7 @@ class _Search:
         mixing = Mixing(self.best, self.jobs, self.stop, self.sparing)
         sets = mixing.run(budget, found, planned, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
-        if self._many:  # what looks at all nodes takes long, and sets lead furthest
+        if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
             return [waiting, sets, exactly, around, tidying]
         tidied = [self._tidying(budget)] if found else []
         if found and not self.best.full:  # little is lacking after a dive, band by band
@@ -298,61 +282,6 @@ class _Search:
             self.best.offer(state)
         self.best.report()
         return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
-
-    def _follow_targets(self, budget: Budget) -> Lead:
-        """Follow the LP over kinds of nodes, where nothing runs; return what it leads to."""
-        if self.problem.present or self.best.unpaid or all(tier.proved for tier in self.best.now):
-            return Lead((), self.best.state)
-        if self._many and not self._gangs:
-            return Lead((), self.best.state)  # patterns are as good mixed without
-        lp = self.bounds.fleet.target({tier.name: tier.value for tier in self.best.now}, budget.seconds())
-        if not lp.solved or budget.spent():
-            return Lead((), self.best.state)
-        each = lp.work
-        ways = ceil(budget.work * _FOLLOW_SHARE / each)
-        if self._mixes(budget):
-            ways = 0 if self.problem.counts > EXACT_VARIABLES else 1
-        led = lead(lp, self.best.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME[self._gangs]))
-        for state in led.states:
-            self.best.offer(state)
-            budget.work -= each
-        return led
-
-    def _mixes(self, budget: Budget) -> bool:
-        """Tell whether to mix patterns of all nodes; on few, for the least cost alone, and with ample time for it."""
-        left = budget.work if (seconds := budget.seconds()) is None else min(budget.work, seconds)
-        saves = left >= _AMPLE and roomy(self.problem, self.best.now, FULL)
-        return saves or Generation.suits(self.bounds.fleet)
-
-    def _generate(self, budget: Budget, led: Lead) -> tuple[list[State], Counter[int]]:
-        """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time.
-
-        Returns the states that this came to, be they taken or not, and how many replicas of each shape LPs have.
-        """
-        found: list[State] = []
-        if not self._mixes(budget):
-            return found, led.planned
-        saves = roomy(self.problem, self.best.now, FULL)
-        seconds = _SAVING_TIME if saves else _GENERATE_TIME[self._many]
-        given = budget.part(budget.work * _GENERATE_SHARE, seconds)
-        before = given.work
-        generation = Generation(
-            self.problem,
-            led.base,
-            self.bounds.fleet.rows,
-            self.stop,
-            self.best.state,
-            self.jobs,
-            self.best.full,
-            saves,
-        )
-        for candidate in generation.run(given, led.known, self._construction):
-            self.best.offer(candidate)
-            found.append(candidate)
-            if self.best.close_enough() or budget.out_of_time() or self.choosing.due(budget):
-                break
-        budget.work -= before - given.work
-        return found, generation.planned
 
     def _tidying(self, budget: Budget) -> Iterator[bool]:
         """Let replicas make way, and empty nodes, as long as that is better."""

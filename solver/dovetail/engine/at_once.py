@@ -1,0 +1,118 @@
+"""What is planned of all free nodes at once, before a few at a time: the LP over kinds followed, patterns mixed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import ceil
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.choosing import Choosing
+from dovetail.engine.generation.generate import Generation
+from dovetail.engine.generation.guided import Lead, lead
+from dovetail.engine.generation.patterns import MANY_NODES
+from dovetail.engine.generation.thrift import roomy
+from dovetail.engine.parts.jobs import Jobs
+from dovetail.engine.record import Record
+from dovetail.engine.sparing import FULL
+from dovetail.model.state import State
+from dovetail.problem import Problem
+from dovetail.problem.steps import EXACT_VARIABLES
+from dovetail.progress import Stop
+
+_GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
+_SAVING_TIME = 0.75  # the same where cost is left to decide
+_AMPLE = 90.0  # seconds, or as much work, for a dive on few nodes that ends well, and sets that go on from there
+_GENERATE_SHARE = 0.8
+_FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
+_FOLLOW_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """Plans of all free nodes for one search.
+
+    Parameters
+    ----------
+    choosing : for which mixing breaks off once it is time to.
+    """
+
+    best: Record
+    jobs: Jobs
+    stop: Stop
+    choosing: Choosing
+
+    def follow(self, budget: Budget) -> Lead:
+        """Follow the LP over kinds of nodes, where nothing runs; return what it leads to."""
+        if self._problem.present or self.best.unpaid or all(tier.proved for tier in self.best.now):
+            return Lead((), self.best.state)
+        if self.many and not self._gangs:
+            return Lead((), self.best.state)  # patterns are as good mixed without
+        lp = self.best.bounds.fleet.target({tier.name: tier.value for tier in self.best.now}, budget.seconds())
+        if not lp.solved or budget.spent():
+            return Lead((), self.best.state)
+        each = lp.work
+        ways = ceil(budget.work * _FOLLOW_SHARE / each)
+        if self._mixes(budget):
+            ways = 0 if self._problem.counts > EXACT_VARIABLES else 1
+        led = lead(lp, self.best.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME[self._gangs]))
+        for state in led.states:
+            self.best.offer(state)
+            budget.work -= each
+        return led
+
+    def _mixes(self, budget: Budget) -> bool:
+        """Tell whether to mix patterns of all nodes; on few, for the least cost alone, and with ample time for it."""
+        left = budget.work if (seconds := budget.seconds()) is None else min(budget.work, seconds)
+        saves = left >= _AMPLE and roomy(self._problem, self.best.now, FULL)
+        return saves or Generation.suits(self.best.bounds.fleet)
+
+    def mix(self, budget: Budget, led: Lead, construction: float) -> tuple[list[State], Counter[int]]:
+        """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time.
+
+        Parameters
+        ----------
+        construction : seconds that it takes, to fill nodes as patterns say.
+
+        Returns
+        -------
+        tuple
+            The states that this came to, be they taken or not, and how many replicas of each shape LPs have.
+        """
+        found: list[State] = []
+        if not self._mixes(budget):
+            return found, led.planned
+        saves = roomy(self._problem, self.best.now, FULL)
+        seconds = _SAVING_TIME if saves else _GENERATE_TIME[self.many]
+        given = budget.part(budget.work * _GENERATE_SHARE, seconds)
+        before = given.work
+        generation = Generation(
+            self._problem,
+            led.base,
+            self.best.bounds.fleet.rows,
+            self.stop,
+            self.best.state,
+            self.jobs,
+            full=self.best.full,
+            roomy=saves,
+        )
+        for candidate in generation.run(given, led.known, construction):
+            self.best.offer(candidate)
+            found.append(candidate)
+            if self.best.close_enough() or budget.out_of_time() or self.choosing.due(budget):
+                break
+        budget.work -= before - given.work
+        return found, generation.planned
+
+    @property
+    def _problem(self) -> Problem:
+        return self.best.problem
+
+    @property
+    def many(self) -> bool:
+        """Whether there are so many nodes that placing replicas takes longer than mixing patterns."""
+        return len(self._problem.nodes) > MANY_NODES
+
+    @property
+    def _gangs(self) -> bool:
+        return any(shape.workload.joint for shape in self._problem.shapes)
