@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from math import inf
 
 import pytest
 from tests.engine.test_generate import ALL, fleet, master_of, worth
 
 from dovetail.engine.budget import Budget
-from dovetail.engine.generation import diving
+from dovetail.engine.generation import diving, patterns
 from dovetail.engine.generation.diving import Chosen, dive
 from dovetail.engine.generation.patterns import Master, Mixture, Whole
 from dovetail.engine.generation.pricing import Pricing
@@ -132,7 +133,7 @@ def test_a_dive_taken_again_where_it_lost_most_ends_no_worse(seed: int, monkeypa
         master.reset()
         assert all(column.pattern for column, _ in chosen)
         for column, count in chosen:
-            assert master.times(column) >= count  # within nodes and demand, steps taken back left nothing behind
+            assert master.sizes[column.lot] >= count  # steps taken back left nothing behind
             master.take(column, count)
         worths.append(worth(master, chosen))
     assert worths[0] - 1e-6 <= worths[1]
@@ -153,3 +154,58 @@ def test_a_pattern_with_more_than_is_left_is_cut_down_to_that() -> None:
     cut = [other for other in master.columns if other.lot == column.lot and other.counts.get(shape) == 1]
     expected = {s: min(n, 1) if s == shape else n for s, n in column.counts.items()}
     assert any(other.counts == expected and master.times(other) for other in cut)
+
+
+def thrifty(seed: int) -> tuple[diving._Dive, Mixture]:
+    """Return a dive without tails that is still to begin, and the mixture that it begins with."""
+    master, mixture, pricing = mixed(seed)
+    return diving._Dive(master, pricing, 30, [], goes_back=True), mixture
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_that_is_taken_back_has_its_patterns_again(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    dive, mixture = thrifty(seed)
+    master, in_use = dive.master, diving._in_use(dive.master, mixture)
+    settled = diving._step(master, mixture, first=True, sure=0.7, at_once=0.1)
+    assert settled
+    monkeypatch.setattr(patterns, "_MOST", (0, 0))
+    master.forget(replace(mixture, uses={}))
+    assert not any(column.counts for column in master.columns)
+    dive._undo([diving._Step(settled, 0.0, in_use)])
+    assert dive.pricing.solve(master).value == pytest.approx(mixture.value)
+
+
+@pytest.mark.parametrize("better", [False, True])
+def test_the_last_nodes_are_settled_in_whole_numbers_as_well(better: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    dive, mixture = thrifty(LOSES)
+    asked: list[tuple[Chosen, float]] = []
+
+    def whole(self: Pricing, master: Master, mixture: Mixture, most: float, known: Chosen, least: float) -> Whole:
+        asked.append((known, least))
+        return Whole(known[:1], least + (1.0 if better else -1.0), {}, {}, 0, cut=False)
+
+    monkeypatch.setattr(Pricing, "whole", whole)
+    dive.down(mixture)
+    ((known, least),) = asked
+    value, steps = dive.ends[0]
+    assert least == value + dive.master.wish.grain
+    assert sum(times for _, times in known) >= min(diving._LAST, sum(times for _, times in steps))
+    before, last = steps[: -len(known)], steps[-len(known) :]
+    assert all(each in known for each in last)
+    assert [chosen for _, chosen in dive.ends[1:]] == ([[*before, known[0]]] if better else [])
+
+
+def test_an_lp_that_lost_for_want_of_time_has_more_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, mixture, pricing = mixed(LOSES)
+    given = 0
+
+    def more() -> None:
+        nonlocal given
+        given += 1
+
+    monkeypatch.setattr(Pricing, "over", property(lambda _: True))
+    lost = replace(mixture, value=mixture.value + 1000.0)
+    assert diving._priced(master, pricing, 5, lost, more).value == pytest.approx(mixture.value)
+    assert given == diving._MORE
+    assert diving._priced(master, pricing, 5, mixture, more).value == pytest.approx(mixture.value)
+    assert given == diving._MORE

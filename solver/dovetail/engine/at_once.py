@@ -8,6 +8,7 @@ from math import ceil
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.choosing import Choosing
+from dovetail.engine.construction.moving import tidied
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
@@ -24,6 +25,7 @@ _GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain 
 _SAVING_TIME = 0.75  # the same where cost is left to decide
 _AMPLE = 90.0  # seconds, or as much work, for a dive on few nodes that ends well, and sets that go on from there
 _GENERATE_SHARE = 0.8
+_TIDYING_TIME = 0.5  # of what is left of these, for what patterns leave out and for nodes that hold little
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
 
@@ -59,6 +61,8 @@ class AtOnce:
         for state in led.states:
             self.best.offer(state)
             budget.work -= each
+            if self._mixes(budget):
+                break
         return led
 
     def _mixes(self, budget: Budget) -> bool:
@@ -97,6 +101,8 @@ class AtOnce:
             roomy=saves,
         )
         for candidate in generation.run(given, led.known, construction):
+            if generation.spares:
+                candidate = tidied(self._problem, candidate, self.stop, given.part(0.0, _TIDYING_TIME).out_of_time)
             self.best.offer(candidate)
             found.append(candidate)
             if self.best.close_enough() or budget.out_of_time() or self.choosing.due(budget):

@@ -64,7 +64,7 @@ class Mixing:
     def _mixed(self, budget: Budget, others: Sequence[State], planned: Counter[int]) -> Iterator[bool]:
         best = self.best
         self._keep(others)
-        self._settled = Generation.suits(best.bounds.fleet)  # dives have looked for it
+        self._settled = bool(others) or Generation.suits(best.bounds.fleet)  # dives have looked for it
         self._spared = best.admitted if best.full_but_for(WIDE) else ()
         begin = Generation(best.problem, best.state, best.bounds.fleet.rows, self.stop, None, self.jobs, best.full)
         for candidate in remixed(begin, self._begin, planned, lambda late: self._reached(budget, late), budget):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import cbrt, floor, inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from dovetail.engine.generation.patterns import Column, Master, Mixture
 from dovetail.engine.generation.pricing import Pricing
@@ -20,11 +21,14 @@ _DEAR = 0.5  # of the price per GPU of the dearest node left
 _AT_ONCE = 0.1  # of the nodes left, that such a step may settle
 _ROUNDS = 60  # of pricing after each step
 _DEARLY = 10.0, 100.0  # times what is no matter: what a step may cost, also where a dive is slow
+_LOST = 2.0  # times the same: where a step lost more, its LP has its part of the time and work once more
+_MORE = 3  # times
 _CHANCES = 40  # steps that may be taken back because they cost more
 _IN_A_ROW = 6  # of these, until one is taken that costs more
 _AGAIN, _AGAIN_SHARE = 10, 0.5  # times, and of the time and the work that are left then
+_LAST = 10  # nodes that are settled last, and once more in whole numbers
 _REST = 0.5  # of the time and work left, where those nodes come next that are settled all at once
-_SECONDS = 3.0  # that this may take where time is limited
+_SECONDS = 3.0  # that whole numbers may take where time is limited
 
 TAILS: Final = (60.0, 25.0)
 """Nodes that the LP still uses, few enough to settle all at once: at first, and once more."""
@@ -44,35 +48,48 @@ def dive(
     Each step may take its part of the work and time that are left, so that a dive comes to its end: the fewer the
     nodes, the more for each. Where it is slow all the same, more is settled at once and only what costs very much is
     taken back. Once few nodes are left, all of these are settled in whole numbers at once; where that loses much,
-    step by step as well, with a second attempt on the way, and the best of these ends counts. Without such tails the
-    dive goes back to the steps that lost most instead, and on from there another way.
+    step by step as well, with a second attempt on the way, and the best of these ends counts.
+
+    Without such tails the LP has more time where a step lost anything, the last nodes are settled in whole numbers as
+    well, of all patterns that steps came to, and the dive goes back to the steps that lost most, and on from there
+    another way.
 
     Parameters
     ----------
     tails : numbers of nodes that the LP still uses, few enough to settle all at once.
     """
-    diving = _Dive(master, pricing, rounds, list(tails) if rounds else [])
+    diving = _Dive(master, pricing, rounds, list(tails) if rounds else [], rounds > 0 and not tails)
     diving.down(mixture)
-    if rounds and not tails:
+    if diving.goes_back:
         diving.again()
     pricing.pause_after(1, 1)
     return [found for _, found in sorted(diving.ends, key=lambda end: -end[0])]
 
 
+class _Step(NamedTuple):
+    """A step of a dive: what it settled, what that lost, and the columns that the LP used before."""
+
+    settled: Chosen
+    lost: float
+    before: Sequence[Column]
+
+
 @dataclass(slots=True)
 class _Dive:
-    """A dive on its way: its steps, each with what it lost, and the ends that it came to with their worth.
+    """A dive on its way: its steps, and the ends that it came to with their worth.
 
     Parameters
     ----------
     tails : numbers of nodes in use, at which all of them are settled at once as well.
+    goes_back : whether it goes back to steps that lose much, and prices for long what they lost.
     """
 
     master: Master
     pricing: Pricing
     rounds: int
     tails: list[float]
-    steps: list[tuple[Chosen, float]] = field(default_factory=list)
+    goes_back: bool
+    steps: list[_Step] = field(default_factory=list)
     ends: list[tuple[float, Chosen]] = field(default_factory=list)
 
     def down(self, mixture: Mixture) -> None:
@@ -87,6 +104,7 @@ class _Dive:
             nodes = _before_end(mixture, self.tails)
             behind = pace is not None and pace.behind(nodes)
             sure = 0.0 if pricing.hurried else _SURE[behind]
+            in_use = _in_use(master, mixture)
             settled = _step(master, mixture, first=not self.steps, sure=sure, at_once=at_once)
             if not settled:
                 break
@@ -94,7 +112,8 @@ class _Dive:
                 master.narrow(mixture)
             before = mixture
             _keep_pace(pricing, nodes, settled)
-            mixture = _priced(master, pricing, rounds, before)
+            more = partial(_keep_pace, pricing, nodes, settled) if self.goes_back and not behind else None
+            mixture = _priced(master, pricing, rounds, before, more)
             pace = pace or _Pace(pricing, _before_end(mixture, self.tails))
             retry = rounds and row < min(chances, _IN_A_ROW) and (at_once or _alone(settled))
             at_once = _AT_ONCE
@@ -102,11 +121,37 @@ class _Dive:
             if self.steps and retry and _too_dear(lost, master, settled, pricing, slow=behind):
                 chances -= 1
                 _keep_pace(pricing, nodes, settled)
-                mixture, settled = _otherwise(master, settled, mixture, before, pricing, rounds)
+                mixture, settled = self._otherwise(_Step(settled, lost, in_use), mixture, before, more)
                 at_once = _AT_ONCE if settled else 0.0
             row = 0 if settled else row + 1
-            self.steps += [(settled, before.value - mixture.value)] if settled else []
+            self.steps += [_Step(settled, before.value - mixture.value, in_use)] if settled else []
         self.ends.append((mixture.value, self._chosen))
+        if self.goes_back and not pricing.hurried:
+            self._end_better()
+
+    def _end_better(self) -> None:
+        """Choose patterns of the nodes that were settled last in whole numbers, of all that the way down came to."""
+        master, least = self.master, self.ends[-1][0] + self.master.wish.grain
+        last: list[_Step] = []
+        while self.steps and sum(times for step in last for _, times in step.settled) < _LAST:
+            last.append(self.steps.pop())
+        known = [each for step in last for each in step.settled]
+        self._undo(last)
+        found = self.pricing.whole(master, self.pricing.solve(master), _SECONDS, known, least)
+        if found.value > least:
+            self.ends.append((found.value, self._chosen + found.chosen))
+        for step in reversed(last):
+            for column, times in step.settled:
+                master.take(column, times)
+        self.steps += reversed(last)
+
+    def _undo(self, steps: Sequence[_Step]) -> None:
+        """Take steps back, and have those patterns again that the LP used before them and may have dropped since."""
+        for step in steps:
+            for column, times in step.settled:
+                self.master.take(column, -times)
+            _bring_back(self.master, step.before)
+        self.master.refresh()
 
     def again(self) -> None:
         """Go back to before the step that lost most, settle otherwise from there on, and so again and again."""
@@ -116,23 +161,48 @@ class _Dive:
         for _ in range(_AGAIN):
             late = pricing.hurried or pricing.budget.late(until) or pricing.budget.work <= least
             others = (i for i in range(len(self.steps)) if i not in tried)
-            back = max(others, key=lambda i: self.steps[i][1], default=None)
-            if late or back is None or self.steps[back][1] <= _DEARLY[0] * master.wish.grain:
+            back = max(others, key=lambda i: self.steps[i].lost, default=None)
+            if late or back is None or self.steps[back].lost <= _DEARLY[0] * master.wish.grain:
                 return
             tried.add(back)
             undone = self.steps[back:]
             del self.steps[back:]
-            for column, times in (each for settled, _ in undone for each in settled):
-                master.take(column, -times)
-            for column, _ in undone[0][0]:
+            for column, _ in undone[0].settled:
                 master.ban(column)
-            master.refresh()
+            self._undo(undone)
             pricing.pause_after(_REST, _REST)
             self.down(pricing.settle(master, pricing.solve(master), self.rounds, inf))
 
+    def _otherwise(
+        self, step: _Step, mixture: Mixture, before: Mixture, more: Callable[[], None] | None
+    ) -> tuple[Mixture, Chosen]:
+        """Take a step back, for good if the LP is worth more without; return it, and what stays settled.
+
+        Several nodes are settled one by one then. A pattern on a single node is left out from then on.
+
+        Parameters
+        ----------
+        mixture : after the step; `before` is what there was before it.
+        """
+        master, pricing = self.master, self.pricing
+        in_use = _in_use(master, mixture)
+        self._undo([step])
+        if not _alone(step.settled):
+            return pricing.solve(master), []
+        column = step.settled[0][0]
+        master.ban(column)
+        other = _priced(master, pricing, self.rounds, before, more)
+        if other.value > mixture.value:
+            return other, []
+        master.allow(column)
+        master.take(column, 1)
+        _bring_back(master, in_use)
+        master.refresh()
+        return pricing.solve(master), step.settled
+
     @property
     def _chosen(self) -> Chosen:
-        return [each for settled, _ in self.steps for each in settled]
+        return [each for step in self.steps for each in step.settled]
 
     def _all_at_once(self, mixture: Mixture, used: float) -> bool:
         """Settle all that is left in whole numbers, where that is few enough; tell whether it is as good."""
@@ -142,6 +212,17 @@ class _Dive:
         found = self.pricing.whole(self.master, mixture, _SECONDS)
         self.ends.append((found.value, self._chosen + found.chosen))
         return mixture.value - found.value <= _DEARLY[0] * self.master.wish.grain * len(found.chosen)
+
+
+def _in_use(master: Master, mixture: Mixture) -> list[Column]:
+    """Return the columns that an LP's last solution uses."""
+    return [master.columns[index] for index in mixture.uses]
+
+
+def _bring_back(master: Master, columns: Sequence[Column]) -> None:
+    """Add the patterns of columns, as far as they were dropped since."""
+    for column in columns:
+        master.add(column.lot, column.pattern)
 
 
 def _before_end(mixture: Mixture, tails: list[float]) -> float:
@@ -179,10 +260,24 @@ def _keep_pace(pricing: Pricing, nodes: float, settled: Chosen) -> None:
     pricing.pause_after(share, share)
 
 
-def _priced(master: Master, pricing: Pricing, rounds: int, before: Mixture) -> Mixture:
-    """Return the LP for what is left, priced until it is worth what it was before."""
+def _priced(
+    master: Master, pricing: Pricing, rounds: int, before: Mixture, more: Callable[[], None] | None
+) -> Mixture:
+    """Return the LP for what is left, priced until it is worth what it was before.
+
+    Parameters
+    ----------
+    more : gives more of the time and work, some times, where it is worth less for want of these.
+    """
     master.refresh()
-    return pricing.settle(master, pricing.solve(master), rounds, before.value - master.wish.grain)
+    mixture = pricing.settle(master, pricing.solve(master), rounds, before.value - master.wish.grain)
+    for _ in range(_MORE):
+        lost = before.value - mixture.value > _LOST * master.wish.grain
+        if more is None or not (lost and pricing.over) or pricing.hurried:
+            break
+        more()
+        mixture = pricing.settle(master, mixture, rounds, before.value - master.wish.grain)
+    return mixture
 
 
 def _too_dear(lost: float, master: Master, settled: Chosen, pricing: Pricing, *, slow: bool) -> bool:
@@ -198,33 +293,6 @@ def _too_dear(lost: float, master: Master, settled: Chosen, pricing: Pricing, *,
 def _alone(settled: Chosen) -> bool:
     """Tell whether a step settled a single node."""
     return len(settled) == 1 and settled[0][1] == 1
-
-
-def _otherwise(
-    master: Master, settled: Chosen, mixture: Mixture, before: Mixture, pricing: Pricing, rounds: int
-) -> tuple[Mixture, Chosen]:
-    """Take a step back, for good if the LP is worth more without; return it, and what stays settled.
-
-    Several nodes are settled one by one then. A pattern on a single node is left out from then on.
-
-    Parameters
-    ----------
-    mixture : after the step; `before` is what there was before it.
-    """
-    for column, times in settled:
-        master.take(column, -times)
-    if not _alone(settled):
-        master.refresh()
-        return pricing.solve(master), []
-    column = settled[0][0]
-    master.ban(column)
-    other = _priced(master, pricing, rounds, before)
-    if other.value > mixture.value:
-        return other, []
-    master.allow(column)
-    master.take(column, 1)
-    master.refresh()
-    return pricing.solve(master), settled
 
 
 def _step(master: Master, mixture: Mixture, *, first: bool, sure: float, at_once: float) -> Chosen:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.fleet.fleet_lp import FleetLp
-from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.generation.guided import guided
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.model.state import State
@@ -21,6 +20,7 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 
 _TURNS = 6
+_NARROW = 0.005  # a gap of what is admitted that leaves cost to decide
 _SCARCE = 0.5  # of the most that one more node would be worth
 
 
@@ -34,7 +34,7 @@ def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
         return False
     asked = {tier.name: tier.limit(problem.context) for tier in problem.tiers if tier.sense == "max"}
     told = [tier for tier in now if tier.name in asked]
-    return all(tier.within(WIDE) or tier.value >= part * asked[tier.name] for tier in told)
+    return all(tier.within(_NARROW) or tier.value >= part * asked[tier.name] for tier in told)
 
 
 def cheaper(lp: FleetLp, state: State, stop: Stop, over: Callable[[], bool]) -> Iterator[State]:
