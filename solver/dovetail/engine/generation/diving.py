@@ -126,7 +126,7 @@ class _Dive:
             row = 0 if settled else row + 1
             self.steps += [_Step(settled, before.value - mixture.value, in_use)] if settled else []
         self.ends.append((mixture.value, self._chosen))
-        if self.goes_back and not pricing.hurried:
+        if self.goes_back and self.steps and not pricing.hurried:
             self._end_better()
 
     def _end_better(self) -> None:
