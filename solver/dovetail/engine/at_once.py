@@ -68,8 +68,7 @@ class AtOnce:
     def _mixes(self, budget: Budget) -> bool:
         """Tell whether to mix patterns of all nodes; on few, for the least cost alone, and with ample time for it."""
         left = budget.work if (seconds := budget.seconds()) is None else min(budget.work, seconds)
-        saves = left >= _AMPLE and roomy(self._problem, self.best.now, FULL)
-        return saves or Generation.suits(self.best.bounds.fleet)
+        return (left >= _AMPLE and self._saves) or Generation.suits(self.best.bounds.fleet)
 
     def mix(self, budget: Budget, led: Lead, construction: float) -> tuple[list[State], Counter[int]]:
         """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time.
@@ -86,7 +85,7 @@ class AtOnce:
         found: list[State] = []
         if not self._mixes(budget):
             return found, led.planned
-        saves = roomy(self._problem, self.best.now, FULL)
+        saves = self._saves
         seconds = _SAVING_TIME if saves else _GENERATE_TIME[self.many]
         given = budget.part(budget.work * _GENERATE_SHARE, seconds)
         before = given.work
@@ -113,6 +112,11 @@ class AtOnce:
     @property
     def _problem(self) -> Problem:
         return self.best.problem
+
+    @property
+    def _saves(self) -> bool:
+        """Whether cost is left to decide."""
+        return roomy(self._problem, self.best.now, FULL)
 
     @property
     def many(self) -> bool:

@@ -98,8 +98,7 @@ class _Dive:
         chances, row, at_once = _CHANCES, 0, _AT_ONCE
         pace: _Pace | None = None
         while any(master.sizes):
-            used = sum(mixture.uses.values())
-            if self._all_at_once(mixture, used):
+            if self._all_at_once(mixture):
                 return
             nodes = _before_end(mixture, self.tails)
             behind = pace is not None and pace.behind(nodes)
@@ -111,8 +110,9 @@ class _Dive:
             if rounds:  # otherwise the caller's mixture is still of use
                 master.narrow(mixture)
             before = mixture
-            _keep_pace(pricing, nodes, settled)
-            more = partial(_keep_pace, pricing, nodes, settled) if self.goes_back and not behind else None
+            keep_pace = partial(_keep_pace, pricing, nodes, settled)
+            more = keep_pace if self.goes_back and not behind else None
+            keep_pace()
             mixture = _priced(master, pricing, rounds, before, more)
             pace = pace or _Pace(pricing, _before_end(mixture, self.tails))
             retry = rounds and row < min(chances, _IN_A_ROW) and (at_once or _alone(settled))
@@ -120,7 +120,7 @@ class _Dive:
             lost = before.value - mixture.value
             if self.steps and retry and _too_dear(lost, master, settled, pricing, slow=behind):
                 chances -= 1
-                _keep_pace(pricing, nodes, settled)
+                keep_pace()
                 mixture, settled = self._otherwise(_Step(settled, lost, in_use), mixture, before, more)
                 at_once = _AT_ONCE if settled else 0.0
             row = 0 if settled else row + 1
@@ -204,9 +204,9 @@ class _Dive:
     def _chosen(self) -> Chosen:
         return [each for step in self.steps for each in step.settled]
 
-    def _all_at_once(self, mixture: Mixture, used: float) -> bool:
+    def _all_at_once(self, mixture: Mixture) -> bool:
         """Settle all that is left in whole numbers, where that is few enough; tell whether it is as good."""
-        if not self.tails or used > self.tails[0] or self.pricing.hurried:
+        if not self.tails or sum(mixture.uses.values()) > self.tails[0] or self.pricing.hurried:
             return False
         self.tails.pop(0)
         found = self.pricing.whole(self.master, mixture, _SECONDS)
@@ -269,14 +269,15 @@ def _priced(
     ----------
     more : gives more of the time and work, some times, where it is worth less for want of these.
     """
+    grain = master.wish.grain
+    aim, enough = before.value - grain, before.value - _LOST * grain
     master.refresh()
-    mixture = pricing.settle(master, pricing.solve(master), rounds, before.value - master.wish.grain)
+    mixture = pricing.settle(master, pricing.solve(master), rounds, aim)
     for _ in range(_MORE):
-        lost = before.value - mixture.value > _LOST * master.wish.grain
-        if more is None or not (lost and pricing.over) or pricing.hurried:
+        if more is None or mixture.value >= enough or not pricing.over or pricing.hurried:
             break
         more()
-        mixture = pricing.settle(master, mixture, rounds, before.value - master.wish.grain)
+        mixture = pricing.settle(master, mixture, rounds, aim)
     return mixture
 
 
