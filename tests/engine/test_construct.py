@@ -8,23 +8,26 @@ from random import Random
 
 import numpy as np
 import pytest
+from tests.support.mig_specs import card, mig_request
 from tests.support.mixed_specs import mixed
 from tests.support.plans import plan_for
 from tests.support.specs import CARD, make_spec, node, place, places, policy, replica, request, role, workload
 from tests.support.tiny_specs import tiny
 
+from dovetail.engine import solve
 from dovetail.engine.construction import construct as module
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Gradient
 from dovetail.engine.construction.outlook import NOWHERE, Outlook, Spoilage
 from dovetail.engine.construction.part_outlook import PartOutlook
 from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.mig import Instance
 from dovetail.model.expand import expand
 from dovetail.model.legal import legalise
 from dovetail.model.state import State, today_state
 from dovetail.placement import Place, Places
 from dovetail.problem import Problem, compile_problem
-from dovetail.progress import Stop
+from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of
 from dovetail.rules.guards import SkewGuard
 from dovetail.rules.modes import Modes
@@ -360,6 +363,24 @@ def test_a_role_without_gpu_says_nothing_of_the_accelerator() -> None:
     }  # fmt: skip
 
 
+def test_no_instance_is_taken_on_a_failed_gpu_of_a_node_that_is_cut_as_a_whole() -> None:
+    product, profile = "A100-40GB", "1g.5gb"
+    cut = tuple(Instance(profile, start) for start in range(2))
+    work = workload("w", roles=[role("", 5, mig_request(product, profile))])
+    running = {"w#0": Place("a", (1,), f"{profile}@0")}
+    spec = make_spec([node("a", 2, accelerator=product, failed_gpus=frozenset({0}))], [work], running=running)
+    spec = replace(
+        spec,
+        accelerators={**spec.accelerators, product: card(product)},
+        cluster=replace(spec.cluster, reconfiguration="node"),
+        current=replace(spec.current, gpus={"a/0": cut, "a/1": cut}),
+    )
+    assert {where.gpus for where in constructed(compiled(spec)).values()} == {(1,)}
+    plan = solve(spec, Limits(work=1.0))
+    assert plan.outcome.status == "optimal"
+    assert verify(spec, plan).ok
+
+
 # ---------------------------------------------------------------------- hints, immovable work
 
 
@@ -381,7 +402,7 @@ def test_a_sound_hint_is_followed() -> None:
 def test_evicted_work_that_may_not_move_is_not_restarted_elsewhere() -> None:
     spec = make_spec(
         [node("a", 1), node("b", 2)],
-        [workload("low", 2, gpus=1, preemptible=True, movable=False)],
+        [workload("low", 2, gpus=1, preemptible=True)],
         running={"low#0": place("a", 0)},
     )
     problem = compiled(spec)

@@ -44,7 +44,8 @@ class Cuts:
             self._adopt(index, state)
             if self._unit == "node" and any(n and place.gpus for place, n in fill.kept.items()):
                 self._fixed.add(index)
-                self.closed |= {(index, gpu) for gpu in problem.layouts[index] if not self._held.get((index, gpu))}
+                sound = set(problem.layouts[index]).intersection(problem.nodes[index].healthy_gpus())
+                self.closed |= {(index, gpu) for gpu in sound if not self._held.get((index, gpu))}
         self.touched[[index for index, _ in (*self._held, *self._kept)]] = True
         self.touched[list(self._fixed)] = True
 
