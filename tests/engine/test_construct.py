@@ -402,7 +402,7 @@ def test_a_sound_hint_is_followed() -> None:
 def test_evicted_work_that_may_not_move_is_not_restarted_elsewhere() -> None:
     spec = make_spec(
         [node("a", 1), node("b", 2)],
-        [workload("low", 2, gpus=1, preemptible=True)],
+        [workload("low", 2, gpus=1, preemptible=True, movable=False)],
         running={"low#0": place("a", 0)},
     )
     problem = compiled(spec)

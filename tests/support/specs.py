@@ -134,7 +134,10 @@ def places(rows: Mapping[str, Place]) -> dict[ReplicaId, Place]:
 def current(rows: Mapping[str, Place], elapsed: Mapping[str, int] | None = None) -> Current:
     """Return a current state; `elapsed` is in milliseconds."""
     return Current(
-        tuple(PresentReplica(replica(text), where.node, where.gpus, where.instance) for text, where in sorted(rows.items())),
+        tuple(
+            PresentReplica(replica(text), where.node, where.gpus, where.instance)
+            for text, where in sorted(rows.items())
+        ),
         elapsed or {},
     )
 
