@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.construction.moving import tidied
+from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
@@ -23,7 +25,8 @@ from dovetail.progress import Stop
 
 _GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
 _SAVING_TIME = 0.75  # the same where cost is left to decide
-_AMPLE = 90.0  # seconds, or as much work, for a dive on few nodes that ends well, and sets that go on from there
+_VISITS = 100  # to see whether cost is left to decide by now
+_AMPLE = 60.0  # seconds, or as much work, for a dive on few nodes that ends well, and sets that go on from there
 _GENERATE_SHARE = 0.8
 _TIDYING_TIME = 0.5  # of what is left of these, for what patterns leave out and for nodes that hold little
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
@@ -67,15 +70,17 @@ class AtOnce:
 
     def _mixes(self, budget: Budget) -> bool:
         """Tell whether to mix patterns of all nodes; on few, for the least cost alone, and with ample time for it."""
-        left = budget.work if (seconds := budget.seconds()) is None else min(budget.work, seconds)
-        return (left >= _AMPLE and self._saves) or Generation.suits(self.best.bounds.fleet)
+        return (_ample(budget) and self._saves) or Generation.suits(self.best.bounds.fleet)
 
-    def mix(self, budget: Budget, led: Lead, construction: float) -> tuple[list[State], Counter[int]]:
+    def mix(
+        self, budget: Budget, led: Lead, construction: float, *, full: bool = False
+    ) -> tuple[list[State], Counter[int]]:
         """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time.
 
         Parameters
         ----------
         construction : seconds that it takes, to fill nodes as patterns say.
+        full : whether nothing is asked for beyond what the best state has.
 
         Returns
         -------
@@ -96,7 +101,7 @@ class AtOnce:
             self.stop,
             self.best.state,
             self.jobs,
-            full=self.best.full,
+            full=full or self.best.full,
             roomy=saves,
         )
         for candidate in generation.run(given, led.known, construction):
@@ -108,6 +113,20 @@ class AtOnce:
                 break
         budget.work -= before - given.work
         return found, generation.planned
+
+    def late(self, budget: Budget, construction: float) -> Iterator[bool]:
+        """Wait until hardly anything but cost is left to decide, and mix patterns for the least, if there is time.
+
+        Yields whether it has been.
+        """
+        for _ in range(_VISITS):
+            if not _ample(budget):
+                return
+            if self._saves and self.best.full_but_for(WIDE):
+                self.mix(budget, Lead((), self.best.state), construction, full=True)
+                yield True
+                return
+            yield False
 
     @property
     def _problem(self) -> Problem:
@@ -126,3 +145,9 @@ class AtOnce:
     @property
     def _gangs(self) -> bool:
         return any(shape.workload.joint for shape in self._problem.shapes)
+
+
+def _ample(budget: Budget) -> bool:
+    """Tell whether there is time and work for a dive on few nodes that ends well."""
+    left = budget.work if (seconds := budget.seconds()) is None else min(budget.work, seconds)
+    return left >= _AMPLE

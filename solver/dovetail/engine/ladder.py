@@ -267,7 +267,8 @@ class _Search:
         tidied = [self._tidying(budget)] if found else []
         if found and not self.best.full:  # little is lacking after a dive, band by band
             return [waiting, *tidied, around, sets, tidying, exactly]
-        return [waiting, *tidied, sets, tidying, exactly, around]
+        late = [] if found else [self.at_once.late(budget, self._construction)]
+        return [waiting, *tidied, sets, tidying, *late, exactly, around]
 
     def _gather(self, budget: Budget) -> Verdict:
         """Place gangs by classes of domains, where nothing runs that this would have to mind."""

@@ -1,0 +1,58 @@
+"""Patterns of all nodes are mixed for the least cost once nothing else is left to decide, if there is time for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from tests.support.specs import make_spec, node, workload
+
+from dovetail.engine.at_once import AtOnce
+from dovetail.engine.bounds import Bounds
+from dovetail.engine.budget import Budget
+from dovetail.engine.choosing import Choosing
+from dovetail.engine.incumbent import forget
+from dovetail.engine.parts.jobs import Jobs
+from dovetail.engine.record import Record
+from dovetail.model.state import Fill, Slot, State
+from dovetail.problem import Problem, compile_problem
+from dovetail.progress import Reporter, Stop
+from dovetail.rules import context_of
+
+AMPLE, SHORT = 100.0, 50.0  # units of work
+
+
+def dear_and_cheap() -> Problem:
+    """Three nodes that cost 90 and three that cost 10, each of which has room for one of three replicas."""
+    nodes = [replace(node(f"dear{i}", 2), price=90) for i in range(3)]
+    nodes += [replace(node(f"low{i}", 2), price=10) for i in range(3)]
+    return compile_problem(context_of(make_spec(nodes, [workload("w", 3, gpus=2)])))
+
+
+def on(*nodes: int) -> State:
+    return State({index: Fill(Counter({Slot(0): 1})) for index in nodes})
+
+
+def begun(state: State) -> AtOnce:
+    problem, stop = dear_and_cheap(), Stop()
+    best = Record(problem, Bounds(problem, stop), Reporter(), forget, 0.0)
+    best.offer(state)
+    choosing = Choosing(best, stop, lambda *_: best, done=True)
+    return AtOnce(best, Jobs(), stop, choosing)
+
+
+def test_the_least_cost_waits_until_all_is_admitted() -> None:
+    at_once = begun(on(0, 1))
+    late = at_once.late(Budget(AMPLE), 0.0)
+    assert not next(late)
+    assert at_once.best.now[-1].value == 180
+    at_once.best.offer(on(0, 1, 2))
+    assert next(late)
+    assert at_once.best.now[-1].value == 30
+    assert next(late, None) is None
+
+
+def test_without_time_for_a_dive_nothing_is_waited_for() -> None:
+    at_once = begun(on(0, 1, 2))
+    assert next(at_once.late(Budget(SHORT), 0.0), None) is None
+    assert at_once.best.now[-1].value == 270
