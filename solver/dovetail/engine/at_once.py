@@ -148,6 +148,6 @@ class AtOnce:
 
 
 def _ample(budget: Budget) -> bool:
-    """Tell whether there is time and work for a dive on few nodes that ends well."""
+    """Tell whether there is more time and work than a dive on few nodes takes that ends well."""
     left = budget.work if (seconds := budget.seconds()) is None else min(budget.work, seconds)
-    return left >= _AMPLE
+    return left > _AMPLE
