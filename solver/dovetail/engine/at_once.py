@@ -26,7 +26,7 @@ from dovetail.progress import Stop
 _GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
 _SAVING_TIME = 0.75  # the same where cost is left to decide
 _VISITS = 100  # to see whether cost is left to decide by now
-_AMPLE = 60.0  # seconds, or as much work, for a dive on few nodes that ends well, and sets that go on from there
+_AMPLE = 60.0  # units of work, or seconds: with more, a dive on few nodes ends well, and sets go on from there
 _GENERATE_SHARE = 0.8
 _TIDYING_TIME = 0.5  # of what is left of these, for what patterns leave out and for nodes that hold little
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
@@ -70,7 +70,7 @@ class AtOnce:
 
     def _mixes(self, budget: Budget) -> bool:
         """Tell whether to mix patterns of all nodes; on few, for the least cost alone, and with ample time for it."""
-        return (_ample(budget) and self._saves) or Generation.suits(self.best.bounds.fleet)
+        return (budget.units() > _AMPLE and self._saves) or Generation.suits(self.best.bounds.fleet)
 
     def mix(
         self, budget: Budget, led: Lead, construction: float, *, full: bool = False
@@ -120,7 +120,7 @@ class AtOnce:
         Yields whether it has been.
         """
         for _ in range(_VISITS):
-            if not _ample(budget):
+            if budget.units() <= _AMPLE or self.best.close_enough():
                 return
             if self._saves and self.best.full_but_for(WIDE):
                 self.mix(budget, Lead((), self.best.state), construction, full=True)
@@ -145,9 +145,3 @@ class AtOnce:
     @property
     def _gangs(self) -> bool:
         return any(shape.workload.joint for shape in self._problem.shapes)
-
-
-def _ample(budget: Budget) -> bool:
-    """Tell whether there is more time and work than a dive on few nodes takes that ends well."""
-    left = budget.work if (seconds := budget.seconds()) is None else min(budget.work, seconds)
-    return left > _AMPLE

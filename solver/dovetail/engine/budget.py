@@ -43,6 +43,11 @@ class Budget:
         """Return the seconds left, None without a ceiling."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
+    def units(self) -> float:
+        """Return the units of work left, or the seconds where these are fewer: about as much (decision 0079)."""
+        left = self.seconds()
+        return self.work if left is None else min(self.work, left)
+
     def seconds_within(self, most: float) -> float:
         """Return the seconds that a last proof may take: those left, within reason."""
         left = self.seconds()

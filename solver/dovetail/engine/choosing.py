@@ -55,9 +55,7 @@ class Choosing:
             return False
         if not (roomy(problem, best.now, FULL) and best.full_but_for(WIDE)):
             return False
-        seconds = budget.seconds()
-        left = budget.work if seconds is None else min(budget.work, seconds)
-        ample = _SHARE * _NUMBERS_SHARE * left >= self._work_of_numbers
+        ample = _SHARE * _NUMBERS_SHARE * budget.units() >= self._work_of_numbers
         return ample and bool(self._fleet.priced_model.in_use)
 
     def run(self, budget: Budget) -> None:
