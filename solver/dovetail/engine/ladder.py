@@ -264,11 +264,9 @@ class _Search:
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
             return [waiting, sets, exactly, around, tidying]
-        tidied = [self._tidying(budget)] if found else []
-        if found and not self.best.full:  # little is lacking after a dive, band by band
-            return [waiting, *tidied, around, sets, tidying, exactly]
-        late = [] if found else [self.at_once.late(budget, self._construction)]
-        return [waiting, *tidied, sets, tidying, *late, exactly, around]
+        if found:
+            return [waiting, self._tidying(budget), sets, tidying, exactly, around]
+        return [waiting, sets, tidying, self.at_once.late(budget, self._construction), exactly, around]
 
     def _gather(self, budget: Budget) -> Verdict:
         """Place gangs by classes of domains, where nothing runs that this would have to mind."""
