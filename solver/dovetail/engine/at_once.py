@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
@@ -11,7 +10,7 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.fleet.pursuit import WIDE
-from dovetail.engine.generation.generate import Generation
+from dovetail.engine.generation.generate import Generation, Mixed
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.thrift import roomy
@@ -25,8 +24,10 @@ from dovetail.progress import Stop
 
 _GENERATE_TIME = 0.6, 0.95  # of the time, to mix patterns: sets and parts gain little on many nodes
 _SAVING_TIME = 0.75  # the same where cost is left to decide
+_CROWDED_SHARE = 0.35  # of the time and work, where few nodes have many sides: sets gain as much there
+_FEW_NODES = 1000
 _VISITS = 100  # to see whether cost is left to decide by now
-_AMPLE = 60.0  # units of work, or seconds: with more, a dive on few nodes ends well, and sets go on from there
+_AMPLE = 60.0  # units of work, or seconds: with more, a dive for the least cost ends well on few nodes of many sides
 _GENERATE_SHARE = 0.8
 _TIDYING_TIME = 0.5  # of what is left of these, for what patterns leave out and for nodes that hold little
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
@@ -58,41 +59,42 @@ class AtOnce:
             return Lead((), self.best.state)
         each = lp.work
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
-        if self._mixes(budget):
+        if self._straight(budget):
             ways = 0 if self._problem.counts > EXACT_VARIABLES else 1
         led = lead(lp, self.best.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME[self._gangs]))
         for state in led.states:
             self.best.offer(state)
             budget.work -= each
-            if self._mixes(budget):
+            if self._straight(budget):
                 break
         return led
 
-    def _mixes(self, budget: Budget) -> bool:
-        """Tell whether to mix patterns of all nodes; on few, for the least cost alone, and with ample time for it."""
-        return (budget.units() > _AMPLE and self._saves) or Generation.suits(self.best.bounds.fleet)
+    def _straight(self, budget: Budget) -> bool:
+        """Tell whether to mix patterns without several ways to follow the LP before.
 
-    def mix(
-        self, budget: Budget, led: Lead, construction: float, *, full: bool = False
-    ) -> tuple[list[State], Counter[int]]:
+        Where few nodes have many sides only for the least cost, and with ample time for it.
+        """
+        return not self.crowded or (self._saves and not self._brief(budget))
+
+    def _brief(self, budget: Budget) -> bool:
+        """Tell whether there is too little time for the least cost, so that sets do as well."""
+        return self.crowded and budget.units() <= _AMPLE
+
+    def mix(self, budget: Budget, led: Lead, construction: float, *, full: bool = False) -> Mixed:
         """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time.
 
         Parameters
         ----------
         construction : seconds that it takes, to fill nodes as patterns say.
         full : whether nothing is asked for beyond what the best state has.
-
-        Returns
-        -------
-        tuple
-            The states that this came to, be they taken or not, and how many replicas of each shape LPs have.
         """
-        found: list[State] = []
-        if not self._mixes(budget):
-            return found, led.planned
-        saves = self._saves
-        seconds = _SAVING_TIME if saves else _GENERATE_TIME[self.many]
-        given = budget.part(budget.work * _GENERATE_SHARE, seconds)
+        saves, brief, found = self._saves, self._brief(budget), list[State]()
+        if saves and brief:
+            return Mixed(found, led.planned)
+        work, seconds = _GENERATE_SHARE, _SAVING_TIME if saves else _GENERATE_TIME[self.many]
+        if self.crowded and not saves:
+            work = seconds = _CROWDED_SHARE
+        given = budget.part(budget.work * work, seconds)
         before = given.work
         generation = Generation(
             self._problem,
@@ -103,6 +105,7 @@ class AtOnce:
             self.jobs,
             full=full or self.best.full,
             roomy=saves,
+            brief=brief,
         )
         for candidate in generation.run(given, led.known, construction):
             if generation.spares:
@@ -112,7 +115,7 @@ class AtOnce:
             if self.best.close_enough() or budget.out_of_time() or self.choosing.due(budget):
                 break
         budget.work -= before - given.work
-        return found, generation.planned
+        return Mixed(found, generation.planned or led.planned, saves or not self.crowded)
 
     def late(self, budget: Budget, construction: float) -> Iterator[bool]:
         """Wait until hardly anything but cost is left to decide, and mix patterns for the least, if there is time.
@@ -141,6 +144,11 @@ class AtOnce:
     def many(self) -> bool:
         """Whether there are so many nodes that placing replicas takes longer than mixing patterns."""
         return len(self._problem.nodes) > MANY_NODES
+
+    @property
+    def crowded(self) -> bool:
+        """Whether few nodes have many sides and domains, so that most patterns are used in part."""
+        return self.best.bounds.fleet.large and len(self._problem.nodes) <= _FEW_NODES
 
     @property
     def _gangs(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,6 +20,7 @@ from dovetail.engine.construction.returning import Spot, free_spots, returned
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
+from dovetail.engine.generation.generate import Mixed
 from dovetail.engine.improving import Improving
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.mixing import Mixing
@@ -235,38 +235,37 @@ class _Search:
         if not self.best.unpaid:
             self.sparing.run(budget, FULL)
         self.choosing.run(budget)
-        found, planned = self.at_once.mix(budget, led, self._construction)
+        mixed = self.at_once.mix(budget, led, self._construction)
         budget.work -= self.best.tell_apart(_APART_SHARE * budget.work)
         if self.choosing.due(budget):  # for which that broke off
             self.choosing.run(budget)
-            found, planned = self.at_once.mix(budget, led, self._construction)
+            mixed = self.at_once.mix(budget, led, self._construction)
         before = self.best.state
         self.reporter.phase("improve")
-        in_turns(self._ways(budget, found, planned))
+        in_turns(self._ways(budget, mixed))
         if self.problem.counts <= EXACT_VARIABLES or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work
         return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
-    def _ways(self, budget: Budget, found: list[State], planned: Counter[int]) -> list[Iterator[bool]]:
+    def _ways(self, budget: Budget, mixed: Mixed) -> list[Iterator[bool]]:
         """Return the ways to make the best state better, in the order of their turns.
 
         Parameters
         ----------
-        found : what mixing patterns of all nodes came to.
+        mixed : what mixing patterns of all nodes came to.
         """
         improving = Improving(self.problem, self.jobs, self.stop, self.best)
         exactly, around = improving.exactly(budget), improving.around(budget)
         if self.best.unpaid:
             return [exactly]
-        mixing = Mixing(self.best, self.jobs, self.stop, self.sparing)
-        sets = mixing.run(budget, found, planned, self._construction)
+        sets = Mixing(self.best, self.jobs, self.stop, self.sparing).run(budget, mixed, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
             return [waiting, sets, exactly, around, tidying]
-        if found:
-            return [waiting, self._tidying(budget), sets, tidying, exactly, around]
-        return [waiting, sets, tidying, self.at_once.late(budget, self._construction), exactly, around]
+        tidied = [self._tidying(budget)] if mixed.states else []
+        late = [] if mixed.settled else [self.at_once.late(budget, self._construction)]
+        return [waiting, *tidied, sets, tidying, *late, exactly, around]
 
     def _gather(self, budget: Budget) -> Verdict:
         """Place gangs by classes of domains, where nothing runs that this would have to mind."""

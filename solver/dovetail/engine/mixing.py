@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.fleet.pursuit import WIDE
-from dovetail.engine.generation.generate import Generation
+from dovetail.engine.generation.generate import Generation, Mixed
 from dovetail.engine.generation.remixing import Reached, remixed
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
@@ -40,15 +39,13 @@ class Mixing:
     _thrifty: bool = False  # whether cost is what is looked for
     _settled: bool = False  # whether it was looked for with what little is admitted late
 
-    def run(
-        self, budget: Budget, others: Sequence[State], planned: Counter[int], construction: float
-    ) -> Iterator[bool]:
+    def run(self, budget: Budget, mixed: Mixed, construction: float) -> Iterator[bool]:
         """Mix patterns anew on a few nodes at a time, with a part of the work; yield whether a set led further.
 
         Parameters
         ----------
-        others : states that may be worth more in all than the best one, which an earlier tier decides.
-        planned : replicas per shape that LPs of the whole fleet have.
+        mixed : what mixing those of all nodes came to; some of its states may be worth more in all than the best one,
+            which an earlier tier decides.
         construction : seconds that it takes.
         """
         short = (left := budget.seconds()) is not None and left < _AMPLE * construction
@@ -57,17 +54,17 @@ class Mixing:
             return
         given = budget.part(budget.work * _SHARE)
         budget.work -= given.work
-        yield from longer(self._mixed(given, others, planned), lambda: _THRIFTY_STEP if self._thrifty else 1)
+        yield from longer(self._mixed(given, mixed), lambda: _THRIFTY_STEP if self._thrifty else 1)
         budget.work += given.work
         self.sparing.run(budget, ALMOST_FULL)
 
-    def _mixed(self, budget: Budget, others: Sequence[State], planned: Counter[int]) -> Iterator[bool]:
+    def _mixed(self, budget: Budget, mixed: Mixed) -> Iterator[bool]:
         best = self.best
-        self._keep(others)
-        self._settled = bool(others) or Generation.suits(best.bounds.fleet)  # dives have looked for it
+        self._keep(mixed.states)
+        self._settled = mixed.settled
         self._spared = best.admitted if best.full_but_for(WIDE) else ()
         begin = Generation(best.problem, best.state, best.bounds.fleet.rows, self.stop, None, self.jobs, best.full)
-        for candidate in remixed(begin, self._begin, planned, lambda late: self._reached(budget, late), budget):
+        for candidate in remixed(begin, self._begin, mixed.planned, lambda late: self._reached(budget, late), budget):
             if candidate is not None:
                 best.offer(candidate)
             yield candidate is not None  # on its way from another state it may not be the best one yet

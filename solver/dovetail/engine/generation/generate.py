@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import NamedTuple
 
 from dovetail.engine.budget import Budget
-from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.generation.diving import TAILS, Chosen, dive
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
@@ -27,7 +27,6 @@ from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
 
-_FEW_NODES = 1000
 _ROUNDS = 60
 _ALMOST = 1e-6
 _GRAIN = 1e-7, 1e-4  # of what is asked for in all, and in the band that is worth least
@@ -44,6 +43,21 @@ _LEAST = 1e-6
 _COST = 0.1  # of the least worth of a GPU's work, what it costs to use the dearest node, per GPU
 
 
+class Mixed(NamedTuple):
+    """What mixing patterns came to.
+
+    Parameters
+    ----------
+    states : be they taken or not.
+    planned : replicas per shape that LPs have.
+    settled : whether nothing is left of the least cost for LPs of the fleet to tell.
+    """
+
+    states: list[State]
+    planned: Counter[int]
+    settled: bool = False
+
+
 @dataclass(slots=True)
 class Generation:
     """A run of column generation over the free nodes of a state.
@@ -58,6 +72,7 @@ class Generation:
     jobs : where nodes are priced.
     full : whether no plan admits more than that one, so that what it admits is all to wish for.
     roomy : whether all that asks seems to have room, so that the least cost is to be wished for at once.
+    brief : whether there is no time for the least cost, so that nothing is found where that is left to wish for.
     """
 
     problem: Problem
@@ -68,20 +83,12 @@ class Generation:
     jobs: Jobs = field(default_factory=Jobs)
     full: bool = False
     roomy: bool = False
+    brief: bool = False
     rows: FleetRows = field(init=False)
     wish: Wish = field(init=False)
     spares: bool = field(init=False)  # whether all to wish for is at hand, and cost left to decide
     planned: Counter[int] = field(init=False)  # replicas per shape that the last mixture has
     _millis: Mapping[int, int] = field(init=False)
-
-    @staticmethod
-    def suits(fleet: FleetBounds) -> bool:
-        """Tell whether to mix patterns.
-
-        On few nodes with many sides and domains every pattern is used in part: to follow the LP in several ways, and
-        to plan parts, does better there (measured).
-        """
-        return not fleet.large or len(fleet.problem.nodes) > _FEW_NODES
 
     def __post_init__(self) -> None:
         self._millis = {s.index: s.request.gpu_milli for s in self.problem.shapes}
@@ -188,6 +195,8 @@ class Generation:
             master = self._with_wish(master)
             mixture = _mixed(master, pricing)
         if self._saves(mixture):
+            if self.brief:
+                return
             master = self._with_wish(master)
             mixture = _mixed(master, pricing)
         self.planned = Counter({s: int(count + _ALMOST) for s, count in mixture.admitted.items()})
