@@ -1,16 +1,19 @@
-"""Patterns of all nodes are mixed for the least cost once nothing else is left to decide, if there is time for it."""
+"""When patterns of all nodes are mixed, and for what."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from tests.support.specs import make_spec, node, workload
 
 from dovetail.engine.at_once import AtOnce
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import Budget
 from dovetail.engine.choosing import Choosing
+from dovetail.engine.fleet import fleet_bounds
+from dovetail.engine.generation.guided import Lead
 from dovetail.engine.incumbent import forget
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
@@ -22,19 +25,19 @@ from dovetail.rules import context_of
 AMPLE, SHORT = 100.0, 50.0  # units of work
 
 
-def dear_and_cheap() -> Problem:
-    """Three nodes that cost 90 and three that cost 10, each of which has room for one of three replicas."""
+def dear_and_cheap(replicas: int) -> Problem:
+    """Three nodes that cost 90 and three that cost 10, each of which has room for one replica."""
     nodes = [replace(node(f"dear{i}", 2), price=90) for i in range(3)]
     nodes += [replace(node(f"low{i}", 2), price=10) for i in range(3)]
-    return compile_problem(context_of(make_spec(nodes, [workload("w", 3, gpus=2)])))
+    return compile_problem(context_of(make_spec(nodes, [workload("w", replicas, gpus=2)])))
 
 
 def on(*nodes: int) -> State:
     return State({index: Fill(Counter({Slot(0): 1})) for index in nodes})
 
 
-def begun(state: State) -> AtOnce:
-    problem, stop = dear_and_cheap(), Stop()
+def begun(state: State, replicas: int = 3) -> AtOnce:
+    problem, stop = dear_and_cheap(replicas), Stop()
     best = Record(problem, Bounds(problem, stop), Reporter(), forget, 0.0)
     best.offer(state)
     choosing = Choosing(best, stop, lambda *_: best, done=True)
@@ -56,3 +59,31 @@ def test_without_time_for_a_dive_nothing_is_waited_for() -> None:
     at_once = begun(on(0, 1, 2))
     assert next(at_once.late(Budget(SHORT), 0.0), None) is None
     assert at_once.best.now[-1].value == 270
+
+
+@pytest.mark.parametrize(
+    ("state", "work", "cost"),
+    [
+        (on(0, 1), SHORT, 180),  # the mixture has all that asks: nothing but cost is left to wish for
+        (on(0, 1, 2), SHORT, 270),
+        (on(0, 1, 2), AMPLE, 30),
+    ],
+)
+def test_few_nodes_of_many_sides_are_mixed_for_the_least_cost_with_ample_time_alone(
+    state: State, work: float, cost: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_bounds, "_LARGE", 0)
+    at_once = begun(state)
+    assert at_once.crowded
+    mixed = at_once.mix(Budget(work), Lead((), state), 0.0)
+    assert bool(mixed.states) == (work == AMPLE)
+    assert at_once.best.now[-1].value == cost
+
+
+@pytest.mark.parametrize("work", [SHORT, AMPLE])
+def test_few_nodes_of_many_sides_are_mixed_for_what_is_lacking(work: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_bounds, "_LARGE", 0)
+    at_once = begun(on(0, 1), replicas=9)
+    mixed = at_once.mix(Budget(work), Lead((), at_once.best.state), 0.0)
+    assert mixed.states
+    assert at_once.best.now[0].value == 12_000  # six nodes of two GPUs

@@ -75,10 +75,9 @@ def mixed(seed: int) -> tuple[Master, Mixture, Pricing]:
 def ending(seed: int, monkeypatch: pytest.MonkeyPatch, first: Whole) -> tuple[Chosen, float, int]:
     """Return what a dive settles that is told an end in whole numbers, its worth, and how often it asked for one.
 
-    It has no work left for new patterns.
+    It finds no new patterns.
     """
     master, mixture, pricing = mixed(seed)
-    pricing.budget.work = 0.0
     answers = [first]
     asked = 0
 
@@ -89,6 +88,7 @@ def ending(seed: int, monkeypatch: pytest.MonkeyPatch, first: Whole) -> tuple[Ch
 
     with monkeypatch.context() as patch:
         patch.setattr(Pricing, "whole", whole)
+        patch.setattr(Pricing, "grow", lambda *_: False)
         chosen = dive(master, mixture, pricing)[0]
     return chosen, worth(master, chosen), asked
 
@@ -210,3 +210,21 @@ def test_an_lp_that_lost_for_want_of_time_has_more_of_it(monkeypatch: pytest.Mon
     assert given == diving._MORE
     assert diving._priced(master, pricing, 5, mixture, more).value == pytest.approx(mixture.value)
     assert given == diving._MORE
+
+
+@pytest.mark.parametrize("spent", [False, True])
+def test_without_work_the_last_nodes_are_not_settled_all_at_once(
+    spent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    master, mixture, pricing = mixed(LOSES)
+    asked: list[Mixture] = []
+
+    def whole(self: Pricing, master: Master, mixture: Mixture, most: float) -> Whole:
+        asked.append(mixture)
+        return NOTHING
+
+    monkeypatch.setattr(Pricing, "whole", whole)
+    if spent:
+        pricing.budget.work = 0.0
+    assert dive(master, mixture, pricing, tails=(1000.0,))
+    assert bool(asked) is not spent

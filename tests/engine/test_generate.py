@@ -428,3 +428,10 @@ def test_where_there_is_no_room_after_all_what_is_worth_most_is_asked_for() -> N
     assert other.admitted() == last.admitted()
     pair = problem.shapes_of_workload["pair"][0]
     assert other.admitted()[pair] == 3
+
+
+@pytest.mark.parametrize("singles", [2, 30])
+def test_in_brief_nothing_is_found_where_only_the_least_cost_is_left_to_wish_for(singles: int) -> None:
+    problem = priced_fleet(singles=singles)
+    brief = Generation(problem, State(), FleetModel(problem, priced=True), Stop(), brief=True)
+    assert bool(list(brief.run(Budget(ALL)))) == (singles == 30)

@@ -206,7 +206,7 @@ class _Dive:
 
     def _all_at_once(self, mixture: Mixture) -> bool:
         """Settle all that is left in whole numbers, where that is few enough; tell whether it is as good."""
-        if not self.tails or sum(mixture.uses.values()) > self.tails[0] or self.pricing.hurried:
+        if not self.tails or sum(mixture.uses.values()) > self.tails[0] or self.pricing.spent:
             return False
         self.tails.pop(0)
         found = self.pricing.whole(self.master, mixture, _SECONDS)

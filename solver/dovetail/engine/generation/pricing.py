@@ -126,8 +126,12 @@ class Pricing:
     @property
     def over(self) -> bool:
         """Whether there is nothing left to search with, for the time being or at all."""
-        held_back = self.budget.work <= self._least or self.budget.late(self._until)
-        return held_back or bool(self._stop) or self.budget.spent()
+        return self.budget.work <= self._least or self.budget.late(self._until) or self.spent
+
+    @property
+    def spent(self) -> bool:
+        """Whether there is nothing left to search with at all."""
+        return bool(self._stop) or self.budget.spent()
 
     @property
     def hurried(self) -> bool:
