@@ -42,6 +42,10 @@ class Plain:
         """Return how often places opened: never."""
         return 0
 
+    def excess(self, workload: Workload, node: Node, gpu: int | None) -> int:
+        """Return how many replicas of a workload there would have to be less where one of them is: none."""
+        return 0
+
 
 @dataclass(slots=True)
 class ApartGuard(Plain):
@@ -181,6 +185,11 @@ class CrowdGuard(Plain):
         path = domain_of(self.level, self.scope, node, None)
         return path is not None and self.held[workload.id, path] >= self.most
 
+    def excess(self, workload: Workload, node: Node, gpu: int | None) -> int:
+        """Return how many more there are in a domain than may be."""
+        path = domain_of(self.level, self.scope, node, None) if workload.id in self.scope.ids else None
+        return 0 if path is None else self.held[workload.id, path] - self.most
+
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas by workload and domain."""
         path = domain_of(self.level, self.scope, node, None) if workload.id in self.scope.ids else None
@@ -215,6 +224,11 @@ class ClientsGuard(Plain):
         path = self._path(workload, node, gpu)
         if path is not None:
             self.held[path] += count
+
+    def excess(self, workload: Workload, node: Node, gpu: int | None) -> int:
+        """Return how many more are on a GPU than may be."""
+        path = self._path(workload, node, gpu)
+        return 0 if path is None else self.held[path] - self.most
 
     def _path(self, workload: Workload, node: Node, gpu: int | None) -> str | None:
         return domain_of(GPU_LEVEL, self.scope, node, gpu) if workload.id in self.scope.ids else None
@@ -308,7 +322,7 @@ class SkewGuard(Plain):
 
     Where no difference is allowed, one replica alone is one too many. With `leeway`, a domain may then be ahead by
     one, or, of who is placed domain by domain, come to an equal share; what is ahead in the end has to go. `given`
-    counts how often there was leeway anew.
+    counts how often there was leeway anew. `eased` tells by how much more workloads may differ for now.
     """
 
     scope: Scope
@@ -319,6 +333,7 @@ class SkewGuard(Plain):
     sets: dict[tuple[str, ...], frozenset[str]] = field(default_factory=dict)
     leeway: bool = False
     given: int = 0
+    eased: Counter[str] = field(default_factory=Counter)
 
     def give_leeway(self, given: bool) -> None:
         """Give leeway where no difference is allowed, or take it back."""
@@ -335,10 +350,17 @@ class SkewGuard(Plain):
         path, tally = domain_of(self.level, self.scope, node, None), self._tally(workload)
         return path is not None and tally is not None and tally.held[path] + 1 > self._most(workload, tally)
 
+    def excess(self, workload: Workload, node: Node, gpu: int | None) -> int:
+        """Return by how many replicas a domain is further ahead of the emptiest one than it may be."""
+        path, tally = domain_of(self.level, self.scope, node, None), self._tally(workload)
+        if path is None or tally is None or path not in tally.domains:
+            return 0
+        return tally.held[path] - tally.least - self.skew
+
     def _most(self, workload: Workload, tally: _Tally) -> int:
         """Return how many replicas a domain may have for now."""
         if not self.leeway:
-            return self.skew + tally.least
+            return self.skew + self.eased[workload.id] + tally.least
         return max(tally.least + 1, workload.replicas // len(tally.domains) if workload.ranked else 0)
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:

@@ -23,7 +23,7 @@ from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 
-_VAIN = 400  # ways that are tried in vain, for all shapes together
+_VAIN, _VAIN_EACH = 400, 12  # ways that are tried in vain, for all replicas together, or for each of very many
 
 
 def with_room(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
@@ -39,9 +39,7 @@ def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]
     ----------
     over : tells when time has run out.
     """
-    budget, pinned = _budget(problem, state)
-    outlooks = Outlooks(Field(problem, state))
-    clearing = _Clearing(outlooks, Ways(outlooks, pinned, lambda: bool(stop) or over()), budget)
+    clearing = Clearing.of(problem, state, lambda: bool(stop) or over())
     for band in problem.spec.bands:
         for shape in sorted(problem.shapes, key=lambda shape: not problem.lost[shape.index]):
             alone = not (shape.workload.joint or shape.workload.holds)
@@ -62,7 +60,7 @@ def make_room(outlooks: Outlooks, lacking: Mapping[int, int], stop: Stop) -> set
     """
     if not lacking or outlooks.field.problem.present:
         return set()
-    clearing = _Clearing(outlooks, Ways(outlooks, frozenset(), lambda: bool(stop)), 1)  # none of them costs a move
+    clearing = Clearing(outlooks, Ways(outlooks, frozenset(), lambda: bool(stop)), 1)  # none of them costs a move
     for shape, short in lacking.items():
         for _ in range(short):
             if stop or not clearing.place(shape):
@@ -83,23 +81,36 @@ def _budget(problem: Problem, state: State) -> tuple[float, frozenset[str]]:
     return most, frozenset(pinned)
 
 
-class _Clearing:
+class Clearing:
     """Makes some of what runs leave nodes of a field, and what these displace in turn.
 
     Parameters
     ----------
     ways : those of its field.
     budget : how many may move.
+    patience : how many ways are tried in vain.
 
     `left` are the nodes that any have left.
     """
 
-    def __init__(self, outlooks: Outlooks, ways: Ways, budget: float) -> None:
+    def __init__(self, outlooks: Outlooks, ways: Ways, budget: float, patience: int = _VAIN) -> None:
         self._outlooks, self.field = outlooks, outlooks.field
-        self._ways, self._budget = ways, budget
-        self._vain = 0
+        self._ways, self._budget, self._patience = ways, budget, patience
         self._done: list[Put | Leaver] = []
         self.left: set[int] = set()
+
+    @classmethod
+    def of(cls, problem: Problem, state: State, over: Callable[[], bool], replicas: int = 0) -> Clearing:
+        """Return one for what runs in a state, of which as many may move as hard policies let move.
+
+        Parameters
+        ----------
+        replicas : for about how many room is to be made.
+        """
+        budget, pinned = _budget(problem, state)
+        outlooks = Outlooks(Field(problem, state))
+        ways = Ways(outlooks, pinned, over, replicas)
+        return cls(outlooks, ways, budget, max(_VAIN, _VAIN_EACH * replicas))
 
     def place(self, shape: int) -> bool:
         """Place a replica of a shape where there is room, or where there is once others have left."""
@@ -107,21 +118,49 @@ class _Clearing:
             return False
         self._done.clear()
         self._ways.begin()
-        placed = self._put(shape, self._everywhere()) or self._made(shape, int(min(MOST_MOVES, self._budget)))
-        if placed:
-            leavers = [each for each in self._done if isinstance(each, Leaver)]
-            self._budget -= sum(each.moves for each in leavers)
-            self.left |= {each.put[0] for each in leavers}
-            self._outlooks.forget()
-            self._ways.forget()
-        return placed
+        return self._found(shape) and self._settle()
+
+    def relocate(self, leavers: Sequence[Leaver]) -> bool:
+        """Place all of some replicas elsewhere than they are, or none, where there is room or room can be made."""
+        self._done.clear()
+        self._ways.begin()
+        for leaver in leavers:
+            self._leave(leaver)
+        self._ways.forget()
+        if self._spent <= self._budget and all(self._found(leaver.shape) for leaver in leavers):
+            return self._settle()
+        self._undo(0)
+        self._ways.forget()
+        return False
+
+    def leavers(self, node: int) -> list[Leaver]:
+        """Return who may leave a node."""
+        return self._ways.leavers(node)
+
+    @property
+    def _spent(self) -> int:
+        """The moves of what was done last."""
+        return sum(each.moves for each in self._done if isinstance(each, Leaver))
+
+    def _settle(self) -> bool:
+        """Keep what was done last."""
+        self._budget -= self._spent
+        self.left |= {each.put[0] for each in self._done if isinstance(each, Leaver)}
+        self._outlooks.forget()
+        self._ways.forget()
+        return True
+
+    def _found(self, shape: int) -> bool:
+        """Place a replica where there is room, or where it can be made."""
+        most = int(min(MOST_MOVES, self._budget - self._spent))
+        return self._put(shape, self._everywhere()) or self._made(shape, most)
 
     def _made(self, shape: int, most: int) -> bool:
         """Make room for a replica by the fewest moves that do, and place it."""
         for moves in range(1, most + 1):
-            if self._vain >= _VAIN or self._ways.find(shape, moves) is None:
-                continue
-            if any(self._gone(shape, way, moves, self._everywhere()) for way in self._ways.known(shape, moves)):
+            if self._patience <= 0:
+                break
+            if any(self._gone(shape, way, moves, self._everywhere()) for way in self._ways.more(shape, moves)):
                 return True
         return False
 
@@ -132,7 +171,7 @@ class _Clearing:
         others have left meanwhile is another than the way was found for, who leaves it perhaps gone.
         """
         left_before = any(isinstance(each, Leaver) and each.put[0] == way.node for each in self._done)
-        if left_before or not nodes[way.node] or self._vain >= _VAIN:
+        if left_before or not nodes[way.node] or self._patience <= 0:
             return False
         mark, left = len(self._done), most - sum(each.moves for each in way.leavers)
         only, others = np.zeros_like(nodes), nodes.copy()
@@ -142,7 +181,7 @@ class _Clearing:
         if left >= 0 and self._put(shape, only) and self._settled(way.leavers, left, others):
             return True
         self._undo(mark)
-        self._vain += 1
+        self._patience -= 1
         return False
 
     def _settled(self, leavers: Sequence[Leaver], most: int, nodes: Bools) -> bool:
@@ -153,7 +192,7 @@ class _Clearing:
                 homeless.append(leaver)
         for leaver in homeless:
             before = len(self._done)
-            ways = (way for moves in range(1, most + 1) for way in self._ways.known(leaver.shape, moves))
+            ways = (way for moves in range(1, most + 1) for way in self._ways.known(leaver.shape, moves, leaver))
             if not any(self._gone(leaver.shape, way, most, nodes) for way in ways):
                 return False
             most -= sum(each.moves for each in self._done[before:] if isinstance(each, Leaver))

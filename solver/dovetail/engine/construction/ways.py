@@ -7,7 +7,7 @@ first what one move makes possible, then two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ _WAYS = 8  # that are kept for a shape, of those that cost the same
 _COVERS = 24  # sets of replicas that are looked at on one node
 _ANEW = 2  # replicas that came anew, and leave beside others that move
 _WORK = 4_000  # nodes that are looked at for one replica, for itself and for all who follow
-_ALL_WORK = 40_000  # and for all replicas
+_ALL_WORK, _WORK_EACH = 40_000, 100  # and for all replicas, or for each of very many
 
 
 class Way(NamedTuple):
@@ -51,9 +51,16 @@ class Ways:
     ----------
     pinned : workloads that may not move.
     over : tells when to look no further.
+    replicas : for about how many room is to be made.
     """
 
-    def __init__(self, outlooks: Outlooks, pinned: frozenset[str], over: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        outlooks: Outlooks,
+        pinned: frozenset[str],
+        over: Callable[[], bool] = lambda: False,
+        replicas: int = 0,
+    ) -> None:
         self._outlooks, self._field = outlooks, outlooks.field
         self._problem = outlooks.field.problem
         self._over = over
@@ -61,7 +68,11 @@ class Ways:
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
         self._homes: dict[Hashable, Ints] = {}
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
-        self._left, self._left_in_all = _WORK, _ALL_WORK
+        self._left, self._left_in_all = _WORK, max(_ALL_WORK, _WORK_EACH * replicas)
+
+    def leavers(self, node: int) -> list[Leaver]:
+        """Return who may leave a node."""
+        return self._leavers.of(node)
 
     def forget(self) -> None:
         """Forget all ways, as the field has changed."""
@@ -73,13 +84,25 @@ class Ways:
         self._left_in_all -= _WORK - self._left
         self._left = max(0, min(_WORK, self._left_in_all))
 
-    def known(self, shape: int, moves: int) -> Sequence[Way]:
-        """Return the ways that were found at exactly so many moves."""
-        return self._known.get((self._key(shape), moves), ())
+    def known(self, shape: int, moves: int, left: Leaver | None = None) -> Sequence[Way]:
+        """Return the ways that were found at exactly so many moves, for one that `left` if it is given."""
+        away = self._away.get(shape, ()) if left is None else self._away_from(left)
+        return self._known.get((self._key(shape, away), moves), ())
+
+    def more(self, shape: int, moves: int) -> Sequence[Way]:
+        """Return the ways at so many moves to make room on nodes that no way at fewer leads to."""
+        key = self._key(shape, self._away.get(shape, ()))
+        if (key, moves) not in self._known:
+            self._known[key, moves] = []
+            self._known[key, moves] = self._search(shape, moves, self._nodes_known(key, moves))
+        return self._known[key, moves]
+
+    def _nodes_known(self, key: Hashable, most: int) -> set[int]:
+        return {way.node for moves in range(1, most) for way in self._known.get((key, moves), ())}
 
     def find(self, shape: int, most: int) -> int | None:
         """Return the fewest moves that a place for a replica costs, None where that is more than some."""
-        key = self._key(shape)
+        key = self._key(shape, self._away.get(shape, ()))
         for moves in range(1, most + 1):
             if (key, moves) not in self._known:
                 self._known[key, moves] = []  # no way leads through itself
@@ -126,18 +149,25 @@ class Ways:
         found = self.find(shape, most)
         return most + 1 if found is None else found
 
-    def _key(self, shape: int) -> Hashable:
-        """Return what decides the ways to make room for a shape."""
+    def _key(self, shape: int, away: tuple[Hashable, ...]) -> Hashable:
+        """Return what decides the ways to make room for a shape, where its own left some domains."""
         gates = self._field.gates
         if gates.strict(shape):
-            return shape, self._away.get(shape, ())
+            return shape, away
         return (self._outlooks.form(shape), gates.apart(shape))
 
-    def _search(self, shape: int, moves: int) -> list[Way]:
+    def _away_from(self, leaver: Leaver) -> tuple[Hashable, ...]:
+        """Return the domains that those of a leaver's shape are away from once it has left."""
+        return (*self._away.get(leaver.shape, ()), self._field.gates.domains(leaver.shape, leaver.put[0], None))
+
+    def _search(self, shape: int, moves: int, known: Container[int] = ()) -> list[Way]:
+        """Return ways at so many moves, on nodes that are not known."""
         found: list[Way] = []
         for node in self._nodes(shape, moves):
             if self._left <= 0 or self._over():
                 break
+            if node in known:
+                continue
             self._left -= 1
             for cover in self._covers(self._problem.shapes[shape], node, moves):
                 if self._cost(cover, moves) is not None:
@@ -164,10 +194,9 @@ class Ways:
         strict, before = bool(self._field.gates.strict(leaver.shape)), self._away.get(leaver.shape, ())
         if strict:
             leave(self._field, leaver)
-            left = self._field.gates.domains(leaver.shape, leaver.put[0], None)
-            self._away[leaver.shape] = (*before, left)
+            self._away[leaver.shape] = self._away_from(leaver)
         try:
-            key = self._key(leaver.shape)
+            key = self._key(leaver.shape, self._away.get(leaver.shape, ()))
             if key not in self._homes:
                 self._homes[key] = np.flatnonzero(self._outlooks.ranks(leaver.shape) != NOWHERE)[:2]
             return 0 if (self._homes[key] != leaver.put[0]).any() else self.find(leaver.shape, most)
