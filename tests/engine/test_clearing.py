@@ -203,6 +203,22 @@ def test_moves_are_no_fewer_than_the_bound_and_no_rule_is_broken(seed: int) -> N
             assert bound_on(problem, after, name) <= best[name]
 
 
+def test_ways_that_cost_more_are_found_beside_those_that_cost_less() -> None:
+    nodes = [node("a", 2), node("b", 2), node("c", 4, accelerator="L4")]
+    work = [
+        workload("pair", 1, gpus=2),
+        workload("one", 2, gpus=1),
+        workload("wide", 1, gpus=2, accelerators=(CARD,)),
+    ]
+    running = {"pair#0": place("a", 0, 1), "one#0": place("b", 0), "one#1": place("b", 1)}
+    problem, before = started(make_spec(nodes, work, running=running))
+    ways = Ways(Outlooks(Field(problem, before)), frozenset())
+    wide = problem.shapes_of_workload["wide"][0]
+    assert ways.find(wide, 2) == 1
+    assert [way.node for way in ways.more(wide, 1)] == [0]
+    assert [way.node for way in ways.more(wide, 2)] == [1]
+
+
 def test_nothing_leaves_where_nothing_waits() -> None:
     nodes = [node("a", 4), node("b", 4)]
     problem, before = started(make_spec(nodes, [workload("small", 2, gpus=2)], running={"small#0": place("a", 0, 1)}))
