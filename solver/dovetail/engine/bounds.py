@@ -18,7 +18,7 @@ from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.engine.fleet.pursuit import WIDE, Best
 from dovetail.engine.gathering.gatherings import Reached
 from dovetail.model.state import today_state
-from dovetail.objectives import Tier, sign_of
+from dovetail.objectives import Tier, limit_given, sign_of
 from dovetail.plan.model import Proof as Rests
 from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
@@ -103,7 +103,7 @@ class Bounds:
         ----------
         late : whether the tier counts nodes, or follows one that does.
         """
-        candidates = [Bound(tier.limit(self.problem.context), "trivial")]
+        candidates = [Bound(limit_given(tier, self.problem.context, given), "trivial")]
         if candidates[0].value != value and answer is not None and answer.bound is not None:
             candidates.append(Bound(answer.bound, "solver"))
         candidates += self._of_gatherings(tier, given)
@@ -149,7 +149,9 @@ class Bounds:
         for position, (tier, value) in enumerate(zip(self.problem.tiers, values, strict=True)):
             given = dict(zip(names[:position], values, strict=False))
             best = self.fleet.best(tier, given)
-            closed = value == tier.limit(self.problem.context) or (best is not None and best[0] == value)
+            closed = value == limit_given(tier, self.problem.context, given) or (
+                best is not None and best[0] == value
+            )
             if not (closed or self._over()) and self.fleet.stands(tier):
                 left = self._left()
                 seconds = None if left is None else _STANDING * left

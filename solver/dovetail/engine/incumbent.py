@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dovetail.model.score import view_of
 from dovetail.model.state import Fill, Slot, State
-from dovetail.objectives import Tier
+from dovetail.objectives import Tier, limit_given
 from dovetail.plan import finish
 from dovetail.plan.model import Outcome, Plan, TierResult
 from dovetail.problem import Present, compile_problem
@@ -82,7 +82,7 @@ def _results(
     found: list[TierResult] = []
     given: dict[str, int] = {}
     for tier, value in zip(tiers, values, strict=True):
-        limit = tier.limit(context)
+        limit = limit_given(tier, context, given)
         bare = TierResult(tier.name, value, limit, tier.unit, tier.sense, "trivial", dict(given))
         heard = known.get(tier.name)
         usable = heard is not None and heard.bound is not None and dict(heard.given) == given and limit != value

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 from dovetail.linear import Linear, Model
 from dovetail.placement import Place, Places, View
 from dovetail.rules.claims import Claims
+from dovetail.rules.leaving import Leaving
 from dovetail.rules.levels import nodes_problem
 from dovetail.rules.scope import Scope
 from dovetail.rules.terms import NodeTerms as NodeTerms
@@ -235,6 +236,12 @@ class Rule(Protocol):
     def claims(self, scope: Scope) -> Claims:
         """Return what a hard policy of the rule certainly demands; any part of the truth will do (S4.4)."""
 
+    def leaving(self, view: View, scope: Scope) -> Sequence[Leaving]:
+        """Return who of those in a view must leave for subjects to break less; any part of the truth will do.
+
+        No two subjects mean the same replica.
+        """
+
     def could_hold(self, view: View, scope: Scope) -> tuple[Place, ...]:
         """Return places that the rule could hold free beside what is there, as many as there may be."""
 
@@ -313,6 +320,10 @@ class RuleDefaults:
     def claims(self, scope: Scope) -> Claims:
         """Claim nothing."""
         return Claims()
+
+    def leaving(self, view: View, scope: Scope) -> Sequence[Leaving]:
+        """Let all stay."""
+        return ()
 
     def could_hold(self, view: View, scope: Scope) -> tuple[Place, ...]:
         """Hold no places."""

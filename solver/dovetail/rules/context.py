@@ -8,6 +8,7 @@ from functools import cached_property
 
 from dovetail.placement import Held, Place, Places, Recovery, Today, View, judge
 from dovetail.rules.base import Violations
+from dovetail.rules.leaving import Leaving
 from dovetail.rules.scope import Scope, scopes_of
 from dovetail.rules.tolerance import tolerated
 from dovetail.spec import Spec, Workload
@@ -42,6 +43,14 @@ class Context:
         groups = [group for each in told for group in each if len(group) > 1]
         by_ids = {tuple(sorted(workload.id for workload in group)): group for group in groups}
         return tuple(by_ids[ids] for ids in sorted(by_ids))
+
+    @cached_property
+    def leaving(self) -> tuple[tuple[Leaving, ...], ...]:
+        """Who of those that are protected must leave their places for a plan to break less of what is excused."""
+        today = self.today
+        kept = self.view({r: place for r, place in today.places.items() if r in today.protected})
+        broken = (policy for policy in self.spec.policies if self.tolerated.get(policy.name))
+        return tuple(tuple(policy.rule.leaving(kept, self.scopes[policy.name])) for policy in broken)
 
     def view(self, places: Places, held: Held | None = None, recovery: Recovery | None = None) -> View:
         """Return the view of a finished placement; `held` and `recovery` where these are known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,9 +11,11 @@ from dovetail.placement import View
 from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Violations
 from dovetail.rules.claims import Apart, Claims
 from dovetail.rules.guards import ApartGuard
+from dovetail.rules.leaving import Leaving
 from dovetail.rules.levels import inner, level_problem, reached
 from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Spec, Workload
+from dovetail.spec.cluster import GPU_LEVEL
 from dovetail.spec.inside import INNER_LEVELS
 
 
@@ -58,6 +60,18 @@ class Exclusive(RuleDefaults):
         own = view.tenants_of_domains(self.at, scope.workloads, scope.nodes)
         foreign = view.tenants_of_domains(self.at, _others(scope), scope.nodes)
         return {path: foreign[path].total() for path in own if path in foreign}
+
+    def leaving(self, view: View, scope: Scope) -> Sequence[Leaving]:
+        """Tell that of each domain either side leaves; nothing within nodes."""
+        if self.inner_level or self.at == GPU_LEVEL:
+            return ()
+        own = view.tenants_of_domains(self.at, scope.workloads, scope.nodes)
+        foreign = view.tenants_of_domains(self.at, _others(scope), scope.nodes)
+        return [
+            Leaving.each((*own[path], *foreign[path]), min(own[path].total(), foreign[path].total()))
+            for path in own
+            if path in foreign
+        ]
 
     def guard(self, scope: Scope) -> Guard | None:
         """Keep matched and unmatched replicas apart."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from dovetail.linear import Linear
 from dovetail.placement import View
 from dovetail.rules.base import Part, RuleDefaults, Violations
+from dovetail.rules.leaving import Leaving
 from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Workload
 
@@ -37,6 +38,10 @@ class _NodeChoice(RuleDefaults):
         closed = self.closed_nodes(scope)
         counts = {w.id: sum(view.places[r].node in closed for r in view.admitted(w)) for w in scope.workloads}
         return {workload: count for workload, count in counts.items() if count}
+
+    def leaving(self, view: View, scope: Scope) -> Sequence[Leaving]:
+        """Tell that all leave who are on closed nodes."""
+        return [Leaving.each([workload], count) for workload, count in self.check(view, scope).items()]
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is a subject of its own."""

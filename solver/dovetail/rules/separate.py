@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Violations
 from dovetail.rules.claims import Apart, Claims
 from dovetail.rules.grouping import group_of, grouped
 from dovetail.rules.guards import ApartGuard
+from dovetail.rules.leaving import Leaving
 from dovetail.rules.levels import inner, level_problem, reached
 from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Role, Spec, Workload
@@ -64,6 +66,20 @@ class Separate(RuleDefaults):
         domains = view.tenants_of_domains(self.at, scope.workloads, scope.nodes, uncut=self.unless == "mig")
         counts = {path: len({value[w] for w in who if w in value}) for path, who in domains.items()}
         return {path: count - 1 for path, count in counts.items() if count > 1}
+
+    def leaving(self, view: View, scope: Scope) -> Sequence[Leaving]:
+        """Tell that of each domain's values all but one leave, those of the fewest replicas; nothing within nodes."""
+        if self.inner_level or self.at == GPU_LEVEL:
+            return ()
+        value, found = self._values(scope), []
+        for who in view.tenants_of_domains(self.at, scope.workloads, scope.nodes).values():
+            sizes = Counter[str]()
+            for workload, count in who.items():
+                if workload in value:
+                    sizes[value[workload]] += count
+            if len(sizes) > 1:
+                found.append(Leaving(frozenset(who) & value.keys(), tuple(sorted(sizes.values(), reverse=True)[1:])))
+        return found
 
     def guard(self, scope: Scope) -> Guard | None:
         """Keep other values out of a domain that has one, on instances too where a share may be on either."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from dovetail.placement import View
 from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Violations
 from dovetail.rules.claims import Claims, Crowd
 from dovetail.rules.guards import CrowdGuard, SkewGuard
+from dovetail.rules.leaving import Leaving, thinned
 from dovetail.rules.levels import counts_at, inner, level_problem
 from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Spec, Workload
@@ -105,6 +106,26 @@ class Spread(RuleDefaults):
             return sum(max(0, count - self.max_per_domain) for count in counts.values())
         reached = [counts.get(path, 0) for path in scope.reach(workload, self.over)]
         return max(0, max(reached, default=0) - min(reached, default=0) - (self.max_skew or 0))
+
+    def leaving(self, view: View, scope: Scope) -> Sequence[Leaving]:
+        """Tell who is too many, nothing inside nodes, where a replica may be in several domains.
+
+        With `max_skew` the emptiest domain has at most an equal share of all replicas there may be.
+        """
+        if self.inner_level:
+            return ()
+        found = []
+        for workload in scope.workloads:
+            domains = view.tenants_of_domains(self.over, [workload], scope.nodes)
+            counts = {path: who.total() for path, who in domains.items()}
+            if self.max_per_domain is not None:
+                over = sum(max(0, count - self.max_per_domain) for count in counts.values())
+                found.append(Leaving.each([workload.id], over))
+            elif reach := scope.reach(workload, self.over):
+                most = workload.replicas // len(reach) + (self.max_skew or 0)
+                reached = {path: counts[path] for path in reach if path in counts}
+                found.append(Leaving(frozenset([workload.id]), thinned(reached, most)))
+        return found
 
     def guard(self, scope: Scope) -> Guard | None:
         """Keep each workload within its limit per domain, or its domains even; per node to begin with."""

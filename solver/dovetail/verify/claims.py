@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dovetail.objectives import Tier
-from dovetail.plan import AdmissionResult, Plan, contradiction, told_twice
+from dovetail.objectives import Tier, limit_given
+from dovetail.plan import AdmissionResult, Plan, TierResult, contradiction, told_twice
 from dovetail.plan.promises import promises_of
 from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of
 from dovetail.plan.summary import OF_TODAY, summary_of
@@ -92,18 +92,17 @@ def tier_proofs(case: Case) -> Iterator[Found]:
         if (told.bound is None) != (told.proof == "none"):
             yield Finding(told.name, f"has bound {told.bound} and proof {told.proof}")
         elif told.proof == "trivial" and told.name in tiers:
-            yield from _trivial(case, tiers[told.name], told.bound)
+            yield from _trivial(case, tiers[told.name], told)
         elif told.proof == "two-engines" and not told_twice(told, case.plan.second_opinion):
             yield Finding(told.name, "is told as proved by two engines, and no second opinion has its value")
 
 
-def _trivial(case: Case, tier: Tier, bound: int | None) -> Iterator[Found]:
-    if not case.known and tier.limit_needs_current:
+def _trivial(case: Case, tier: Tier, told: TierResult) -> Iterator[Found]:
+    limit = limit_given(tier, case.context, told.given)
+    if not case.known and (tier.limit_needs_current or told.bound != limit):
         yield Open(tier.name)
-        return
-    limit = tier.limit(case.context)
-    if bound != limit:
-        yield Finding(tier.name, f"has the trivial bound {bound}, arithmetic gives {limit}")
+    elif told.bound != limit:
+        yield Finding(tier.name, f"has the trivial bound {told.bound}, arithmetic gives {limit}")
 
 
 def given(case: Case) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from typing import Final
 
 from dovetail.engine.fleet.cases import COUNTS, Cases, has_numbers
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
-from dovetail.objectives import Tier
+from dovetail.objectives import Tier, limit_given
 from dovetail.plan import relative_gap
 from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.proof.fleet import FEW_NODES
@@ -114,7 +114,7 @@ class Pursuit:
     def _gap(self, position: int, value: int, given: Mapping[str, int]) -> tuple[float, int]:
         """Return how far a value is from the best bound so far, and that bound."""
         tier = self.fleet.problem.tiers[position]
-        limit, best = tier.limit(self.fleet.problem.context), self.fleet.best(tier, given)
+        limit, best = limit_given(tier, self.fleet.problem.context, given), self.fleet.best(tier, given)
         bounds = [limit] if best is None else [limit, best[0]]
         bound = min(bounds) if tier.sense == "max" else max(bounds)
         return relative_gap(value, bound), bound
