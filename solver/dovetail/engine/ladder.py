@@ -312,6 +312,8 @@ class _Search:
         spots = {} if self.best.unpaid else free_spots(self.problem, self.best.state)
         if spots and not self._goes_back(spots) and len(spots) > 1:
             for workload, own in islice(spots.items(), _RETURNS):
+                if self.bounds.until is not None and time.monotonic() >= self.bounds.until:
+                    break
                 self._goes_back({workload: own})
 
     def _goes_back(self, spots: Mapping[str, Sequence[Spot]]) -> bool:

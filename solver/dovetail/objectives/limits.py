@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dovetail.objectives.base import Tier
-from dovetail.objectives.disruption import Moves
+from dovetail.objectives.disruption import GpuTimeLost, Moves, lost_with_each
 from dovetail.objectives.violations import Mend
 from dovetail.rules import Context
 from dovetail.rules.leaving import must_leave
@@ -14,11 +14,13 @@ _MEND = Mend().name
 
 
 def limit_given(tier: Tier, context: Context, given: Mapping[str, int]) -> int:
-    """Return a tier's limit; of moves also those without which no more is mended than is not.
+    """Return a tier's limit; of what moves cost with those without which more is left to mend than is given.
 
     Who is protected is in every plan, so whoever of them leaves a place moves.
     """
     limit = tier.limit(context)
-    if isinstance(tier, Moves) and _MEND in given:
-        return max(limit, must_leave(context.leaving, given[_MEND]))
+    if _MEND in given and isinstance(tier, Moves):
+        return limit + must_leave(context.leaving, given[_MEND], lambda _: 1)
+    if _MEND in given and isinstance(tier, GpuTimeLost):
+        return limit + must_leave(context.leaving, given[_MEND], lost_with_each(context).__getitem__)
     return limit

@@ -5,7 +5,7 @@ Arithmetic on the documents, whatever room there is: of three replicas on a node
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -29,25 +29,33 @@ class Leaving:
         return cls(frozenset(workloads), (1,) * count)
 
 
-def must_leave(policies: Iterable[Sequence[Leaving]], kept: int) -> int:
-    """Return how many replicas leave at the least in a plan that keeps so many violations in all.
+def must_leave(policies: Iterable[Sequence[Leaving]], kept: int, each: Callable[[str], int]) -> int:
+    """Return what is lost at the least by those who leave in a plan that keeps so many violations in all.
 
     Parameters
     ----------
     policies : those who must leave for each policy; its subjects have no replica in common. Of policies that may mean
-        the same replicas the one counts for which more must leave.
+        the same replicas the one counts for which more is lost.
+    each : what is lost at the least with one replica of a workload.
     """
+    found = [_losses(own, each) for own in policies]
     counted, seen = list[int](), set[str]()
-    for own in sorted(policies, key=_total, reverse=True):
-        whose = frozenset[str]().union(*(leaving.workloads for leaving in own if leaving.fewer))
+    for losses, whose in sorted(found, key=lambda one: (-sum(one[0]), sorted(one[1]))):
         if seen.isdisjoint(whose):
             seen |= whose
-            counted += (fewer for leaving in own for fewer in leaving.fewer)
+            counted += losses
     return sum(sorted(counted, reverse=True)[kept:])
 
 
-def _total(own: Sequence[Leaving]) -> int:
-    return sum(sum(leaving.fewer) for leaving in own)
+def _losses(own: Iterable[Leaving], each: Callable[[str], int]) -> tuple[list[int], frozenset[str]]:
+    """Return what is lost less for each violation that is kept of one policy, and with whom."""
+    losses, whose = list[int](), set[str]()
+    for leaving in own:
+        if leaving.fewer:
+            least = min(map(each, leaving.workloads))
+            losses += (fewer * least for fewer in leaving.fewer)
+            whose |= leaving.workloads
+    return losses, frozenset(whose)
 
 
 def thinned(counts: Mapping[str, int], most: int) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.rules.guards import ApartGuard, ClientsGuard, CrowdGuard, SkewGuard, domain_of
 
+_ROUNDS = 4
 _VAIN = 3  # replicas of a shape in a row that found no other place
 _ACCOUNTS = ApartGuard, ClientsGuard, CrowdGuard, SkewGuard
 
@@ -40,10 +41,16 @@ def mended(problem: Problem, state: State, stop: Stop, over: Callable[[], bool])
     def ended() -> bool:
         return bool(stop) or over()
 
-    clearing = Clearing.of(problem, state, ended, sum(broken.values()))
-    _Mending(clearing, broken, ended).run()
-    found = legalise(problem, clearing.field.state())
-    return found if better(problem, found, state, frozenset()) else state
+    for _ in range(_ROUNDS):  # whoever left has made room for others
+        clearing = Clearing.of(problem, state, ended, sum(broken.values()))
+        _Mending(clearing, broken, ended).run()
+        found = legalise(problem, clearing.field.state())
+        if not better(problem, found, state, frozenset()):
+            break
+        state = found
+        if ended():
+            break
+    return state
 
 
 class _Mending:
