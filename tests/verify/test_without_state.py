@@ -116,7 +116,7 @@ def test_everything_left_open_is_named() -> None:
         "policy-results": ("budget",),
         "tier-names": ("mend", "retained[0]", "disruption.evicted", "disruption.gpuTimeLost", "disruption.moves"),
         "tier-values": ("retained[0]", "disruption.evicted", "disruption.gpuTimeLost", "disruption.moves"),
-        "tier-proofs": ("retained[0]", "disruption.gpuTimeLost"),
+        "tier-proofs": ("retained[0]", "disruption.gpuTimeLost", "disruption.moves"),
         "summary": ("evictedWorkloads", "evictedReplicas", "moves", "restarts", "gpuHoursLost"),
     }
 

@@ -106,7 +106,7 @@ class Moves:
     """Running replicas that are admitted on another place than today's."""
 
     kind: ClassVar[str] = "disruption"
-    limit_needs_current: ClassVar[bool] = False
+    limit_needs_current: ClassVar[bool] = True
     counts_nodes: ClassVar[bool] = False
     asks_domains: ClassVar[bool] = False
     asks_idle: ClassVar[bool] = False

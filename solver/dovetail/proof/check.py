@@ -92,7 +92,8 @@ class _Checker:
             earlier[told.name] = Earlier(told.value, known)
 
     def _is_limit(self, position: int, told: TierResult) -> bool:
-        return limit_given(self._problem.tiers[position], self._problem.context, told.given) == told.bound
+        tier, context = self._problem.tiers[position], self._problem.context
+        return told.bound in (tier.limit(context), limit_given(tier, context, told.given))
 
     def _tier(self, position: int, told: TierResult, earlier: Mapping[str, Earlier]) -> None:
         proof = self._certificate.of(told.name)

@@ -22,6 +22,7 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 
 _WIDEST = 1 << 48  # beyond this a combined objective loses exactness inside LP relaxations
+_BUILT = 6.5e-5  # units of work per variable of a part, to build and to presolve it
 _JUDGING = Effort(1.0)  # with every count fixed, presolve alone does it
 
 
@@ -118,7 +119,7 @@ def improve(
             gained |= better
             lost |= answer.values is None
             closed.append(answer.closed)
-            work += answer.work
+            work += answer.work + _BUILT * len(draft.part.model.lower)
     return Round(now, tuple(closed), work, gained, lost)
 
 
