@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,19 @@ PAGE = "benchmarks.md"
 TRACE_RAW, FLEETS_RAW, HARDNESS_RAW = "trace.json", "fleets.json", "hardness.json"
 JOINT_RAW = "fleets_joint.json"
 BY_WORK_RAW = "fleets_by_work.json"
-REPLAN_RAW = "replan.json"
+REPLAN_RAW, POLICIES_RAW = "replan.json", "replan_policies.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
+FLEET_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
+    HARDNESS_RAW: fleets_page.hardness,
+    JOINT_RAW: lambda figures: fleets_page.joint(figures["fleets"]),
+    BY_WORK_RAW: lambda figures: fleets_page.by_work(figures["fleets"]),
+    REPLAN_RAW: lambda figures: replan_page.section(figures["fleets"]),
+    POLICIES_RAW: lambda figures: replan_page.policies(figures["fleets"]),
+}
+GANG_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
+    LINGJUN_RAW: gangs_page.lingjun,
+    CASES_RAW: gangs_page.cases,
+}
 PACKAGES = ("dovetail", "ortools", "highspy", "numpy")
 BUSY = 0.3  # load at the start, in processors, above which times are not those of a quiet machine
 
@@ -49,29 +60,23 @@ def write_page(out: Path) -> None:
 
 
 def _parts() -> Iterator[str]:
-    trace, fleets, hardness = raw(TRACE_RAW), raw(FLEETS_RAW), raw(HARDNESS_RAW)
+    trace, fleets = raw(TRACE_RAW), raw(FLEETS_RAW)
     yield INTRODUCTION
     yield _machine(max((figures["load"] for figures in (trace, fleets) if figures), default=0.0))
     if trace:
         yield from trace_page.section(_lists(trace))
     if fleets:
         yield from fleets_page.section(fleets["fleets"])
-    if hardness:
-        first, *rest = fleets_page.hardness(hardness)
-        yield from (first, _machine(hardness["load"]), *rest)
-    if joint := raw(JOINT_RAW):
-        first, *rest = fleets_page.joint(joint["fleets"])
-        yield from (first, _machine(joint["load"]), *rest)
-    if by_work := raw(BY_WORK_RAW):
-        first, *rest = fleets_page.by_work(by_work["fleets"])
-        yield from (first, _machine(by_work["load"]), *rest)
-    if replanned := raw(REPLAN_RAW):
-        first, *rest = replan_page.section(replanned["fleets"])
-        yield from (first, _machine(replanned["load"]), *rest)
+    yield from _measured(FLEET_SECTIONS)
     if trace:
         yield trace_page.baselines(_lists(trace))
-    for figures, section in ((raw(LINGJUN_RAW), gangs_page.lingjun), (raw(CASES_RAW), gangs_page.cases)):
-        if figures:
+    yield from _measured(GANG_SECTIONS)
+
+
+def _measured(sections: Mapping[str, Callable[[Any], Iterable[str]]]) -> Iterator[str]:
+    """Yield the sections that there are raw figures for, each with its machine."""
+    for name, section in sections.items():
+        if figures := raw(name):
             first, *rest = section(figures)
             yield from (first, _machine(figures["load"]), *rest)
 

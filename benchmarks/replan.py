@@ -5,6 +5,10 @@
 writes its part of docs/benchmarks.md and the raw figures to build/bench/replan.json. Each fleet is planned in haste,
 that plan made the present state of a project in which one workload in a hundred and two nodes in a thousand have
 changed (`python -m benchmarks.fleet --replan`), and this is planned within the seconds given.
+
+    python -m benchmarks.replan --policies [even few apart off] [--gpus ...] [--seconds 60] [--fast]
+
+does so for the same fleets with one new policy at a time that what runs breaks (`benchmarks.synthetic.policies`).
 """
 
 from __future__ import annotations
@@ -13,8 +17,8 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,8 @@ from benchmarks import rivals
 from benchmarks.fleet import fleet, later, write
 from benchmarks.fleets import PATIENCE, Planned, plan
 from benchmarks.measure import dovetail
-from benchmarks.page import REPLAN_RAW, SCRATCH, store, write_page
+from benchmarks.page import POLICIES_RAW, REPLAN_RAW, SCRATCH, store, write_page
+from benchmarks.synthetic.policies import NEW, with_policy
 
 from dovetail.plan import read
 
@@ -33,10 +38,14 @@ HASTE = 0.5  # units of work for that plan
 
 @dataclass(frozen=True, slots=True)
 class Replanned:
-    """All that was measured on one fleet; `summary` counts moves, restarts and evictions of the plan."""
+    """All that was measured on one fleet, with a new `policy` perhaps.
+
+    `summary` counts moves, restarts and evictions of the plan.
+    """
 
     gpus: int
     seed: int
+    policy: str = ""
     replicas: int = 0
     summary: dict[str, int] = field(default_factory=dict)
     plan: Planned | None = None
@@ -47,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure every fleet, then write the page."""
     given = _options(arguments)
     load = os.getloadavg()[0]
-    store(REPLAN_RAW, {"load": load, "fleets": [asdict(measure(gpus, given)) for gpus in given.gpus]})
+    found = [asdict(each) for gpus in given.gpus for each in measure(gpus, given)]
+    store(POLICIES_RAW if given.policies else REPLAN_RAW, {"load": load, "fleets": found})
     write_page(given.out)
     return 0
 
@@ -58,32 +68,49 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=60, help="time limit of dovetail and of each rival")
     parser.add_argument("--fast", action="store_true", help="let dovetail search in parallel")
-    parser.add_argument("--rivals", nargs="*", choices=rivals.REPLANNERS, default=list(rivals.REPLANNERS))
+    parser.add_argument(
+        "--policies", nargs="*", choices=NEW, help="new policies, one at a time; all where none is named"
+    )
+    parser.add_argument("--rivals", nargs="*", choices=rivals.REPLANNERS, help="all; with --policies the first")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
-    return parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
+    given.policies = list(NEW) if given.policies == [] else given.policies
+    if given.rivals is None:
+        given.rivals = list(rivals.REPLANNERS)[: 1 if given.policies else None]
+    return given
 
 
-def measure(gpus: int, given: Any) -> Replanned:
-    """Write one fleet, plan it in haste, change a little, plan that, and let the rivals try."""
+def measure(gpus: int, given: Any) -> Iterator[Replanned]:
+    """Write one fleet, plan it in haste, change a little, and plan that, with each new policy if any are given."""
     scratch = SCRATCH / f"replan-{gpus}-{given.seed}"
     shutil.rmtree(scratch, ignore_errors=True)
-    before, after, file = scratch / "before", scratch / "after", scratch / "plan.yaml"
+    before = scratch / "before"
     write(fleet(gpus, given.seed, LOAD), before)
     limits = ["--work", str(HASTE), "--time-limit", f"{given.seconds}s"]
     first = dovetail("plan", before, *limits, "--out", scratch / "first.yaml", ceiling=PATIENCE + 4 * given.seconds)
     if not (scratch / "first.yaml").exists():
         raise SystemExit(first.err)
-    write(later(before, scratch / "first.yaml", given.seed), after)
-    planned = plan(after, file, given.seconds, given.fast, LOAD)
-    found = Replanned(gpus, given.seed, plan=planned)
+    after = later(before, scratch / "first.yaml", given.seed)
+    for policy in given.policies or [""]:
+        project = scratch / (policy or "after")
+        write(with_policy(after, policy) if policy else after, project)
+        yield _planned(Replanned(gpus, given.seed, policy), project, given)
+
+
+def _planned(fleet: Replanned, project: Path, given: Any) -> Replanned:
+    """Plan a fleet that has changed, and let the rivals try."""
+    file = project.with_suffix(".plan.yaml")
+    planned = plan(project, file, given.seconds, given.fast, LOAD)
+    found = replace(fleet, plan=planned)
     if not planned.failed:
         done = read(file.read_text(encoding="utf-8"), file.name)
-        counted = {name: done.summary.get(name, 0) for name in ("moves", "restarts", "evictedWorkloads")}
-        found = Replanned(gpus, given.seed, len(done.placements), {n: int(v) for n, v in counted.items()}, planned)
-    print(f"{gpus:,} GPUs: {planned.failed or [(t.name, t.value, t.bound) for t in planned.tiers]}", file=sys.stderr)
+        counted = {name: int(done.summary.get(name, 0)) for name in ("moves", "restarts", "evictedWorkloads")}
+        found = replace(found, replicas=len(done.placements), summary=counted)
+    told = planned.failed or [(t.name, t.value, t.bound) for t in planned.tiers]
+    print(f"{fleet.gpus:,} GPUs{fleet.policy and f', {fleet.policy}'}: {told}", file=sys.stderr)
     for name in given.rivals:
-        found.rivals.append(rivals.ask(after, name, given.seconds))
-        print(f"{gpus:,} GPUs: {name}: {found.rivals[-1].failed or found.rivals[-1].values}", file=sys.stderr)
+        found.rivals.append(rivals.ask(project, name, given.seconds))
+        print(f"{fleet.gpus:,} GPUs: {name}: {found.rivals[-1].failed or found.rivals[-1].values}", file=sys.stderr)
     return found
 
 

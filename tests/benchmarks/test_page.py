@@ -98,3 +98,13 @@ def test_a_plan_anew_tells_what_it_leaves_to_mend(mended: tuple[dict[str, object
     fleet = {"gpus": 1000, "summary": {"restarts": 2}, "plan": plan | known, "rivals": []}
     text = "\n".join(replan_page.section([fleet]))
     assert f"| 1,000 | 60 s | {shown} | 0.00 % |" in text
+
+
+def test_a_new_policy_tells_what_is_left_and_how_many_must_move() -> None:
+    moves = tier("disruption.moves", 25, 24) | {"proof": "trivial"}
+    told = [tier("mend", 1, 0), tier("admitted[900]", 9, 9), tier("disruption.evicted", 0, 0), moves]
+    plan = {"seconds": 60, "fast": True, "took": 61.0, "peak": 2**20, "failed": "", "stopped_by": "time"}
+    rival = {"rival": "first fit, nothing moved", "values": {"mend": 40}, "failed": ""}
+    fleet = {"gpus": 1000, "policy": "few", "plan": plan | {"verified": True, "tiers": told}, "rivals": [rival]}
+    text = "\n".join(replan_page.policies([fleet]))
+    assert "| 1,000 | few | 60 s, fast | 1 (bound 0) | 40 | 25 | 24 (trivial) | 0.00 % | 0 |" in text

@@ -107,9 +107,9 @@ class TierPart(Part, Protocol):
 class Tier(Protocol):
     """One tier of the objective; `kind` is its family, `name` tells it apart (`admitted[900]`).
 
-    `limit_needs_current` tells whether its limit, as `limit_given` has it, counts from what runs today, `counts_nodes`
-    whether it asks for nodes and GPUs in use, `asks_domains` whether it asks for replicas by domain, `asks_idle`
-    whether for what single nodes have left.
+    `limit_needs_current` tells whether its limit (`limit_given`) counts from what runs today, `counts_nodes` whether
+    it asks for nodes and GPUs in use, `asks_domains` whether it asks for replicas by domain, `asks_idle` whether for
+    what single nodes have left.
     """
 
     kind: ClassVar[str]
