@@ -5,8 +5,9 @@ Arithmetic on the documents, whatever room there is: of three replicas on a node
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,42 @@ def _losses(own: Iterable[Leaving], each: Callable[[str], int]) -> tuple[list[in
     return losses, frozenset(whose)
 
 
-def thinned(counts: Mapping[str, int], most: int) -> tuple[int, ...]:
-    """Return `Leaving.fewer` where each of some domains may hold `most` replicas, and one more for each violation."""
-    over = [count - most for count in counts.values() if count > most]
-    return tuple(sum(each > kept for each in over) for kept in range(max(over, default=0)))
+def evened(counts: Sequence[int], most: int, skew: int) -> tuple[int, ...]:
+    """Return `Leaving.fewer` where domains may differ by `skew`, and by one more for each violation.
+
+    With n replicas in the emptiest domain in the end, those leave of whom a domain has more than n and what it may be
+    ahead by; and as many come to domains that have less than n, of whom only those are new who are not there yet.
+
+    Parameters
+    ----------
+    counts : the replicas of a workload in each domain that it may use, all of which stay or move.
+    most : how many replicas there may be in all.
+    """
+    there, domains = sum(counts), len(counts)
+    new = most - there
+    leave: list[int] = []
+    while not leave or leave[-1]:
+        ahead = skew + len(leave)
+        least = max(0, -(-there // domains) - ahead)
+        ends = range(least, most // domains + 1)  # of the emptiest domain; none where nothing is so even
+        leave.append(min((max(_over(counts, n + ahead), _short(counts, n) - new) for n in ends), default=there))
+    return _descending(leave)
+
+
+def _over(counts: Sequence[int], most: int) -> int:
+    return sum(max(0, count - most) for count in counts)
+
+
+def _short(counts: Sequence[int], least: int) -> int:
+    return sum(max(0, least - count) for count in counts)
+
+
+def _descending(values: list[int]) -> tuple[int, ...]:
+    """Return by how much falling values fall, never by more than before; they are lowered where they would."""
+    bends = True
+    while bends:
+        bends = False
+        for i in range(1, len(values) - 1):
+            if 2 * values[i] > values[i - 1] + values[i + 1]:
+                values[i], bends = (values[i - 1] + values[i + 1]) // 2, True
+    return tuple(a - b for a, b in pairwise(values))

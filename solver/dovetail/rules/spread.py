@@ -11,7 +11,7 @@ from dovetail.placement import View
 from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Violations
 from dovetail.rules.claims import Claims, Crowd
 from dovetail.rules.guards import CrowdGuard, SkewGuard
-from dovetail.rules.leaving import Leaving, thinned
+from dovetail.rules.leaving import Leaving, evened
 from dovetail.rules.levels import counts_at, inner, level_problem
 from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Spec, Workload
@@ -108,10 +108,7 @@ class Spread(RuleDefaults):
         return max(0, max(reached, default=0) - min(reached, default=0) - (self.max_skew or 0))
 
     def leaving(self, view: View, scope: Scope) -> Sequence[Leaving]:
-        """Tell who is too many, nothing inside nodes, where a replica may be in several domains.
-
-        With `max_skew` the emptiest domain has at most an equal share of all replicas there may be.
-        """
+        """Tell who is too many, nothing inside nodes, where a replica may be in several domains."""
         if self.inner_level:
             return ()
         found = []
@@ -122,9 +119,8 @@ class Spread(RuleDefaults):
                 over = sum(max(0, count - self.max_per_domain) for count in counts.values())
                 found.append(Leaving.each([workload.id], over))
             elif reach := scope.reach(workload, self.over):
-                most = workload.replicas // len(reach) + (self.max_skew or 0)
-                reached = {path: counts[path] for path in reach if path in counts}
-                found.append(Leaving(frozenset([workload.id]), thinned(reached, most)))
+                fewer = evened([counts.get(path, 0) for path in reach], workload.replicas, self.max_skew or 0)
+                found.append(Leaving(frozenset([workload.id]), fewer))
         return found
 
     def guard(self, scope: Scope) -> Guard | None:
