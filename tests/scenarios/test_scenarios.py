@@ -59,7 +59,7 @@ each = pytest.mark.parametrize("name", NAMES)
 
 def test_the_scenarios_are_there() -> None:
     assert {"five-small-jobs", "gitops-review", "mixed-fleet", "stranded-capacity"} <= set(NAMES)
-    assert {"sixteen-scattered", "block-training", "repair-a-gang"} <= set(NAMES)
+    assert {"sixteen-scattered", "block-training", "repair-a-gang", "a-new-policy"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in NAMES])
