@@ -34,15 +34,17 @@ def mended(problem: Problem, state: State, stop: Stop, over: Callable[[], bool])
     state : one that breaks no hard policy beyond what is excused.
     over : tells when time has run out.
     """
-    broken = {policy: sum(excused.values()) for policy, excused in problem.context.tolerated.items() if excused}
+    context = problem.context
+    broken = {policy: sum(excused.values()) for policy, excused in context.tolerated.items() if excused}
     if not broken:
         return state
+    many = min(sum(broken.values()), len(context.today.places))  # some rules count amounts
 
     def ended() -> bool:
         return bool(stop) or over()
 
     for _ in range(_ROUNDS):  # whoever left has made room for others
-        clearing = Clearing.of(problem, state, ended, sum(broken.values()))
+        clearing = Clearing.of(problem, state, ended, many)
         _Mending(clearing, broken, ended).run()
         found = legalise(problem, clearing.field.state())
         if not better(problem, found, state, frozenset()):
@@ -85,7 +87,8 @@ class _Mending:
 
     def _there(self, group: Sequence[Leaver]) -> bool:
         """Tell whether replicas are where they were: others may have made them leave."""
-        return all(leaver in self._clearing.leavers(leaver.put[0]) for leaver in group)
+        nodes = {leaver.put[0] for leaver in group}
+        return Counter(group) <= Counter(each for node in nodes for each in self._clearing.leavers(node))
 
     # Those who must not be together.
 
@@ -125,7 +128,7 @@ class _Mending:
                 continue
             heappop(heap)
             if excess > 0 and self._vain[leaver.shape] < _VAIN:
-                done = self._clearing.relocate([leaver]) or self._less_ahead(leaver, excess)
+                done = self._clearing.relocate([leaver]) or self._less_ahead(leaver)
                 self._vain[leaver.shape] = 0 if done else self._vain[leaver.shape] + 1
 
     def _excess(self, leaver: Leaver) -> int:
@@ -136,15 +139,15 @@ class _Mending:
             return 1
         return max((guard.excess(form.workload, made, gpu) for guard in self._guards), default=0)
 
-    def _less_ahead(self, leaver: Leaver, excess: int) -> bool:
+    def _less_ahead(self, leaver: Leaver) -> bool:
         """Move a replica to a domain that is too far ahead as well, if less so; tell whether it moved."""
+        workload, node = self._problem.shapes[leaver.shape].workload, self._problem.nodes[leaver.put[0]]
         skews = [guard for guard in self._guards if isinstance(guard, SkewGuard)]
-        workload = self._problem.shapes[leaver.shape].workload.id
         for guard in skews:
-            guard.eased[workload] = excess - 1
-        moved = excess > 1 and self._clearing.relocate([leaver])
+            guard.eased[workload.id] = max(0, guard.excess(workload, node, None) - 1)
+        moved = any(guard.eased[workload.id] for guard in skews) and self._clearing.relocate([leaver])
         for guard in skews:
-            del guard.eased[workload]
+            del guard.eased[workload.id]
         return moved
 
     def _gpu(self, leaver: Leaver) -> int | None:
