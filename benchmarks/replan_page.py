@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from benchmarks.tiers import DISRUPTION, GPU_WORK, MEND
 
@@ -24,7 +24,6 @@ Beside it, within the same seconds: **first fit, nothing moved** leaves all that
 admission are in thousands, summed over the bands.
 """
 
-
 POLICIES = """\
 ## Fleets that get a new policy
 
@@ -39,87 +38,133 @@ left to mend. **First fit** leaves all that runs where it is, and places the res
 def policies(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page on new policies."""
     yield POLICIES
-    yield "\n".join(_mended(fleets))
-
-
-def _mended(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield (
-        "| GPUs | policy | limit | left to mend | by first fit | moves | bound on moves "
-        "| widest gap of admission | evicted | total | memory | ended by |"
-    )
-    yield "|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
-    for each in fleets:
-        plan = each["plan"]
-        start = f"| {each['gpus']:,} | {each['policy']} | {plan['seconds']} s{', fast' if plan['fast'] else ''} "
-        if plan["failed"]:
-            yield f"{start}| no plan: {plan['failed']} |" + " |" * 8
-            continue
-        tiers = {tier["name"]: tier for tier in plan["tiers"]}
-        moves = tiers[f"{DISRUPTION}moves"]
-        cells = [
-            _valued(tiers[MEND]),
-            ", ".join(f"{rival['values'][MEND]:,}" if rival["values"] else "" for rival in each["rivals"]),
-            f"{moves['value']:,}",
-            f"{moves['bound']:,} ({moves['proof']})",
-            f"{100 * _widest(tiers):.2f} %",
-            _valued(tiers[f"{DISRUPTION}evicted"]),
-            f"{plan['took']:,.1f} s",
-            f"{plan['peak'] / 2**20:,.0f} MiB",
-            plan["stopped_by"] + ("" if plan["verified"] else " (does not verify)"),
-        ]
-        yield start + "".join(f"| {cell} " for cell in cells) + "|"
-    yield ""
-
-
-def _widest(tiers: Mapping[str, Mapping[str, Any]]) -> float:
-    return max(tier["gap"] or 0.0 for name, tier in tiers.items() if name.startswith("admitted"))
+    yield "\n".join(_table(fleets, _POLICY_COLUMNS))
 
 
 def section(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page."""
     yield INTRODUCTION
-    yield "\n".join(_plans(fleets))
+    yield "\n".join(_table(fleets, _COLUMNS))
     yield BESIDE
     yield "\n".join(_rivals(fleets))
 
 
-def _plans(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield (
-        "| GPUs | limit | left to mend | widest gap of admission | evicted | GPU time lost | moves | bound on moves "
-        "| restarts | gap of cost | first plan | solving | total | memory | ended by |"
-    )
-    yield "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
+class _Told(NamedTuple):
+    """A fleet, its plan, and the tiers of that by name."""
+
+    fleet: Mapping[str, Any]
+    plan: Mapping[str, Any]
+    tiers: Mapping[str, Mapping[str, Any]]
+
+
+_Columns = Mapping[str, Callable[[_Told], str]]
+
+
+def _table(fleets: Sequence[Mapping[str, Any]], columns: _Columns) -> Iterator[str]:
+    """Yield a row for each fleet; of one without a plan the columns up to the limit, and why."""
+    yield f"| {' | '.join(columns)} |"
+    yield "".join(f"|{'---' if name in _TEXTS else '--:'}" for name in columns) + "|"
     for each in fleets:
         plan = each["plan"]
-        start = f"| {each['gpus']:,} | {plan['seconds']} s{', fast' if plan['fast'] else ''} "
+        told = _Told(each, plan, {tier["name"]: tier for tier in plan["tiers"]})
         if plan["failed"]:
-            yield f"{start}| no plan: {plan['failed']} |" + " |" * 12
-            continue
-        tiers = {tier["name"]: tier for tier in plan["tiers"]}
-        moves = tiers[f"{DISRUPTION}moves"]
-        solving = sum(seconds for name, seconds in plan["phases"].items() if name not in OUTSIDE)
-        first = f"{plan['first']:,.1f} s" if plan["first"] is not None else ""
-        cells = [
-            _valued(tiers[MEND]) if MEND in tiers else "0",
-            f"{100 * _widest(tiers):.2f} %",
-            _valued(tiers[f"{DISRUPTION}evicted"]),
-            _valued(tiers[f"{DISRUPTION}gpuTimeLost"]),
-            f"{moves['value']:,}",
-            f"{moves['bound']:,} ({moves['proof']})" if moves["bound"] is not None else "none",
-            f"{each['summary']['restarts']:,}",
-            f"{100 * tiers['cost']['gap']:.2f} %" if tiers["cost"]["gap"] is not None else "no bound",
-            first,
-            f"{solving:,.1f} s",
-            f"{plan['took']:,.1f} s",
-            f"{plan['peak'] / 2**20:,.0f} MiB",
-            plan["stopped_by"] + ("" if plan["verified"] else " (does not verify)"),
-        ]
-        yield start + "".join(f"| {cell} " for cell in cells) + "|"
+            start = list(columns)[: list(columns).index("limit") + 1]
+            cells = [*(columns[name](told) for name in start), f"no plan: {plan['failed']}"]
+            cells += [""] * (len(columns) - len(cells))
+        else:
+            cells = [column(told) for column in columns.values()]
+        yield f"| {' | '.join(cells)} |"
     yield ""
 
 
+_TEXTS = "policy", "ended by"
 OUTSIDE = frozenset({"load", "verify", "certify", "finish"})
 """Phases that are no search."""
+
+
+def _gpus(told: _Told) -> str:
+    return f"{told.fleet['gpus']:,}"
+
+
+def _limit(told: _Told) -> str:
+    return f"{told.plan['seconds']} s{', fast' if told.plan['fast'] else ''}"
+
+
+def _mend(told: _Told) -> str:
+    return _valued(told.tiers[MEND]) if MEND in told.tiers else "0"
+
+
+def _by_first_fit(told: _Told) -> str:
+    return ", ".join(f"{rival['values'][MEND]:,}" if rival["values"] else "" for rival in told.fleet["rivals"])
+
+
+def _widest(told: _Told) -> str:
+    gaps = [tier["gap"] or 0.0 for name, tier in told.tiers.items() if name.startswith("admitted")]
+    return f"{100 * max(gaps):.2f} %"
+
+
+def _disruption(measure: str) -> Callable[[_Told], str]:
+    return lambda told: _valued(told.tiers[f"{DISRUPTION}{measure}"])
+
+
+def _moves(told: _Told) -> str:
+    return f"{told.tiers[f'{DISRUPTION}moves']['value']:,}"
+
+
+def _bound_on_moves(told: _Told) -> str:
+    moves = told.tiers[f"{DISRUPTION}moves"]
+    return f"{moves['bound']:,} ({moves['proof']})" if moves["bound"] is not None else "none"
+
+
+def _cost(told: _Told) -> str:
+    gap = told.tiers["cost"]["gap"]
+    return f"{100 * gap:.2f} %" if gap is not None else "no bound"
+
+
+def _first(told: _Told) -> str:
+    return f"{told.plan['first']:,.1f} s" if told.plan["first"] is not None else ""
+
+
+def _solving(told: _Told) -> str:
+    return f"{sum(s for name, s in told.plan['phases'].items() if name not in OUTSIDE):,.1f} s"
+
+
+def _ended(told: _Told) -> str:
+    return str(told.plan["stopped_by"]) + ("" if told.plan["verified"] else " (does not verify)")
+
+
+_LAST: _Columns = {
+    "total": lambda told: f"{told.plan['took']:,.1f} s",
+    "memory": lambda told: f"{told.plan['peak'] / 2**20:,.0f} MiB",
+    "ended by": _ended,
+}
+_COLUMNS: _Columns = {
+    "GPUs": _gpus,
+    "limit": _limit,
+    "left to mend": _mend,
+    "widest gap of admission": _widest,
+    "evicted": _disruption("evicted"),
+    "GPU time lost": _disruption("gpuTimeLost"),
+    "moves": _moves,
+    "bound on moves": _bound_on_moves,
+    "restarts": lambda told: f"{told.fleet['summary']['restarts']:,}",
+    "gap of cost": _cost,
+    "first plan": _first,
+    "solving": _solving,
+    **_LAST,
+}
+_POLICY_COLUMNS: _Columns = {
+    "GPUs": _gpus,
+    "policy": lambda told: str(told.fleet["policy"]),
+    "limit": _limit,
+    "left to mend": _mend,
+    "by first fit": _by_first_fit,
+    "moves": _moves,
+    "bound on moves": _bound_on_moves,
+    "widest gap of admission": _widest,
+    "evicted": _disruption("evicted"),
+    **_LAST,
+}
 
 
 def _valued(tier: Mapping[str, Any]) -> str:

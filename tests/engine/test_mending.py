@@ -310,3 +310,13 @@ def test_mending_breaks_nothing_and_drops_nobody(draw: object, seed: int) -> Non
     assert sound(problem, view_of(problem, state)) == sound(problem, view_of(problem, before))
     assert debt(problem, view_of(problem, state), kept) <= debt(problem, view_of(problem, before), kept)
     assert values(problem, state).get("mend", 0) <= values(problem, before).get("mend", 0)
+
+
+def test_what_is_broken_inside_a_node_is_not_counted_by_the_node() -> None:
+    """Of two in either socket one would have to go, and not three of four."""
+    half = (0, 1), (2, 3)
+    nodes = [node("a", 4, sockets=half), node("b", 4, sockets=half)]
+    few = policy("new", Spread(over="socket", max_per_domain=1))
+    problem, before = started(make_spec(nodes, ones(w=4), policies=(few,), running=running(w="aaaa")))
+    assert problem.context.tolerated["new"] == {"w": 2}
+    assert mended(problem, before, Stop(), lambda: False) is before

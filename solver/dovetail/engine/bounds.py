@@ -149,9 +149,8 @@ class Bounds:
         for position, (tier, value) in enumerate(zip(self.problem.tiers, values, strict=True)):
             given = dict(zip(names[:position], values, strict=False))
             best = self.fleet.best(tier, given)
-            closed = value == limit_given(tier, self.problem.context, given) or (
-                best is not None and best[0] == value
-            )
+            limit = limit_given(tier, self.problem.context, given)
+            closed = value == limit or (best is not None and best[0] == value)
             if not (closed or self._over()) and self.fleet.stands(tier):
                 left = self._left()
                 seconds = None if left is None else _STANDING * left

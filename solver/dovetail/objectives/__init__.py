@@ -12,7 +12,7 @@ from dovetail.objectives.base import Idle, IdleGpu, Sense, Tier, TierPart, sign_
 from dovetail.objectives.cost import Cost
 from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
 from dovetail.objectives.fragmentation import tiers as _fragmentation
-from dovetail.objectives.limits import limit_given
+from dovetail.objectives.limits import is_limit, limit_given
 from dovetail.objectives.occupied import tiers as _occupied
 from dovetail.objectives.slo import tiers as _slo
 from dovetail.objectives.slowest import tiers as _slowest
@@ -108,6 +108,7 @@ __all__ = [
     "Tier",
     "TierPart",
     "families_of",
+    "is_limit",
     "limit_given",
     "sign_of",
     "tiers_of",

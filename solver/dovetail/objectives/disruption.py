@@ -186,18 +186,18 @@ def at_stake(context: Context, workloads: Iterable[Workload]) -> Iterator[tuple[
             yield workload, context.running[workload.id]
 
 
-def lost_with_each(context: Context) -> Mapping[str, int]:
-    """Return, per running workload, the milli-GPU seconds that are lost at the least with each replica that moves.
+def lost_with_each(context: Context) -> Mapping[tuple[str, str], int]:
+    """Return, per running workload and role, the milli-GPU seconds lost at the least with each replica that moves.
 
     Of what loses all at once, its part of that; nothing where all is lost already with a place that is gone.
     """
-    found = dict.fromkeys(context.running, 0)
+    found = {(name, role): 0 for name, running in context.running.items() for role in running}
     for workload, running in at_stake(context, context.spec.workloads):
         seconds = lost_seconds(context.spec, workload, moved=True)
-        if workload.atomic:
-            found[workload.id] = _gpu_milli(workload, running) * seconds // sum(running.values())
-        else:
-            found[workload.id] = seconds * min(workload.by_role[role].request.gpu_milli for role in running)
+        shared = _gpu_milli(workload, running) * seconds // sum(running.values())
+        for role in running:
+            own = workload.by_role[role].request.gpu_milli * seconds
+            found[workload.id, role] = shared if workload.atomic else own
     return found
 
 

@@ -22,5 +22,13 @@ def limit_given(tier: Tier, context: Context, given: Mapping[str, int]) -> int:
     if _MEND in given and isinstance(tier, Moves):
         return limit + must_leave(context.leaving, given[_MEND], lambda _: 1)
     if _MEND in given and isinstance(tier, GpuTimeLost):
-        return limit + must_leave(context.leaving, given[_MEND], lost_with_each(context).__getitem__)
+        lost = lost_with_each(context)
+        return limit + must_leave(
+            context.leaving, given[_MEND], lambda w: min(lost[w, r] for r in context.running[w])
+        )
     return limit
+
+
+def is_limit(bound: int | None, tier: Tier, context: Context, given: Mapping[str, int]) -> bool:
+    """Tell whether a bound is arithmetic on the documents: what holds whatever else is given will do as well."""
+    return bound in (tier.limit(context), limit_given(tier, context, given))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from dovetail.objectives import limit_given, sign_of
+from dovetail.objectives import is_limit, sign_of
 from dovetail.plan import Plan, TierResult, as_planned
 from dovetail.problem import Problem, compile_problem
 from dovetail.proof.certificate import Certificate, digest_of, write
@@ -92,8 +92,7 @@ class _Checker:
             earlier[told.name] = Earlier(told.value, known)
 
     def _is_limit(self, position: int, told: TierResult) -> bool:
-        tier, context = self._problem.tiers[position], self._problem.context
-        return told.bound in (tier.limit(context), limit_given(tier, context, told.given))
+        return is_limit(told.bound, self._problem.tiers[position], self._problem.context, told.given)
 
     def _tier(self, position: int, told: TierResult, earlier: Mapping[str, Earlier]) -> None:
         proof = self._certificate.of(told.name)

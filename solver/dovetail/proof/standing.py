@@ -14,7 +14,7 @@ from functools import cached_property
 
 from dovetail.linear import Linear
 from dovetail.objectives import Tier
-from dovetail.objectives.disruption import GpuTimeLost, Moves, at_stake, lost_seconds
+from dovetail.objectives.disruption import GpuTimeLost, Moves, lost_with_each
 from dovetail.placement import Place
 from dovetail.problem import Problem
 from dovetail.proof.cells import Plot
@@ -26,7 +26,7 @@ from dovetail.proof.limits import tighten_box
 from dovetail.proof.node import Prices
 from dovetail.proof.stays import StayingLimit
 from dovetail.proof.tree import LARGEST
-from dovetail.spec import ReplicaId, Workload
+from dovetail.spec import ReplicaId
 
 
 class StandingModel(FleetModel):
@@ -108,46 +108,23 @@ class StandingModel(FleetModel):
     def _told(self, tier: Tier) -> Linear | None:
         """Write a tier, those that count moves as well, at the least; None where that is not told."""
         if isinstance(tier, Moves):
-            return self._lost(lambda workload, shape: 1)
+            return self._lost(lambda role: 1)
         if isinstance(tier, GpuTimeLost):
-            return self._lost(self._time_lost).plus(tier.limit(self.original.context))
+            context = self.original.context
+            return self._lost(lost_with_each(context).__getitem__).plus(tier.limit(context))
         return super()._told(tier)
 
-    def _lost(self, each: Callable[[Workload, int], int]) -> Linear:
-        """Return what is lost at the least where not all that is protected stays, so much by each replica."""
+    def _lost(self, each: Callable[[tuple[str, str]], int]) -> Linear:
+        """Return what is lost at the least where not all that is protected stays, so much by each of a role."""
         amounts: dict[int, int] = {}
-        for workload, shape in self._running:
-            amounts[shape] = min(amounts.get(shape, LARGEST), each(self.spec.by_id[workload], shape))
+        for role in {(replica.workload, replica.role) for replica in self._protected_places}:
+            shape = self.problem.shapes_of_role[role]
+            amounts[shape] = min(amounts.get(shape, LARGEST), each(role))
         total = Linear()
         for kept in self.kept_of:
             for shape, variable in kept.items():
                 total.add(Linear.of(variable).scaled(-1).plus(self.model.upper[variable]), amounts[shape])
         return total
-
-    def _time_lost(self, workload: Workload, shape: int) -> int:
-        """Return the milli-GPU seconds that are lost with each replica; what loses all at once, its part of that.
-
-        Of what lost all of it with a place that is gone, nothing more is lost.
-        """
-        if workload.id not in self._at_stake:
-            return 0
-        seconds = lost_seconds(self.original.spec, workload, moved=True)
-        if not workload.atomic:
-            return self.problem.shapes[shape].request.gpu_milli * seconds
-        running = self.original.context.running[workload.id]
-        gpu = sum(role.request.gpu_milli * running.get(role.name, 0) for role in workload.roles)
-        return gpu * seconds // sum(running.values())
-
-    @cached_property
-    def _at_stake(self) -> frozenset[str]:
-        """The workloads whose work a plan can still lose."""
-        return frozenset(w.id for w, _ in at_stake(self.original.context, self.original.spec.workloads))
-
-    @cached_property
-    def _running(self) -> frozenset[tuple[str, int]]:
-        """Each workload with protected replicas, with the shapes of these."""
-        shapes = self.problem.shapes_of_role
-        return frozenset((r.workload, shapes[r.workload, r.role]) for r in self._protected_places)
 
     @cached_property
     def relaxed(self) -> tuple[str, ...]:

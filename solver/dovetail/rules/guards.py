@@ -186,8 +186,9 @@ class CrowdGuard(Plain):
         return path is not None and self.held[workload.id, path] >= self.most
 
     def excess(self, workload: Workload, node: Node, gpu: int | None) -> int:
-        """Return how many more there are in a domain than may be."""
-        path = domain_of(self.level, self.scope, node, None) if workload.id in self.scope.ids else None
+        """Return how many more there are in a domain than may be; where it stands for parts of it nobody can tell."""
+        told = workload.id in self.scope.ids and not self.gpus_alone
+        path = domain_of(self.level, self.scope, node, None) if told else None
         return 0 if path is None else self.held[workload.id, path] - self.most
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:

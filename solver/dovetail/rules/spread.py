@@ -100,12 +100,16 @@ class Spread(RuleDefaults):
         return {workload: count for workload, count in counts.items() if count}
 
     def _violation(self, view: View, workload: Workload, scope: Scope) -> int:
-        domains = view.tenants_of_domains(self.over, [workload], scope.nodes)
-        counts = {path: who.total() for path, who in domains.items()}
+        counts = self._counts(view, workload, scope)
         if self.max_per_domain is not None:
             return sum(max(0, count - self.max_per_domain) for count in counts.values())
         reached = [counts.get(path, 0) for path in scope.reach(workload, self.over)]
         return max(0, max(reached, default=0) - min(reached, default=0) - (self.max_skew or 0))
+
+    def _counts(self, view: View, workload: Workload, scope: Scope) -> Mapping[str, int]:
+        """Return the replicas of a workload in each domain that has any."""
+        domains = view.tenants_of_domains(self.over, [workload], scope.nodes)
+        return {path: who.total() for path, who in domains.items()}
 
     def leaving(self, view: View, scope: Scope) -> Sequence[Leaving]:
         """Tell who is too many, nothing inside nodes, where a replica may be in several domains."""
@@ -113,12 +117,10 @@ class Spread(RuleDefaults):
             return ()
         found = []
         for workload in scope.workloads:
-            domains = view.tenants_of_domains(self.over, [workload], scope.nodes)
-            counts = {path: who.total() for path, who in domains.items()}
             if self.max_per_domain is not None:
-                over = sum(max(0, count - self.max_per_domain) for count in counts.values())
-                found.append(Leaving.each([workload.id], over))
+                found.append(Leaving.each([workload.id], self._violation(view, workload, scope)))
             elif reach := scope.reach(workload, self.over):
+                counts = self._counts(view, workload, scope)
                 fewer = evened([counts.get(path, 0) for path in reach], workload.replicas, self.max_skew or 0)
                 found.append(Leaving(frozenset([workload.id]), fewer))
         return found

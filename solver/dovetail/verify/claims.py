@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dovetail.objectives import Tier, limit_given
+from dovetail.objectives import Tier, is_limit, limit_given
 from dovetail.plan import AdmissionResult, Plan, TierResult, contradiction, told_twice
 from dovetail.plan.promises import promises_of
 from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of
@@ -101,8 +101,8 @@ def _trivial(case: Case, tier: Tier, told: TierResult) -> Iterator[Found]:
     if not case.known and tier.limit_needs_current:
         yield Open(tier.name)
         return
-    limit = limit_given(tier, case.context, told.given)
-    if told.bound not in (limit, tier.limit(case.context)):  # the latter holds too, whatever else is given
+    if not is_limit(told.bound, tier, case.context, told.given):
+        limit = limit_given(tier, case.context, told.given)
         yield Finding(tier.name, f"has the trivial bound {told.bound}, arithmetic gives {limit}")
 
 

@@ -127,7 +127,7 @@ class Clearing:
         for leaver in leavers:
             self._leave(leaver)
         self._ways.forget()
-        if self._spent <= self._budget and all(self._found(leaver.shape) for leaver in leavers):
+        if self._spent() <= self._budget and all(self._found(leaver.shape) for leaver in leavers):
             return self._settle()
         self._undo(0)
         self._ways.forget()
@@ -137,14 +137,13 @@ class Clearing:
         """Return who may leave a node."""
         return self._ways.leavers(node)
 
-    @property
-    def _spent(self) -> int:
-        """The moves of what was done last."""
-        return sum(each.moves for each in self._done if isinstance(each, Leaver))
+    def _spent(self, mark: int = 0) -> int:
+        """Return the moves of what was done since a mark."""
+        return sum(each.moves for each in self._done[mark:] if isinstance(each, Leaver))
 
     def _settle(self) -> bool:
         """Keep what was done last."""
-        self._budget -= self._spent
+        self._budget -= self._spent()
         self.left |= {each.put[0] for each in self._done if isinstance(each, Leaver)}
         self._outlooks.forget()
         self._ways.forget()
@@ -152,7 +151,7 @@ class Clearing:
 
     def _found(self, shape: int) -> bool:
         """Place a replica where there is room, or where it can be made."""
-        most = int(min(MOST_MOVES, self._budget - self._spent))
+        most = int(min(MOST_MOVES, self._budget - self._spent()))
         return self._put(shape, self._everywhere()) or self._made(shape, most)
 
     def _made(self, shape: int, most: int) -> bool:
@@ -192,10 +191,10 @@ class Clearing:
                 homeless.append(leaver)
         for leaver in homeless:
             before = len(self._done)
-            ways = (way for moves in range(1, most + 1) for way in self._ways.known(leaver.shape, moves, leaver))
+            ways = (way for moves in range(1, most + 1) for way in self._ways.known(leaver, moves))
             if not any(self._gone(leaver.shape, way, most, nodes) for way in ways):
                 return False
-            most -= sum(each.moves for each in self._done[before:] if isinstance(each, Leaver))
+            most -= self._spent(before)
         return True
 
     def _everywhere(self) -> Bools:

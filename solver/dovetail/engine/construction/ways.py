@@ -84,32 +84,23 @@ class Ways:
         self._left_in_all -= _WORK - self._left
         self._left = max(0, min(_WORK, self._left_in_all))
 
-    def known(self, shape: int, moves: int, left: Leaver | None = None) -> Sequence[Way]:
-        """Return the ways that were found at exactly so many moves, for one that `left` if it is given."""
-        away = self._away.get(shape, ()) if left is None else self._away_from(left)
-        return self._known.get((self._key(shape, away), moves), ())
-
-    def more(self, shape: int, moves: int) -> Sequence[Way]:
-        """Return the ways at so many moves to make room on nodes that no way at fewer leads to."""
-        key = self._key(shape, self._away.get(shape, ()))
-        if (key, moves) not in self._known:
-            self._known[key, moves] = []
-            self._known[key, moves] = self._search(shape, moves, self._nodes_known(key, moves))
-        return self._known[key, moves]
-
-    def _nodes_known(self, key: Hashable, most: int) -> set[int]:
-        return {way.node for moves in range(1, most) for way in self._known.get((key, moves), ())}
+    def known(self, leaver: Leaver, moves: int) -> Sequence[Way]:
+        """Return the ways that were found at exactly so many moves for one that has left its node."""
+        return self._known.get((self._key(leaver.shape, self._away_from(leaver)), moves), ())
 
     def find(self, shape: int, most: int) -> int | None:
         """Return the fewest moves that a place for a replica costs, None where that is more than some."""
+        return next((moves for moves in range(1, most + 1) if self.more(shape, moves)), None)
+
+    def more(self, shape: int, moves: int) -> Sequence[Way]:
+        """Return the ways at so many moves to make room on nodes that no way at fewer is known to lead to."""
         key = self._key(shape, self._away.get(shape, ()))
-        for moves in range(1, most + 1):
-            if (key, moves) not in self._known:
-                self._known[key, moves] = []  # no way leads through itself
-                self._known[key, moves] = self._search(shape, moves)
-            if self._known[key, moves]:
-                return moves
-        return None
+        if (key, moves) not in self._known:
+            fewer = (way for less in range(1, moves) for way in self._known.get((key, less), ()))
+            nodes = {way.node for way in fewer}
+            self._known[key, moves] = []  # no way leads through itself
+            self._known[key, moves] = self._search(shape, moves, nodes)
+        return self._known[key, moves]
 
     def worth(self, shape: int, moves: int) -> Mapping[int, int]:
         """Return what places must be worth, in moves and by shape, for one for a shape to be worth so many.
@@ -160,7 +151,7 @@ class Ways:
         """Return the domains that those of a leaver's shape are away from once it has left."""
         return (*self._away.get(leaver.shape, ()), self._field.gates.domains(leaver.shape, leaver.put[0], None))
 
-    def _search(self, shape: int, moves: int, known: Container[int] = ()) -> list[Way]:
+    def _search(self, shape: int, moves: int, known: Container[int]) -> list[Way]:
         """Return ways at so many moves, on nodes that are not known."""
         found: list[Way] = []
         for node in self._nodes(shape, moves):
