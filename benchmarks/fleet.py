@@ -96,7 +96,8 @@ def later(project: Path, plan: Path | None, seed: int) -> Mapping[str, str]:
 
     spec = build(load_project(project), as_of=dt.datetime.now(dt.UTC).date())
     if plan is not None:
-        return replan(project, spec, read(plan.read_text(encoding="utf-8"), plan.name).placements, seed)
+        found = read(plan.read_text(encoding="utf-8"), plan.name)
+        return replan(project, spec, found.placements, seed, cut=found.gpus, shared=found.shared)
     case = case_of(spec, seed)
     return replan(project, spec, case.places(first_fit_decreasing(case.nodes, case.pods, case.gate())), seed)
 

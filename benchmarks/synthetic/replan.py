@@ -4,38 +4,47 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.synthetic.hardware import MILLI
 from benchmarks.synthetic.work import BANDS
 
 from dovetail.documents import load_project
-from dovetail.placement import Place, Places
-from dovetail.spec import Spec, Workload
+from dovetail.placement import Layouts, Place, Places
+from dovetail.spec import Setting, Spec, Workload
 
 TODAY = "today.yaml"
 WORKLOADS = "workloads.yaml"
 KEPT = ("cluster.yaml", "policies.yaml", "objective.yaml")
+NONE: Final[Mapping[str, Any]] = {}
 Rows = dict[str, list[Place]]  # per workload without roles, the places of its replicas
 
 
 def replan(
-    project: Path, spec: Spec, places: Places, seed: int, full: int = 90, changed: int = 10
+    project: Path,
+    spec: Spec,
+    places: Places,
+    seed: int,
+    full: int = 90,
+    changed: int = 10,
+    cut: Layouts = NONE,
+    shared: Mapping[str, Setting] = NONE,
 ) -> Mapping[str, str]:
     """Return the files of the changed project.
 
     What a plan placed goes on to run until `full` per cent of the GPUs are taken; what it did not place is gone. Then
     `changed` workloads in a thousand are scaled, dropped, new or of another priority, a quarter each, and a fifth as
-    many nodes in a thousand have failed.
+    many nodes in a thousand have failed, one that a gang is on among them if gangs run.
 
     Parameters
     ----------
     project : a project of `fleet`; documents other than workloads are taken over as they are.
     places : the placements of a plan of it.
+    cut, shared : the instances, and the modes, of GPUs that it cuts or shares by equal parts, by `node/index`.
     """
     rng = Random(f"replan {seed}")
     running = _trimmed(spec, places, full, rng)
@@ -48,10 +57,12 @@ def replan(
     texts = {name: (project / name).read_text(encoding="utf-8") for name in ("dovetail.yaml", *KEPT)}
     listed = f"  documents: [{', '.join((*KEPT, WORKLOADS, TODAY))}]"
     lines = texts["dovetail.yaml"].splitlines()
-    texts["cluster.yaml"] += _failed(spec, "\n  nodes:\n" in texts["cluster.yaml"], changed, rng)
+    gangs = sorted(name for name in running if spec.by_id[name].type == "gang")
+    hit = {place.node for place in running[rng.choice(gangs)][:1]} if gangs else set[str]()
+    texts["cluster.yaml"] += _failed(spec, "\n  nodes:\n" in texts["cluster.yaml"], changed, rng, hit)
     texts["dovetail.yaml"] = "".join(f"{listed if '  documents:' in line else line}\n" for line in lines)
     texts[WORKLOADS] = "---\n".join(_document(value) for _, value in sorted(kept.items()))
-    texts[TODAY] = today(running)
+    texts[TODAY] = today(running, cut, shared)
     return texts
 
 
@@ -95,11 +106,11 @@ def _others(value: Mapping[str, Any]) -> list[int]:
     return [band for band in BANDS if band != value["spec"]["priority"]]
 
 
-def _failed(spec: Spec, listed: bool, changed: int, rng: Random) -> str:
-    """Return lines for a Cluster in which some whole nodes have failed, one at the least."""
+def _failed(spec: Spec, listed: bool, changed: int, rng: Random, hit: Set[str]) -> str:
+    """Return lines for a Cluster in which some whole nodes have failed, one at the least, and those that are hit."""
     sound = [node for node in spec.cluster.nodes if len(node.healthy_gpus()) == node.gpus]
     chosen = rng.sample([node.name for node in sound], max(1, len(sound) * changed // 5000))
-    lines = [f"    {name}: {{failed: true}}\n" for name in sorted(chosen)]
+    lines = [f"    {name}: {{failed: true}}\n" for name in sorted({*hit, *chosen})]
     return "".join(lines if listed else ["  nodes:\n", *lines])
 
 
@@ -117,14 +128,19 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def today(running: Mapping[str, Sequence[Place]]) -> str:
+def today(running: Mapping[str, Sequence[Place]], cut: Layouts = NONE, shared: Mapping[str, Setting] = NONE) -> str:
     """Return a Placement document; replicas next to each other with one place are one row."""
     lines = ["apiVersion: dovetail/v1alpha1", "kind: Placement", "metadata: {name: today}", "spec:", "  placements:"]
     for name, found in sorted(running.items()):
         for first, last, place in _runs(sorted(found)):
             key = f"{name}#{first}" + (f"-{last}" if last > first else "")
             gpus = f", gpus: [{', '.join(map(str, place.gpus))}]" if place.gpus else ""
-            lines.append(f"    {key}: {{node: {place.node}{gpus}}}")
+            instance = f", instance: {place.instance}" if place.instance else ""
+            lines.append(f"    {key}: {{node: {place.node}{gpus}{instance}}}")
+    if cut or shared:
+        lines.append("  gpus:")
+    lines += (f"    {gpu}: {{mode: mig, instances: [{', '.join(map(str, cut[gpu]))}]}}" for gpu in sorted(cut))
+    lines += (f"    {gpu}: {{mode: {by.mode}, clients: {by.clients}}}" for gpu, by in sorted(shared.items()))
     return "\n".join(lines) + "\n"
 
 

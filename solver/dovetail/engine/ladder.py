@@ -18,6 +18,7 @@ from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.mending import mended
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.returning import Spot, free_spots, returned
+from dovetail.engine.construction.vacating import with_gangs
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
@@ -228,6 +229,7 @@ class _Search:
         if self.problem.present and not self.best.unpaid:  # before bounds, which take longer
             over = budget.part(0.0, _WAY_TIME).out_of_time
             self.best.state = mended(self.problem, self.best.state, self.stop, over)
+            self.best.state = with_gangs(self.problem, self.best.state, self.stop, over)
             self.best.state = with_room(self.problem, self.best.state, self.stop, over)
         self.best.report(standing=True)
         if self.best.close_enough():

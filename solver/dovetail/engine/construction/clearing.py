@@ -68,7 +68,7 @@ def make_room(outlooks: Outlooks, lacking: Mapping[int, int], stop: Stop) -> set
     return clearing.left
 
 
-def _budget(problem: Problem, state: State) -> tuple[float, frozenset[str]]:
+def allowance(problem: Problem, state: State) -> tuple[float, frozenset[str]]:
     """Return how many more replicas may move as far as hard policies limit that, and the workloads that may not."""
     gone = sum((problem.running - Counter(state.kept())).values())
     most = inf
@@ -99,6 +99,11 @@ class Clearing:
         self._done: list[Put | Leaver] = []
         self.left: set[int] = set()
 
+    @property
+    def done(self) -> Sequence[Put | Leaver]:
+        """Who was put where, and who left, for what was placed last."""
+        return self._done
+
     @classmethod
     def of(cls, problem: Problem, state: State, over: Callable[[], bool], replicas: int = 0) -> Clearing:
         """Return one for what runs in a state, of which as many may move as hard policies let move.
@@ -107,7 +112,7 @@ class Clearing:
         ----------
         replicas : for about how many room is to be made.
         """
-        budget, pinned = _budget(problem, state)
+        budget, pinned = allowance(problem, state)
         outlooks = Outlooks(Field(problem, state))
         ways = Ways(outlooks, pinned, over, replicas)
         return cls(outlooks, ways, budget, max(_VAIN, _VAIN_EACH * replicas))

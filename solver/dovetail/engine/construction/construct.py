@@ -14,7 +14,7 @@ from itertools import groupby
 
 from dovetail.engine.construction.evening import even_out
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.fragmentation import Ints
+from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.gangs import Crew
 from dovetail.engine.construction.legal import is_legal
 from dovetail.engine.construction.placing import Outlooks, Put
@@ -185,20 +185,23 @@ def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
         outlooks.undo(batch, done)
 
 
-def place_gang(outlooks: Outlooks, workload: Workload, liked: Ints | None = None) -> None:
-    """Place a workload for which it matters who is where, on the first accelerator that will do for all.
+def place_gang(
+    outlooks: Outlooks, workload: Workload, liked: Ints | None = None, only: Bools | None = None
+) -> list[Put]:
+    """Place what counts together only, on the first accelerator that will do for all; return what was put.
 
     Parameters
     ----------
-    liked : see `Crew`.
+    liked, only : see `Crew`.
     """
     field = outlooks.field
     shapes = field.problem.shapes_of_workload[workload.id]
     mixed = not workload.atomic or workload.mix == "any"
     for models in [None] if mixed else _choices(field, shapes):
         with field.gates.leeway():
-            if Crew(outlooks, workload, models, liked).place():
-                return
+            if puts := Crew(outlooks, workload, models, liked, only).place():
+                return puts
+    return []
 
 
 def _place_part(outlooks: Outlooks, part: list[int], choices: Choices, *, whole: bool) -> list[Put]:

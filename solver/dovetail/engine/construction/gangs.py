@@ -64,6 +64,7 @@ class Crew:
     ----------
     models : accelerators that it may use, None for any.
     liked : per node, how many replicas are wished to be in the outermost domain around it; None: no wish.
+    only : a mask of the nodes to use, None for all.
     used : nodes that it is on.
     """
 
@@ -71,6 +72,7 @@ class Crew:
     workload: Workload
     models: frozenset[str] | None
     liked: Ints | None = None
+    only: Bools | None = None
     used: set[int] = field(default_factory=set)
 
     def place(self) -> list[Put]:
@@ -125,6 +127,7 @@ class Crew:
     def _areas(self) -> Iterator[tuple[Ints, int]]:
         """Yield sets of nodes to try, with the depth of the first level inside: domains where one is demanded."""
         everywhere = np.arange(len(self.outlooks.field.problem.nodes))
+        everywhere = everywhere if self.only is None else everywhere[self.only]
         within = self.workload.topology.within if self.workload.topology else None
         if within is None:
             yield everywhere, 0
@@ -133,20 +136,21 @@ class Crew:
         ids = self.outlooks.domains[self._levels()[depth]]
         if self.used:
             home = Counter(int(ids[node]) for node in self.used).most_common(1)[0][0]
-            yield np.flatnonzero(ids == home), depth + 1
+            yield everywhere[ids[everywhere] == home], depth + 1
             return
+        ids = ids[everywhere]
         shapes = self._shapes()
         need = {shape: self.outlooks.field.wanted(shape) for shape in shapes.values()}
         whole = Unit(depth=depth, parts=tuple((Unit(shape), count) for shape, count in need.items() if count))
         least = self._least(need)
         room = sums(self._credit(least, everywhere), ids)
         full = sums(self._credit(whole, everywhere), ids)
-        gpus = sums(self.outlooks.field.untouched, ids)
+        gpus = sums(self.outlooks.field.untouched[everywhere], ids)
         spare = np.where(full > 0, gpus, -gpus)
         liked = self._liked(ids, everywhere)
         order = sorted(np.flatnonzero(room).tolist(), key=lambda d: (not full[d], -liked[d], spare[d], d))
         for domain in order[:_AREAS]:
-            yield np.flatnonzero(ids == domain), depth + 1
+            yield everywhere[ids == domain], depth + 1
 
     def _least(self, need: Mapping[int, int]) -> Unit:
         """Return the fewest replicas that are worth a try, in one domain of the level demanded."""

@@ -59,13 +59,13 @@ def _anew(leavers: Leavers, nodes: Iterable[int], shape: int) -> list[Leaver]:
 
 def _put(field: Field, node: int, place: Present, movers: list[Leaver]) -> Leaver | None:
     """Put a replica where one ran: one that waits, else one that came to another node anew; None without room."""
-    if found := _back(field, node, place):
+    if found := back_home(field, node, place):
         return found
     other = next((each for each in movers if each.put[0] != node), None)
     if other is None:
         return None
     leave(field, other)
-    found = _back(field, node, place)
+    found = back_home(field, node, place)
     if found is None:
         come_back(field, other)
     else:
@@ -73,7 +73,7 @@ def _put(field: Field, node: int, place: Present, movers: list[Leaver]) -> Leave
     return found
 
 
-def _back(field: Field, node: int, place: Present) -> Leaver | None:
+def back_home(field: Field, node: int, place: Present) -> Leaver | None:
     """Put a replica that waits where one ran, None without room for it."""
     gpus = _room(field, node, place) if field.may_return(place.shape) else None
     if gpus is None:

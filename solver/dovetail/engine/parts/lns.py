@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, zip_longest
 from typing import Protocol
 
+from dovetail.engine.parts.chains import Chains
 from dovetail.model.state import Fill, State, away
 from dovetail.problem import Problem
 from dovetail.spec.workload import MILLI
@@ -19,6 +20,7 @@ _LED = "shape", "nodes", "shape", "idle", "nodes", "shape", "nodes", "any"  # wh
 _LEAST_IDLE = 50  # milli-GPU, as which a node counts that has less idle
 LEAST_LOSS = 0.02  # of the most that any node loses, as which a node counts that loses less
 _LEAST_GAIN = 0.1  # likewise of what shapes would gain that wait
+_PASSED_ON = 0.7  # of the parts about what waits are on ways along which room is passed on
 _JOINING = 2  # nodes of a part about a shape that need not be its hosts
 _ALIKE = 2  # nodes of a class that hold nothing and may be drawn together for what they lose
 
@@ -55,6 +57,10 @@ class Neighbourhoods:
         self._wide = False
         self._turn = self._round = 0
         self._streak = 0
+
+    @cached_property
+    def _chains(self) -> Chains:
+        return Chains(self.problem, self._random)
 
     def draw(self, state: State, parts: int = 1, lead: Lead | None = None) -> list[list[int]]:
         """Return disjoint lists of node indices: fewer where there are no more nodes, one with all where they fit.
@@ -125,8 +131,10 @@ class Neighbourhoods:
         return [s.index for s in self.problem.shapes if s.request.gpu_count and admitted[s.index] < s.demand]
 
     def _draw_waiting(self, waiting: Sequence[int], state: State, nodes: Sequence[int]) -> list[int]:
-        """Return a node that comes close to having room for something that waits, and others that may relieve it."""
+        """Return nodes that may pass on room to something that waits, or one that has nearly enough, and others."""
         shape = self._random.choice(waiting)
+        if self._random.random() < _PASSED_ON and (way := self._chains.draw(state, shape, nodes, self.size)):
+            return way
         makes, hosted = self.problem.makes.of, self.problem.hosted_by_make
         idle = {node: self._idle.of(state, node) for node in nodes}
         hosts = sorted((n for n in nodes if shape in hosted[makes[n]]), key=lambda n: (-idle[n], n))[:_NEAREST]

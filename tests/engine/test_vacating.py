@@ -1,0 +1,180 @@
+"""Gangs that wait have nodes vacated for them: who left goes on elsewhere, and nobody goes who need not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from tests.support.specs import make_spec, node, place, policy, workload
+from tests.support.tiny_gangs import tiny_gangs
+
+from dovetail.engine import ladder, solve
+from dovetail.engine.construction.construct import construct
+from dovetail.engine.construction.vacating import with_gangs
+from dovetail.model.legal import legalise
+from dovetail.model.score import debt, hard_policies, sound, view_of
+from dovetail.model.state import today_state
+from dovetail.placement import Place, View
+from dovetail.problem import compile_problem
+from dovetail.progress import Limits, Stop
+from dovetail.rules import context_of
+from dovetail.rules.move import Move
+from dovetail.rules.quota import Quota
+from dovetail.spec import Group, Node, Policy, Spec, Topology, Workload, WorkloadSelector
+from dovetail.verify import verify
+
+GANG: Mapping[str, Any] = {"type": "gang", "checkpoint_every": 600_000}
+LOW: Mapping[str, Any] = {"priority": 100, "preemptible": True}
+HIGH: Mapping[str, Any] = {"priority": 900}
+
+
+def after(spec: Spec) -> tuple[dict[str, int], View]:
+    """Return the values of the tiers, and the view, of what construction begins and gangs have room made in."""
+    problem = compile_problem(context_of(spec))
+    before = legalise(problem, construct(problem, today_state(problem), Stop()))
+    state = with_gangs(problem, before, Stop(), lambda: False)
+    view = view_of(problem, state)
+    assert sound(problem, view)
+    assert not debt(problem, view, hard_policies(problem))
+    return {tier.name: tier.measure(view, problem.context) for tier in problem.tiers}, view
+
+
+def racks(**nodes: int) -> list[Node]:
+    """Return nodes of four GPUs, `x=2` for two in rack `x`, `x0` and `x1`."""
+    return [node(f"{rack}{i}", 4, domains={"rack": rack}) for rack, n in nodes.items() for i in range(n)]
+
+
+def running(**rows: str) -> dict[str, Place]:
+    """Return places of replicas of one GPU: `w="x0 x0"` has two on `x0`."""
+    used: dict[str, int] = {}
+    found = {}
+    for name, hosts in rows.items():
+        for ordinal, host in enumerate(hosts.split()):
+            found[f"{name}#{ordinal}"] = place(host, used.get(host, 0))
+            used[host] = used.get(host, 0) + 1
+    return found
+
+
+def ones(**counts: int) -> list[Workload]:
+    return [workload(name, count, gpus=1) for name, count in counts.items()]
+
+
+def on(view: View, name: str) -> list[str]:
+    """Return the nodes of a workload's replicas, in order."""
+    return sorted(where.node for who, where in view.places.items() if who.workload == name)
+
+
+def planned(nodes: Sequence[Node], work: Sequence[Workload], where: Mapping[str, Place], *more: Policy) -> Spec:
+    return make_spec(nodes, work, policies=more, running=where)
+
+
+def gang(replicas: int = 2, within: str | None = "rack", **more: Any) -> Workload:
+    return workload("gang", replicas, gpus=4, topology=Topology(within), **{**GANG, **HIGH, **more})
+
+
+def test_the_domain_is_vacated_that_the_fewest_must_leave() -> None:
+    where = running(w="x0 x0 x1", v="y0 y1")
+    told, view = after(planned(racks(x=2, y=2, z=1), [*ones(w=3, v=2), gang()], where))
+    assert (told["disruption.evicted"], told["disruption.moves"]) == (0, 2)
+    assert on(view, "gang") == ["y0", "y1"]
+    assert on(view, "w") == ["x0", "x0", "x1"]
+
+
+def test_who_runs_without_giving_way_keeps_a_gang_out() -> None:
+    where = running(w="x0 x1", v="y0 y0 y0 y0")
+    _, view = after(planned(racks(x=2, y=1), [*ones(w=2, v=4), gang(within=None)], where))
+    assert not on(view, "gang")
+    assert on(view, "w") == ["x0", "x1"]
+
+
+def test_who_gives_way_to_a_higher_priority_goes_only_where_nothing_else_will_do() -> None:
+    where = running(w="x0 x1", v="y0 y0 y0")
+    low = workload("w", 2, gpus=1, **LOW)
+    told, view = after(planned(racks(x=2, y=1), [low, *ones(v=3), gang()], where))
+    assert on(view, "gang") == ["x0", "x1"]
+    assert on(view, "w") == ["y0"]
+    assert (told["disruption.evicted"], told["disruption.moves"]) == (1, 1)
+
+
+def test_work_of_the_same_priority_does_not_give_way() -> None:
+    where = running(w="x0 x1", v="y0 y0 y0 y0")
+    same = workload("w", 2, gpus=1, preemptible=True, **HIGH)
+    _, view = after(planned(racks(x=2, y=1), [same, *ones(v=4), gang()], where))
+    assert not on(view, "gang")
+
+
+def test_a_gang_gives_way_as_a_whole() -> None:
+    low = workload("old", 3, gpus=4, **{**GANG, **LOW})
+    where = {f"old#{i}": place(name, 0, 1, 2, 3) for i, name in enumerate(("x0", "x1", "x2"))}
+    told, view = after(planned(racks(x=3, y=1), [low, gang()], where))
+    assert (len(on(view, "gang")), on(view, "old")) == (2, [])
+    assert told["disruption.evicted"] == 1
+
+
+def test_a_gang_that_lost_a_node_goes_on_where_it_was() -> None:
+    """Rack `x` has no free node, but somebody there may be elsewhere."""
+    nodes = [*racks(x=4, y=1), node("gone", 4, down=True, domains={"rack": "x"})]
+    own = {f"gang#{i}": place(name, 0, 1, 2, 3) for i, name in enumerate(("x0", "x1", "x2", "gone"))}
+    told, view = after(planned(nodes, [*ones(w=2), gang(4)], {**own, **running(w="x3 x3")}))
+    assert on(view, "gang") == ["x0", "x1", "x2", "x3"]
+    assert on(view, "w") == ["y0", "y0"]
+    assert told["disruption.evicted"] == 0
+    assert told["disruption.moves"] == 2
+
+
+def test_new_work_does_not_use_up_the_quota_of_a_gang_that_lost_a_node() -> None:
+    nodes = [*racks(x=4, y=2), node("gone", 4, down=True, domains={"rack": "x"})]
+    own = {f"gang#{i}": place(name, 0, 1, 2, 3) for i, name in enumerate(("x0", "x1", "x2", "gone"))}
+    quota = policy("quota", Quota((("gpus", 16_000),)), workloads=WorkloadSelector(names=("gang", "new")))
+    work = [*ones(w=1, new=8), gang(4)]
+    told, view = after(planned(nodes, work, {**own, **running(w="x3")}, quota))
+    assert on(view, "gang") == ["x0", "x1", "x2", "x3"]
+    assert not on(view, "new")
+    assert told["disruption.moves"] == 1
+
+
+def test_no_more_move_than_a_policy_lets_move() -> None:
+    where = running(w="x0 x1", v="y0 y1")
+    work = [*ones(w=2, v=2), gang()]
+    few, enough = (policy("few", Move(max_moves=most)) for most in (1, 2))
+    assert not on(after(planned(racks(x=2, y=2), work, where, few))[1], "gang")
+    assert on(after(planned(racks(x=2, y=2), work, where, enough))[1], "gang")
+
+
+def test_groups_have_domains_of_their_own_vacated() -> None:
+    """Each pair of the gang has to be in one rack: none has two free nodes."""
+    topology = Topology(groups=(Group("rack", 2),))
+    grouped = workload("gang", 4, gpus=4, topology=topology, **{**GANG, **HIGH})
+    where = running(w="x0 y0 z0 z1")
+    told, view = after(planned(racks(x=2, y=2, z=2), [*ones(w=4), grouped], where))
+    assert on(view, "gang") == ["x0", "x1", "y0", "y1"]
+    assert (told["disruption.evicted"], told["disruption.moves"]) == (0, 2)
+
+
+def graded(seed: int) -> Spec:
+    """Return a random Spec of gangs with priorities, some of whose work gives way."""
+    rng = Random(f"graded {seed}")
+    base = tiny_gangs(seed)
+    work = [
+        replace(each, priority=rng.choice((100, 500, 900)), preemptible=rng.random() < 0.5) for each in base.workloads
+    ]
+    return replace(base, workloads=tuple(work))
+
+
+@pytest.fixture
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the search from solving the whole at once."""
+    monkeypatch.setattr(ladder, "EXACT_FIRST", 0)
+    monkeypatch.setattr(ladder, "EXACT_VARIABLES", 0)
+
+
+@pytest.mark.usefixtures("in_parts")
+@pytest.mark.parametrize("seed", range(60))
+def test_plans_of_random_gangs_stand_where_nodes_are_vacated(seed: int) -> None:
+    spec = graded(seed)
+    plan = solve(spec, Limits(work=0.5))
+    if plan.outcome.status in ("feasible", "optimal"):
+        assert verify(spec, plan).ok
