@@ -54,6 +54,7 @@ bench: $(READY)  ## Measure against baselines, on a quiet machine; writes docs/b
 	$(BIN)/python -m benchmarks.by_work --also gangs slices $(BY_WORK)
 	$(BIN)/python -m benchmarks.hardness $(HARDNESS)
 	$(BIN)/python -m benchmarks.replan $(REPLAN)
+	$(BIN)/python -m benchmarks.replan --also gangs slices $(REPLAN)
 	$(BIN)/python -m benchmarks.replan --policies $(REPLAN)
 	$(BIN)/python -m benchmarks.mig
 	$(BIN)/python -m benchmarks.lingjun --busy 0 0.4 --out build/lingjun --page docs

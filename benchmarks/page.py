@@ -18,13 +18,14 @@ PAGE = "benchmarks.md"
 TRACE_RAW, FLEETS_RAW, HARDNESS_RAW = "trace.json", "fleets.json", "hardness.json"
 JOINT_RAW = "fleets_joint.json"
 BY_WORK_RAW = "fleets_by_work.json"
-REPLAN_RAW, POLICIES_RAW = "replan.json", "replan_policies.json"
+REPLAN_RAW, REPLAN_JOINT_RAW, POLICIES_RAW = "replan.json", "replan_joint.json", "replan_policies.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
 FLEET_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     HARDNESS_RAW: fleets_page.hardness,
     JOINT_RAW: lambda figures: fleets_page.joint(figures["fleets"]),
     BY_WORK_RAW: lambda figures: fleets_page.by_work(figures["fleets"]),
     REPLAN_RAW: lambda figures: replan_page.section(figures["fleets"]),
+    REPLAN_JOINT_RAW: lambda figures: replan_page.joint(figures["fleets"]),
     POLICIES_RAW: lambda figures: replan_page.policies(figures["fleets"]),
 }
 GANG_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {

@@ -6,6 +6,10 @@ writes its part of docs/benchmarks.md and the raw figures to build/bench/replan.
 that plan made the present state of a project in which one workload in a hundred and two nodes in a thousand have
 changed (`python -m benchmarks.fleet --replan`), and this is planned within the seconds given.
 
+    python -m benchmarks.replan --also gangs slices [--gpus ...] [--seconds 60] [--fast]
+
+does so for fleets with other work in a part of the load: a node that a gang is on is among those that failed.
+
     python -m benchmarks.replan --policies [even few apart off] [--gpus ...] [--seconds 60] [--fast]
 
 does so for the same fleets with one new policy at a time that what runs breaks (`benchmarks.synthetic.policies`).
@@ -23,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import rivals
-from benchmarks.fleet import fleet, later, write
+from benchmarks.fleet import ALSO, fleet, later, write
 from benchmarks.fleets import PATIENCE, Planned, plan
 from benchmarks.measure import dovetail
-from benchmarks.page import POLICIES_RAW, REPLAN_RAW, SCRATCH, store, write_page
+from benchmarks.page import POLICIES_RAW, REPLAN_JOINT_RAW, REPLAN_RAW, SCRATCH, store, write_page
 from benchmarks.synthetic.policies import NEW, with_policy
 
 from dovetail.plan import read
@@ -38,7 +42,7 @@ HASTE = 0.5  # units of work for that plan
 
 @dataclass(frozen=True, slots=True)
 class Replanned:
-    """All that was measured on one fleet, with a new `policy` perhaps.
+    """All that was measured on one fleet, with other work `also` and a new `policy` perhaps.
 
     `summary` counts moves, restarts and evictions of the plan.
     """
@@ -46,6 +50,7 @@ class Replanned:
     gpus: int
     seed: int
     policy: str = ""
+    also: tuple[str, ...] = ()
     replicas: int = 0
     summary: dict[str, int] = field(default_factory=dict)
     plan: Planned | None = None
@@ -57,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _options(arguments)
     load = os.getloadavg()[0]
     found = [asdict(each) for gpus in given.gpus for each in measure(gpus, given)]
-    store(POLICIES_RAW if given.policies else REPLAN_RAW, {"load": load, "fleets": found})
+    raw = POLICIES_RAW if given.policies else REPLAN_JOINT_RAW if given.also else REPLAN_RAW
+    store(raw, {"load": load, "fleets": found})
     write_page(given.out)
     return 0
 
@@ -71,21 +77,25 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument(
         "--policies", nargs="*", choices=NEW, help="new policies, one at a time; all where none is named"
     )
-    parser.add_argument("--rivals", nargs="*", choices=rivals.REPLANNERS, help="all; with --policies the first")
+    parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
+    parser.add_argument(
+        "--rivals", nargs="*", choices=rivals.REPLANNERS, help="all; with --policies the first, with --also none"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     given = parser.parse_args(arguments)
     given.policies = list(NEW) if given.policies == [] else given.policies
     if given.rivals is None:
-        given.rivals = list(rivals.REPLANNERS)[: 1 if given.policies else None]
+        given.rivals = [] if given.also else list(rivals.REPLANNERS)[: 1 if given.policies else None]
     return given
 
 
 def measure(gpus: int, given: Any) -> Iterator[Replanned]:
     """Write one fleet, plan it in haste, change a little, and plan that, with each new policy if any are given."""
-    scratch = SCRATCH / f"replan-{gpus}-{given.seed}"
+    also = tuple(sorted(given.also))
+    scratch = SCRATCH / "-".join(["replan", str(gpus), str(given.seed), *also])
     shutil.rmtree(scratch, ignore_errors=True)
     before = scratch / "before"
-    write(fleet(gpus, given.seed, LOAD), before)
+    write(fleet(gpus, given.seed, LOAD, also=also), before)
     limits = ["--work", str(HASTE), "--time-limit", f"{given.seconds}s"]
     first = dovetail("plan", before, *limits, "--out", scratch / "first.yaml", ceiling=PATIENCE + 4 * given.seconds)
     if not (scratch / "first.yaml").exists():
@@ -94,7 +104,7 @@ def measure(gpus: int, given: Any) -> Iterator[Replanned]:
     for policy in given.policies or [""]:
         project = scratch / (policy or "after")
         write(with_policy(after, policy) if policy else after, project)
-        yield _planned(Replanned(gpus, given.seed, policy), project, given)
+        yield _planned(Replanned(gpus, given.seed, policy, also), project, given)
 
 
 def _planned(fleet: Replanned, project: Path, given: Any) -> Replanned:

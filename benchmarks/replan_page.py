@@ -24,6 +24,15 @@ Beside it, within the same seconds: **first fit, nothing moved** leaves all that
 admission are in thousands, summed over the bands.
 """
 
+JOINT = """\
+## Fleets with gangs and slices that change a little
+
+The same of fleets with gangs of 2 to 128 nodes and services on MIG instances in a part of the load
+(`python -m benchmarks.replan --also gangs slices`); a node that a gang is on is among those that failed. A gang that
+lacks a node does not run at all, and its domain has seldom a free one: then others make way
+([decision 0086](decisions/0086-nodes-are-vacated-for-gangs.md)), or all of it is evicted.
+"""
+
 POLICIES = """\
 ## Fleets that get a new policy
 
@@ -39,6 +48,12 @@ def policies(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page on new policies."""
     yield POLICIES
     yield "\n".join(_table(fleets, _POLICY_COLUMNS))
+
+
+def joint(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the part of the page on fleets with gangs and MIG."""
+    yield JOINT
+    yield "\n".join(_table(fleets, _COLUMNS))
 
 
 def section(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
