@@ -136,6 +136,20 @@ def test_days_later_most_is_running_and_a_hundredth_has_changed(tmp_path: Path) 
     assert all(place in context_of(after).today.places for place in context_of(after).today.protected)
 
 
+def test_days_later_instances_and_gangs_run_and_a_gang_has_lost_a_node(tmp_path: Path) -> None:
+    write(fleet(400, 1, 0.9, also=("gangs", "slices")), tmp_path / "before")
+    plan = tmp_path / "plan.yaml"
+    run = dovetail("plan", tmp_path / "before", "--work", "0.1", "--time-limit", "1s", "--out", plan)
+    assert run.code == 0, run.err
+    write(later(tmp_path / "before", plan, 1), tmp_path / "after")
+    assert dovetail("validate", tmp_path / "after").code == 0
+    after = spec_of(tmp_path / "after")
+    today = context_of(after).today
+    assert any(place.instance for place in today.places.values())
+    assert today.layouts
+    assert any(after.by_id[replica.workload].type == "gang" for replica in today.lost)
+
+
 def test_a_small_fleet_plans_and_verifies(tmp_path: Path) -> None:
     write(fleet(200, 2, 1.0), tmp_path / "project")
     plan = tmp_path / "plan.yaml"
