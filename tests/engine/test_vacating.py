@@ -12,13 +12,14 @@ from tests.support.specs import make_spec, node, place, policy, workload
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine import ladder, solve
+from dovetail.engine.construction import vacating
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.vacating import with_gangs
 from dovetail.model.legal import legalise
-from dovetail.model.score import debt, hard_policies, sound, view_of
-from dovetail.model.state import today_state
+from dovetail.model.score import better, debt, hard_policies, sound, view_of
+from dovetail.model.state import State, today_state
 from dovetail.placement import Place, View
-from dovetail.problem import compile_problem
+from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of
 from dovetail.rules.move import Move
@@ -152,6 +153,21 @@ def test_groups_have_domains_of_their_own_vacated() -> None:
     told, view = after(planned(racks(x=2, y=2, z=2), [*ones(w=4), grouped], where))
     assert on(view, "gang") == ["x0", "x1", "y0", "y1"]
     assert (told["disruption.evicted"], told["disruption.moves"]) == (0, 2)
+
+
+def test_a_gang_that_spoils_a_plan_does_not_keep_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What makes a plan worse in a tier before admission is rare; here it is said to be the gang `worse`."""
+
+    def not_worse(problem: Problem, found: State, state: State, unpaid: frozenset[str]) -> bool:
+        worse = problem.shapes_of_role["worse", ""]
+        return not found.admitted()[worse] and better(problem, found, state, unpaid)
+
+    monkeypatch.setattr(vacating, "better", not_worse)
+    worse = replace(gang(), id="worse", name="worse")
+    where = running(w="x0 x1", v="y0 y1")
+    _, view = after(planned(racks(x=2, y=2, z=1), [*ones(w=2, v=2), gang(), worse], where))
+    assert len(on(view, "gang")) == 2
+    assert not on(view, "worse")
 
 
 def graded(seed: int) -> Spec:
