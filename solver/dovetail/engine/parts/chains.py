@@ -9,9 +9,10 @@ from random import Random
 import numpy as np
 
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.fragmentation import Bools
+from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.model.state import NO_GPU, Fill, State
 from dovetail.problem import Problem
+from dovetail.spec import Request
 from dovetail.spec.workload import MILLI
 
 _LONGEST = 4  # times that room is passed on
@@ -36,12 +37,7 @@ class Chains:
     def __init__(self, problem: Problem, random: Random) -> None:
         self._problem, self._random = problem, random
         self._field = Field(problem, State({}))  # tells which nodes are open to what
-        asking = (shape for shape in problem.shapes if shape.request.gpu_count)
-        self._asked = {
-            shape.index: np.array([r.gpus, r.gpu_milli, r.cpu, r.memory])
-            for shape in asking
-            for r in (shape.request,)
-        }
+        self._asked = {s.index: _amounts(s.request) for s in problem.shapes if s.request.gpu_count}
         gpus = (len(node.healthy_gpus()) for node in problem.nodes)
         whole = [[n, MILLI * n, node.cpu, node.memory] for n, node in zip(gpus, problem.nodes, strict=True)]
         self._whole = np.array(whole, dtype=np.int64).reshape(-1, 4)
@@ -117,6 +113,10 @@ class Chains:
                 parted = {slot.gpu for slot, count in fill.slots.items() if count and slot.gpu != NO_GPU}
                 used = np.array([len(parted), 0, 0, 0])
                 for slot, count in fill.slots.items():
-                    asked = self._problem.request(slot.shape, self._problem.nodes[node])
-                    used += np.array([asked.gpus, asked.gpu_milli, asked.cpu, asked.memory]) * count
+                    used += _amounts(self._problem.request(slot.shape, self._problem.nodes[node])) * count
                 self._left[node] = self._whole[node] - used
+
+
+def _amounts(request: Request) -> Ints:
+    """Return what a request takes: whole GPUs, milli-GPU, CPU and memory."""
+    return np.array([request.gpus, request.gpu_milli, request.cpu, request.memory], dtype=np.int64)
