@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.support.plans import plan_for
@@ -12,11 +13,12 @@ from dovetail.engine import solve
 from dovetail.plan import Outcome, Plan, SecondOpinion, finish
 from dovetail.rules import context_of
 from dovetail.rules.admission import Admission
+from dovetail.rules.move import Move
 from dovetail.rules.promises import Promises
 from dovetail.rules.quota import Quota
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.survive import Survive
-from dovetail.spec import EqualParts
+from dovetail.spec import EqualParts, Policy, Setting, Spec, Workload
 from dovetail.spec.permits import Ratios
 from dovetail.verify import Finding, Verification, lines, to_document, verify
 from dovetail.verify.model import CheckResult
@@ -193,3 +195,28 @@ def test_a_hard_admission_may_cost_preemptible_work_its_place() -> None:
     )
     names = failed(verify(spec, plan_for(spec, places({"must#0": place("n", 0)}))))
     assert "retained" not in names
+
+
+def test_preemptible_work_goes_where_a_place_to_hold_would_restart_it_and_it_may_not() -> None:
+    """A node's GPUs are all shared or none (device plugin): a whole one to hold sets that of the share anew."""
+    shares = node("n", 2, mechanism="devicePlugin", sharing=EqualParts())
+    spot = workload("spot", share=500, preemptible=True)
+    rules = [policy("keep", Reserve(replicas=1, request=request(1)))]
+
+    def spec_of(spot: Workload, rules: Sequence[Policy]) -> Spec:
+        spec = make_spec([shares], [spot], rules, running={"spot#0": place("n", 0)})
+        modes = {f"n/{gpu}": Setting("time-slice", 2) for gpu in range(2)}
+        return replace(spec, current=replace(spec.current, settings=modes))
+
+    for spec in (
+        spec_of(spot, [*rules, policy("still", Move(max_moves=0))]),
+        spec_of(replace(spot, movable=False), rules),
+    ):
+        plan = solve(spec)
+        assert (plan.outcome.status, dict(plan.placements)) == ("optimal", {})
+        assert verify(spec, plan).ok
+    restarts = spec_of(spot, rules)
+    assert [str(each) for each in solve(restarts).placements] == ["spot#0"]
+    held = {name: told.held for name, told in plan.held.items()}
+    idle = finish(context_of(restarts), {}, plan.tiers, plan.outcome, held=held)
+    assert "spot#0: is evicted though no higher priority gains" in "; ".join(lines(verify(restarts, idle)))

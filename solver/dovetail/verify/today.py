@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dovetail.objectives.admitted import Admitted
 from dovetail.objectives.violations import Mend
+from dovetail.placement import Place
 from dovetail.spec import ReplicaId, Workload
 from dovetail.verify.case import Case
 from dovetail.verify.model import Finding
@@ -81,10 +82,11 @@ def _without_gain(case: Case, workloads: Sequence[Workload]) -> Iterator[str]:
     """Yield which workloads go though no strictly higher band gains anything.
 
     What is compared with is today going on as it is, without workloads that run with too few replicas. Nothing is
-    asked where that may not be: a hard policy that excuses nothing (`admission`) is broken, or hard policies that
-    each have room for the places they hold have none together. Nor where the objective does not put admission first.
+    asked where that may not be: a hard policy that excuses nothing (`admission`) is broken, hard policies that each
+    have room for the places they hold have none together, or who restarts for such a place may not. Nor where the
+    objective does not put admission first.
     """
-    if not _admission_first(case) or _must_change(case):
+    if not _admission_first(case) or _must_change(case) or _holding_disturbs(case):
         return
     for workload in workloads:
         if not _somebody_gains(case, workload) and not _makes_room_to_hold(case, workload):
@@ -101,6 +103,28 @@ def _must_change(case: Case) -> bool:
         any(violations[policy.name].values())
         for policy in case.spec.policies
         if policy.enforcement.kind == "hard" and not policy.rule.grandfathered
+    )
+
+
+def _holding_disturbs(case: Case) -> bool:
+    """Tell whether places that hard policies could hold beside today's work restart there who may not restart.
+
+    GPUs are set or cut anew for them, which may be against `movable: false` or a policy of moves.
+    """
+    hard = [policy for policy in case.spec.policies if policy.enforcement.kind == "hard"]
+    held, scopes = dict[str, tuple[Place, ...]](), case.context.scopes
+    for policy in hard:
+        if policy.rule.placeholders(policy):
+            view = case.context.view(case.unchanged.places, dict(held))
+            held[policy.name] = policy.rule.could_hold(view, scopes[policy.name])
+    view = case.context.view(case.unchanged.places, held)
+    return bool(view.restarted) and (
+        not view.restarted.isdisjoint(case.context.today.fixed)
+        or any(
+            count > case.context.tolerated[policy.name].get(subject, 0)
+            for policy in hard
+            for subject, count in policy.rule.check(view, scopes[policy.name]).items()
+        )
     )
 
 
