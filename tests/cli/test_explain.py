@@ -13,13 +13,16 @@ from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, places, policy, request, role, workload
 
 from dovetail.documents import DocumentSet
+from dovetail.engine import solve
 from dovetail.plan import Outcome, Plan
 from dovetail.progress import Limits
 from dovetail.rules.promises import Promises
-from dovetail.spec import EqualParts, Share, Spec
+from dovetail.rules.quota import Quota
+from dovetail.rules.reserve import Reserve
+from dovetail.spec import EqualParts, Policy, Share, Spec, Workload
 from dovetail.spec.permits import Ratios
 from dovetail.spec.workload import Pace
-from dovetail.whynot import Explanation
+from dovetail.whynot import Explanation, barring
 from dovetail_cli import library
 from dovetail_cli.project import Places
 from dovetail_cli.render.whynot import of_node, of_workload
@@ -35,7 +38,7 @@ def test_a_workload_that_waits_is_told_why_and_what_would_help(
     lines = dovetail.out.splitlines()
     assert lines[0].startswith("dovetail explain: research/train   2 of 4 replicas admitted   plan FEASIBLE")
     assert "    missing  2 replicas of 4 GPU, 1 cpu each" in lines
-    assert "    nodes    3 of 3 could host one" in lines
+    assert "    nodes    3 of 3 could host one if they were empty" in lines
     assert any(line.startswith("    +  2 more nodes in h100") for line in lines)
 
 
@@ -200,6 +203,42 @@ def test_a_node_that_promises_more_than_it_has_tells_both() -> None:
     told = of_node(spec, plan_for(spec, {}), "n")
     assert "12 of 12 left, which promises more than its 8" in told
     assert "MiB left\n" in told
+
+
+def test_a_node_tells_what_policies_keep_free_on_it() -> None:
+    spec = make_spec([node("n", 2), node("m", 0)], [], [policy("spare", Reserve(replicas=1, request=request(1)))])
+    plan = solve(spec)
+    assert "  kept free  by policy spare: 1 place on gpu 0" in of_node(spec, plan, "n").splitlines()
+    assert "kept free" not in of_node(spec, plan, "m")
+    whole = make_spec([node("n", 2)], [], [policy("whole", Reserve(domains=1, of="node"))])
+    assert "  kept free  by policy whole: all of n" in of_node(whole, solve(whole), "n").splitlines()
+
+
+def told_of(work: Workload, policies: list[Policy], nodes: int = 1) -> list[str]:
+    spec = make_spec([node(f"n{index}", 2) for index in range(nodes)], [work], policies)
+    plan = solve(spec)
+    bars = barring(spec, plan, spec.by_id["w"])
+    text = of_workload(Explanation(spec, plan, spec.by_id["w"], bars), Places(DocumentSet((), Path())))
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_policies_that_keep_out_are_told_from_those_that_apply() -> None:
+    ample, few = policy("ample", Quota((("gpus", 9000),))), policy("few", Quota((("gpus", 1000),)))
+    lines = told_of(workload("w", 3, gpus=1), [ample, few], 2)
+    assert "! few quota without it one more replica would have a place" in lines
+    assert "= ample quota without it one more replica would have no place either" in lines
+    lines = told_of(workload("w", 2, gpus=1), [ample, few, policy("none", Quota((("gpus", 0),)))])
+    assert "! none quota without it one more replica would have a place" in lines
+    lines = told_of(workload("w", 3, gpus=1, type="gang"), [few])
+    assert (
+        "= few quota forbids 3 more replicas as such; without it 3 more replicas would have no place either" in lines
+    )
+    assert "fewer than 3 more replicas would not do" in lines
+    lines = told_of(workload("w", 2, gpus=1, type="gang"), [few, policy("all", Quota((("gpus", 0),)))])
+    assert "! few quota without it and all 2 more replicas would have places" in lines
+    lines = told_of(workload("w", 2, gpus=1), [ample])
+    assert "Hard policies that apply to it" in lines
+    assert "ample quota" in lines
 
 
 def test_a_workload_tells_what_it_takes_of_which_gpus() -> None:

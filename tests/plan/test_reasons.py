@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.plans import plan_for
-from tests.support.specs import make_spec, node, place, places, policy, request, role, workload
+from tests.support.mig_specs import card
+from tests.support.plans import measured, plan_for
+from tests.support.specs import CARD, CARDS, make_spec, node, place, places, policy, request, role, workload
 
 from dovetail.placement import Place
-from dovetail.plan import Status
-from dovetail.rules import policy_of
+from dovetail.plan import Outcome, Status, finish
+from dovetail.rules import context_of, policy_of, strategy_of
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
 from dovetail.spec import (
@@ -24,6 +26,7 @@ from dovetail.spec import (
     NodeSelector,
     Objective,
     Policy,
+    Share,
     Taint,
     Topology,
     Workload,
@@ -99,6 +102,13 @@ def test_free_gpus_on_no_single_node() -> None:
     assert found == {"w": ("DT4102", "DT4107")}
 
 
+def test_idle_parts_of_gpus_are_no_free_gpus() -> None:
+    half = workload("half", 2, share=500, priority=9)
+    rows = {"half#0": ("n", (0,)), "half#1": ("m", (0,))}
+    assert reasons([node("n", 2), node("m", 1)], [W, half], rows) == {"w": ("DT4101", "DT4107")}
+    assert reasons([node("n", 2), node("m", 2)], [W, half], rows) == {"w": ("DT4102", "DT4107")}
+
+
 def test_a_share_that_fits_no_single_gpu() -> None:
     work = [workload("s", 3, share=600)]
     assert reasons([node("n", 2)], work, {"s#0": ("n", (0,)), "s#1": ("n", (1,))}) == {"s": ("DT4111",)}
@@ -143,6 +153,51 @@ def test_policies_that_close_every_node() -> None:
     }
     never = [policy("p", Forbid(), nodes=NodeSelector(names=("n",)))]
     assert reasons([node("n", 4)], [W], policies=never) == {"w": ("DT4106",)}
+
+
+def test_closed_nodes_with_room_for_a_part_of_a_gang_forbid_nothing() -> None:
+    gang, closed = (
+        workload("g", 3, gpus=2, type="gang"),
+        [policy("p", Forbid(), nodes=NodeSelector(names=("m", "k")))],
+    )
+    closed = [replace(each, workloads=WorkloadSelector(names=("g",))) for each in closed]
+    rows = {"high#0": ("n", (0, 1)), "high#1": ("n", (2, 3))}
+    nodes = [node("n", 4), node("m", 4)]
+    assert reasons(nodes, [gang, HIGH], rows, closed) == {"g": ("DT4101", "DT4107")}
+    assert reasons([*nodes, node("k", 2)], [gang, HIGH], rows, closed) == {"g": ("DT4106",)}
+
+
+def test_nodes_that_are_all_closed_are_told_whatever_is_free_there() -> None:
+    never = [policy("p", Forbid(), nodes=NodeSelector(names=("n",)), workloads=WorkloadSelector(names=("w",)))]
+    rows = {"peer#0": ("n", (0, 1)), "peer#1": ("n", (2, 3))}
+    assert reasons([node("n", 4)], [W, PEER], rows, never) == {"w": ("DT4106",)}
+
+
+def test_a_share_that_an_instance_of_another_profile_would_hold_is_not_forbidden(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(CARDS, CARD, card(CARD))
+    nodes = [node("n", 2, mig_strategy="single")]
+    one_kind = strategy_of(nodes)
+    assert one_kind is not None
+    small, large = (replace(request(), share=Share(milli, modes=("fraction", "mig"))) for milli in (100, 250))
+    work = [workload("w", roles=[role("", 1, small)]), workload("large", roles=[role("", 1, large)])]
+    spec = make_spec(nodes, work, [one_kind])
+    for profile in ("2g.20gb", "7g.80gb", ""):
+        where = Place("n", (0,), f"{profile}@0" if profile else "")
+        assert plan_for(spec, places({"large#0": where}), "feasible").admitted["w"].reasons == ("DT4100",)
+
+
+def test_room_that_is_held_for_a_part_of_a_gang_is_no_room_for_it() -> None:
+    spare = policy("spare", Reserve(replicas=1, request=request(2)))
+    gang = workload("g", 3, gpus=2, type="gang")
+    work, rows = [gang, HIGH], {"high#0": place("n", 0, 1), "high#1": place("n", 2, 3)}
+    for size, codes in ((6, ("DT4101", "DT4107")), (10, ("DT4108",)), (11, ("DT4108",))):
+        spec = make_spec([node("n", size)], work, [spare])
+        context, held = context_of(spec), {"spare": (place("n", 4, 5),)}
+        tiers = measured(context, places(rows), proved=True)
+        plan = finish(context, places(rows), tiers, Outcome("optimal"), held=held)
+        assert plan.admitted["g"].reasons == codes
 
 
 def test_quotas_forbid_one_replica_and_a_gang() -> None:

@@ -76,7 +76,7 @@ def test_all_of_it_follows_the_schema() -> None:
     schema = next(each for each in found if each["title"] == "Explanation")
     spec = _dear()
     plan, work = _plan(spec), spec.by_id["w"]
-    told = Explanation(spec, plan, work, (), tried(spec, plan, work), tuple(without(spec, plan, work, solve, 9)))
+    told = Explanation(spec, plan, work, (), (), tried(spec, plan, work), tuple(without(spec, plan, work, solve, 9)))
     document = to_document(told)
     assert document["spec"]["tried"]["nodes"]
     assert document["spec"]["without"]
@@ -90,6 +90,17 @@ def test_a_policy_in_the_way_is_named() -> None:
     found = tried(spec, _plan(spec), spec.by_id["x"])
     assert found is not None
     assert [each.obstacle for each in found.nodes if each.obstacle] in (["policy apart"], ["room for 0 of 1"])
+
+
+def test_a_share_is_tried_on_other_gpus_than_the_first() -> None:
+    apart = policy("apart", Separate(by="workload", at="gpu"))
+    work = [workload("x", share=500), workload("y", share=200)]
+    for gpus, obstacles in ((2, [""]), (1, ["policy apart"])):
+        spec = make_spec([node("a", 1), node("b", gpus)], work, [apart])
+        plan = plan_for(spec, places({"x#0": place("a", 0), "y#0": place("b", 0)}))
+        told = tried(spec, plan, spec.by_id["x"])
+        assert told is not None
+        assert [each.obstacle for each in told.nodes] == obstacles
 
 
 def _twins(**differing: Any) -> Spec:

@@ -12,9 +12,10 @@ from dovetail.plan import Plan
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
+from dovetail.rules.spread import Spread
 from dovetail.spec import Current, NodeGroup, NodeSelector, Policy, PresentReplica, ReplicaId, Spec, WorkloadSelector
 from dovetail.whatif import Add
-from dovetail.whynot import Way, binding, shortages, ways
+from dovetail.whynot import Way, applying, shortages, ways
 
 
 def spec_of(*policies: Policy, gpus: int = 8) -> Spec:
@@ -84,16 +85,30 @@ def test_a_policy_in_the_way_is_found_among_others() -> None:
     other = policy("other", Quota((("gpus", 1000),)), workloads=WorkloadSelector(names=("none",)))
     spec = spec_of(quota, other, gpus=16)
     told, _ = found(spec, "big")
-    assert [each.name for each in binding(spec, spec.by_id["big"])] == ["few"]
+    assert [each.name for each in applying(spec, spec.by_id["big"])] == ["few"]
     assert [(str(way.patch), way.helps) for way in told][:1] == [("policy few dropped", True)]
     assert {way.helps for way in told[1:]} == {False}
     assert all(way.certain for way in told)
 
 
+def test_a_quota_that_leaves_enough_is_no_way_out() -> None:
+    quota = policy("ample", Quota((("gpus", 16000),)), workloads=WorkloadSelector(names=("big",)))
+    told, _ = found(spec_of(quota), "big")
+    assert [str(way.patch) for way in told] == ["1 more node in n"]
+
+
+def test_a_policy_that_keeps_others_where_they_are_comes_last() -> None:
+    nodes = [node(name, 2) for name in ("n-000", "n-001")]
+    works = [workload("big", gpus=2, priority=5), workload("small", 2, gpus=1, priority=9)]
+    spec = make_spec(nodes, works, [policy("even", Spread("node", max_per_domain=1))])
+    told, _ = found(spec, "big")
+    assert [(str(way.patch), way.helps) for way in told] == [("policy even dropped", True)]
+
+
 def test_a_budget_of_moves_binds_where_something_runs() -> None:
     idle = spec_of(policy("still", Move(max_moves=0)))
     runs = replace(idle, current=Current((PresentReplica(ReplicaId("small", "", 0), "n-000", (0, 1)),)))
-    told = [[each.name for each in binding(spec, spec.by_id["big"])] for spec in (idle, runs)]
+    told = [[each.name for each in applying(spec, spec.by_id["big"])] for spec in (idle, runs)]
     assert told == [[], ["still"]]
 
 

@@ -126,17 +126,18 @@ class _Asking:
 
 def _explained(spec: Spec, plan: Plan, workload: Workload, asking: _Asking, most: int) -> Explanation:
     """Return what is known of a workload: ways out where it is not admitted in full, else other places."""
-    from dovetail.whynot import Explanation, tried, ways, without
+    from dovetail.whynot import Explanation, barring, tried, ways, without
 
     planner = asking.planner
     if plan.outcome.status not in ("optimal", "feasible"):
         return Explanation(spec, plan, workload)
     planner.timeline.phase("ways")
     if workload.id in plan.admitted:
-        outs = [way for way in ways(spec, plan, workload, asking, most, asking.over) if not planner.stop]
-        return Explanation(spec, plan, workload, outs, tried(spec, plan, workload), cut=asking.cut)
+        bars = barring(spec, plan, workload)
+        outs = [way for way in ways(spec, plan, workload, asking, most, asking.over, bars) if not planner.stop]
+        return Explanation(spec, plan, workload, bars, outs, tried(spec, plan, workload), cut=asking.cut)
     plans = [each for each in without(spec, plan, workload, asking, most, asking.over) if not planner.stop]
-    return Explanation(spec, plan, workload, (), tried(spec, plan, workload), plans, asking.cut)
+    return Explanation(spec, plan, workload, (), (), tried(spec, plan, workload), plans, asking.cut)
 
 
 def _as_planned(spec: Spec, plan: Plan) -> Spec:

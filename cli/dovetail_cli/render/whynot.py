@@ -10,15 +10,16 @@ from dovetail.faults import CODES
 from dovetail.placement import Place, obstacle
 from dovetail.plan import Plan
 from dovetail.rules import context_of
-from dovetail.spec import Node, Spec, Workload
+from dovetail.spec import Node, Policy, Spec, Workload
 from dovetail.whynot import (
+    Bar,
     Change,
     Explanation,
     Shortage,
     Tried,
     Way,
     Without,
-    binding,
+    applying,
     cuts_of,
     modes_of,
     shortages,
@@ -33,6 +34,7 @@ from dovetail_cli.render.words import amount, human_change, human_unit, nodes, p
 FORMATS = ("table", "json", "yaml")
 _MOST = 20
 _MOST_TOLD = 5
+_MARKS = {"alone": "!", "together": "!", "unknown": "?", "aside": "=", "idle": "="}
 
 
 def of_workload(found: Explanation, places: facts.Places, name: str = "table") -> str:
@@ -46,7 +48,7 @@ def of_workload(found: Explanation, places: facts.Places, name: str = "table") -
         return _joined([*blocks, conflict_lines(facts.Review(plan, spec=spec, places=places), PLAIN)])
     if workload.id in plan.admitted:
         blocks += [list(_reasons(plan, workload)), _lacks(spec, plan, workload)]
-    blocks += [_bound(spec, workload, places), _ways(spec, workload, found.ways)]
+    blocks += [_policies(found, places), _ways(spec, workload, found.ways)]
     blocks += [_tried(found.tried), _without(found.without)]
     if found.cut:
         blocks += [["  Time was up before more was planned; --work or --time-limit says how long each plan may take"]]
@@ -149,26 +151,58 @@ def _shortage(found: Shortage) -> Iterator[tuple[str, str]]:
     asks += [f"{request.memory:,} MiB"] if request.memory else []
     yield "missing", f"{name}{plural(found.missing, 'replica')} of {', '.join(asks) or 'nothing'} each"
     closed = f"; hard policies close {found.able - found.open:,} of them" if found.able > found.open else ""
-    yield "nodes", f"{found.able:,} of {found.nodes:,} could host one{closed}"
+    yield "nodes", f"{found.able:,} of {found.nodes:,} could host one if they were empty{closed}"
     if request.gpu_milli:
-        idle = f"{amount(Decimal(found.free) / 1000)} GPUs idle there"
-        yield "free", f"{idle}; the best node has {found.most:,} that fit"
+        idle = amount(Decimal(found.free) / 1000)
+        where = "on the others" if found.able > found.open else "there"
+        yield (
+            "free",
+            f"{idle} GPU{'' if idle == '1' else 's'} idle {where}; the best node has {found.most:,} that fit",
+        )
     yield "room", f"for {plural(found.fit, 'replica')}, as far as GPUs, cpu and memory go"
 
 
-def _bound(spec: Spec, workload: Workload, places: facts.Places) -> list[str]:
-    rows = []
-    for policy in binding(spec, workload):
-        place = places.policy(policy.name)
-        rows.append((policy.name, policy.rule.kind, f"{place.file}:{place.line}" if place else policy.origin))
-    return ["  Hard policies that bind it", *layout(rows, indent=4)] if rows else []
+def _policies(found: Explanation, places: facts.Places) -> list[str]:
+    """Return the hard policies that apply to a workload, and what each of them does to what is not admitted."""
+    spec, workload = found.spec, found.workload
+    if workload.id not in found.plan.admitted:
+        rows = [_written(policy, places) for policy in applying(spec, workload)]
+        return ["  Hard policies that apply to it", *layout(rows, indent=4)] if rows else []
+    told = [(_MARKS[bar.stand], *_written(bar.policy, places), _stands(bar)) for bar in found.bars]
+    told.sort(key=lambda row: "!?=".index(row[0]))
+    head = "  Hard policies that apply to it or keep it out, all else staying where it is"
+    least = max((bar.needed for bar in found.bars), default=1)
+    tail = [f"    fewer than {least:,} more replicas would not do"] if least > 1 else []
+    return [head, *layout(told, indent=4), *tail] if told else []
+
+
+def _written(policy: Policy, places: facts.Places) -> tuple[str, str, str]:
+    place = places.policy(policy.name)
+    return policy.name, policy.rule.kind, f"{place.file}:{place.line}" if place else policy.origin
+
+
+def _stands(bar: Bar) -> str:
+    """Return what a policy does to one more replica, or to as many as a workload needs at the least."""
+    more = f"{bar.needed:,} more replicas" if bar.needed > 1 else "one more replica"
+    if bar.keeps_out and bar.policy.rule.needs_current:
+        return f"without it other work could move, and {more} would find room"
+    if bar.stand == "unknown":
+        return f"not known whether it keeps {more} out"
+    if bar.stand == "idle":
+        return f"does not keep {more} out"
+    if bar.stand == "aside":
+        spent = f"forbids {more} as such; " if bar.spent else ""
+        return f"{spent}without it {more} would have no place either"
+    others = f" and {', '.join(bar.beside)}" if bar.beside else ""
+    where = " where work of lower priority is" if bar.evicting else ""
+    return f"without it{others} {more} would have {'places' if bar.needed > 1 else 'a place'}{where}"
 
 
 def _ways(spec: Spec, workload: Workload, ways: Sequence[Way]) -> list[str]:
     if not ways:
         return []
     rows = [_way(way, workload) for way in sorted(ways, key=lambda way: not way.helps)]
-    return ["  Ways out, each of them planned", *layout(rows, indent=4)]
+    return ["  Tried as ways out, each of them planned", *layout(rows, indent=4)]
 
 
 def _way(way: Way, workload: Workload) -> tuple[str, str, str]:
@@ -199,6 +233,7 @@ def of_node(spec: Spec, plan: Plan, name: str) -> str:
         ("cpu", f"{amount(Decimal(cpu) / 1000)} of {amount(Decimal(node.cpu) / 1000)} left{_own_cpu(node)}"),
         ("memory", f"{memory:,} of {node.memory:,} MiB left{_own_memory(node)}"),
         *((("state", ", ".join(marks)),) if marks else ()),
+        *(("kept free", f"by policy {policy}: {what}") for policy, what in _kept_free(plan, node)),
     ]
     held = [(str(replica), _on(place)) for replica, place in sorted(plan.placements.items()) if place.node == name]
     waiting = [
@@ -216,6 +251,19 @@ def of_node(spec: Spec, plan: Plan, name: str) -> str:
         ["  Waits, and could run here if there were room and no policy", *_listed(waiting)] if waiting else []
     )
     return _joined(blocks)
+
+
+def _kept_free(plan: Plan, node: Node) -> Iterator[tuple[str, str]]:
+    """Yield what of a node policies hold free, by policy."""
+    around = {*node.domains.values(), node.name}
+    for policy, told in sorted(plan.held.items()):
+        places = [place for place in told.held if place.node == node.name]
+        if places:
+            gpus = sorted(index for place in places for index in place.gpus)
+            on = f" on gpu {','.join(map(str, dict.fromkeys(gpus)))}" if gpus else ""
+            yield policy, f"{plural(len(places), 'place')}{on}"
+        for path in around.intersection(told.untouched):
+            yield policy, f"all of {path}"
 
 
 def _own_cpu(node: Node) -> str:

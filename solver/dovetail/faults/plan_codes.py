@@ -49,7 +49,7 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT4102": CodeInfo(
         "no single node has the GPUs free",
-        "Enough GPUs are free in total, but on no one node.",
+        "Enough GPUs are free in total, but on no one node; or no node has that many GPUs at all.",
     ),
     "DT4103": CodeInfo(
         "not enough cpu where GPUs are free", "No node that has the GPUs this work asks for has the cpu free as well."
@@ -60,11 +60,13 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT4105": CodeInfo(
         "kept away by taints, cordons or failed nodes",
-        "Nodes of a fitting make exist, but each is cordoned, down, or has a taint that this work does not tolerate.",
+        "Nodes of a fitting make exist, but each is cordoned or down, has failed GPUs, or has a taint that this work "
+        "does not tolerate.",
     ),
     "DT4106": CodeInfo(
         "a policy forbids it",
-        "There is room, but a hard policy forbids every place that has it, or the amount as such (a quota).",
+        "Hard policies close every node that could host it, whatever is free there; or there is room, and they close "
+        "or forbid every place that has it, or the amount as such (a quota).",
     ),
     "DT4107": CodeInfo(
         "outranked by higher priority",
@@ -77,8 +79,9 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT4109": CodeInfo(
         "no node can hold a share or an instance",
-        "The nodes of an acceptable kind have a sharing mechanism that cannot hold a share, and GPUs that cannot be "
-        "cut into a MIG instance for it.",
+        "No node of an acceptable kind can hold this share or instance, were it empty: its sharing mechanism cannot, "
+        "the modes that could are ruled out by policies or by what the work demands, its GPUs cannot be cut into an "
+        "instance for it, or the service does not say what it sustains there.",
     ),
     "DT4110": CodeInfo(
         "it would take more moves than allowed",
@@ -86,9 +89,10 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
         "policy of the rule `move`, `--max-moves` or `--pin` does not allow so many moves, or these ones.",
     ),
     "DT4111": CodeInfo(
-        "no GPU has that much free",
-        "GPUs have enough free in total for this share, but no single GPU has; where the share names its memory, "
-        "perhaps no card is that large.",
+        "no single GPU has that much free",
+        "No single GPU can give this share or instance what it asks for, however much is free on all of them: too "
+        "little is free on each, or what is free is set, cut or shared in a way that does not serve it; where the "
+        "share names its memory, perhaps no card is that large.",
     ),
     "DT4112": CodeInfo(
         "room is held free",
@@ -100,7 +104,8 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT4114": CodeInfo(
         "no single island or socket has the GPUs free",
-        "Some node has enough GPUs free, but in no one NVLink island, or at no one socket, as the work demands. "
+        "Some node has enough GPUs free, but in no one NVLink island, or at no one socket, as the work demands; or "
+        "no island or socket is that large. "
         "Where it can do without, `topology: {acrossIslands: true}` says so.",
     ),
 }

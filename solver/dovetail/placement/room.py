@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from dovetail.mig import Instance, legal, parse_instance
 from dovetail.placement.clients import Crowd, equal_parts, terms_of
@@ -148,13 +148,16 @@ class Room:
 
     def instance_for(self, request: Request, index: int) -> Instance | None:
         """Return an instance of a GPU that could serve a request beside those in use, the smallest first."""
+        return next(self.instances_for(request, index), None)
+
+    def instances_for(self, request: Request, index: int) -> Iterator[Instance]:
+        """Yield the instances of a GPU that could serve a request beside those in use, the smallest first."""
         if self.geometry is None or not request.may_use_mig or not self._may_be_cut(index):
-            return None
+            return
         options = [(p.compute, p.size, s, p.name) for p in self.geometry.profiles for s in p.starts]
         for _, _, start, name in sorted(options):
             if self.holds_instance(request, index, Instance(name, start)):
-                return Instance(name, start)
-        return None
+                yield Instance(name, start)
 
     def take(self, request: Request, gpus: tuple[int, ...], instance: str = "") -> None:
         """Take a request's amounts; the caller has asked `lacks` first."""

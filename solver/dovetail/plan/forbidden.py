@@ -46,7 +46,7 @@ class Trials:
         what is missing.
         """
         hard = [policy for policy in self.context.spec.policies if policy.enforcement.kind == "hard"]
-        return [policy for policy in hard if self._guard(policy) is not None]
+        return [policy for policy in hard if self.guard(policy) is not None]
 
     @cached_property
     def amounts(self) -> list[Policy]:
@@ -81,7 +81,7 @@ class Trials:
 
         None where it may let others join: today's differences are excused, and what lies in no domain is free.
         """
-        guard = self._guard(policy)
+        guard = self.guard(policy)
         if not isinstance(guard, SkewGuard) or guard.skew or self.context.tolerated.get(policy.name):
             return None
         domains: dict[str | None, list[Wanting]] = {path: [] for path in guard.eligible.get(workload.id, ())}
@@ -129,9 +129,27 @@ class Trials:
         view = self.view.extended(workload, more)
         return any(self._broken(policy, view) for policy in suspects)
 
+    def forbidding(self, workload: Workload, more: Places, policies: Sequence[Policy]) -> list[Policy] | None:
+        """Return which of some hard policies forbid more replicas, None where that is not known: trials are used up.
+
+        Those that keep no account are looked at in full, and so are those about modes, as what a share lands on is
+        not known to an account.
+        """
+        blind = {p.name for p in policies if self.guard(p) is None or p.rule.closes()}
+        suspects = [p for p in policies if p.name in blind or self._rises(p, workload, more)]
+        found = [p for p in suspects if p.name not in blind and self._certain(p, more)]
+        open_yet = [p for p in suspects if p not in found]
+        if not open_yet:
+            return found
+        if self.left <= 0:
+            return None
+        self.left -= 1
+        view = self.view.extended(workload, more)
+        return [*found, *(p for p in open_yet if self._broken(p, view))]
+
     def _certain(self, policy: Policy, more: Places) -> bool:
         """Tell whether a policy whose account would be broken is broken for sure: the account is exact there."""
-        guard = self._guard(policy)
+        guard = self.guard(policy)
         if self.context.tolerated.get(policy.name):
             return False
         if isinstance(guard, ApartGuard):
@@ -141,7 +159,7 @@ class Trials:
 
     def _rises(self, policy: Policy, workload: Workload, more: Places) -> bool:
         """Tell whether a policy's account holds it possible that adding replicas raises a violation."""
-        guard = self._guard(policy)
+        guard = self.guard(policy)
         if guard is None:
             return False
         added = []
@@ -157,8 +175,8 @@ class Trials:
                 guard.add(*it, -1)
         return False
 
-    def _guard(self, policy: Policy) -> Guard | None:
-        """Return a policy's account of the placement as it is."""
+    def guard(self, policy: Policy) -> Guard | None:
+        """Return a policy's account of the placement as it is, None where the rule keeps none."""
         if policy.name not in self._guards:
             scope = self.context.scopes[policy.name]
             guard = self._guards[policy.name] = policy.rule.guard(scope)

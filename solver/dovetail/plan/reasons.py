@@ -111,11 +111,12 @@ class _Judge:
     def _facts(self, workload: Workload, missing: Sequence[Wanting]) -> list[str]:
         blocked = [wanting for wanting in missing if not self.space.has_room(wanting)]
         needed = max(1, workload.min_replicas - len(self.view.admitted(workload)))
-        if blocked and self.view.held and all(self._unheld.has_room(w) for w in blocked):
+        if blocked and self.view.held and self._has_room(self._unheld, workload, missing, needed):
             return [HELD_FREE]
         if blocked:
-            short = [self._shortage(wanting) for wanting in blocked if not self._room_is_closed(workload, wanting)]
-            if len(short) < len(blocked):
+            closed = self._behind_closed_nodes(workload, missing, blocked, needed)
+            short = [self._shortage(wanting) for wanting in blocked if wanting not in closed]
+            if closed:
                 return [FORBIDDEN, *short]
             if self.moving.only_limits_forbid(workload, missing, needed):
                 return [MOVES, *short]
@@ -134,10 +135,31 @@ class _Judge:
         """What the plan leaves free if nothing were held."""
         return Space(replace(self.view, held={}))
 
-    def _room_is_closed(self, workload: Workload, wanting: Wanting) -> bool:
-        """Tell whether a role that finds no room would find some on nodes that hard policies close to it."""
-        everywhere = self.space.usable(workload, wanting.role, frozenset())
-        return len(everywhere) > len(wanting.nodes) and self.space.has_room(wanting._replace(nodes=everywhere))
+    def _behind_closed_nodes(
+        self, workload: Workload, missing: Sequence[Wanting], blocked: Sequence[Wanting], needed: int
+    ) -> list[Wanting]:
+        """Return the roles without room for which nodes that hard policies close have some.
+
+        None where these have room for single replicas and not for `needed` of them: no policy forbids that then.
+        """
+        everywhere = {w.role.name: self.space.usable(workload, w.role, frozenset()) for w in missing}
+        opened = [wanting._replace(nodes=everywhere[wanting.role.name]) for wanting in missing]
+        if not self._fits_together(self.space, workload, opened, needed):
+            return []
+        behind = (w for w in blocked if len(everywhere[w.role.name]) > len(w.nodes))
+        return [w for w in behind if self.space.has_room(w._replace(nodes=everywhere[w.role.name]))]
+
+    def _has_room(self, space: Space, workload: Workload, missing: Sequence[Wanting], needed: int) -> bool:
+        """Tell whether every role finds room, and nothing is known that keeps `needed` replicas from it together."""
+        return all(map(space.has_room, missing)) and self._fits_together(space, workload, missing, needed)
+
+    def _fits_together(self, space: Space, workload: Workload, missing: Sequence[Wanting], needed: int) -> bool:
+        """Tell whether nothing is known that keeps `needed` replicas together from the room for single ones."""
+        if needed == 1:
+            return True
+        return not (
+            space.too_few_fit(workload, missing, needed) or too_few_together(space, workload, missing, needed)
+        )
 
     def _shortage(self, wanting: Wanting) -> str:
         """Return what runs short first on the nodes a role may use: GPUs in all, on one node, cpu, the rest."""
@@ -148,12 +170,18 @@ class _Judge:
     def _shortage_on(self, wanting: Wanting) -> str:
         request, nodes = wanting.role.request, wanting.nodes
         if request.gpu_count:
-            if self.space.free_milli(nodes) < request.gpu_milli:
+            if self._too_few_gpus(request, nodes):
                 return TOO_FEW_GPUS
             nodes = [node for node in nodes if self.space.gpus_fit(node, request)]
             if not nodes:
                 return NO_GPU_FREE if request.partial else self._apart(request, wanting.nodes)
         return RESOURCES if any(request.cpu <= self.space.room(node).cpu for node in nodes) else CPU
+
+    def _too_few_gpus(self, request: Request, nodes: Sequence[Node]) -> bool:
+        """Tell whether nodes have, together, fewer GPUs free than a request asks for: untouched ones, or parts."""
+        if request.gpus:
+            return sum(len(gpus_that_fit(self.space.room(node), request)) for node in nodes) < request.gpus
+        return self.space.free_milli(nodes) < request.gpu_milli
 
     def _apart(self, request: Request, nodes: Sequence[Node]) -> str:
         """Return whether enough GPUs are free on no node, or on some, and there in no one island or socket."""

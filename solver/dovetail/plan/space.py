@@ -114,14 +114,29 @@ class Space:
 
 
 def places_in(room: Room, request: Request) -> Iterator[Place]:
-    """Yield where one replica fits on a node; of its untouched GPUs one choice stands for all."""
+    """Yield where one replica fits on a node; of its untouched GPUs one choice stands for all.
+
+    A share that fits on a GPU and on instances of it comes as each of these, once per profile.
+    """
     if not host_fits(room, request):
         return
     fitting = usable_gpus(room, request) if request.gpu_count else []
     if request.partial:
-        yield from (part_of(room, request, index) for index in fitting)
+        for index in fitting:
+            yield from _parts_of(room, request, index)
     elif fitting or not request.gpu_count:
         yield Place(room.node.name, tuple(sorted(fitting[: request.gpus])))
+
+
+def _parts_of(room: Room, request: Request, index: int) -> Iterator[Place]:
+    """Yield the places that a GPU has for a request for part of one, an instance of each profile among them."""
+    if room.gpu_fits(request, index):
+        yield Place(room.node.name, (index,))
+    told = set[str]()
+    for instance in room.instances_for(request, index):
+        if instance.profile not in told:
+            told.add(instance.profile)
+            yield Place(room.node.name, (index,), str(instance))
 
 
 def part_of(room: Room, request: Request, index: int) -> Place:

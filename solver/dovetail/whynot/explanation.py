@@ -9,8 +9,9 @@ from typing import Any
 from dovetail.documents import API_VERSION
 from dovetail.plan import Plan
 from dovetail.spec import Spec, Workload
+from dovetail.whynot.barring import Bar, applying
 from dovetail.whynot.here import Change, Elsewhere, Tried, Without
-from dovetail.whynot.shortage import Shortage, binding, shortages
+from dovetail.whynot.shortage import Shortage, shortages
 from dovetail.whynot.ways import Way
 
 
@@ -20,6 +21,7 @@ class Explanation:
 
     Parameters
     ----------
+    bars : how hard policies stand to it, where it is not admitted in full.
     ways : changes that were planned because it is not admitted in full.
     tried : what other nodes would change for what is on one of its nodes.
     without : plans in which it keeps off where it is.
@@ -29,6 +31,7 @@ class Explanation:
     spec: Spec
     plan: Plan
     workload: Workload
+    bars: Sequence[Bar] = ()
     ways: Sequence[Way] = ()
     tried: Tried | None = None
     without: Sequence[Without] = ()
@@ -51,9 +54,10 @@ def to_document(found: Explanation) -> dict[str, Any]:
         "of": workload.replicas,
         "nodes": found.nodes,
         "reasons": list(told.reasons) if told else [],
-        "policies": [policy.name for policy in binding(found.spec, workload)],
+        "policies": [policy.name for policy in applying(found.spec, workload)],
     }
     if told:
+        spec["bars"] = [_bar(each) for each in found.bars]
         spec["missing"] = [_missing(each) for each in shortages(found.spec, plan, workload)]
     spec["ways"] = [_way(way) for way in found.ways]
     if found.tried is not None:
@@ -66,6 +70,12 @@ def to_document(found: Explanation) -> dict[str, Any]:
         "metadata": {"name": found.spec.name},
         "spec": spec,
     }
+
+
+def _bar(found: Bar) -> dict[str, Any]:
+    counts = {"replicas": found.needed, "spent": found.spent}
+    row: dict[str, Any] = {"policy": found.policy.name, "stands": found.stand, **counts}
+    return {**row, "beside": list(found.beside), "evicting": found.evicting} if found.keeps_out else row
 
 
 def _missing(found: Shortage) -> dict[str, Any]:

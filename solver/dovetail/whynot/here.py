@@ -27,6 +27,10 @@ from dovetail.whynot.alike import Alike
 MOST_TRIED: Final = 64
 """Nodes that are tried at the most; fewer in a large plan, where each takes longer."""
 
+_MOST_PARTS: Final = 256
+"""Places of shares that are tried where the first one on a node is forbidden."""
+
+_POLICY: Final = "policy "
 _EFFORT: Final = 500_000
 _SEARCHED: Final = 2_000
 _BAN: Final = "explain-elsewhere"
@@ -120,6 +124,7 @@ class _Trial:
         self._tiers: Sequence[Tier] = tiers_of(self._context)
         self._values = self._measured(self._view)
         self._broken = self._violations(self._view)
+        self._left = min(_MOST_PARTS, _EFFORT // (len(plan.placements) + 1))
 
     def run(self) -> Tried:
         """Try as many nodes as effort allows, those first that differ."""
@@ -143,10 +148,13 @@ class _Trial:
         again = self._placed(node)
         if len(again) < len(self._own):
             return Elsewhere(node.name, obstacle=f"room for {len(again)} of {len(self._own)}")
-        view = self._context.view({**self._plan.placements, **again}, self._held)
-        obstacle = self._obstacle(view, node)
-        if obstacle:
-            return Elsewhere(node.name, obstacle=obstacle)
+        view = self._there(again)
+        if obstacle := self._obstacle(view, node):
+            again = self._allowed(node) if obstacle.startswith(_POLICY) else {}
+            if not again:
+                unsure = obstacle.startswith(_POLICY) and self._left <= 0
+                return Elsewhere(node.name, obstacle=f"no place found that keeps {obstacle}" if unsure else obstacle)
+            view = self._there(again)
         values = self._measured(view)
         changes = (
             Change(tier.name, tier.unit, tier.sense, self._values[tier.name], values[tier.name])
@@ -155,12 +163,12 @@ class _Trial:
         )
         return Elsewhere(node.name, tuple(changes), places=again)
 
+    def _there(self, again: Places) -> View:
+        return self._context.view({**self._plan.placements, **again}, self._held)
+
     def _placed(self, node: Node) -> Places:
         """Return places on a node for as many of the replicas as it has room for."""
-        room = Room(node, self._spec.accelerators)
-        there = [(r, place) for r, place in self._view.places.items() if place.node == node.name]
-        for replica, place in (*there, *(pair for pair in self._view.placeholders if pair[1].node == node.name)):
-            room.take(self._view.role(replica).request, place.gpus, place.instance)
+        room = self._room(node)
         found: dict[ReplicaId, Place] = {}
         for replica in self._own:
             request = self._view.role(replica).request
@@ -169,6 +177,35 @@ class _Trial:
                 room.take(request, fits.gpus, fits.instance)
                 found[replica] = fits
         return found
+
+    def _allowed(self, node: Node) -> Places:
+        """Return places on a node that nothing forbids, none where no GPU of it does for one of the replicas.
+
+        GPUs as a whole are alike, so that parts of GPUs alone are tried one after the other.
+        """
+        room = self._room(node)
+        found: dict[ReplicaId, Place] = {}
+        for replica in self._own:
+            request = self._view.role(replica).request
+            options = places_in(room, request) if request.partial else ()
+            fits = next((p for p in options if self._may_be({**found, replica: p}, node)), None)
+            if fits is None:
+                return {}
+            room.take(request, fits.gpus, fits.instance)
+            found[replica] = fits
+        return found
+
+    def _may_be(self, again: Places, node: Node) -> bool:
+        self._left -= 1
+        return self._left >= 0 and not self._obstacle(self._there(again), node)
+
+    def _room(self, node: Node) -> Room:
+        """Return what a node has left for the replicas, to be changed."""
+        room = Room(node, self._spec.accelerators)
+        there = [(r, place) for r, place in self._view.places.items() if place.node == node.name]
+        for replica, place in (*there, *(pair for pair in self._view.placeholders if pair[1].node == node.name)):
+            room.take(self._view.role(replica).request, place.gpus, place.instance)
+        return room
 
     def _obstacle(self, view: View, node: Node) -> str:
         """Return what keeps the replicas off a node that has room for them."""
@@ -182,7 +219,7 @@ class _Trial:
         worse = [name for name, count in self._violations(view).items() if count > self._broken.get(name, 0)]
         if not worse and node.name not in closed:
             return ""
-        return f"policy {', '.join(worse)}" if worse else "a policy closes the node"
+        return f"{_POLICY}{', '.join(worse)}" if worse else "a policy closes the node"
 
     def _violations(self, view: View) -> Mapping[str, int]:
         """Return how much each hard policy is broken beyond what today excuses."""

@@ -11,7 +11,7 @@ from dovetail.plan.forbidden import closed_nodes
 from dovetail.plan.space import Space
 from dovetail.plan.stranded import gpus_that_fit
 from dovetail.rules import context_of
-from dovetail.spec import Policy, Request, Role, Spec, Workload
+from dovetail.spec import Request, Role, Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,6 @@ def shortages(spec: Spec, plan: Plan, workload: Workload) -> tuple[Shortage, ...
             )
         )
     return tuple(each for each in found if each.missing > 0)
-
-
-def binding(spec: Spec, workload: Workload) -> tuple[Policy, ...]:
-    """Return the hard policies that bind a workload, by name; none about moves where nothing runs."""
-    hard = (policy for policy in spec.policies if policy.enforcement.kind == "hard")
-    told = (policy for policy in hard if spec.current.replicas or not policy.rule.needs_current)
-    return tuple(policy for policy in told if any(each is workload for each in spec.matched(policy)))
 
 
 def _together(room: Room, request: Request) -> int:

@@ -1,13 +1,14 @@
 """Ways out for a workload that is not admitted in full, each of them planned: what would admit it, what that takes.
 
 A way that helps is shown by a plan that admits the workload; one that does not is only known not to where that plan
-is proved. Policies come first, as they cost nothing but themselves; then work that would have to go, the least
-first; then nodes of each group, as few as are found to help.
+is proved, and then another that is worth as much may admit it in the place of other work. Policies that keep it out
+come first, as they cost nothing but themselves; then work that would have to go, the least first; then nodes of each
+group, as few as are found to help; last the policies that forbid it no place, and may keep other work in its way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,7 +16,7 @@ from dovetail.placement import Makes, View, obstacle
 from dovetail.plan import Plan
 from dovetail.spec import Node, Spec, Workload
 from dovetail.whatif import Add, Drop, Patch, Solve
-from dovetail.whynot.shortage import binding
+from dovetail.whynot.barring import Bar, barring, bystanders, suspects
 
 _MOST_NODES: Final = 16
 _MOST_EVICTED: Final = 4
@@ -29,7 +30,7 @@ class Way:
     ----------
     admitted : replicas of the workload that the plan admits, None where there is no plan.
     helps : whether it is admitted in full.
-    certain : whether a plan could not admit more: it does, or every tier is proved.
+    certain : whether a longer search could not admit more: all is admitted, or every tier is proved.
     least : for nodes, whether each smaller number of them is certain not to help.
     """
 
@@ -42,21 +43,31 @@ class Way:
 
 
 def ways(
-    spec: Spec, plan: Plan, workload: Workload, solve: Solve, most: int, over: Callable[[], bool] = lambda: False
+    spec: Spec,
+    plan: Plan,
+    workload: Workload,
+    solve: Solve,
+    most: int,
+    over: Callable[[], bool] = lambda: False,
+    bars: Sequence[Bar] | None = None,
 ) -> Iterator[Way]:
     """Yield ways out, at most so many plans made for them.
 
     Parameters
     ----------
+    bars : what `barring` finds, where that is known.
     over : tells, before each plan, that no more are to be made.
     """
     asking = _Asking(spec, workload, solve, most, over)
-    for policy in binding(spec, workload):
+    bars = barring(spec, plan, workload) if bars is None else bars
+    for policy in suspects(bars):
         yield from asking.tried(Drop(policy=policy.name))
     for other in _in_the_way(spec, plan, workload):
         yield from asking.tried(Drop(workload=other))
     for group in _groups(spec, workload):
         yield from asking.fewest(group)
+    for policy in bystanders(spec, plan, bars):
+        yield from asking.tried(Drop(policy=policy.name))
 
 
 @dataclass(slots=True)
