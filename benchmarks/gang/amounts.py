@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.gang import names
+from benchmarks.gang import names, tokens
+from benchmarks.gang.arrears import Arrears, StandIn, there
 from benchmarks.gang.case import Case, Gang, Running
 
 CPU, GPUS = "cpu_m", "gpu"
@@ -27,20 +28,25 @@ class Amounts:
     """What nodes have and pods ask for; what runs and is declared has its use given back to its node first.
 
     GPUs are GPUs, unless a node has more than documents can say, or not all pods ask for them: what is admitted is
-    counted apart with and without GPUs, and all pods, and the tokens of jobs, have to count alike.
+    counted apart with and without GPUs, and all pods, the tokens of jobs and stand-ins have to count alike.
     """
 
-    def __init__(self, case: Case, gangs: Sequence[Gang], running: Sequence[Running]) -> None:
-        self._case, self._gangs, self._running = case, gangs, running
+    def __init__(self, case: Case, gangs: Sequence[Gang], running: Sequence[Running], arrears: Arrears) -> None:
+        self._case, self._gangs, self._arrears = case, gangs, arrears
         self._shrinking = {gang.name: f"held-{n}" for n, gang in enumerate(gangs) if gang.shrinks}
-        asking = [*(g.per_pod for g in gangs if not g.shrinks), *(each.per_pod for each in running)]
+        wide = [gang for gang in gangs if not gang.shrinks]
+        parties: list[Gang | Running] = [*wide, *running]
+        self._there = [(there(each), each.per_pod) for each in parties]
+        asking = [per for _, per in self._there]
         self._unit = {name: math.gcd(*(per.get(name, 0) for per in asking)) for per in asking for name in per}
         self._total = {node.name: self._of(node.name) for node in case.nodes}
         mixed = bool(case.jobs) or len({bool(per.get(GPUS)) for per in asking}) > 1
         many = any(total.get(GPUS, 0) > MOST_GPUS for total in self._total.values())
-        self.whole_gpus = GPUS in self._unit and not mixed and not many
+        self.whole_gpus = GPUS in self._unit and not (mixed or many or self._arrears)
         plain = [name for name in self._unit if name != CPU and not (name == GPUS and self.whole_gpus)]
-        self._name = names.labels(sorted(plain), "resource", ["cpu", "memory", "gpus", "nothing"])
+        own = {*self._shrinking.values(), *(name for node in self._total for name in arrears.of_node(node))}
+        taken = ["cpu", "memory", "gpus", "nothing", tokens.RESOURCE, *own]
+        self._name = names.labels(sorted(plain), "resource", taken)
 
     def of_node(self, node: str) -> Capacity:
         """Return what a node has, in the units of requests."""
@@ -51,15 +57,21 @@ class Amounts:
         for gang in self._gangs:
             if gang.shrinks and gang.previous.get(node):
                 resources[self._shrinking[gang.name]] = gang.previous[node]
-        return Capacity(max(0, total.get(CPU, 0)), max(0, gpus), {**resources, "nothing": 10**6})
+        more = {**self._arrears.of_node(node), "nothing": 10**6}
+        return Capacity(max(0, total.get(CPU, 0)), max(0, gpus), {**resources, **more})
 
-    def request_of(self, gang: Gang) -> dict[str, Any]:
-        """Return what a pod of a gang asks for: one that shrinks has what it needs where it was, and only there."""
-        if gang.shrinks:
-            return {"resources": {self._shrinking[gang.name]: 1}}
-        return self.request(gang.per_pod)
+    def request_of(self, pods: Gang | Running) -> dict[str, Any]:
+        """Return what a pod asks for: one of a gang that shrinks has what it needs where it was, and only there."""
+        if isinstance(pods, Gang) and pods.shrinks:
+            return {"resources": {self._shrinking[pods.name]: 1}}
+        return self._request(pods.per_pod, self._arrears.ways(pods))
 
-    def request(self, per_pod: Mapping[str, int]) -> dict[str, Any]:
+    def request_of_stand_in(self, each: StandIn) -> dict[str, Any]:
+        """Return what a stand-in asks for; of what comes in larger units it takes whole ones."""
+        rounded = {name: -(-amount // self._unit[name]) * self._unit[name] for name, amount in each.takes.items()}
+        return self._request(rounded, each.ways)
+
+    def _request(self, per_pod: Mapping[str, int], ways: Mapping[str, int]) -> dict[str, Any]:
         """Return what a replica asks for; pods that ask for nothing take a share of what there is plenty of."""
         found: dict[str, Any] = {}
         if per_pod.get(CPU):
@@ -67,8 +79,8 @@ class Amounts:
         if self.gpus(per_pod):
             found["gpus"] = self.gpus(per_pod)
         asked = {safe: per_pod[name] // self._unit[name] for name, safe in self._name.items() if per_pod.get(name)}
-        if asked:
-            found["resources"] = asked
+        if asked or ways:
+            found["resources"] = {**asked, **ways}
         return found or {"resources": {"nothing": 1}}
 
     def gpus(self, per_pod: Mapping[str, int]) -> int:
@@ -86,10 +98,9 @@ class Amounts:
         return {"resources": {self._name[resource]: most // self._unit[resource]}}
 
     def _of(self, node: str) -> dict[str, int]:
-        """Return what a node has free and what is there; nobody leaves a node because it is overdrawn."""
+        """Return what a node has free and what is there; nobody leaves a node because it is overdrawn (`Arrears`)."""
         total = {name: max(0, amount) for name, amount in self._case.by_name[node].free.items()}
-        kept = [(gang.kept, gang.per_pod) for gang in self._gangs if not gang.shrinks]
-        for on, per_pod in [*kept, *((each.on, each.per_pod) for each in self._running)]:
+        for on, per_pod in self._there:
             if on.get(node):
                 for name, amount in per_pod.items():
                     total[name] = total.get(name, 0) + on[node] * amount

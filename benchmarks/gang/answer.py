@@ -7,10 +7,11 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmarks.gang.arrears import closed, spared
 from benchmarks.gang.case import Case, Job, Together, left_as_is, part_of
 from benchmarks.gang.declare import CASE_FILE, Declared, declare
 from benchmarks.gang.meaning import has_own_topology, loose, members, nonsense, staying, too_few_untouched
@@ -28,6 +29,7 @@ from dovetail.verify import lines, verify
 
 MOST_JOBS = 8  # whose parts are tried one by one
 MOST_AWAY = 4  # gangs and sets that may be away, of which any may be tried to be
+MOST_SPARED = 32  # choices of overdrawn domains to be left untouched that are tried
 
 _T = TypeVar("_T")
 
@@ -176,14 +178,26 @@ def _some_jobs(case: Case, seconds: float) -> _Planned:
 
 def _with_changes(case: Case, now: _Planned, seconds: float) -> Answer:
     """Return the answer where not all fits now: with the fewest moves, and with the fewest evictions."""
-    moves = _plan(case, "moves", seconds, must=True) if _any(case, "movable") else None
-    evictions = _plan(case, "evictions", seconds, must=True) if _any(case, "evictable") else None
+    moves = _with_least(case, "moves", seconds) if _any(case, "movable") else None
+    evictions = _with_least(case, "evictions", seconds) if _any(case, "evictable") else None
     good = [plan for plan in (moves, evictions) if plan is not None and _fits(case, plan)]
     if not good:
         return Answer(False, now.status, reason=now.reason)
     moved = _moved(case, moves) if moves in good and moves is not None else None
     evicted = _evicted(case, evictions) if evictions in good and evictions is not None else None
     return _told(case, good[0], False, moved=moved, evicted=evicted)
+
+
+def _with_least(case: Case, mode: Mode, seconds: float) -> _Planned:
+    """Return a plan with the fewest moves or evictions, by which overdrawn nodes that may be left untouched are."""
+    choices = islice(spared(case, running_of(case, mode)), MOST_SPARED)
+    plans = [_plan(closed(case, some), mode, seconds, must=True) for some in choices]
+
+    def cost(plan: _Planned) -> tuple[Any, ...]:
+        return len(_moved(case, plan)) + len(_evicted(case, plan)), -plan.total, _spanned(case, plan)
+
+    undecided = _first(iter(plans), lambda plan: plan.status != "infeasible")
+    return min((plan for plan in plans if plan.placed), key=cost, default=undecided)
 
 
 def _told(case: Case, plan: _Planned, fits: bool | None, **more: Any) -> Answer:
@@ -326,4 +340,4 @@ def _counts_alone(case: Case, name: str) -> bool:
 
 def _domains(case: Case, level: str, gangs: Iterable[str], placement: Placement) -> set[str]:
     nodes = {node for gang in gangs for node in placement.get(gang, {})}
-    return {case.by_name[node].domain.get(level, f"alone:{node}") for node in nodes if node in case.by_name}
+    return {case.home(node, level) for node in nodes if node in case.by_name}

@@ -15,12 +15,24 @@ Counts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A node: its domain by level, what is left for new pods, and what was taken off that."""
+    """A node: its domain by level, what is left for new pods, and what was taken off that.
+
+    Parameters
+    ----------
+    domain : by level, of the levels at which it is in one.
+    free : negative where what is there takes more than the node has.
+    homes : by level; at a level at which it is in no domain, what stands for one.
+    """
 
     name: str
     domain: Mapping[str, str]
     free: Counts
     used: Counts
+    homes: Mapping[str, str] = field(default_factory=dict)
+
+    def home(self, level: str) -> str:
+        """Return what a node counts to at a level; at one that the case does not have, to itself."""
+        return self.homes.get(level, f"alone:{self.name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +201,11 @@ class Case:
         """The gangs that are named together, list by list: of sets, limits and jobs."""
         sets, limits = [each.gangs for each in self.sets], [each.gangs for each in self.limits]
         return (*sets, *limits, *(each.gangs for each in self.jobs))
+
+    def home(self, node: str, level: str) -> str:
+        """Return what a node counts to at a level, one that is gone to itself."""
+        host = self.by_name.get(node)
+        return host.home(level) if host else f"alone:{node}"
 
     def set_of(self, gang: str) -> Together | None:
         """Return the set that a gang belongs to, the first that names it."""

@@ -37,18 +37,23 @@ def _partial(case: Case, gangs: Iterable[str]) -> bool:
 
 
 def _capacities(case: Case, answer: Answer) -> Iterator[str]:
-    """Yield nodes that new pods overfill; what runs gives back what it leaves and takes where it goes."""
+    """Yield nodes that new pods overfill; what runs gives back what it leaves and takes where it goes.
+
+    What leaves an overdrawn node makes up for what is missing first; where nothing comes, that is nobody's fault.
+    """
     for node in case.nodes:
-        need: Counter[str] = Counter()
+        comes: Counter[str] = Counter()
+        goes: Counter[str] = Counter()
         for gang in case.gangs:
             kept = gang.charged.get(node.name, 0)
-            _charge(need, gang.per_pod, max(0, answer.placement.get(gang.name, {}).get(node.name, 0) - kept))
+            _charge(comes, gang.per_pod, max(0, answer.placement.get(gang.name, {}).get(node.name, 0) - kept))
         for each in case.running:
-            after = _after(answer, each.name, each.on)
-            _charge(need, each.per_pod, after.get(node.name, 0) - each.on.get(node.name, 0))
-        for resource, amount in need.items():
-            if amount > max(0, node.free.get(resource, 0)):
-                yield f"node {node.name}: {amount} {resource} wanted, {node.free.get(resource, 0)} free"
+            more = _after(answer, each.name, each.on).get(node.name, 0) - each.on.get(node.name, 0)
+            _charge(comes if more > 0 else goes, each.per_pod, abs(more))
+        for resource, amount in comes.items():
+            left = node.free.get(resource, 0) + goes[resource]
+            if amount > max(0, left):
+                yield f"node {node.name}: {amount} {resource} wanted, {left} free"
 
 
 def _after(answer: Answer, name: str, on: Mapping[str, int]) -> Mapping[str, int]:
@@ -95,8 +100,7 @@ def _levels(case: Case, gang: Gang, pods: Mapping[str, int]) -> Iterator[str]:
 def _per_domain(case: Case, level: str, pods: Mapping[str, int]) -> Counter[str]:
     found: Counter[str] = Counter()
     for node, count in pods.items():
-        host = case.by_name.get(node)
-        found[host.domain.get(level, f"alone:{node}") if host else f"alone:{node}"] += count
+        found[case.home(node, level)] += count
     return found
 
 
@@ -133,7 +137,7 @@ def _limits(case: Case, answer: Answer) -> Iterator[str]:
             new += max(0, pods) * gang.per_pod.get(each.resource, 0)
         gone = [run for run in case.running if run.name in (answer.evicted or ()) and run.queue in each.queues]
         back = sum(run.pods * run.per_pod.get(each.resource, 0) for run in gone)
-        if new > each.most + back:
+        if new > max(0, each.most + back):
             yield f"{new} {each.resource} of {', '.join(each.gangs)}, at most {each.most + back}"
 
 

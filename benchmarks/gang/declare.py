@@ -63,7 +63,7 @@ class _Declaration:
     def __init__(self, work: Work, must: bool) -> None:
         self.work, self.case, self.must = work, work.case, must
         self.tokens = list(tokens.tokens(work.case))
-        self.amounts = Amounts(work.case, work.gangs, work.running)
+        self.amounts = Amounts(work.case, work.gangs, work.running, work.arrears)
         self.gpus_used: dict[str, int] = {}
         self.staying = self._worth_of_staying()
         self.worth = 1 + sum(self.staying[each.name] * each.pods for each in self.work.running)
@@ -110,7 +110,7 @@ class _Declaration:
     def _node_group(self, index: int, node: str) -> Document:
         host, has = self.case.by_name[node], self.amounts.of_node(node)
         domains = {
-            safe: {"name": self._part(level, host.domain.get(level), node)}
+            safe: {"name": self._part(level, host.home(level))}
             for level, safe in self.work.level.items()
             if safe != "node"
         }
@@ -118,10 +118,9 @@ class _Declaration:
         group |= {"cpu": f"{has.cpu}m", "resources": has.resources, "domains": domains}
         return group | ({"accelerator": GPU} if has.gpus else {})
 
-    def _part(self, level: str, path: str | None, node: str) -> str:
-        """Return a name for a domain that is unique within its level; without one a node is a domain of its own."""
-        found = sorted({h.domain[level] for h in self.case.nodes if level in h.domain})
-        return f"alone-{self.case.nodes.index(self.case.by_name[node])}" if path is None else f"d{found.index(path)}"
+    def _part(self, level: str, home: str) -> str:
+        """Return a name for a domain, or for what stands for one, that is unique within its level."""
+        return f"d{sorted({host.home(level) for host in self.case.nodes}).index(home)}"
 
     # -- work
 
@@ -131,13 +130,17 @@ class _Declaration:
         for each in self.work.running:
             spec: Document = {"type": "gang", "replicas": each.pods, "communicates": False}
             spec["value"] = self.staying[each.name]
-            spec |= {"request": self.amounts.request(each.per_pod), "priority": each.priority}
+            spec |= {"request": self.amounts.request_of(each), "priority": each.priority}
             spec |= {"movable": self.work.mode == "moves", "preemptible": self.work.mode == "evictions"}
             yield document("Workload", self.work.other[each.name], spec)
         for token in self.tokens:
             spec = {"type": "gang", "replicas": token.replicas, "value": token.value, "communicates": False}
             spec["request"] = {"resources": {tokens.RESOURCE: 1}}
             yield document("Workload", token.name, spec, dict(token.marks))
+        for other in self.work.arrears.stand_ins():
+            spec = {"type": "gang", "replicas": 1, "value": 0, "communicates": False}
+            spec |= {"request": self.amounts.request_of_stand_in(other), "priority": self.work.most_urgent}
+            yield document("Workload", other.name, spec, {other.label: "in"})
 
     def _workload(self, unit: Unit) -> Document:
         first, within = unit.gangs[0], inner(self.case, [unit.gangs[0].required], unit.together)

@@ -20,6 +20,7 @@ from benchmarks.gang.case import (
     Spread,
     Together,
 )
+from benchmarks.gang.tree import planted
 
 FORM: Mapping[str, frozenset[str]] = {
     where: frozenset(names.split())
@@ -69,6 +70,7 @@ def _case(raw: Mapping[str, Any]) -> Case:
     jobs = _apart(_list(raw, "jobs"), {str(each["name"]): each for each in _list(raw, "gangs")})
     inside = [gang for job in jobs for gang in _inline(job)]
     sets = [*_list(raw, "co_locate"), *(each for job in jobs for each in _list(job, "co_locate"))]
+    levels = tuple(raw.get("levels") or ())
     nodes = tuple(_host(each) for each in _list(raw, "nodes"))
     known = frozenset(node.name for node in nodes)
     told = [*_list(raw, "gangs"), *inside]
@@ -77,8 +79,8 @@ def _case(raw: Mapping[str, Any]) -> Case:
     gangs = tuple(_gang(each, known, alone=str(each["name"]) not in counted) for each in told)
     case = Case(
         id=str(raw["id"]),
-        levels=tuple(raw.get("levels") or ()),
-        nodes=nodes,
+        levels=levels,
+        nodes=planted(levels, nodes),
         gangs=gangs,
         sets=together,
         limits=tuple(_limit(each) for each in _list(raw, "limits")),

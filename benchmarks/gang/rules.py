@@ -26,6 +26,11 @@ def document(kind: str, name: str, spec: Document, labels: dict[str, str] | None
     return {"apiVersion": "dovetail/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
+def _may_take(gang: Gang, resource: str) -> bool:
+    """Tell whether new pods of a gang, if there are any, take some of a resource; others mind no quota of it."""
+    return bool(gang.per_pod.get(resource)) and gang.pods > sum(gang.kept.values())
+
+
 class _Rules:
     def __init__(self, work: Work, amounts: Amounts, must: bool) -> None:
         self.work, self.amounts, self.must = work, amounts, must
@@ -44,6 +49,7 @@ class _Rules:
         self._job_rules()
         self._must_rules()
         self._limit_rules()
+        self._arrears_rules()
         self._reserve_rules()
         for run in self.work.running:
             if run.eligible is not None:
@@ -156,15 +162,24 @@ class _Rules:
 
     def _limit_rules(self) -> None:
         for each in self.case.limits:
-            staying = [self.case.gang[name] for name in each.gangs if not self.case.gang[name].shrinks]
-            kept = [(gang.kept, gang.per_pod) for gang in staying]
+            gangs = [self.case.gang[name] for name in each.gangs if not self.case.gang[name].shrinks]
             back = [run for run in self.work.running if run.queue and run.queue in each.queues]
-            kept += [(run.on, run.per_pod) for run in back]
-            most = each.most + sum(sum(on.values()) * per.get(each.resource, 0) for on, per in kept)
-            limit = self.amounts.limit(each.resource, max(0, most))
+            given = sum(run.pods * run.per_pod.get(each.resource, 0) for run in back)
+            if each.most + given <= 0:  # whatever leaves, there is nothing for new pods
+                back, given = [], -each.most
+            kept = sum(sum(gang.kept.values()) * gang.per_pod.get(each.resource, 0) for gang in gangs)
+            limit = self.amounts.limit(each.resource, each.most + given + kept)
             own = [*self.work.ids(each.gangs), *(self.work.other[run.name] for run in back)]
-            if limit is not None and own:
+            if limit is not None and any(_may_take(gang, each.resource) for gang in gangs):
                 self._policy(own, {"quota": {"limit": limit}})
+
+    def _arrears_rules(self) -> None:
+        """Demand one stand-in of every label, for a node that takes nothing new or one that takes what it has."""
+        labels: dict[str, list[str]] = {}
+        for each in self.work.arrears.stand_ins():
+            labels.setdefault(each.label, []).append(each.name)
+        for label, own in labels.items():
+            self._policy(own, {"admission": {"atLeast": 1, "per": "label", "label": label}})
 
     def _reserve_rules(self) -> None:
         for each in self.case.reserve:

@@ -45,8 +45,7 @@ def _blocks(case: Case, kept: Counts, sizes: Sequence[tuple[str, int]]) -> list[
     (level, size), *rest = sizes
     homes: dict[str, dict[str, int]] = {}
     for node, count in kept.items():
-        host = case.by_name.get(node)
-        homes.setdefault(host.domain.get(level, "") if host else "", {})[node] = count
+        homes.setdefault(case.home(node, level), {})[node] = count
     found: list[list[Seat]] = []
     for _, inside in sorted(homes.items()):
         row = [seat for block in _blocks(case, inside, rest) for seat in block]
@@ -78,7 +77,6 @@ def _broken(case: Case, gang: Gang) -> bool:
 def _per_domain(case: Case, level: str, pods: Counts) -> Counts:
     found: dict[str, int] = {}
     for node, count in pods.items():
-        host = case.by_name.get(node)
-        home = host.domain.get(level, f"alone:{node}") if host else f"alone:{node}"
+        home = case.home(node, level)
         found[home] = found.get(home, 0) + count
     return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchmarks.gang import names, tokens
+from benchmarks.gang.arrears import Arrears
 from benchmarks.gang.case import Case, Gang, Running, Together
 from benchmarks.gang.meaning import has_own_topology, levels, widths
 from benchmarks.gang.seats import core
@@ -37,10 +38,12 @@ class Work:
         self.case, self.mode = case, mode
         self.gangs = tuple(gang for gang in case.gangs if gang.pods)
         self.running = running_of(case, mode)
+        self.arrears = Arrears(case, [gang for gang in self.gangs if not gang.shrinks], self.running)
         self.level = levels(case)
         self.node = names.hosts(node.name for node in case.nodes)
         self.units = tuple(self._units())
         own = [*(unit.name for unit in self.units), *(token.name for token in tokens.tokens(case))]
+        own += [each.name for each in self.arrears.stand_ins()]
         self.name = names.labels([gang.name for gang in self.gangs], "gang", own)
         taken = [*self.name.values(), *own]
         self.other = names.labels([each.name for each in self.running], "running", taken)
@@ -79,6 +82,11 @@ class Work:
         if gang.priority is not None:
             return gang.priority
         return max((each.priority for each in self.running), default=-1) + 1
+
+    @property
+    def most_urgent(self) -> int:
+        """The highest priority of a gang."""
+        return max(map(self.priority, self.gangs), default=0)
 
     def _units(self) -> Iterable[Unit]:
         """Return the workloads: a set of gangs that differ in nothing but what they ask for is one with roles."""

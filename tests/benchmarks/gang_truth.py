@@ -16,6 +16,7 @@ from typing import Any
 
 Raw = dict[str, Any]
 Pods = tuple[int, ...]
+Path = tuple[str, ...]
 Found = Mapping[str, Pods]
 AWAY: Pods = ()
 
@@ -35,6 +36,11 @@ class World:
         return [node["name"] for node in self.case["nodes"]]
 
     @cached_property
+    def nodes(self) -> list[Raw]:
+        """The nodes."""
+        return list(self.case["nodes"])
+
+    @cached_property
     def gangs(self) -> list[Raw]:
         """The gangs that are asked about."""
         return [gang for gang in self.case["gangs"] if gang["name"] in self.asked]
@@ -45,10 +51,20 @@ class World:
         return [each for each in self.case.get("co_locate", []) if set(each["gangs"]) <= set(self.asked)]
 
     @cached_property
-    def home(self) -> Mapping[str, list[str]]:
-        """The domain of each node, by level; a node outside all domains of a level is one by itself."""
-        nodes = self.case["nodes"]
-        return {level: [n["domain"].get(level, f"alone {n['name']}") for n in nodes] for level in self.case["levels"]}
+    def home(self) -> Mapping[str, list[Path]]:
+        """The domain of each node, by level, as its path; what is outside all domains of a level is one by itself."""
+        levels = self.case["levels"]
+        own = {level: [_at(self.case, node, level) for node in self.nodes] for level in levels}
+        return {
+            level: list(zip(*(own[outer] for outer in levels[: i + 1]), strict=True))
+            for i, level in enumerate(levels)
+        }
+
+    @cached_property
+    def inside(self) -> Mapping[str, list[bool]]:
+        """Whether each node is in a domain, by level."""
+        levels = self.case["levels"]
+        return {level: [_domain(self.case, node, level) is not None for node in self.nodes] for level in levels}
 
     @cached_property
     def running(self) -> Mapping[str, Pods]:
@@ -61,7 +77,7 @@ class World:
 
     @cached_property
     def free(self) -> list[Counter[str]]:
-        """What each node has left, with what victims and moves give and take; negative where moves overfill it."""
+        """What each node has left, with what victims and moves give and take; negative where too much is taken."""
         left = [Counter(node["free"]) for node in self.case["nodes"]]
         for run in self.case.get("running", []):
             after = self.running.get(run["name"], (0,) * len(left))
@@ -69,17 +85,48 @@ class World:
                 left[node].update({name: (was - is_) * amount for name, amount in run["per_pod"].items()})
         return left
 
+    @property
+    def overfilled(self) -> bool:
+        """Tell whether a pod was moved to a node where there is too little of anything that it asks for."""
+        for run in self.case.get("running", []):
+            pairs = zip(self.counts(run["on"]), self.running.get(run["name"], ()), strict=False)
+            came = [node for node, (was, is_) in enumerate(pairs) if is_ > was]
+            if any(amount and self.free[node][name] < 0 for node in came for name, amount in run["per_pod"].items()):
+                return True
+        return False
+
     def counts(self, by_node: Mapping[str, int]) -> Pods:
         """Return pods per node."""
         return tuple(by_node.get(name, 0) for name in self.names)
 
-    def per_domain(self, level: str, pods: Pods) -> Counter[str]:
+    def per_domain(self, level: str, pods: Pods) -> Counter[Path]:
         """Return pods per domain that holds any."""
-        found: Counter[str] = Counter()
+        found: Counter[Path] = Counter()
         for home, count in zip(self.home[level], pods, strict=False):
             if count:
                 found[home] += count
         return found
+
+
+def _domain(case: Raw, node: Raw, level: str) -> str | None:
+    """Return what a node says, or else all others say that are with it in what lies next inside."""
+    if level in node["domain"]:
+        return str(node["domain"][level])
+    own = _next(case, node, level)
+    said = {str(n["domain"][level]) for n in case["nodes"] if level in n["domain"] and _next(case, n, level) == own}
+    return said.pop() if len(said) == 1 else None
+
+
+def _next(case: Raw, node: Raw, level: str) -> str:
+    """Return what a node is in at the next inner level."""
+    inside = case["levels"][case["levels"].index(level) + 1 :]
+    return _at(case, node, inside[0]) if inside else f"node {node['name']}"
+
+
+def _at(case: Raw, node: Raw, level: str) -> str:
+    """Return the domain that a node is in at a level, or what stands for itself as it is in none."""
+    domain = _domain(case, node, level)
+    return f"alone {_next(case, node, level)}" if domain is None else f"in {domain}"
 
 
 def truth(case: Raw) -> Raw:
@@ -133,7 +180,7 @@ def _fits(world: World) -> bool:
 
 
 def _placements(world: World) -> Iterator[Found]:
-    if any(amount < 0 for left in world.free for amount in left.values()):
+    if world.overfilled:
         return
     options = {gang["name"]: list(_options(world, gang)) for gang in world.gangs}
     for found in _joint(world, world.gangs, options, world.free):
@@ -161,7 +208,7 @@ def _after(free: list[Counter[str]], pods: Pods, kept: Pods, per_pod: Raw) -> li
         new = count - kept[node]
         if new > 0:
             left = {**free[node], **{name: free[node][name] - new * amount for name, amount in per_pod.items()}}
-            if any(amount < 0 for amount in left.values()):
+            if any(amount and left[name] < 0 for name, amount in per_pod.items()):
                 return None
             found = [*found[:node], Counter(left), *found[node + 1 :]]
     return found
@@ -226,7 +273,7 @@ def _may_be(world: World, gang: Raw, new: Pods) -> bool:
     for index, count in enumerate(new):
         node = world.case["nodes"][index]
         barred = node["name"] in gang.get("excluded_nodes", {}) or node["name"] in gang.get("lost", {})
-        outside = any(level is not None and level not in node["domain"] for level in asked)
+        outside = any(level is not None and not world.inside[level][index] for level in asked)
         if count and (barred or outside or node["name"] not in gang.get("eligible_nodes", world.names)):
             return False
     return True
@@ -274,7 +321,7 @@ def _set_holds(world: World, together: Raw, found: Found) -> bool:
     return all(count == 1 for count in homes.values())
 
 
-def _spanned(world: World, level: str, found: Any) -> set[str]:
+def _spanned(world: World, level: str, found: Any) -> set[Path]:
     return {domain for pods in found for domain in world.per_domain(level, pods)}
 
 
@@ -287,7 +334,7 @@ def _within_limit(world: World, limit: Raw, found: Found) -> bool:
     gone = [r for r in world.case.get("running", []) if r["name"] in world.victims]
     back = [r for r in gone if r.get("queue") in limit.get("queues", [])]
     given = sum(sum(r["on"].values()) * r["per_pod"].get(limit["resource"], 0) for r in back)
-    return bool(new <= limit["max_new"] + given)
+    return not new or bool(new <= limit["max_new"] + given)
 
 
 def _reserved(world: World, reserve: Raw, found: Found) -> bool:
@@ -296,7 +343,7 @@ def _reserved(world: World, reserve: Raw, found: Found) -> bool:
     told = {node for run in world.case.get("running") or [] for node in run["on"]}
     used = tuple(int(n["name"] not in told and any(n.get("used", {}).values())) for n in world.case["nodes"])
     touched = _spanned(world, level, [*found.values(), *kept, *world.running.values(), used])
-    every = {node["domain"][level] for node in world.case["nodes"] if level in node["domain"]}
+    every = {home for home, inside in zip(world.home[level], world.inside[level], strict=True) if inside}
     wanted = sum(int(each["count"]) for each in world.case["reserve"] if each["level"] == level)
     return len(every - touched) >= wanted
 

@@ -16,17 +16,25 @@ from benchmarks.gang.read import read_case
 from tests.benchmarks.gang_mixed import counted, mixed, nested
 from tests.benchmarks.gang_peers import PEERS
 from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
+from tests.benchmarks.gang_strained import STRAINED, strained
+from tests.benchmarks.gang_truth import truth
 
+LEAST = {"moved": "moves", "evicted": "fewest_victims"}
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
 
 
-@pytest.mark.parametrize("sample", [*SAMPLES, *PEERS], ids=lambda sample: sample["id"])
+@pytest.mark.parametrize("sample", [*SAMPLES, *PEERS, *STRAINED], ids=lambda sample: sample["id"])
 def test_a_sample_has_its_truth(sample: dict[str, Any]) -> None:
     told = gang_cases.plan_case(sample)
     assert told["status"] in ("optimal", "infeasible", "invalid"), told
     assert told["agrees"], told
     assert all(told["agrees"].values()), told
     assert "faults" not in told
+
+
+@pytest.mark.parametrize("sample", STRAINED, ids=lambda sample: sample["id"])
+def test_the_truth_of_strained_samples_is_that_of_trying_everything(sample: dict[str, Any]) -> None:
+    assert truth(sample) == sample["truth"]
 
 
 def test_fields_that_the_form_does_not_have_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,6 +113,7 @@ def disagreements(first: int, count: int, made: Callable[[int], dict[str, Any]] 
         told = gang_cases.plan_case(sample)
         wrong = [aspect for aspect, same in told["agrees"].items() if not same]
         wrong += told.get("faults", ()) if told["fits"] else ()
+        wrong += [key for key in ("moved", "evicted") if told.get(key) and LEAST[key] not in sample["truth"]]
         if wrong or told["status"] not in ("optimal", "infeasible", "invalid"):
             found.append(f"seed {seed}: {wrong}, {told['status']}")
     return found
@@ -130,6 +139,11 @@ def test_sets_that_count_pods_are_answered_so_too(first: int) -> None:
     assert disagreements(first, 15, counted) == []
 
 
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_nodes_that_are_overdrawn_or_outside_some_levels_are_answered_so_too(first: int) -> None:
+    assert disagreements(first, 20, strained) == []
+
+
 @pytest.mark.parametrize("seed", [10044, 12623])
 def test_a_set_that_counts_pods_is_away_as_a_whole_where_that_spans_less(seed: int) -> None:
     assert disagreements(seed, 1, counted) == []
@@ -148,6 +162,7 @@ def test_thousands_of_cases_are_answered_as_by_trying_everything(chunk: int) -> 
     assert disagreements(first, 500) == []
     assert disagreements(first, 200, nested) == []
     assert disagreements(first, 200, counted) == []
+    assert disagreements(first, 200, strained) == []
 
 
 def test_gangs_of_one_name_in_several_jobs_are_told_by_their_jobs() -> None:
