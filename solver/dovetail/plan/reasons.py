@@ -143,11 +143,10 @@ class _Judge:
         None where these have room for single replicas and not for `needed` of them: no policy forbids that then.
         """
         everywhere = {w.role.name: self.space.usable(workload, w.role, frozenset()) for w in missing}
-        opened = [wanting._replace(nodes=everywhere[wanting.role.name]) for wanting in missing]
-        if not self._fits_together(self.space, workload, opened, needed):
-            return []
         behind = (w for w in blocked if len(everywhere[w.role.name]) > len(w.nodes))
-        return [w for w in behind if self.space.has_room(w._replace(nodes=everywhere[w.role.name]))]
+        found = [w for w in behind if self.space.has_room(w._replace(nodes=everywhere[w.role.name]))]
+        opened = [wanting._replace(nodes=everywhere[wanting.role.name]) for wanting in missing]
+        return found if found and self._fits_together(self.space, workload, opened, needed) else []
 
     def _has_room(self, space: Space, workload: Workload, missing: Sequence[Wanting], needed: int) -> bool:
         """Tell whether every role finds room, and nothing is known that keeps `needed` replicas from it together."""
