@@ -165,6 +165,23 @@ def test_what_is_unknown_is_named_with_what_is_near(dovetail: Shell, project: Pa
 
 
 @pytest.mark.parametrize(("status", "code"), [("infeasible", 5), ("unknown", 7)])
+def test_without_a_plan_nothing_is_said_of_what_a_node_holds(
+    dovetail: Shell, project: Path, engine: Engine, status: str, code: int
+) -> None:
+    engine.outcome = Outcome(status)  # type: ignore[arg-type]
+    assert dovetail("explain", "h100-000") == code
+    assert "there is no plan that says what it holds" in dovetail.out
+    assert not {"idle", "left", "Holds", "Waits"} & set(dovetail.out.replace(",", " ").split())
+
+
+def test_a_node_tells_what_of_it_failed() -> None:
+    spec = make_spec([node("n", 3, failed_gpus=frozenset({0, 2}), cordoned=True)])
+    told = of_node(spec, plan_for(spec, {}), "n").splitlines()
+    assert "  GPUs    3 H100-80GB, 1 idle" in told
+    assert "  state   cordoned, gpu 0,2 failed" in told
+
+
+@pytest.mark.parametrize(("status", "code"), [("infeasible", 5), ("unknown", 7)])
 def test_without_a_plan_it_says_so(dovetail: Shell, project: Path, engine: Engine, status: str, code: int) -> None:
     engine.outcome = Outcome(status)  # type: ignore[arg-type]
     assert dovetail("explain", "research/train") == code
@@ -208,10 +225,10 @@ def test_a_node_that_promises_more_than_it_has_tells_both() -> None:
 def test_a_node_tells_what_policies_keep_free_on_it() -> None:
     spec = make_spec([node("n", 2), node("m", 0)], [], [policy("spare", Reserve(replicas=1, request=request(1)))])
     plan = solve(spec)
-    assert "  kept free  by policy spare: 1 place on gpu 0" in of_node(spec, plan, "n").splitlines()
-    assert "kept free" not in of_node(spec, plan, "m")
+    assert "    spare  1 place on gpu 0" in of_node(spec, plan, "n").splitlines()
+    assert "Keeps free" not in of_node(spec, plan, "m")
     whole = make_spec([node("n", 2)], [], [policy("whole", Reserve(domains=1, of="node"))])
-    assert "  kept free  by policy whole: all of n" in of_node(whole, solve(whole), "n").splitlines()
+    assert "    whole  all of n" in of_node(whole, solve(whole), "n").splitlines()
 
 
 def told_of(work: Workload, policies: list[Policy], nodes: int = 1) -> list[str]:

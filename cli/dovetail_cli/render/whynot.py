@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from dovetail.faults import CODES
-from dovetail.placement import Place, obstacle
+from dovetail.placement import Place, Room, obstacle
 from dovetail.plan import Plan
 from dovetail.rules import context_of
 from dovetail.spec import Node, Policy, Spec, Workload
@@ -219,22 +219,11 @@ def _way(way: Way, workload: Workload) -> tuple[str, str, str]:
 
 
 def of_node(spec: Spec, plan: Plan, name: str) -> str:
-    """Return what a node holds, what it has left, and who may not use it."""
+    """Return what a node holds, what it has left, and who may not use it; without a plan what it is."""
     node = spec.cluster.by_name[name]
-    view = context_of(spec).view(plan.placements)
-    room = view.rooms.get(name)
-    cpu, memory = (room.cpu, room.memory) if room else (node.cpu, node.memory)
-    idle = [index for index in node.healthy_gpus() if room is None or not room.tenants[index]]
-    marks = [word for word, holds in (("down", node.down), ("cordoned", node.cordoned)) if holds]
-    marks += [f"taint {taint.key}:{taint.effect}" for taint in node.taints]
-    rows = [
-        ("in", ", ".join(f"{level} {path}" for level, path in node.domains.items()) or "no domain"),
-        ("GPUs", f"{node.gpus} {node.accelerator or ''}, {len(idle)} idle".replace("  ", " ")),
-        ("cpu", f"{amount(Decimal(cpu) / 1000)} of {amount(Decimal(node.cpu) / 1000)} left{_own_cpu(node)}"),
-        ("memory", f"{memory:,} of {node.memory:,} MiB left{_own_memory(node)}"),
-        *((("state", ", ".join(marks)),) if marks else ()),
-        *(("kept free", f"by policy {policy}: {what}") for policy, what in _kept_free(plan, node)),
-    ]
+    head = [printable(f"dovetail explain: node {name}   plan {facts.status(plan)}")]
+    if plan.outcome.status in ("infeasible", "unknown"):
+        return _joined([head, layout(_made(node)), ["  there is no plan that says what it holds"]])
     held = [(str(replica), _on(place)) for replica, place in sorted(plan.placements.items()) if place.node == name]
     waiting = [
         (workload, facts.meaning(plan.admitted[workload].reasons))
@@ -244,13 +233,52 @@ def of_node(spec: Spec, plan: Plan, name: str) -> str:
             for role in spec.by_id[workload].roles
         )
     ]
-    blocks = [[printable(f"dovetail explain: node {name}   plan {facts.status(plan)}")], layout(rows)]
+    room = context_of(spec).view(plan.placements).rooms.get(name) or Room(node, spec.accelerators)
+    blocks = [head, layout(_left(node, room))]
+    if kept := [(policy, what) for policy, what in _kept_free(plan, node)]:
+        blocks.append(["  Keeps free for policies", *layout(kept, indent=4)])
     blocks += [_modes(spec, plan, node), _cuts(spec, plan, node)]
     blocks.append(["  Holds", *_listed(held)] if held else ["  holds nothing"])
     blocks.append(
         ["  Waits, and could run here if there were room and no policy", *_listed(waiting)] if waiting else []
     )
     return _joined(blocks)
+
+
+def _made(node: Node) -> list[tuple[str, str]]:
+    """Return what a node is."""
+    gpus = f"{node.gpus} {node.accelerator or ''}".strip()
+    return [
+        _in(node),
+        ("GPUs", gpus),
+        ("cpu", f"{amount(Decimal(node.cpu) / 1000)}{_own_cpu(node)}"),
+        ("memory", f"{node.memory:,} MiB{_own_memory(node)}"),
+        *_state_of(node),
+    ]
+
+
+def _left(node: Node, room: Room) -> list[tuple[str, str]]:
+    """Return what a node is, and what is left of it."""
+    idle = sum(not room.tenants[index] for index in node.healthy_gpus())
+    return [
+        _in(node),
+        ("GPUs", f"{node.gpus} {node.accelerator or ''}, {idle} idle".replace(" ,", ",")),
+        ("cpu", f"{amount(Decimal(room.cpu) / 1000)} of {amount(Decimal(node.cpu) / 1000)} left{_own_cpu(node)}"),
+        ("memory", f"{room.memory:,} of {node.memory:,} MiB left{_own_memory(node)}"),
+        *_state_of(node),
+    ]
+
+
+def _in(node: Node) -> tuple[str, str]:
+    return "in", ", ".join(f"{level} {path}" for level, path in node.domains.items()) or "no domain"
+
+
+def _state_of(node: Node) -> Iterator[tuple[str, str]]:
+    marks = [word for word, holds in (("down", node.down), ("cordoned", node.cordoned)) if holds]
+    marks += [f"gpu {','.join(map(str, sorted(node.failed_gpus)))} failed"] if node.failed_gpus else []
+    marks += [f"taint {taint.key}:{taint.effect}" for taint in node.taints]
+    if marks:
+        yield "state", ", ".join(marks)
 
 
 def _kept_free(plan: Plan, node: Node) -> Iterator[tuple[str, str]]:

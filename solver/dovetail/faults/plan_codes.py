@@ -40,8 +40,8 @@ PLAN_FILES: Final[Mapping[str, CodeInfo]] = {
 REASONS: Final[Mapping[str, CodeInfo]] = {
     "DT4100": CodeInfo(
         "the search found no place",
-        "The plan leaves this work out, and nothing is proved about why: a longer search may find a place for it. "
-        "Codes after this one say what stands in its way in this plan.",
+        "The plan leaves this work out, and nothing is proved about why. Unless the plan is proved to be the best, a "
+        "longer search may find a place for it. Codes after this one say what stands in its way in this plan.",
     ),
     "DT4101": CodeInfo(
         "not enough free GPUs of an acceptable kind",
