@@ -31,6 +31,7 @@ from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
 from dovetail.spec import (
     Enforcement,
+    Group,
     Node,
     NodeSelector,
     Policy,
@@ -212,6 +213,22 @@ def test_a_gang_needs_all_of_its_places(nodes: list[int], policies: dict[str, Ru
     found = bars(made, [GANG], {}, [on_w(name, rule) for name, rule in policies.items()])
     assert {name: bar.stand for name, bar in found.items()} == told
     assert {bar.needed for bar in found.values()} == {3}
+
+
+def test_replicas_that_come_in_groups_or_steps_are_asked_for_together() -> None:
+    pairs = replace(workload("w", 6, gpus=2), min_replicas=2, topology=Topology(groups=(Group("rack", 2),)))
+    demanded = policy_of([pairs])
+    assert demanded is not None
+    nodes = [node(f"n{index}", 2, domains={"rack": f"r{index // 3}"}) for index in range(6)]
+    rows = {f"w#{index}": (f"n{(0, 1, 3, 4)[index]}", (0, 1)) for index in range(4)}
+    found = bars(nodes, [pairs], rows, [demanded, on_w("q", gpus(12))])
+    assert {name: (bar.stand, bar.needed) for name, bar in found.items()} == {
+        "workload-topology": ("alone", 2),
+        "q": ("idle", 2),
+    }
+    lead = role("lead", 1, request(2), least=1)
+    steps = workload("w", roles=[lead, role("more", 4, request(2), least=0, step=2)], min_replicas=1)
+    assert stands(nodes, [steps], {"w.lead#0": ("n0", (0, 1))}, [on_w("q", gpus(2))]) == {"q": "unknown"}
 
 
 def test_a_gang_that_must_be_together() -> None:

@@ -9,13 +9,14 @@ proved.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 
 from dovetail.objectives import sign_of
 from dovetail.placement import Places
 from dovetail.plan import Plan, TierResult
 from dovetail.plan.finish import WITHOUT_PLACES
+from dovetail.rules import without_policy
 from dovetail.spec import Spec
 from dovetail.spec.workload import MILLI
 
@@ -105,15 +106,7 @@ def priced(spec: Spec, names: Iterable[str], solve: Solve, stopped: Callable[[],
     plan = solve(spec, None)
     hint = plan.placements or None
     going = takewhile(lambda _: not stopped(), names)
-    return Pricing(plan, tuple(_priced(spec, plan, name, solve(_without(spec, name), hint)) for name in going))
-
-
-def _without(spec: Spec, name: str) -> Spec:
-    return replace(
-        spec,
-        policies=tuple(policy for policy in spec.policies if policy.name != name),
-        waivers=tuple(waiver for waiver in spec.waivers if waiver.policy != name),
-    )
+    return Pricing(plan, tuple(_priced(spec, plan, name, solve(without_policy(spec, name), hint)) for name in going))
 
 
 def _priced(spec: Spec, plan: Plan, name: str, without: Plan) -> Priced:

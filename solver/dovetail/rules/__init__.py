@@ -8,6 +8,7 @@ from dovetail.rules.base import Domain, Guard, NodeTerms, Part, Rule, Told, Viol
 from dovetail.rules.claims import Apart, Cap, Claims, Crowd, Together
 from dovetail.rules.colocate import Colocate
 from dovetail.rules.context import Context, context_of
+from dovetail.rules.dropping import without_policy
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.modes import Modes
 from dovetail.rules.move import Move
@@ -65,4 +66,5 @@ __all__ = [
     "scopes_of",
     "strategy_of",
     "tolerated",
+    "without_policy",
 ]

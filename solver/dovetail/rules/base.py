@@ -248,6 +248,9 @@ class Rule(Protocol):
     def sets(self, scope: Scope) -> tuple[tuple[Workload, ...], ...]:
         """Return the workloads that the rule keeps together, or would like to: where several, they count as one."""
 
+    def lifted(self, spec: Spec) -> Spec:
+        """Return a Spec of which nothing else demands what a policy of the rule stands for."""
+
     def dated(self, day: dt.date | None) -> Hashable:
         """Return what of the rule depends on the date that a plan is made for (S6.2), None for nothing."""
 
@@ -332,6 +335,10 @@ class RuleDefaults:
     def sets(self, scope: Scope) -> tuple[tuple[Workload, ...], ...]:
         """Keep no workloads together."""
         return ()
+
+    def lifted(self, spec: Spec) -> Spec:
+        """Return the Spec: policies alone demand what the rule says."""
+        return spec
 
     def dated(self, day: dt.date | None) -> Hashable:
         """Depend on no date."""

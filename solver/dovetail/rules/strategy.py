@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 from dovetail.linear import Linear
@@ -16,7 +16,7 @@ from dovetail.placement import View, profiles_for
 from dovetail.rules.base import Guard, Part, RuleDefaults, Violations
 from dovetail.rules.guards import Plain
 from dovetail.rules.scope import Scope
-from dovetail.spec import Node, Policy, Role, Workload
+from dovetail.spec import Node, Policy, Role, Spec, Workload
 from dovetail.spec.cluster import NODE_LEVEL
 
 NAME: Final = "mig-strategy"
@@ -60,6 +60,12 @@ class OneProfile(RuleDefaults):
                 kinds.setdefault(place.node, set()).add(place.instance.partition("@")[0])
         return {node: len(found) - 1 for node, found in kinds.items() if len(found) > 1}
 
+    def lifted(self, spec: Spec) -> Spec:
+        """Return the Spec with nodes whose GPUs may be of several kinds."""
+        cluster = spec.cluster
+        groups = tuple(replace(group, template=_mixed(group.template)) for group in cluster.groups)
+        return replace(spec, cluster=replace(cluster, nodes=tuple(map(_mixed, cluster.nodes)), groups=groups))
+
     def guard(self, scope: Scope) -> Guard | None:
         """Keep other kinds off a node that holds one; a share is taken for one on the least instance for it."""
         return _OneKind(scope)
@@ -71,6 +77,10 @@ class OneProfile(RuleDefaults):
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish nodes by their strategy."""
         return node.mig_strategy
+
+
+def _mixed(node: Node) -> Node:
+    return node if node.mig_strategy == "mixed" else replace(node, mig_strategy="mixed")
 
 
 def _profiles(node: Node, scope: Scope) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from dovetail.linear import Linear
@@ -18,7 +18,7 @@ from dovetail.rules.base import Part, RuleDefaults, Violations
 from dovetail.rules.claims import Claims, Together
 from dovetail.rules.nested import Held, Loose
 from dovetail.rules.scope import Scope
-from dovetail.spec import Group, Nest, Policy, ReplicaId, Workload, WorkloadSelector
+from dovetail.spec import Group, Nest, Policy, ReplicaId, Spec, Workload, WorkloadSelector
 
 NAME: Final = "workload-topology"
 
@@ -52,6 +52,10 @@ class Topology(RuleDefaults):
         """Distinguish every workload: each has domains and groups of its own."""
         return workload.id
 
+    def lifted(self, spec: Spec) -> Spec:
+        """Return the Spec without what workloads demand; what they prefer stays."""
+        return replace(spec, workloads=tuple(map(_undemanding, spec.workloads)))
+
     def claims(self, scope: Scope) -> Claims:
         """Keep each workload within one domain of its level."""
         by_level: dict[str, list[tuple[Workload, ...]]] = {}
@@ -65,6 +69,12 @@ def policy_of(workloads: Iterable[Workload]) -> Policy | None:
     """Return the hard policy that holds all workloads to their topology, None where none demands any."""
     names = tuple(w.id for w in workloads if w.topology is not None and w.topology.binds)
     return Policy(NAME, Topology(), WorkloadSelector(names=names), origin="workloads") if names else None
+
+
+def _undemanding(workload: Workload) -> Workload:
+    if workload.topology is None or not workload.topology.binds:
+        return workload
+    return replace(workload, topology=replace(workload.topology, within=None, groups=()))
 
 
 # In a model: replicas are counted by domain, as whoever names them makes groups of what is together.

@@ -11,6 +11,7 @@ from dovetail.build.cluster import MOST_NODES
 from dovetail.build.workloads import DEFAULTS, least_of_widths
 from dovetail.documents import READ_KINDS, Document, DocumentSet
 from dovetail.quantities import QuantityError, parse_money
+from dovetail.rules import without_policy
 from dovetail.spec import Cluster, Node, NodeGroup, Role, Spec, Workload
 from dovetail.whatif.base import CLUSTER, Patch, Subject
 from dovetail.whatif.domains import new_homes, new_names, nodes_of
@@ -284,11 +285,7 @@ def _without_policy(spec: Spec, name: str) -> Spec:
     known = [policy.name for policy in spec.policies]
     if name not in known:
         raise unknown("DT1808", "policy", name, known, "policy")
-    return replace(
-        spec,
-        policies=tuple(policy for policy in spec.policies if policy.name != name),
-        waivers=tuple(waiver for waiver in spec.waivers if waiver.policy != name),
-    )
+    return without_policy(spec, name)
 
 
 Value = Mapping[str, Any]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import Final, Literal
 
 from dovetail.plan import Plan
 from dovetail.plan.reasons import MOVES
-from dovetail.rules import Context, context_of
+from dovetail.rules import Context, context_of, without_policy
 from dovetail.rules.reserve import places_of
 from dovetail.spec import Policy, ReplicaId, Spec, Workload
 from dovetail.whynot.vacancy import Lifts, Vacancy
@@ -61,8 +62,9 @@ def barring(spec: Spec, plan: Plan, workload: Workload) -> tuple[Bar, ...]:
     if workload.id not in plan.admitted:
         return ()
     context = context_of(spec)
-    held = sum(replica.workload == workload.id for replica in plan.placements)
-    needed = max(1, workload.min_replicas - held)
+    needed = _needed(plan, workload)
+    if needed is None:
+        return tuple(Bar(policy, "unknown") for policy in applying(spec, workload))
     verdict = _verdict(context, plan, workload, needed)
     gone = frozenset[ReplicaId]() if verdict.open else _giving_way(context, plan, workload)
     again = _verdict(context, plan, workload, needed, gone) if gone else verdict
@@ -82,9 +84,23 @@ def barring(spec: Spec, plan: Plan, workload: Workload) -> tuple[Bar, ...]:
     return tuple(told)
 
 
+def _needed(plan: Plan, workload: Workload) -> int | None:
+    """Return how many more replicas are the fewest that a workload takes, None where that depends on the roles."""
+    held = sum(replica.workload == workload.id for replica in plan.placements)
+    fewest, nests = max(1, workload.min_replicas - held), workload.topology.nests if workload.topology else ()
+    steps = [role.step for role in workload.roles if role.elastic]
+    steps += [sum(nest.group.sizes.values()) for nest in nests]
+    if not steps or fewest == workload.replicas:
+        return fewest
+    if len(workload.roles) > 1 or any(nest.loose for nest in nests):
+        return None
+    step = lcm(*steps)
+    return -(-fewest // step) * step
+
+
 def _of_modes(spec: Spec, plan: Plan, workload: Workload, bar: Bar) -> Bar:
     """Return how a policy stands that closes modes of GPUs: what there is room for depends on it."""
-    without = replace(spec, policies=tuple(policy for policy in spec.policies if policy is not bar.policy))
+    without = without_policy(spec, bar.policy.name)
     same = without.by_id[workload.id]
     verdict = _verdict(context_of(without), plan, same, bar.needed)
     if verdict.open:
