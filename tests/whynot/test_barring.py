@@ -20,7 +20,7 @@ from tests.support.tiny_specs import tiny
 from dovetail.engine import solve
 from dovetail.placement import Place
 from dovetail.plan.forbidden import Trials
-from dovetail.rules import Rule, context_of, policy_of
+from dovetail.rules import Rule, context_of, policy_of, without_policy
 from dovetail.rules.admission import Admission
 from dovetail.rules.exclusive import Exclusive
 from dovetail.rules.modes import Modes
@@ -262,23 +262,44 @@ def _hard(seed: int) -> Spec:
     return replace(spec, policies=tuple(replace(each, enforcement=Enforcement("hard")) for each in spec.policies))
 
 
+def _in_cohort(spec: Spec, seed: int) -> Spec:
+    """Return a Spec whose namespaces lend to each other, the one that tells of both being no part of most work."""
+    amounts = (("gpus", 1000 * (seed % 3)),)
+    more = [
+        policy(name, Quota((), guaranteed=amounts, cohort="c"), workloads=WorkloadSelector(namespaces=(space,)))
+        for name, space in (("a-blue", "blue"), ("b-red", "red"))
+    ]
+    return replace(spec, policies=tuple(sorted((*spec.policies, *more), key=lambda each: each.name)))
+
+
+def _as_without(spec: Spec, told: Counter[str]) -> None:
+    """Hold what is said of each policy against what there is room for without it."""
+    plan = plan_for(spec, greedy(spec), "feasible")
+    for name in plan.admitted:
+        for bar in barring(spec, plan, spec.by_id[name]):
+            if bar.policy.rule.needs_current or bar.evicting or bar.stand == "unknown":
+                continue
+            without = spec
+            for gone in (bar.policy.name, *bar.beside):
+                without = without_policy(without, gone)
+            found = _verdict(context_of(without), plan, without.by_id[name], bar.needed)
+            told[bar.stand] += 1
+            if bar.needed == 1 or bar.stand != "idle":
+                assert found.open == (bar.stand in ("alone", "together", "idle")), bar
+
+
 def test_it_is_as_a_plan_without_the_policy_would_have_it() -> None:
     told: Counter[str] = Counter()
     for seed in range(240):
-        spec = _hard(seed)
-        plan = plan_for(spec, greedy(spec), "feasible")
-        for name in plan.admitted:
-            for bar in barring(spec, plan, spec.by_id[name]):
-                if bar.policy.rule.needs_current or bar.evicting or bar.stand == "unknown":
-                    continue
-                gone = {bar.policy.name, *bar.beside}
-                without = replace(spec, policies=tuple(p for p in spec.policies if p.name not in gone))
-                there = replace(plan, held={n: held for n, held in plan.held.items() if n not in gone})
-                found = _verdict(context_of(without), there, without.by_id[name], bar.needed)
-                told[bar.stand] += 1
-                if bar.needed == 1 or bar.stand != "idle":
-                    assert found.open == (bar.stand in ("alone", "together", "idle")), (seed, bar)
+        _as_without(_hard(seed), told)
     assert min(told[each] for each in ("alone", "together", "aside", "idle")) > 5, told
+
+
+def test_of_quotas_that_lend_to_each_other_each_is_left_out() -> None:
+    told: Counter[str] = Counter()
+    for seed in range(120):
+        _as_without(_in_cohort(_hard(seed), seed), told)
+    assert min(told[each] for each in ("alone", "aside", "idle")) > 5, told
 
 
 def test_accounts_say_what_whole_checks_say(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from typing import Final, Literal
 from dovetail.plan import Plan
 from dovetail.plan.reasons import MOVES
 from dovetail.rules import Context, context_of, without_policy
+from dovetail.rules.cohort_trees import CohortGuard
 from dovetail.rules.reserve import places_of
 from dovetail.spec import Policy, ReplicaId, Spec, Workload
 from dovetail.whynot.vacancy import Lifts, Vacancy
@@ -69,19 +70,38 @@ def barring(spec: Spec, plan: Plan, workload: Workload) -> tuple[Bar, ...]:
     gone = frozenset[ReplicaId]() if verdict.open else _giving_way(context, plan, workload)
     again = _verdict(context, plan, workload, needed, gone) if gone else verdict
     own = applying(spec, workload)
-    limits = [policy for policy in own if policy.rule.needs_current]
+    joint = _act_together(context)
     told = []
-    for policy in spec.policies:
+    for policy in (policy for policy in spec.policies if policy.enforcement.kind == "hard"):
         bar, evicting = verdict.bar(policy), again.bar(policy)
         bar = evicting if evicting.keeps_out and not bar.keeps_out else bar
-        if policy in limits:
-            alone = MOVES in plan.admitted[workload.id].reasons and len(limits) == 1
-            bar = Bar(policy, "alone" if alone else "unknown", needed=needed)
-        elif policy.rule.closes() and policy in own and not (bar.keeps_out or verdict.open):
-            bar = _of_modes(spec, plan, workload, bar)
-        if policy.enforcement.kind == "hard" and (bar.keeps_out or policy in own):
+        if policy.rule.needs_current:
+            bar = _of_moves(plan, workload, bar, own)
+        elif policy in own and policy.rule.closes() and not (bar.keeps_out or verdict.open):
+            bar = _planned_without(spec, plan, workload, bar, ())
+        elif (
+            not joint.isdisjoint({policy.name, *bar.beside}) and (policy in own or bar.keeps_out) and not verdict.open
+        ):
+            bar = _planned_without(spec, plan, workload, replace(bar, stand="aside", beside=()), gone)
+        if bar.keeps_out or policy in own:
             told.append(bar)
     return tuple(told)
+
+
+def _act_together(context: Context) -> frozenset[str]:
+    """Return the quotas, if there are cohorts: one of them tells of all, and each may have what another lends."""
+    hard = [policy for policy in context.spec.policies if policy.enforcement.kind == "hard"]
+    amounts = [policy for policy in hard if not policy.rule.judges_places]
+    guards = (policy.rule.guard(context.scopes[policy.name]) for policy in amounts)
+    cohorts = any(isinstance(guard, CohortGuard) for guard in guards)
+    return frozenset(policy.name for policy in amounts) if cohorts else frozenset()
+
+
+def _of_moves(plan: Plan, workload: Workload, bar: Bar, own: Collection[Policy]) -> Bar:
+    """Return how a policy about moves stands: the reasons tell whether other work would have to move."""
+    limits = [policy for policy in own if policy.rule.needs_current]
+    alone = MOVES in plan.admitted[workload.id].reasons and limits == [bar.policy]
+    return Bar(bar.policy, "alone" if alone else "unknown", needed=bar.needed)
 
 
 def _needed(plan: Plan, workload: Workload) -> int | None:
@@ -98,14 +118,17 @@ def _needed(plan: Plan, workload: Workload) -> int | None:
     return -(-fewest // step) * step
 
 
-def _of_modes(spec: Spec, plan: Plan, workload: Workload, bar: Bar) -> Bar:
-    """Return how a policy stands that closes modes of GPUs: what there is room for depends on it."""
+def _planned_without(spec: Spec, plan: Plan, workload: Workload, bar: Bar, gone: Collection[ReplicaId]) -> Bar:
+    """Return how a policy stands where leaving it out changes more than what it forbids: judged again without it."""
     without = without_policy(spec, bar.policy.name)
-    same = without.by_id[workload.id]
-    verdict = _verdict(context_of(without), plan, same, bar.needed)
+    context, same = context_of(without), without.by_id[workload.id]
+    verdict = _verdict(context, plan, same, bar.needed)
     if verdict.open:
-        return replace(bar, stand="alone")
-    return replace(bar, stand="unknown") if verdict.sets or verdict.found.unknown else bar
+        return replace(bar, stand="alone", evicting=False)
+    if gone and _verdict(context, plan, same, bar.needed, gone).open:
+        return replace(bar, stand="alone", evicting=True)
+    unsure = bar.needed > 1 or verdict.found.unknown
+    return replace(bar, stand="unknown" if unsure else bar.stand)
 
 
 @dataclass(frozen=True, slots=True)
