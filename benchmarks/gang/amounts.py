@@ -28,7 +28,7 @@ class Amounts:
     """What nodes have and pods ask for; what runs and is declared has its use given back to its node first.
 
     GPUs are GPUs, unless a node has more than documents can say, or not all pods ask for them: what is admitted is
-    counted apart with and without GPUs, and all pods, the tokens of jobs and stand-ins have to count alike.
+    counted apart with and without GPUs, and all pods, and the tokens of jobs, have to count alike.
     """
 
     def __init__(self, case: Case, gangs: Sequence[Gang], running: Sequence[Running], arrears: Arrears) -> None:
@@ -42,7 +42,7 @@ class Amounts:
         self._total = {node.name: self._of(node.name) for node in case.nodes}
         mixed = bool(case.jobs) or len({bool(per.get(GPUS)) for per in asking}) > 1
         many = any(total.get(GPUS, 0) > MOST_GPUS for total in self._total.values())
-        self.whole_gpus = GPUS in self._unit and not (mixed or many or self._arrears)
+        self.whole_gpus = GPUS in self._unit and not (mixed or many)
         plain = [name for name in self._unit if name != CPU and not (name == GPUS and self.whole_gpus)]
         own = {*self._shrinking.values(), *(name for node in self._total for name in arrears.of_node(node))}
         taken = ["cpu", "memory", "gpus", "nothing", tokens.RESOURCE, *own]

@@ -7,6 +7,7 @@ the two is there, for every node and resource of which too much is taken; pods t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
@@ -44,44 +45,56 @@ class Arrears:
 
     Parameters
     ----------
-    gangs : whose pods may come to nodes.
-    running : pods that may leave nodes, and come to others.
+    gangs : whose pods may come to nodes; what they keep stays.
+    running : pods that may leave nodes.
+    moving : those of them that may come to other nodes.
     """
 
-    def __init__(self, case: Case, gangs: Sequence[Gang], running: Sequence[Running]) -> None:
-        self._parties: dict[str, Gang | Running] = {gang.name: gang for gang in gangs}
-        self._parties |= {run.name: run for run in running}
+    def __init__(
+        self, case: Case, gangs: Sequence[Gang], running: Sequence[Running], moving: Sequence[Running]
+    ) -> None:
+        self._coming: dict[str, Gang | Running] = {gang.name: gang for gang in gangs}
+        self._coming |= {run.name: run for run in moving}
         self._owed = [owed for node in case.nodes for owed in _owed(node.name, node.free, running)]
-        self._scarce = sorted({owed.resource for owed in self._owed})
+        self._scarce = {name: index for index, name in enumerate(sorted({owed.resource for owed in self._owed}))}
+        leaving = {run.name for run in moving for owed in self._owed if run.on.get(owed.node)}
+        self._apart = {name: index for index, name in enumerate(sorted(leaving))}
 
     def __bool__(self) -> bool:
         return bool(self._owed)
 
     def ways(self, pods: Gang | Running) -> Counts:
-        """Return what a pod takes to be on a node: a way in for every scarce resource that it asks for."""
-        if pods.name not in self._parties:
+        """Return what a pod takes to be on a node: a way in for every scarce resource that it asks for.
+
+        Pods that may leave where something is owed have ways of their own, so that none is left to others.
+        """
+        if pods.name not in self._coming:
             return {}
-        index = list(self._parties).index(pods.name)
-        scarce = enumerate(self._scarce)
-        return {f"way-{index}-{number}": 1 for number, name in scarce if pods.per_pod.get(name)}
+        own = self._apart.get(pods.name)
+        asked = [number for name, number in self._scarce.items() if pods.per_pod.get(name)]
+        return {f"way-{number}" if own is None else f"way-{number}-{own}": 1 for number in asked}
 
     def of_node(self, node: str) -> Counts:
         """Return the ways in that a node has, one for every pod that could be there, and places for stand-ins."""
-        found: dict[str, int] = {}
-        for pods in self._parties.values():
-            found |= dict.fromkeys(self.ways(pods), pods.pods + there(pods).get(node, 0))
-        return found | {_place(i): 1 for i, owed in enumerate(self._owed) if owed.node == node}
+        found: Counter[str] = Counter()
+        for pods in self._coming.values():
+            found.update(dict.fromkeys(self.ways(pods), pods.pods + there(pods).get(node, 0)))
+        found.update({_place(index): 1 for index, owed in enumerate(self._owed) if owed.node == node})
+        return found
 
     def stand_ins(self) -> Iterator[StandIn]:
         """Yield stand-ins, of which one of every label has to be there."""
         for index, owed in enumerate(self._owed):
-            number = self._scarce.index(owed.resource)
-            ways: dict[str, int] = {}
-            for pods in self._parties.values():
-                ways |= {way: pods.pods for way in self.ways(pods) if way.endswith(f"-{number}")}
             label, place = f"owed-{index}", {_place(index): 1}
-            yield StandIn(f"closed-{index}", label, {}, ways | place)
+            yield StandIn(f"closed-{index}", label, {}, self._all_ways(owed.resource) | place)
             yield StandIn(f"repaid-{index}", label, {owed.resource: owed.amount}, place)
+
+    def _all_ways(self, resource: str) -> dict[str, int]:
+        """Return the ways in of all pods that ask for a resource; those of pods that are on a node come on top."""
+        start, found = f"way-{self._scarce[resource]}", Counter[str]()
+        for pods in self._coming.values():
+            found.update({way: pods.pods for way in self.ways(pods) if f"{way}-".startswith(f"{start}-")})
+        return dict(found)
 
 
 def spared(case: Case, running: Sequence[Running]) -> Iterator[tuple[Owed, ...]]:

@@ -38,7 +38,8 @@ class Work:
         self.case, self.mode = case, mode
         self.gangs = tuple(gang for gang in case.gangs if gang.pods)
         self.running = running_of(case, mode)
-        self.arrears = Arrears(case, [gang for gang in self.gangs if not gang.shrinks], self.running)
+        moving = self.running if mode == "moves" else ()
+        self.arrears = Arrears(case, [gang for gang in self.gangs if not gang.shrinks], self.running, moving)
         self.level = levels(case)
         self.node = names.hosts(node.name for node in case.nodes)
         self.units = tuple(self._units())
