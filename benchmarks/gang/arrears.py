@@ -60,9 +60,6 @@ class Arrears:
         leaving = {run.name for run in moving for owed in self._owed if run.on.get(owed.node)}
         self._apart = {name: index for index, name in enumerate(sorted(leaving))}
 
-    def __bool__(self) -> bool:
-        return bool(self._owed)
-
     def ways(self, pods: Gang | Running) -> Counts:
         """Return what a pod takes to be on a node: a way in for every scarce resource that it asks for.
 
