@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
@@ -25,6 +26,9 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.certificate import Proof
 from dovetail.proof.fleet import FEW_NODES
+
+MUCH: Final = 0.002
+"""A gap of what is admitted beside what runs, for which others move by the hundred."""
 
 _STANDING = 0.15  # of the time left, for a tier beside what runs today
 _COUNTS = 20  # cases that are told apart by numbers, where nobody does it aside
@@ -138,12 +142,15 @@ class Bounds:
         bound = best[1]
         return [Bound(best[0], "certificate", bound.fleet.relaxed, proof_of(tier.name, best[0], given, bound))]
 
-    def stand(self, values: Sequence[int], new: Sequence[int]) -> None:
+    def stand(self, values: Sequence[int], new: Sequence[int], *, last: bool) -> None:
         """Look for bounds beside what runs today, tier by tier, where arithmetic on the documents leaves a gap.
+
+        While much more may be admitted, it is no matter yet what moves for it.
 
         Parameters
         ----------
         new : the shapes that may need others to leave.
+        last : whether nothing better will be found.
         """
         names = [tier.name for tier in self.problem.tiers]
         for position, (tier, value) in enumerate(zip(self.problem.tiers, values, strict=True)):
@@ -155,6 +162,10 @@ class Bounds:
                 left = self._left()
                 seconds = None if left is None else _STANDING * left
                 self.fleet.stand(tier, given, value, new, seconds, None if tier.counts_nodes else self._routes)
+                best = self.fleet.best(tier, given)
+            bound = limit if best is None else min(limit, best[0])
+            if tier.kind == "admitted" and not last and bound - value > MUCH * bound:
+                break
 
     @cached_property
     def _routes(self) -> Ways:

@@ -160,7 +160,7 @@ class Record:
         """
         values = self._values()
         if (standing or last) and self.problem.present and not self.unpaid:
-            self.bounds.stand(values, newcomers(self.problem, self.state))
+            self.bounds.stand(values, newcomers(self.problem, self.state), last=last)
         if last:
             self.bounds.sharpen(values, self.answers)
             return self.bounds.results(values, self.answers)

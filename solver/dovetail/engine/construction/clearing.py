@@ -49,18 +49,17 @@ def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]
     return clearing.field.state()
 
 
-def make_room(outlooks: Outlooks, lacking: Mapping[int, int], stop: Stop) -> set[int]:
-    """Place what waits where some of what came anew can make way and be elsewhere; return the nodes that they left.
-
-    Nothing is done where anything runs, which others decide on.
+def make_room(outlooks: Outlooks, lacking: Mapping[int, int], stop: Stop, moves: float = 0) -> set[int]:
+    """Place what waits where some can make way and be elsewhere; return the nodes that they left.
 
     Parameters
     ----------
     lacking : how many replicas of each shape wait.
+    moves : how many of those who make way may be on today's places.
     """
-    if not lacking or outlooks.field.problem.present:
+    if not lacking:
         return set()
-    clearing = Clearing(outlooks, Ways(outlooks, frozenset(), lambda: bool(stop)), 1)  # none of them costs a move
+    clearing = Clearing(outlooks, Ways(outlooks, frozenset(), lambda: bool(stop)), moves + 1)
     for shape, short in lacking.items():
         for _ in range(short):
             if stop or not clearing.place(shape):

@@ -147,12 +147,15 @@ class Mover:
         return [int(node) for node in order if node in field.fills][:_TRIES]
 
     def _resettled(self, puts: Sequence[Put], nodes: Bools | None, least: int) -> bool:
-        """Put replicas elsewhere; where one of a band before `least`, or of it, finds no place, none is moved."""
+        """Put replicas elsewhere; where one of a band before `least`, or of it, finds no place, none is moved.
+
+        Nor is any where one finds none of a shape that runs today: it may have to stay admitted.
+        """
         placed: list[Put] = []
         for _, shape, _ in puts:
             self._outlooks.reopen(shape)
             found = self._outlooks.place(shape, 1, nodes=nodes)
-            if not found and self._rank_of[shape] <= least:
+            if not found and (self._rank_of[shape] <= least or self._problem.running[shape]):
                 self._outlooks.undo([put[1] for put in puts], placed)
                 return False
             placed += found

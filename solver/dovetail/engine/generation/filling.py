@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from math import inf
 
 from dovetail.engine.construction.clearing import make_room
 from dovetail.engine.construction.construct import fill_band
@@ -17,6 +18,7 @@ from dovetail.progress import Stop
 
 Wished = tuple[int, int, tuple[int, ...], int]  # node, shape, GPUs of all replicas together, count
 _TRIES = 300  # nodes that are cleared to see whether what they hold finds another place
+_ROUNDS = 5  # in which what is owed waits for rules to open its places
 _WAYS = 4  # how often lower bands make way for a band
 
 
@@ -36,11 +38,34 @@ def filled(
     return field.state()
 
 
-def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop) -> None:
+def seat_owed(field: Field, wishes: list[Wished], owed: Mapping[int, int], stop: Stop) -> list[Wished]:
+    """Place replicas that are owed, and nothing else, where they are wished for, then wherever there is room.
+
+    Parameters
+    ----------
+    owed : how many of each shape there must be.
+
+    Returns
+    -------
+    list[Wished]
+        What is left of the wishes.
+    """
+    left = _grant_owed(field, wishes, owed)
+    outlooks = Outlooks(field)
+    _place(outlooks, short_of(field, owed))
+    make_room(outlooks, short_of(field, owed), stop, inf)
+    return left
+
+
+def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop, owed: Collection[int] = ()) -> None:
     """Put what is wished for where it is, then fill up band by band, what is `planned` before anything else.
 
     Where something planned found no place, others of its band go elsewhere if they can, nodes of lower bands are
     cleared for it, and who leaves for it need not have stood on a wished place.
+
+    Parameters
+    ----------
+    owed : shapes that nothing is taken off of.
     """
     problem = field.problem
     granted = _grant(field, wishes, planned, stop)
@@ -53,11 +78,12 @@ def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
         for node in mover.cleared:
             granted[node] = mover.contents(node) or []
         for _ in range(_WAYS):
-            if stop or not _make_way(outlooks, mine, rank_of, planned, granted):
+            if stop or not _make_way(outlooks, mine, rank_of, planned, granted, owed):
                 break
             _place(outlooks, _lacking(field, mine, rank_of, planned))
-        for node in make_room(outlooks, _lacking(field, mine, rank_of, planned), stop):
-            granted[node] = mover.contents(node) or []
+        if not problem.present:  # others decide on what runs
+            for node in make_room(outlooks, _lacking(field, mine, rank_of, planned), stop):
+                granted[node] = mover.contents(node) or []
         fill_band(outlooks, band, stop)
 
 
@@ -65,6 +91,13 @@ def _place(outlooks: Outlooks, lacking: Mapping[int, int]) -> None:
     """Place what is planned and found no place yet, wherever there is room."""
     for shape, short in lacking.items():
         outlooks.place(shape, short)
+
+
+def short_of(field: Field, owed: Mapping[int, int]) -> dict[int, int]:
+    """Return how many replicas are owed and have no place, the largest first."""
+    shapes = field.problem.shapes
+    short = {s: n - field.admitted[s] for s, n in owed.items() if n > field.admitted[s]}
+    return {s: short[s] for s in sorted(short, key=lambda s: (-shapes[s].request.gpu_milli, s))}
 
 
 def wishes_on(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]:
@@ -82,6 +115,28 @@ def wishes_on(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]
             wanted = count * problem.shapes[slot.shape].request.gpus
             taken, free = free[:wanted], free[wanted:]
             yield node, slot.shape, tuple(taken), count
+
+
+def _grant_owed(field: Field, wishes: list[Wished], owed: Mapping[int, int]) -> list[Wished]:
+    """Put no more of what is wished for than is owed, and return the rest of the wishes."""
+    for _ in range(_ROUNDS):
+        left, more = [], False
+        for node, shape, gpus, count in wishes:
+            most = min(count, owed.get(shape, 0) - field.admitted[shape])
+            done = _put(field, node, shape, gpus, most) if most > 0 else []
+            more = more or bool(done)
+            if len(done) < count:
+                left.append((node, shape, _without_used(field, shape, gpus, done), count - len(done)))
+        wishes = left
+        if not more:
+            break
+    return wishes
+
+
+def _without_used(field: Field, shape: int, gpus: tuple[int, ...], done: list[Put]) -> tuple[int, ...]:
+    """Return the GPUs of a wish that are left once some of it was put."""
+    used = {gpu for _, _, taken in done for gpu in taken} if not field.partial[shape] else ()
+    return tuple(gpu for gpu in gpus if gpu not in used)
 
 
 def _grant(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop) -> dict[int, list[Put]]:
@@ -112,8 +167,7 @@ def _grant_one(field: Field, wish: Wished, planned: Counter[int], granted: dict[
     granted[node] += done
     if len(done) >= count or not _turned_away(field, wish):
         return None
-    used = {gpu for _, _, taken in done for gpu in taken} if not field.partial[shape] else ()
-    return node, shape, tuple(gpu for gpu in gpus if gpu not in used), count - len(done)
+    return node, shape, _without_used(field, shape, gpus, done), count - len(done)
 
 
 class _Queues:
@@ -172,20 +226,26 @@ def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int)
 
 
 def _make_way(
-    outlooks: Outlooks, mine: int, rank: Mapping[int, int], planned: Counter[int], granted: dict[int, list[Put]]
+    outlooks: Outlooks,
+    mine: int,
+    rank: Mapping[int, int],
+    planned: Counter[int],
+    granted: dict[int, list[Put]],
+    owed: Collection[int],
 ) -> bool:
     """Clear nodes of lower bands for what the target has of a band and found no place; tell whether any was.
 
     Parameters
     ----------
     mine, rank : the band's place among all, 0 the highest, and that of each shape's.
+    owed : the shapes that nothing is taken off of.
     """
     field = outlooks.field
     problem = field.problem
     lacking = _lacking(field, mine, rank, planned)
     if not lacking:
         return False
-    lower = {node: [put for put in puts if rank[put[1]] > mine] for node, puts in granted.items()}
+    lower = {n: [put for put in puts if rank[put[1]] > mine and put[1] not in owed] for n, puts in granted.items()}
     order = sorted((node for node in lower if lower[node]), key=lambda node: _ease(granted[node], rank, mine, node))
     cleared = False
     for s, short in lacking.items():
@@ -199,7 +259,7 @@ def _make_way(
                 off = outlooks.undo(list(lacking), lower[node])
                 if room := _room_for(field, node, s, short):
                     short -= room
-                    granted[node] = [put for put in granted[node] if rank[put[1]] <= mine]
+                    granted[node] = [put for put in granted[node] if put not in lower[node]]
                     lower[node], cleared = [], True
                 else:
                     outlooks.put_back(lower[node], off)

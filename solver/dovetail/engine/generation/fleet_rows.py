@@ -46,13 +46,16 @@ class Lot:
 class Counted:
     """Something that rows count: its least and greatest value, and what one of it is in every row.
 
-    `shape` is the shape whose admitted replicas it counts, -1 for anything else.
+    `shape` is the shape whose admitted replicas it counts, -1 for anything else; `alike` are all shapes that it
+    counts, which only today's state tells apart. They are worth what is wished for, unless `worth` says otherwise.
     """
 
     low: float
     high: float
     entries: Entries
     shape: int = -1
+    alike: tuple[int, ...] = ()
+    worth: float | None = None
 
 
 @dataclass(slots=True)
@@ -86,8 +89,15 @@ def fleet_rows(fleet: FleetModel, state: State, free: Collection[int]) -> FleetR
         draft.stay_together(position, originals, state, free)
     found = draft.found
     found.counted += draft.counted(_together(fleet, originals, state))
-    found.counted = [replace(c, shape=originals[c.shape][0]) if c.shape >= 0 else c for c in found.counted]
+    found.counted = [_in_own_terms(counted, originals) for counted in found.counted]
     return found
+
+
+def _in_own_terms(counted: Counted, originals: Mapping[int, list[int]]) -> Counted:
+    if counted.shape < 0:
+        return counted
+    alike = originals[counted.shape]
+    return replace(counted, shape=alike[0], alike=tuple(alike))
 
 
 class _Draft:

@@ -26,6 +26,7 @@ from dovetail.model.state import Fill, State
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
+from dovetail.spec.workload import MILLI
 
 _ROUNDS = 60
 _ALMOST = 1e-6
@@ -62,7 +63,8 @@ class Mixed(NamedTuple):
 class Generation:
     """A run of column generation over the free nodes of a state.
 
-    Free are nodes that hold nothing of today's and no part of a workload that stands or falls together.
+    Free are nodes that hold nothing of today's, be it in place or elsewhere, and no part of a workload that stands or
+    falls together.
 
     Parameters
     ----------
@@ -112,11 +114,13 @@ class Generation:
 
     def _ask_at_most(self, most: Mapping[int, int]) -> None:
         """Let no more of shapes count than so many replicas."""
-        self.rows.counted = [replace(c, high=min(c.high, most.get(c.shape, c.high))) for c in self.rows.counted]
+        limits = [sum(most.get(s, inf) for s in c.alike) if c.alike else inf for c in self.rows.counted]
+        self.rows.counted = [replace(c, high=min(c.high, n)) for c, n in zip(self.rows.counted, limits, strict=True)]
 
     def _free(self, joint: set[int]) -> frozenset[int]:
         empty = (node for group in self.problem.classes if group.empty for node in group.nodes)
-        return frozenset(n for n in empty if not any(slot.shape in joint for slot in self.state.fill(n).slots))
+        tied = joint | self.problem.running.keys()
+        return frozenset(n for n in empty if not any(slot.shape in tied for slot in self.state.fill(n).slots))
 
     def _seen(self) -> Iterator[tuple[Sequence[int], Pattern]]:
         """Yield the patterns of the best state, each with the node that has it, as far as they may be mixed."""
@@ -147,9 +151,14 @@ class Generation:
         worth = {s.index: self._worth(s) for s in self.problem.shapes}
         return Wish(demand, worth, self._costs(), self._grain(demand, worth))
 
-    def _worth(self, shape: Shape) -> float:
-        """Return what the LP counts for a replica: earlier tiers weigh more, as far as arithmetic stays sound."""
-        rank = self.problem.spec.bands.index(self.problem.spec.band_of(shape.workload))
+    def _worth(self, shape: Shape, *, highest: bool = False) -> float:
+        """Return what the LP counts for a replica: earlier tiers weigh more, as far as arithmetic stays sound.
+
+        Parameters
+        ----------
+        highest : whether it is to count as if it were of the highest band.
+        """
+        rank = 0 if highest else self.problem.spec.bands.index(self.problem.spec.band_of(shape.workload))
         return shape.role.value * max(_BAND**rank, _LEAST) * (1.0 if shape.request.gpu_count else _LIGHT)
 
     def _grain(self, demand: Mapping[int, int], worth: Mapping[int, float]) -> float:
@@ -167,11 +176,12 @@ class Generation:
         dearest = max((price / lot.gpus for lot, price in zip(lots, prices, strict=True)), default=0.0)
         if not self.fleet.priced or not dearest:
             return [0.0] * len(lots)
-        least = min(
-            (self._worth(s) * 1000 / s.request.gpu_milli for s in self.problem.shapes if s.request.gpu_milli),
-            default=0.0,
-        )
-        return [_COST * least * price / dearest for price in prices]
+        return [_COST * self._least_worth() * price / dearest for price in prices]
+
+    def _least_worth(self) -> float:
+        """Return the least worth of work on a GPU."""
+        asking = (shape for shape in self.problem.shapes if shape.request.gpu_milli)
+        return min((self._worth(s) * MILLI / s.request.gpu_milli for s in asking), default=0.0)
 
     def run(
         self, budget: Budget, known: Iterable[tuple[Sequence[int], Pattern]] = (), filling: float = 0.0
@@ -199,7 +209,7 @@ class Generation:
                 return
             master = self._with_wish(master)
             mixture = _mixed(master, pricing)
-        self.planned = Counter({s: int(count + _ALMOST) for s, count in mixture.admitted.items()})
+        self.planned = self._admitted(mixture)
         ample = (left := budget.seconds()) is None or left > _AMPLE * filling
         if ample and not self.spares:
             began = time.monotonic()
@@ -214,8 +224,20 @@ class Generation:
 
     def _misses(self, mixture: Mixture) -> bool:
         """Tell whether a mixture lacks anything of what is wished for, so that worth decides on what."""
-        there = mixture.admitted
-        return any(there.get(s, 0.0) < self.problem.shapes[s].demand - _ALMOST for s in self.wish.demand)
+        there = self._admitted(mixture)
+        return any(there[s] < self.problem.shapes[s].demand for s in self.wish.demand)
+
+    def _admitted(self, mixture: Mixture) -> Counter[int]:
+        """Return the replicas per shape that a mixture admits, of alike shapes first those that run today."""
+        found = Counter[int]()
+        for counted in (counted for counted in self.rows.counted if counted.alike):
+            left = int(mixture.admitted.get(counted.shape, 0.0) + _ALMOST)
+            for most in (self.problem.running, {s: self.problem.shapes[s].demand for s in counted.alike}):
+                for s in counted.alike:
+                    more = max(0, min(left, most[s] - found[s]))
+                    found[s] += more
+                    left -= more
+        return found
 
     def _saves(self, mixture: Mixture) -> bool:
         """Wish for the least cost where a mixture has all that asks; tell whether that is another wish.
@@ -223,7 +245,7 @@ class Generation:
         A few replicas may be too many, as for quotas: then what the mixture has is all to wish for.
         """
         asked = self.wish.demand
-        there = {s: int(count + _ALMOST) for s, count in mixture.admitted.items()}
+        there = self._admitted(mixture)
         fixed = {s: self.problem.shapes[s].demand - n for s, n in asked.items()}
         demand = {s: min(n, there.get(s, 0) - fixed[s]) for s, n in asked.items()}
         complete = sum(demand.values()) >= (1 - _LACKING) * sum(asked.values())

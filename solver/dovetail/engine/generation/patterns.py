@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import highspy
 import numpy as np
@@ -118,13 +118,14 @@ class Column:
 class Wish:
     """What is to be placed: replicas asked for and worth of one, per shape, and what it costs to use a node, per lot.
 
-    All worth less than the `grain` is no matter.
+    All worth less than the `grain` is no matter. `stays` tells what patterns are worth on lots beyond what they hold.
     """
 
     demand: Mapping[int, int]
     worth: Mapping[int, float]
     cost: Sequence[float]
     grain: float
+    stays: Mapping[tuple[int, Pattern], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,8 @@ class Master:
         for limit in [*rows.limits, *(len(lot.nodes) for lot in rows.lots)]:
             self._highs.addRow(-np.inf, float(limit), 0, np.array([], dtype=np.int32), np.array([]))
         for counted in rows.counted:
-            self._add_column(wish.worth.get(counted.shape, 0.0), counted.low, counted.high, counted.entries)
+            gain = wish.worth.get(counted.shape, 0.0) if counted.worth is None else counted.worth
+            self._add_column(gain, counted.low, counted.high, counted.entries)
         supplied = {row for lot in rows.lots for row in lot.rows.values()}
         self._uses = [
             [(row, amount) for row, amount in counted.entries.items() if row in supplied] for counted in rows.counted
@@ -193,7 +195,8 @@ class Master:
         return Column(lot, pattern, counts, entries)
 
     def _cost(self, column: Column) -> float:
-        return self.wish.cost[column.lot] if column.counts else 0.0
+        own = self.wish.stays.get((column.lot, column.pattern), 0.0)
+        return (self.wish.cost[column.lot] if column.counts else 0.0) - own
 
     def _usable(self, column: Column) -> bool:
         allowed = (column.lot, column.pattern) not in self._banned
@@ -290,7 +293,10 @@ class Master:
         uses = {index: times for index, times in enumerate(primal) if times > 1e-9}
         prices = [{s: max(0.0, dual[row]) for s, row in lot.rows.items()} for lot in self.rows.lots]
         value = self._highs.getInfo().objective_function_value - self._paid
-        admitted = {c.shape: count for c, count in zip(self.rows.counted, first, strict=True) if c.shape >= 0}
+        admitted: dict[int, float] = defaultdict(float)
+        for counted, count in zip(self.rows.counted, first, strict=True):
+            if counted.shape >= 0:
+                admitted[counted.shape] += count
         return Mixture(value, uses, prices, dual[self._size_row :], self.wish.cost, admitted, steps)
 
     def whole(
@@ -327,13 +333,15 @@ class Master:
         if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
             return Whole([], -np.inf, {}, {}, info.simplex_iteration_count, cut)
         uses = ((self.columns[i], round(times)) for i, times in zip(columns, values[self._first :], strict=True))
-        needed = Counter[int]()
+        needed, admitted = Counter[int](), Counter[int]()
         for i in counts:
             needed.update({row: round(amount * values[i]) for row, amount in self._uses[i]})
+            if self.rows.counted[i].shape >= 0:
+                admitted[self.rows.counted[i].shape] += round(values[i])
         return Whole(
             [(column, times) for column, times in uses if times],
             info.objective_function_value - self._paid,
-            {self.rows.counted[i].shape: round(values[i]) for i in counts if self.rows.counted[i].shape >= 0},
+            admitted,
             needed,
             info.simplex_iteration_count,
             cut,
@@ -392,7 +400,8 @@ class Master:
 
     def _gain(self, mixture: Mixture, index: int) -> float:
         column = self.columns[index]
-        return mixture.gain(column.lot, column.pattern)
+        own = self.wish.stays.get((column.lot, column.pattern), 0.0)
+        return mixture.gain(column.lot, column.pattern) + own
 
     def _pays(self, mixture: Mixture, index: int) -> float:
         return self._gain(mixture, index) / self.rows.lots[self.columns[index].lot].gpus

@@ -1,0 +1,157 @@
+"""Re-planning what runs together with what waits, where too much waits for others to make way one by one.
+
+A fleet that loses a zone has room for nearly all that ran there, but not as things stand: only where nodes of all
+kinds hold something else. So nodes whose contents may all go elsewhere are mixed anew as if they were empty. What a
+node holds now is a pattern like others, worth a little more by what stays in place with it; and who is there today
+stays where the node is to hold the like of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+
+from dovetail.engine.construction.clearing import allowance
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.staying import plain, settled_on
+from dovetail.engine.generation.diving import Chosen
+from dovetail.engine.generation.filling import follow, seat_owed, short_of, wishes_on
+from dovetail.engine.generation.fleet_rows import Counted
+from dovetail.engine.generation.generate import Generation
+from dovetail.engine.generation.patterns import Pattern, Wish, counts_of
+from dovetail.model.state import Fill, State
+from dovetail.problem import Problem
+from dovetail.spec.workload import MILLI
+
+_OWED = 2.0  # times the worth of the highest band, what it is worth that nobody is lost who must stay
+_STAYS = 0.1  # of the least worth of a GPU's work, what it is worth that a GPU's work stays in place
+_ATTEMPTS = 6  # to place all that must stay, with more and more nodes as they are
+_COMPARED = 200  # nodes that are compared for what is to be on one
+
+
+def movable_of(problem: Problem, state: State) -> frozenset[int] | None:
+    """Return the shapes of which replicas may move, None where a hard policy limits how many move in all."""
+    most, pinned = allowance(problem, state)
+    free = (s for s in problem.shapes if s.workload.movable and not s.workload.ranked and s.workload.id not in pinned)
+    return frozenset(shape.index for shape in free) if most == inf else None
+
+
+@dataclass(slots=True)
+class Released(Generation):
+    """A run over all free nodes, and those from which all that runs today may go.
+
+    Parameters
+    ----------
+    movable : shapes of which replicas may move.
+    """
+
+    movable: frozenset[int] = frozenset()
+
+    def _free(self, joint: set[int]) -> frozenset[int]:
+        return frozenset(node for node in range(len(self.problem.nodes)) if self._is_free(node, joint))
+
+    def _is_free(self, node: int, joint: set[int]) -> bool:
+        """Tell whether all may go that a node holds, or that runs there today, and come back."""
+        here, today = self.state.fill(node).counts().keys(), self.problem.present.get(node, {})
+        shapes = here | {place.shape for place in today}
+        return not (shapes & joint) and (
+            not (today or shapes & self.problem.running.keys())
+            or (plain(self.problem, node) and all(self._may_go(node, s) for s in shapes))
+        )
+
+    def _may_go(self, node: int, shape: int) -> bool:
+        """Tell whether replicas of a shape may leave a node, and may come back to it."""
+        comes_back = self.problem.makes.of[node] in self.problem.makes_for(self.problem.shapes[shape])
+        return comes_back and shape in self.movable
+
+    def _spare(self, demand: Mapping[int, int]) -> None:
+        """Wish for no least cost: moves matter more."""
+
+    def _ask(self, demand: Mapping[int, int]) -> Wish:
+        wish, least = Generation._ask(self, demand), self._least_worth()
+        self.rows.counted = [each for counted in self.rows.counted for each in self._parted(counted)]
+        stays: dict[tuple[int, Pattern], float] = {}
+        for position, lot in enumerate(self.rows.lots):
+            for node in lot.nodes:
+                fill = self.state.fill(node)
+                staying = sum(self._millis[place.shape] * n for place, n in fill.kept.items()) / MILLI
+                key = position, self.pattern(fill)
+                stays[key] = max(stays.get(key, 0.0), _STAYS * least * staying)
+        return replace(wish, cost=[0.0] * len(self.rows.lots), stays=stays)
+
+    def _parted(self, counted: Counted) -> Iterator[Counted]:
+        """Yield replicas that must stay admitted, worth more than all others, and those that may."""
+        if counted.alike and 0 < counted.low < inf:
+            worth = _OWED * max(1.0, self._worth(self.problem.shapes[counted.shape], highest=True))
+            yield replace(counted, low=0.0, high=counted.low, worth=worth)
+            counted = replace(counted, low=0.0, high=counted.high - counted.low)
+        yield counted
+
+    def filled(self, chosen: Chosen) -> State:
+        """Return a state whose free nodes hold what was chosen, each what is most like what it holds now.
+
+        What must stay admitted is placed before what is planned beside it.
+        """
+        anew: dict[int, Pattern] = {}
+        for position, lot in enumerate(self.rows.lots):
+            patterns = [column.pattern for column, times in chosen if column.lot == position for _ in range(times)]
+            anew |= self._changes(lot.nodes, patterns)
+        owed = self._owed
+        for _ in range(_ATTEMPTS):
+            field = Field(self.problem, self.state.with_fills({node: Fill() for node in anew}))
+            wishes = [wish for node, pattern in anew.items() for wish in wishes_on(self.problem, node, pattern)]
+            left = seat_owed(field, wishes, owed, self.stop)
+            if not (short := short_of(field, owed)):
+                break
+            self._restore(anew, short)
+        follow(field, left, self.planned, self.stop, owed)
+        found = field.state()
+        fresh = {node: fill for node in anew if (fill := found.fill(node)).slots and not fill.kept}
+        return found.with_fills({node: settled_on(self.problem, node, fill) for node, fill in fresh.items()})
+
+    def _restore(self, anew: dict[int, Pattern], short: Mapping[int, int]) -> None:
+        """Leave nodes as they are that hold what must stay and finds no place otherwise, the fullest of it first."""
+        for s, count in short.items():
+            here = {node: fill.counts()[s] for node in anew if (fill := self.state.fill(node)).kept}
+            for node in sorted(here, key=lambda node: (-here[node], node)):
+                if count <= 0 or not here[node]:
+                    break
+                count -= here[node]
+                del anew[node]
+
+    @property
+    def _owed(self) -> Counter[int]:
+        """The replicas per shape that must stay admitted (S5.3)."""
+        shapes = self.problem.shapes_of_role
+        return Counter(shapes[r.workload, r.role] for r in self.problem.context.today.protected)
+
+    def _changes(self, nodes: tuple[int, ...], patterns: list[Pattern]) -> dict[int, Pattern]:
+        """Say which nodes of a lot are to hold something else than now: what they hold most of.
+
+        Patterns that nodes hold now are theirs.
+        """
+        found: dict[int, Pattern] = {}
+        same = set[int]()
+        holders: dict[Pattern, list[int]] = {}
+        for node in reversed(nodes):
+            holders.setdefault(self.pattern(self.state.fill(node)), []).append(node)
+        rest = []
+        for pattern in patterns:
+            if own := holders.get(pattern):
+                same.add(own.pop())
+            else:
+                rest.append(pattern)
+        left = {node: counts_of(self.pattern(self.state.fill(node))) for node in nodes if node not in same}
+        for pattern in sorted(rest, key=lambda each: (-self._size(counts_of(each)), each)):
+            wanted = counts_of(pattern)
+            compared = list(left)[:_COMPARED]
+            best = max(compared, key=lambda node: (self._size(wanted & left[node]), -node))
+            found[best] = pattern
+            del left[best]
+        return found | dict.fromkeys(left, ())
+
+    def _size(self, counts: Counter[int]) -> int:
+        """Return thousandths of GPUs that replicas ask for, and their number, as one number."""
+        return sum((self._millis[s] + 1) * n for s, n in counts.items())
