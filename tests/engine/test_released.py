@@ -11,7 +11,7 @@ from tests.support.mixed_specs import mixed
 from tests.support.specs import make_spec, node, place, policy, workload
 from tests.support.tiny_specs import tiny
 
-from dovetail.engine import at_once, ladder, solve
+from dovetail.engine import ladder, repacking, solve
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.staying import settled_on
@@ -143,9 +143,9 @@ def test_who_is_wanted_no_longer_is_not_kept() -> None:
 def at_all_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nodes be planned anew on fleets of any size, however little waits, and nothing be solved exactly."""
     monkeypatch.setattr(ladder, "EXACT_FIRST", 0)
-    for module in (ladder, at_once):
+    for module in (ladder, repacking):
         monkeypatch.setattr(module, "EXACT_VARIABLES", 0)
-    monkeypatch.setattr(at_once, "MUCH", -1.0)
+    monkeypatch.setattr(repacking, "MUCH", -1.0)
 
 
 @pytest.mark.usefixtures("at_all_events")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from dovetail.engine.bounds import MUCH
 from dovetail.engine.budget import Budget
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.construction.moving import tidied
@@ -14,7 +13,6 @@ from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.generation.generate import Generation, Mixed
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
-from dovetail.engine.generation.released import Released, movable_of
 from dovetail.engine.generation.thrift import roomy
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
@@ -93,21 +91,22 @@ class AtOnce:
         saves, brief, found = self._saves, self._brief(budget), list[State]()
         if saves and brief:
             return Mixed(found, led.planned)
-        work, seconds = _GENERATE_SHARE, _SAVING_TIME if saves else _GENERATE_TIME[self.many or self._lacks_much]
+        work, seconds = _GENERATE_SHARE, _SAVING_TIME if saves else _GENERATE_TIME[self.many]
         if self.crowded and not saves:
             work = seconds = _CROWDED_SHARE
         given = budget.part(budget.work * work, seconds)
         before = given.work
-        rows, state = self.best.bounds.fleet.rows, self.best.state
-        if self._lacks_much and (movable := movable_of(self._problem, state)) is not None:
-            generation: Generation = Released(
-                self._problem, state, rows, self.stop, state, self.jobs, movable=movable
-            )
-        else:
-            full = full or self.best.full
-            generation = Generation(
-                self._problem, led.base, rows, self.stop, state, self.jobs, full=full, roomy=saves, brief=brief
-            )
+        generation = Generation(
+            self._problem,
+            led.base,
+            self.best.bounds.fleet.rows,
+            self.stop,
+            self.best.state,
+            self.jobs,
+            full=full or self.best.full,
+            roomy=saves,
+            brief=brief,
+        )
         for candidate in generation.run(given, led.known, construction):
             if generation.spares:
                 candidate = tidied(self._problem, candidate, self.stop, given.part(0.0, _TIDYING_TIME).out_of_time)
@@ -140,13 +139,6 @@ class AtOnce:
     def _saves(self) -> bool:
         """Whether cost is left to decide."""
         return roomy(self._problem, self.best.now, FULL)
-
-    @property
-    def _lacks_much(self) -> bool:
-        """Whether much waits beside what runs, as far as bounds tell, in a fleet too large for the exact model."""
-        large = bool(self._problem.present) and self._problem.counts > EXACT_VARIABLES
-        told = [tier for tier in self.best.now if tier.name.startswith("admitted")]
-        return large and not all(tier.within(MUCH) for tier in told)
 
     @property
     def many(self) -> bool:

@@ -30,6 +30,7 @@ from dovetail.engine.named import climb_named
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.engine.refusal import without_plan
+from dovetail.engine.repacking import Repacking
 from dovetail.engine.solvers.answer import Verdict
 from dovetail.engine.sparing import FULL, Sparing
 from dovetail.engine.start import start, untouched
@@ -239,6 +240,7 @@ class _Search:
         if not self.best.unpaid:
             self.sparing.run(budget, FULL)
         self.choosing.run(budget)
+        Repacking(self.best, self.jobs, self.stop).run(budget, self._construction)
         mixed = self.at_once.mix(budget, led, self._construction)
         budget.work -= self.best.tell_apart(_APART_SHARE * budget.work)
         if self.choosing.due(budget):  # for which that broke off

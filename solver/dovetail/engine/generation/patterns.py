@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import highspy
 import numpy as np
@@ -106,26 +106,31 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A pattern on a lot, its replicas per shape as far as anybody asks for them, and what it counts in every row."""
+    """A pattern on a lot, its replicas per shape as far as anybody asks for them, and what it counts in every row.
+
+    One that `stays` is on no more nodes than hold it already, for what that is worth.
+    """
 
     lot: int
     pattern: Pattern
     counts: Mapping[int, int]
     entries: Mapping[int, float]
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What is to be placed: replicas asked for and worth of one, per shape, and what it costs to use a node, per lot.
 
-    All worth less than the `grain` is no matter. `stays` tells what patterns are worth on lots beyond what they hold.
+    All worth less than the `grain` is no matter. `stays` tells by lot and pattern what it is worth beyond that where
+    a node holds it already, and on how many nodes.
     """
 
     demand: Mapping[int, int]
     worth: Mapping[int, float]
     cost: Sequence[float]
     grain: float
-    stays: Mapping[tuple[int, Pattern], float] = field(default_factory=dict)
+    stays: Mapping[tuple[int, Pattern], tuple[float, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +185,10 @@ class Master:
             return False
         self._known.add((lot, pattern))
         column = self.column(lot, pattern)
-        self.columns.append(column)
-        self._on.append(self._usable(column))
-        self._add_column(-self._cost(column), 0.0, np.inf if self._on[-1] else 0.0, column.entries)
+        for each in (column, replace(column, stays=True)) if (lot, pattern) in self.wish.stays else (column,):
+            self.columns.append(each)
+            self._on.append(self._usable(each))
+            self._add_column(-self._cost(each), 0.0, self._most(each), each.entries)
         return True
 
     def column(self, lot: int, pattern: Pattern) -> Column:
@@ -195,8 +201,17 @@ class Master:
         return Column(lot, pattern, counts, entries)
 
     def _cost(self, column: Column) -> float:
-        own = self.wish.stays.get((column.lot, column.pattern), 0.0)
-        return (self.wish.cost[column.lot] if column.counts else 0.0) - own
+        return (self.wish.cost[column.lot] if column.counts else 0.0) - self._own(column)
+
+    def _own(self, column: Column) -> float:
+        """Return what it is worth that a node holds a pattern already."""
+        return self.wish.stays[column.lot, column.pattern][0] if column.stays else 0.0
+
+    def _most(self, column: Column) -> float:
+        """Return on how many nodes the LP may have a pattern."""
+        if not self._usable(column):
+            return 0.0
+        return self._left[column.lot, column.pattern] if column.stays else np.inf
 
     def _usable(self, column: Column) -> bool:
         allowed = (column.lot, column.pattern) not in self._banned
@@ -204,11 +219,14 @@ class Master:
 
     def times(self, column: Column) -> int:
         """Return how many nodes may take a pattern until nodes run out or it has more than is left to place."""
-        return min([self.sizes[column.lot], *(self.demand[s] // n for s, n in column.counts.items())])
+        most = min([self.sizes[column.lot], *(self.demand[s] // n for s, n in column.counts.items())])
+        return min(most, self._left[column.lot, column.pattern]) if column.stays else most
 
     def take(self, column: Column, times: int) -> None:
         """Count nodes that take a pattern, and what they hold, as settled; `refresh` tells the LP."""
         self.sizes[column.lot] -= times
+        if column.stays:
+            self._left[column.lot, column.pattern] -= times
         self._paid += self._cost(column) * times
         for shape, count in column.counts.items():
             self.demand[shape] -= times * count
@@ -229,6 +247,7 @@ class Master:
         self._banned: set[tuple[int, Pattern]] = set()
         self.sizes = [len(lot.nodes) for lot in self.rows.lots]
         self.demand = dict(self.wish.demand)
+        self._left = {key: nodes for key, (_, nodes) in self.wish.stays.items()}
         self._paid = 0.0
         self._settled: dict[int, Counter[int]] = defaultdict(Counter)  # replicas, by row and shape
         self._needed: dict[int, float] = {}  # what the last solution counts of every such row
@@ -242,9 +261,9 @@ class Master:
             self._highs.changeRowBounds(row, -np.inf, limit)
         for index, column in enumerate(self.columns):
             usable = self._usable(column)
-            if usable != self._on[index]:
+            if usable != self._on[index] or column.stays:
                 self._on[index] = usable
-                self._highs.changeColBounds(self._first + index, 0.0, np.inf if usable else 0.0)
+                self._highs.changeColBounds(self._first + index, 0.0, self._most(column))
 
     def _leave_out_surplus(self) -> None:
         """Work out the demand that is left by what is settled and counts in the last solution."""
@@ -390,7 +409,9 @@ class Master:
         most = _MOST[sum(len(lot.nodes) for lot in self.rows.lots) > MANY_NODES]
         if len(self.columns) < 2 * most:
             return
-        spare = [i for i, column in enumerate(self.columns) if i not in mixture.uses and column.counts]
+        stays = self.wish.stays
+        spare = [i for i, c in enumerate(self.columns) if i not in mixture.uses and c.counts]
+        spare = [i for i in spare if (self.columns[i].lot, self.columns[i].pattern) not in stays]
         gone = sorted(sorted(spare, key=lambda i: self._pays(mixture, i))[: len(self.columns) - most])
         self._highs.deleteCols(len(gone), np.array([self._first + i for i in gone], dtype=np.int32))
         dropped = set(gone)
@@ -400,8 +421,7 @@ class Master:
 
     def _gain(self, mixture: Mixture, index: int) -> float:
         column = self.columns[index]
-        own = self.wish.stays.get((column.lot, column.pattern), 0.0)
-        return mixture.gain(column.lot, column.pattern) + own
+        return mixture.gain(column.lot, column.pattern) + self._own(column)
 
     def _pays(self, mixture: Mixture, index: int) -> float:
         return self._gain(mixture, index) / self.rows.lots[self.columns[index].lot].gpus

@@ -8,10 +8,11 @@ stays where the node is to hold the like of it.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import inf
+from math import ceil, inf
+from random import Random
 
 from dovetail.engine.construction.clearing import allowance
 from dovetail.engine.construction.field import Field
@@ -45,12 +46,33 @@ class Released(Generation):
     Parameters
     ----------
     movable : shapes of which replicas may move.
+    share : of alike nodes, those on which most is idle; from the second turn on half of them are drawn from others.
     """
 
     movable: frozenset[int] = frozenset()
+    share: float = 1.0
+    turn: int = 0
 
     def _free(self, joint: set[int]) -> frozenset[int]:
-        return frozenset(node for node in range(len(self.problem.nodes)) if self._is_free(node, joint))
+        alike: dict[Hashable, list[int]] = defaultdict(list)
+        outermost = self.problem.spec.cluster.levels[0]
+        for index, node in enumerate(self.problem.nodes):
+            if self._is_free(index, joint):
+                alike[self.problem.makes.of[index], node.domain(outermost)].append(index)
+        source = Random(self.turn)
+        return frozenset(node for nodes in alike.values() for node in self._drawn(nodes, source))
+
+    def _drawn(self, nodes: list[int], source: Random) -> list[int]:
+        """Return a share of alike nodes."""
+        many = ceil(self.share * len(nodes))
+        order = sorted(nodes, key=lambda node: (-self._idle(node), node))
+        first = many if not self.turn else many // 2
+        return [*order[:first], *source.sample(order[first:], many - first)]
+
+    def _idle(self, node: int) -> int:
+        """Return the thousandths of GPUs of a node that nobody has."""
+        taken = sum(self._millis[s] * n for s, n in self.state.fill(node).counts().items())
+        return MILLI * len(self.problem.nodes[node].healthy_gpus()) - taken
 
     def _is_free(self, node: int, joint: set[int]) -> bool:
         """Tell whether all may go that a node holds, or that runs there today, and come back."""
@@ -72,13 +94,14 @@ class Released(Generation):
     def _ask(self, demand: Mapping[int, int]) -> Wish:
         wish, least = Generation._ask(self, demand), self._least_worth()
         self.rows.counted = [each for counted in self.rows.counted for each in self._parted(counted)]
-        stays: dict[tuple[int, Pattern], float] = {}
+        stays: dict[tuple[int, Pattern], tuple[float, int]] = {}
         for position, lot in enumerate(self.rows.lots):
             for node in lot.nodes:
                 fill = self.state.fill(node)
                 staying = sum(self._millis[place.shape] * n for place, n in fill.kept.items()) / MILLI
                 key = position, self.pattern(fill)
-                stays[key] = max(stays.get(key, 0.0), _STAYS * least * staying)
+                before, nodes = stays.get(key, (0.0, 0))
+                stays[key] = max(before, _STAYS * least * staying), nodes + 1
         return replace(wish, cost=[0.0] * len(self.rows.lots), stays=stays)
 
     def _parted(self, counted: Counted) -> Iterator[Counted]:
@@ -99,24 +122,29 @@ class Released(Generation):
             patterns = [column.pattern for column, times in chosen if column.lot == position for _ in range(times)]
             anew |= self._changes(lot.nodes, patterns)
         owed = self._owed
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             field = Field(self.problem, self.state.with_fills({node: Fill() for node in anew}))
             wishes = [wish for node, pattern in anew.items() for wish in wishes_on(self.problem, node, pattern)]
             left = seat_owed(field, wishes, owed, self.stop)
             if not (short := short_of(field, owed)):
                 break
-            self._restore(anew, short)
+            self._restore(anew, short, whole=attempt > 0)
         follow(field, left, self.planned, self.stop, owed)
         found = field.state()
         fresh = {node: fill for node in anew if (fill := found.fill(node)).slots and not fill.kept}
         return found.with_fills({node: settled_on(self.problem, node, fill) for node, fill in fresh.items()})
 
-    def _restore(self, anew: dict[int, Pattern], short: Mapping[int, int]) -> None:
-        """Leave nodes as they are that hold what must stay and finds no place otherwise, the fullest of it first."""
+    def _restore(self, anew: dict[int, Pattern], short: Mapping[int, int], *, whole: bool) -> None:
+        """Leave nodes as they are that hold what must stay and finds no place otherwise, the fullest of it first.
+
+        Parameters
+        ----------
+        whole : whether all of them, so that rules find a shape where it is now.
+        """
         for s, count in short.items():
             here = {node: fill.counts()[s] for node in anew if (fill := self.state.fill(node)).kept}
-            for node in sorted(here, key=lambda node: (-here[node], node)):
-                if count <= 0 or not here[node]:
+            for node in sorted((node for node in here if here[node]), key=lambda node: (-here[node], node)):
+                if count <= 0 and not whole:
                     break
                 count -= here[node]
                 del anew[node]
