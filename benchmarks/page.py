@@ -18,7 +18,8 @@ PAGE = "benchmarks.md"
 TRACE_RAW, FLEETS_RAW, HARDNESS_RAW = "trace.json", "fleets.json", "hardness.json"
 JOINT_RAW = "fleets_joint.json"
 BY_WORK_RAW = "fleets_by_work.json"
-REPLAN_RAW, REPLAN_JOINT_RAW, POLICIES_RAW = "replan.json", "replan_joint.json", "replan_policies.json"
+REPLAN_RAW, REPLAN_JOINT_RAW = "replan.json", "replan_joint.json"
+POLICIES_RAW, ZONES_RAW = "replan_policies.json", "replan_zones.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
 FLEET_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     HARDNESS_RAW: fleets_page.hardness,
@@ -27,6 +28,7 @@ FLEET_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     REPLAN_RAW: lambda figures: replan_page.section(figures["fleets"]),
     REPLAN_JOINT_RAW: lambda figures: replan_page.joint(figures["fleets"]),
     POLICIES_RAW: lambda figures: replan_page.policies(figures["fleets"]),
+    ZONES_RAW: lambda figures: replan_page.zones(figures["fleets"]),
 }
 GANG_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     LINGJUN_RAW: gangs_page.lingjun,

@@ -13,6 +13,10 @@ does so for fleets with other work in a part of the load: a node that a gang is 
     python -m benchmarks.replan --policies [even few apart off] [--gpus ...] [--seconds 60] [--fast]
 
 does so for the same fleets with one new policy at a time that what runs breaks (`benchmarks.synthetic.policies`).
+
+    python -m benchmarks.replan --zones [zd ...] [--gpus ...] [--seconds 60] [--fast]
+
+does so for the same fleets, each after the loss of one whole zone.
 """
 
 from __future__ import annotations
@@ -30,7 +34,8 @@ from benchmarks import rivals
 from benchmarks.fleet import ALSO, fleet, later, write
 from benchmarks.fleets import PATIENCE, Planned, plan
 from benchmarks.measure import dovetail
-from benchmarks.page import POLICIES_RAW, REPLAN_JOINT_RAW, REPLAN_RAW, SCRATCH, store, write_page
+from benchmarks.page import POLICIES_RAW, REPLAN_JOINT_RAW, REPLAN_RAW, SCRATCH, ZONES_RAW, store, write_page
+from benchmarks.synthetic.losses import ZONES, without_zone
 from benchmarks.synthetic.policies import NEW, with_policy
 
 from dovetail.plan import read
@@ -42,7 +47,7 @@ HASTE = 0.5  # units of work for that plan
 
 @dataclass(frozen=True, slots=True)
 class Replanned:
-    """All that was measured on one fleet, with other work `also` and a new `policy` perhaps.
+    """All that was measured on one fleet, with other work `also`, and a new `policy` or a `zone` lost perhaps.
 
     `summary` counts moves, restarts and evictions of the plan.
     """
@@ -50,6 +55,7 @@ class Replanned:
     gpus: int
     seed: int
     policy: str = ""
+    zone: str = ""
     also: tuple[str, ...] = ()
     replicas: int = 0
     summary: dict[str, int] = field(default_factory=dict)
@@ -62,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _options(arguments)
     load = os.getloadavg()[0]
     found = [asdict(each) for gpus in given.gpus for each in measure(gpus, given)]
-    raw = POLICIES_RAW if given.policies else REPLAN_JOINT_RAW if given.also else REPLAN_RAW
+    raw = REPLAN_JOINT_RAW if given.also else REPLAN_RAW
+    raw = POLICIES_RAW if given.policies else ZONES_RAW if given.zones else raw
     store(raw, {"load": load, "fleets": found})
     write_page(given.out)
     return 0
@@ -77,20 +84,30 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument(
         "--policies", nargs="*", choices=NEW, help="new policies, one at a time; all where none is named"
     )
+    parser.add_argument(
+        "--zones", nargs="*", choices=ZONES, help="zones lost, one at a time; all where none is named"
+    )
     parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
     parser.add_argument(
-        "--rivals", nargs="*", choices=rivals.REPLANNERS, help="all; with --policies the first, with --also none"
+        "--rivals",
+        nargs="*",
+        choices=rivals.REPLANNERS,
+        help="all; with --policies or --zones the first, with --also none",
     )
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     given = parser.parse_args(arguments)
-    given.policies = list(NEW) if given.policies == [] else given.policies
+    given.policies = list(NEW) if given.policies == [] else given.policies or []
+    given.zones = list(ZONES) if given.zones == [] else given.zones or []
     if given.rivals is None:
-        given.rivals = [] if given.also else list(rivals.REPLANNERS)[: 1 if given.policies else None]
+        given.rivals = [] if given.also else list(rivals.REPLANNERS)[: 1 if given.policies or given.zones else None]
     return given
 
 
 def measure(gpus: int, given: Any) -> Iterator[Replanned]:
-    """Write one fleet, plan it in haste, change a little, and plan that, with each new policy if any are given."""
+    """Write one fleet, plan it in haste, change a little, and plan that.
+
+    With each new policy, and after the loss of each zone, if any are given.
+    """
     also = tuple(sorted(given.also))
     scratch = SCRATCH / "-".join(["replan", str(gpus), str(given.seed), *also])
     shutil.rmtree(scratch, ignore_errors=True)
@@ -101,10 +118,11 @@ def measure(gpus: int, given: Any) -> Iterator[Replanned]:
     if not (scratch / "first.yaml").exists():
         raise SystemExit(first.err)
     after = later(before, scratch / "first.yaml", given.seed)
-    for policy in given.policies or [""]:
-        project = scratch / (policy or "after")
-        write(with_policy(after, policy) if policy else after, project)
-        yield _planned(Replanned(gpus, given.seed, policy, also), project, given)
+    cases = {name: (with_policy(after, name), {"policy": name}) for name in given.policies}
+    cases |= {name: (without_zone(after, name), {"zone": name}) for name in given.zones}
+    for name, (texts, case) in (cases or {"after": (after, {})}).items():
+        write(texts, scratch / name)
+        yield _planned(Replanned(gpus, given.seed, also=also, **case), scratch / name, given)
 
 
 def _planned(fleet: Replanned, project: Path, given: Any) -> Replanned:
@@ -117,7 +135,7 @@ def _planned(fleet: Replanned, project: Path, given: Any) -> Replanned:
         counted = {name: int(done.summary.get(name, 0)) for name in ("moves", "restarts", "evictedWorkloads")}
         found = replace(found, replicas=len(done.placements), summary=counted)
     told = planned.failed or [(t.name, t.value, t.bound) for t in planned.tiers]
-    print(f"{fleet.gpus:,} GPUs{fleet.policy and f', {fleet.policy}'}: {told}", file=sys.stderr)
+    print(f"{fleet.gpus:,} GPUs, {project.name}: {told}", file=sys.stderr)
     for name in given.rivals:
         found.rivals.append(rivals.ask(project, name, given.seconds))
         print(f"{fleet.gpus:,} GPUs: {name}: {found.rivals[-1].failed or found.rivals[-1].values}", file=sys.stderr)

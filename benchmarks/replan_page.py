@@ -44,6 +44,23 @@ left to mend. **First fit** leaves all that runs where it is, and places the res
 """
 
 
+ZONES = """\
+## Fleets that lose a zone
+
+The same fleets, changed a little, of which all nodes of one **zone** fail (`python -m benchmarks.replan --zones`).
+What ran there has lost its place; all else is protected, and may move
+([decision 0087](decisions/0087-shares-of-the-nodes-are-repacked.md)). The gaps of admission are those of the bands of
+priority, from the highest; bounds ignore CPU and memory of single nodes. **First fit** leaves all that runs where it
+is, and places the rest: its gap is that of the highest band, beside the same bound.
+"""
+
+
+def zones(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the part of the page on zones that are lost."""
+    yield ZONES
+    yield "\n".join(_table(fleets, _ZONE_COLUMNS))
+
+
 def policies(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page on new policies."""
     yield POLICIES
@@ -92,7 +109,7 @@ def _table(fleets: Sequence[Mapping[str, Any]], columns: _Columns) -> Iterator[s
     yield ""
 
 
-_TEXTS = "policy", "ended by"
+_TEXTS = "policy", "zone", "ended by"
 OUTSIDE = frozenset({"load", "verify", "certify", "finish"})
 """Phases that are no search."""
 
@@ -116,6 +133,17 @@ def _by_first_fit(told: _Told) -> str:
 def _widest(told: _Told) -> str:
     gaps = [tier["gap"] or 0.0 for name, tier in told.tiers.items() if name.startswith("admitted")]
     return f"{100 * max(gaps):.2f} %"
+
+
+def _gaps(told: _Told) -> str:
+    gaps = [tier["gap"] or 0.0 for name, tier in told.tiers.items() if name.startswith(GPU_WORK)]
+    return ", ".join(f"{100 * gap:.2f}" for gap in gaps) + " %"
+
+
+def _gap_of_first_fit(told: _Told) -> str:
+    name, tier = next((name, tier) for name, tier in told.tiers.items() if name.startswith(GPU_WORK))
+    found = [rival["values"][name] for rival in told.fleet["rivals"] if rival["values"]]
+    return ", ".join(f"{100 * (1 - value / tier['bound']):.2f} %" for value in found if tier["bound"])
 
 
 def _disruption(measure: str) -> Callable[[_Told], str]:
@@ -166,6 +194,18 @@ _COLUMNS: _Columns = {
     "gap of cost": _cost,
     "first plan": _first,
     "solving": _solving,
+    **_LAST,
+}
+_ZONE_COLUMNS: _Columns = {
+    "GPUs": _gpus,
+    "zone": lambda told: str(told.fleet["zone"]),
+    "limit": _limit,
+    "gaps of admission": _gaps,
+    "of first fit": _gap_of_first_fit,
+    "left to mend": _mend,
+    "evicted": _disruption("evicted"),
+    "moves": _moves,
+    "restarts": lambda told: f"{told.fleet['summary']['restarts']:,}",
     **_LAST,
 }
 _POLICY_COLUMNS: _Columns = {

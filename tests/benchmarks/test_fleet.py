@@ -11,6 +11,7 @@ from benchmarks import fleet as command
 from benchmarks.fleet import fleet, later, write
 from benchmarks.measure import dovetail
 from benchmarks.synthetic.documents import ALL
+from benchmarks.synthetic.losses import without_zone
 
 from dovetail.build import build
 from dovetail.documents import load_project
@@ -156,3 +157,13 @@ def test_a_small_fleet_plans_and_verifies(tmp_path: Path) -> None:
     run = dovetail("plan", tmp_path / "project", "--work", "0.1", "--time-limit", "1s", "--out", plan)
     assert run.code == 0, run.err
     assert dovetail("verify", plan, tmp_path / "project").code == 0
+
+
+def test_a_lost_zone_leaves_no_node_of_it_and_all_others_as_they_are(tmp_path: Path) -> None:
+    texts = fleet(1000, 1)
+    write(texts, tmp_path / "before")
+    write(without_zone(texts, "zd"), tmp_path / "after")
+    before, after = spec_of(tmp_path / "before").cluster, spec_of(tmp_path / "after").cluster
+    lost = {node.name for node in before.nodes if node.domains["zone"] == "zd"}
+    assert {node.name for node in after.nodes if node.down} == lost
+    assert [n for n in after.nodes if not n.down] == [n for n in before.nodes if n.domains["zone"] != "zd"]

@@ -108,3 +108,13 @@ def test_a_new_policy_tells_what_is_left_and_how_many_must_move() -> None:
     fleet = {"gpus": 1000, "policy": "few", "plan": plan | {"verified": True, "tiers": told}, "rivals": [rival]}
     text = "\n".join(replan_page.policies([fleet]))
     assert "| 1,000 | few | 60 s, fast | 1 (bound 0) | 40 | 25 | 24 (trivial) | 0.00 % | 0 |" in text
+
+
+def test_a_lost_zone_tells_the_gap_of_every_band_and_that_of_first_fit() -> None:
+    told = [tier("admitted[900]", 999, 1000), tier("admitted[100]", 50, 50), tier("disruption.evicted", 3, 3)]
+    told += [tier("disruption.moves", 25, 0)]
+    plan = {"seconds": 60, "fast": True, "took": 61.0, "peak": 2**20, "failed": "", "stopped_by": "time"}
+    rival = {"rival": "first fit, nothing moved", "values": {"admitted[900]": 950}, "failed": ""}
+    fleet = {"gpus": 1000, "zone": "zd", "plan": plan | {"verified": True, "tiers": told}, "rivals": [rival]}
+    text = "\n".join(replan_page.zones([fleet | {"summary": {"restarts": 7}}]))
+    assert "| 1,000 | zd | 60 s, fast | 0.10, 0.00 % | 5.00 % | 0 | 3 | 25 | 7 |" in text

@@ -10,9 +10,11 @@ import pytest
 from tests.engine.test_generate import ALL, fleet, master_of, worth
 
 from dovetail.engine.budget import Budget
-from dovetail.engine.generation import diving, patterns
+from dovetail.engine.generation import diving
+from dovetail.engine.generation import master as lp
 from dovetail.engine.generation.diving import Chosen, dive
-from dovetail.engine.generation.patterns import Master, Mixture, Whole
+from dovetail.engine.generation.master import Master
+from dovetail.engine.generation.patterns import Mixture, Whole
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.progress import Stop
 
@@ -169,7 +171,7 @@ def test_a_step_that_is_taken_back_has_its_patterns_again(seed: int, monkeypatch
     master, in_use = dive.master, diving._in_use(dive.master, mixture)
     settled = diving._step(master, mixture, first=True, sure=0.7, at_once=0.1)
     assert settled
-    monkeypatch.setattr(patterns, "_MOST", (0, 0))
+    monkeypatch.setattr(lp, "_MOST", (0, 0))
     master.forget(replace(mixture, uses={}))
     assert not any(column.counts for column in master.columns)
     dive._undo([diving._Step(settled, 0.0, in_use)])

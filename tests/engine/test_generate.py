@@ -15,13 +15,14 @@ from tests.support.tiny_specs import tiny
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.fleet.fleet_lp import FleetLp
-from dovetail.engine.generation import patterns
+from dovetail.engine.generation import master as lp
 from dovetail.engine.generation.diving import Chosen, dive
 from dovetail.engine.generation.fleet_rows import fleet_rows
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import guided, lead
 from dovetail.engine.generation.knapsack import Knapsack
-from dovetail.engine.generation.patterns import Master, Pattern, Wish, counts_of
+from dovetail.engine.generation.master import Master
+from dovetail.engine.generation.patterns import Pattern, Wish, counts_of
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.solvers.cpsat import CpSat
@@ -274,7 +275,7 @@ def test_without_work_left_there_is_a_state_from_the_patterns_at_hand() -> None:
 
 
 def test_patterns_that_a_dive_drops_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "_MOST", (1, 1))
+    monkeypatch.setattr(lp, "_MOST", (1, 1))
     problem = fleet(2)
     states = list(Generation(problem, today_state(problem), FleetModel(problem), Stop()).run(Budget(ALL)))
     assert len(states) > 1

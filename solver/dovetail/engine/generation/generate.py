@@ -19,7 +19,8 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.generation.diving import TAILS, Chosen, dive
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
-from dovetail.engine.generation.patterns import Master, Mixture, Pattern, Wish, pattern_of
+from dovetail.engine.generation.master import Master
+from dovetail.engine.generation.patterns import Mixture, Pattern, Wish, pattern_of
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.model.state import Fill, State

@@ -13,7 +13,8 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.generation.fleet_rows import Lot
 from dovetail.engine.generation.gpu_contents import Floats
 from dovetail.engine.generation.knapsack import NARROW, WIDE, Knapsack, Width
-from dovetail.engine.generation.patterns import Column, Master, Mixture, Pattern, Whole
+from dovetail.engine.generation.master import Master
+from dovetail.engine.generation.patterns import Column, Mixture, Pattern, Whole
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.problem import Problem
 from dovetail.progress import Stop

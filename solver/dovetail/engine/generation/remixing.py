@@ -19,7 +19,8 @@ from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.generation.draws import SMALLEST, Draws, Picture
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.patterns import Column, Master, Pattern, Whole, without
+from dovetail.engine.generation.master import Master
+from dovetail.engine.generation.patterns import Column, Pattern, Whole, without
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.engine.generation.wanted import Wanted
 from dovetail.model.state import Fill, Slot, State

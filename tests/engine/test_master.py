@@ -9,9 +9,10 @@ from tests.engine.test_generate import ALL, fleet, master_of, worth
 from tests.support.specs import make_spec, node, workload
 
 from dovetail.engine.budget import Budget
-from dovetail.engine.generation import patterns
+from dovetail.engine.generation import master as lp
 from dovetail.engine.generation.diving import Chosen, dive
-from dovetail.engine.generation.patterns import Master, Mixture, Wish
+from dovetail.engine.generation.master import Master
+from dovetail.engine.generation.patterns import Mixture, Wish
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.model.state import Slot
 from dovetail.problem import compile_problem
@@ -42,13 +43,13 @@ def dived(seed: int) -> tuple[Master, Pricing, Mixture, Chosen, float]:
 @pytest.mark.parametrize("most", [0, 3])
 def test_an_lp_that_takes_many_steps_is_solved_from_scratch(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = mixed(1)[2].value
-    monkeypatch.setattr(patterns, "_MOST_STEPS", (most, patterns._MOST_STEPS[1]))
+    monkeypatch.setattr(lp, "_MOST_STEPS", (most, lp._MOST_STEPS[1]))
     assert mixed(1)[2].value == pytest.approx(at_once)
 
 
 def test_an_lp_that_has_no_end_is_worth_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     master = mixed(1)[0]
-    monkeypatch.setattr(patterns, "_MOST_STEPS", (0, 0))
+    monkeypatch.setattr(lp, "_MOST_STEPS", (0, 0))
     master.refresh()
     master._highs.clearSolver()
     found = master.solve()
