@@ -26,7 +26,7 @@ from dovetail.model.state import Fill, State
 from dovetail.problem import Problem
 from dovetail.spec.workload import MILLI
 
-_OWED = 2.0  # times the worth of the highest band, what it is worth that nobody is lost who must stay
+_OWED = 2.0  # times the worth in the highest band, what those are worth who must stay; in their own, who runs
 _STAYS = 0.1  # of the least worth of a GPU's work, what it is worth that a GPU's work stays in place
 _ATTEMPTS = 6  # to place all that must stay, with more and more nodes as they are
 _COMPARED = 200  # nodes that are compared for what is to be on one
@@ -105,12 +105,15 @@ class Released(Generation):
         return replace(wish, cost=[0.0] * len(self.rows.lots), stays=stays)
 
     def _parted(self, counted: Counted) -> Iterator[Counted]:
-        """Yield replicas that must stay admitted, worth more than all others, and those that may."""
-        if counted.alike and 0 < counted.low < inf:
-            worth = _OWED * max(1.0, self._worth(self.problem.shapes[counted.shape], highest=True))
-            yield replace(counted, low=0.0, high=counted.low, worth=worth)
-            counted = replace(counted, low=0.0, high=counted.high - counted.low)
-        yield counted
+        """Yield replicas that must stay admitted, worth more than all others, those that run, and those that wait."""
+        shape, there = self.problem.shapes[counted.shape], 0.0
+        running = float(sum(self.problem.running[s] for s in counted.alike))
+        owed = _OWED * max(1.0, self._worth(shape, highest=True))
+        for most, worth in ((counted.low, owed), (running, _OWED * self._worth(shape))) if counted.alike else ():
+            if (high := min(most, counted.high)) > there:
+                yield replace(counted, low=0.0, high=high - there, worth=worth)
+                there = high
+        yield replace(counted, low=0.0 if counted.alike else counted.low, high=counted.high - there)
 
     def filled(self, chosen: Chosen) -> State:
         """Return a state whose free nodes hold what was chosen, each what is most like what it holds now.
