@@ -10,7 +10,7 @@ import yaml
 
 ZONES: Final = ("za", "zb", "zc", "zd")
 
-_FAILED = re.compile(r"^    (?P<node>[\w-]+): \{failed(GPUs)?: .*\}\n", re.MULTILINE)
+_FAILED = re.compile(r"^    (?P<node>[\w-]+): \{failed(Gpus)?: .*\}\n", re.MULTILINE)
 
 
 def without_zone(texts: Mapping[str, str], zone: str) -> Mapping[str, str]:

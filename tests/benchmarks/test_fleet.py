@@ -165,5 +165,7 @@ def test_a_lost_zone_leaves_no_node_of_it_and_all_others_as_they_are(tmp_path: P
     write(without_zone(texts, "zd"), tmp_path / "after")
     before, after = spec_of(tmp_path / "before").cluster, spec_of(tmp_path / "after").cluster
     lost = {node.name for node in before.nodes if node.domains["zone"] == "zd"}
+    larger = without_zone(fleet(10_000, 1), "zd")["cluster.yaml"].partition("\n  nodes:\n")[2].splitlines()
+    assert len({line.partition(":")[0] for line in larger}) == len(larger)
     assert {node.name for node in after.nodes if node.down} == lost
     assert [n for n in after.nodes if not n.down] == [n for n in before.nodes if n.domains["zone"] != "zd"]

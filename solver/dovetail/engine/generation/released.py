@@ -9,11 +9,12 @@ stays where the node is to hold the like of it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import ceil, inf
 from random import Random
 
+from dovetail.engine.budget import Budget
 from dovetail.engine.construction.clearing import allowance
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.staying import plain, settled_on
@@ -52,6 +53,14 @@ class Released(Generation):
     movable: frozenset[int] = frozenset()
     share: float = 1.0
     turn: int = 0
+    _budget: Budget | None = field(init=False, default=None)
+
+    def run(
+        self, budget: Budget, known: Iterable[tuple[Sequence[int], Pattern]] = (), filling: float = 0.0
+    ) -> Iterator[State]:
+        """Yield whole states; see `Generation.run`."""
+        self._budget = budget
+        yield from Generation.run(self, budget, known, filling)
 
     def _free(self, joint: set[int]) -> frozenset[int]:
         alike: dict[Hashable, list[int]] = defaultdict(list)
@@ -118,7 +127,8 @@ class Released(Generation):
     def filled(self, chosen: Chosen) -> State:
         """Return a state whose free nodes hold what was chosen, each what is most like what it holds now.
 
-        What must stay admitted is placed before what is planned beside it.
+        What must stay admitted is placed before what is planned beside it; where time runs out before all of it has a
+        place, all stays as it is.
         """
         anew: dict[int, Pattern] = {}
         for position, lot in enumerate(self.rows.lots):
@@ -126,14 +136,16 @@ class Released(Generation):
             anew |= self._changes(lot.nodes, patterns)
         owed = self._owed
         for attempt in range(_ATTEMPTS):
-            field = Field(self.problem, self.state.with_fills({node: Fill() for node in anew}))
+            ground = Field(self.problem, self.state.with_fills({node: Fill() for node in anew}))
             wishes = [wish for node, pattern in anew.items() for wish in wishes_on(self.problem, node, pattern)]
-            left = seat_owed(field, wishes, owed, self.stop)
-            if not (short := short_of(field, owed)):
+            left = seat_owed(ground, wishes, owed, self.stop)
+            if not (short := short_of(ground, owed)):
                 break
+            if self._budget is not None and self._budget.out_of_time():
+                return self.state
             self._restore(anew, short, whole=attempt > 0)
-        follow(field, left, self.planned, self.stop, owed)
-        found = field.state()
+        follow(ground, left, self.planned, self.stop, owed)
+        found = ground.state()
         fresh = {node: fill for node in anew if (fill := found.fill(node)).slots and not fill.kept}
         return found.with_fills({node: settled_on(self.problem, node, fill) for node, fill in fresh.items()})
 
