@@ -34,7 +34,7 @@ _WHERE_ANY = {
     "costPerHour": "cost per hour",
 }
 HEAD = ("measure", "base", "scenario", "delta")
-TIER_HEAD = ("tier", "base", "scenario", "delta", "unit")
+TIER_HEAD = ("tier", "base", "scenario", "bound", "delta", "unit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,13 @@ def _delta(before: Figure | None, after: Figure | None) -> str:
 
 
 def tiers(result: WhatIfResult) -> list[tuple[str, ...]]:
-    """Return the tiers of both sides and their difference; `-` where a side has no such tier."""
-    return [_tier(tier) for tier in result.diff.tiers] if result.diff is not None else []
+    """Return the tiers of both sides, the scenario's bound and the difference; `-` where a side has no such tier."""
+    bounds = {tier.name: tier.bound for tier in result.result.tiers}
+    return [_tier(tier, bounds.get(tier.name)) for tier in result.diff.tiers] if result.diff is not None else []
 
 
-def _tier(tier: TierChange) -> tuple[str, ...]:
-    values = [human_value(value, tier.unit) for value in (tier.before, tier.after)]
+def _tier(tier: TierChange, bound: int | None) -> tuple[str, ...]:
+    values = [human_value(value, tier.unit) for value in (tier.before, tier.after, bound)]
     delta = "-"
     if tier.before is not None and tier.after is not None:
         delta = human_change(tier.before, tier.after, tier.unit)

@@ -29,7 +29,7 @@ def _table(comparison: Comparison, screen: Screen) -> str:
         _head(comparison, screen),
         layout([("scenario:", words) for words in facts.patches(result)], screen),
         layout([facts.HEAD, *facts.measures(result)], screen, right=(1, 2, 3)),
-        layout([facts.TIER_HEAD, *facts.tiers(result)], screen, right=(1, 2, 3)) if facts.tiers(result) else [],
+        layout([facts.TIER_HEAD, *facts.tiers(result)], screen, right=(1, 2, 3, 4)) if facts.tiers(result) else [],
         text.conflict_lines(comparison.review, screen),
         text.failure_lines(comparison.review, screen),
         text.change_lines(comparison.review, screen) if result.diff is not None else [_NOTHING],
