@@ -21,6 +21,7 @@ _SHARE = 0.8  # of the work and the time
 _OF_NODES = 0.3  # that are mixed anew at a time
 _TURN = 0.5  # of what is left of both, for each time
 _VAIN = 2  # times in a row that nothing better was found
+_MOST = 12  # times in all: filling nodes is no work that counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Repacking:
         """
         given = budget.part(_SHARE * budget.work, _SHARE)
         before, turn, vain = given.work, 0, 0
-        while self.due and vain < _VAIN and not (given.spent() or self.stop):
+        while self.due and vain < _VAIN and turn < _MOST and not (given.spent() or self.stop):
             better = self._turn(given, construction, turn)
             if better is None:
                 break
