@@ -35,7 +35,8 @@ from benchmarks.fleet import ALSO, fleet, later, write
 from benchmarks.fleets import PATIENCE, Planned, plan
 from benchmarks.measure import dovetail
 from benchmarks.page import POLICIES_RAW, REPLAN_JOINT_RAW, REPLAN_RAW, SCRATCH, ZONES_RAW, store, write_page
-from benchmarks.synthetic.losses import ZONES, without_zone
+from benchmarks.synthetic.hardware import ZONES
+from benchmarks.synthetic.losses import without_zone
 from benchmarks.synthetic.policies import NEW, with_policy
 
 from dovetail.plan import read

@@ -154,6 +154,10 @@ def _moves(told: _Told) -> str:
     return f"{told.tiers[f'{DISRUPTION}moves']['value']:,}"
 
 
+def _restarts(told: _Told) -> str:
+    return f"{told.fleet['summary']['restarts']:,}"
+
+
 def _bound_on_moves(told: _Told) -> str:
     moves = told.tiers[f"{DISRUPTION}moves"]
     return f"{moves['bound']:,} ({moves['proof']})" if moves["bound"] is not None else "none"
@@ -190,7 +194,7 @@ _COLUMNS: _Columns = {
     "GPU time lost": _disruption("gpuTimeLost"),
     "moves": _moves,
     "bound on moves": _bound_on_moves,
-    "restarts": lambda told: f"{told.fleet['summary']['restarts']:,}",
+    "restarts": _restarts,
     "gap of cost": _cost,
     "first plan": _first,
     "solving": _solving,
@@ -205,7 +209,7 @@ _ZONE_COLUMNS: _Columns = {
     "left to mend": _mend,
     "evicted": _disruption("evicted"),
     "moves": _moves,
-    "restarts": lambda told: f"{told.fleet['summary']['restarts']:,}",
+    "restarts": _restarts,
     **_LAST,
 }
 _POLICY_COLUMNS: _Columns = {

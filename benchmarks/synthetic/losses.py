@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 import yaml
-
-ZONES: Final = ("za", "zb", "zc", "zd")
 
 _FAILED = re.compile(r"^    (?P<node>[\w-]+): \{failed(Gpus)?: .*\}\n", re.MULTILINE)
 

@@ -37,8 +37,7 @@ class Repacking:
         """Whether much waits beside what runs, as far as bounds tell, in a fleet too large for the exact model."""
         problem = self.best.problem
         large = bool(problem.present) and problem.counts > EXACT_VARIABLES and not self.best.unpaid
-        told = [tier for tier in self.best.now if tier.name.startswith("admitted")]
-        return large and not all(tier.within(MUCH) for tier in told)
+        return large and bool(self.best.admitted) and not self.best.full_but_for(MUCH)
 
     def run(self, budget: Budget, construction: float) -> None:
         """Plan shares of the nodes anew until hardly anything waits, or several led no further.

@@ -14,7 +14,7 @@ from dovetail.placement.clients import told_settings
 from dovetail.plan import Plan
 from dovetail.rules import Context, context_of
 from dovetail.rules.reserve import places_of
-from dovetail.spec import Node, ReplicaId, Request, Role, Spec, Workload
+from dovetail.spec import Node, Policy, ReplicaId, Request, Role, Spec, Workload
 from dovetail.verify.model import Finding, Found, Open
 from dovetail.verify.unknown import counts_from_today, told_tiers
 
@@ -119,6 +119,20 @@ class Case:
         today = self.context.today
         going = today.protected | today.preemptible
         return self.context.view({replica: place for replica, place in today.places.items() if replica in going})
+
+    @cached_property
+    def hard(self) -> tuple[Policy, ...]:
+        """The hard policies."""
+        return tuple(policy for policy in self.spec.policies if policy.enforcement.kind == "hard")
+
+    def keeps_hard_policies(self, view: View) -> bool:
+        """Tell whether a placement breaks no hard policy by more than today excuses (S4.5)."""
+        context = self.context
+        return all(
+            count <= context.tolerated[policy.name].get(subject, 0)
+            for policy in self.hard
+            for subject, count in policy.rule.check(view, context.scopes[policy.name]).items()
+        )
 
     @cached_property
     def tiers(self) -> tuple[Tier, ...]:

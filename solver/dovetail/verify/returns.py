@@ -29,8 +29,7 @@ class Returns:
         self._case, self._view = case, case.view
         self._rooms = case.view.fresh_rooms()
         self._bounds = {tier.name: tier.bound for tier in case.plan.tiers}
-        self._hard = [policy for policy in case.spec.policies if policy.enforcement.kind == "hard"]
-        self._silent = any(policy.rule.searches for policy in self._hard)
+        self._silent = any(policy.rule.searches for policy in case.hard)
 
     def first(self, workload: Workload) -> ReplicaId | None:
         """Return a replica of a workload that was evicted for nothing: with all others of it, or alone."""
@@ -65,16 +64,8 @@ class Returns:
             _as_cut(self._view, again)
             and not again.restarted & some.keys()
             and _may_be(again, workload)
-            and self._keeps_policies(again)
+            and self._case.keeps_hard_policies(again)
             and self._beats_bound(workload, again)
-        )
-
-    def _keeps_policies(self, again: View) -> bool:
-        context = self._case.context
-        return all(
-            count <= context.tolerated.get(policy.name, {}).get(subject, 0)
-            for policy in self._hard
-            for subject, count in policy.rule.check(again, context.scopes[policy.name]).items()
         )
 
     def _beats_bound(self, workload: Workload, again: View) -> bool:

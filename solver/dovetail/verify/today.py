@@ -99,11 +99,7 @@ def _admission_first(case: Case) -> bool:
 
 def _must_change(case: Case) -> bool:
     violations = case.context.violations(case.unchanged)
-    return any(
-        any(violations[policy.name].values())
-        for policy in case.spec.policies
-        if policy.enforcement.kind == "hard" and not policy.rule.grandfathered
-    )
+    return any(any(violations[policy.name].values()) for policy in case.hard if not policy.rule.grandfathered)
 
 
 def _holding_disturbs(case: Case) -> bool:
@@ -111,20 +107,14 @@ def _holding_disturbs(case: Case) -> bool:
 
     GPUs are set or cut anew for them, which may be against `movable: false` or a policy of moves.
     """
-    hard = [policy for policy in case.spec.policies if policy.enforcement.kind == "hard"]
-    held, scopes = dict[str, tuple[Place, ...]](), case.context.scopes
-    for policy in hard:
+    held = dict[str, tuple[Place, ...]]()
+    for policy in case.hard:
         if policy.rule.placeholders(policy):
             view = case.context.view(case.unchanged.places, dict(held))
-            held[policy.name] = policy.rule.could_hold(view, scopes[policy.name])
+            held[policy.name] = policy.rule.could_hold(view, case.context.scopes[policy.name])
     view = case.context.view(case.unchanged.places, held)
     return bool(view.restarted) and (
-        not view.restarted.isdisjoint(case.context.today.fixed)
-        or any(
-            count > case.context.tolerated[policy.name].get(subject, 0)
-            for policy in hard
-            for subject, count in policy.rule.check(view, scopes[policy.name]).items()
-        )
+        not view.restarted.isdisjoint(case.context.today.fixed) or not case.keeps_hard_policies(view)
     )
 
 
@@ -133,7 +123,7 @@ def _makes_room_to_hold(case: Case, workload: Workload) -> bool:
 
     What today excuses is counted for each policy alone (S4.5), so together they may ask for more than is excused.
     """
-    hard = {policy.name for policy in case.spec.policies if policy.enforcement.kind == "hard"}
+    hard = {policy.name for policy in case.hard}
     held = [(r, place) for r, place in case.view.placeholders if case.spec.by_id[r.workload].holds in hard]
     if len({replica.workload for replica, _ in held}) < 2:
         return False

@@ -23,6 +23,7 @@ from dovetail.rules.reserve import places_of
 from dovetail.spec import Node, NodeSelector, Policy, ReplicaId, Spec, Workload, WorkloadSelector
 from dovetail.whatif import Solve
 from dovetail.whynot.alike import Alike
+from dovetail.whynot.effort import EFFORT, looks
 
 MOST_TRIED: Final = 64
 """Nodes that are tried at the most; fewer in a large plan, where each takes longer."""
@@ -31,8 +32,6 @@ _MOST_PARTS: Final = 256
 """Places of shares that are tried where the first one on a node is forbidden."""
 
 _POLICY: Final = "policy "
-_EFFORT: Final = 500_000
-_SEARCHED: Final = 2_000
 _BAN: Final = "explain-elsewhere"
 
 
@@ -124,7 +123,7 @@ class _Trial:
         self._tiers: Sequence[Tier] = tiers_of(self._context)
         self._values = self._measured(self._view)
         self._broken = self._violations(self._view)
-        self._left = min(_MOST_PARTS, _EFFORT // (len(plan.placements) + 1))
+        self._left = min(_MOST_PARTS, EFFORT // (len(plan.placements) + 1))
 
     def run(self) -> Tried:
         """Try as many nodes as effort allows, those first that differ."""
@@ -133,7 +132,7 @@ class _Trial:
         nodes = [node for node in self._spec.cluster.nodes if node.name in hosts]
         size = len(self._plan.placements)
         searches = any(p.rule.searches for p in self._spec.policies if p.enforcement.kind != "audit")
-        most = 0 if searches and size > _SEARCHED else max(4, min(MOST_TRIED, _EFFORT // (size + 1)))
+        most = looks(size, MOST_TRIED, searches=searches)
         alike = Alike(self._view, self._context, self._workload, self._spec.cluster.by_name[self._node])
         found = [self._on(node) for node in alike.distinct(nodes)[:most]]
         return Tried(self._node, len(self._own), len(nodes), tuple(sorted(found, key=self._rank)))

@@ -16,19 +16,11 @@ from dovetail.plan.space import Space, Wanting, places_in
 from dovetail.plan.together import too_few_together
 from dovetail.rules import Context
 from dovetail.spec import Policy, ReplicaId, Request, Workload
+from dovetail.whynot.effort import looks
 from dovetail.whynot.filling import Filling, areas
 
 MOST_PLACES: Final = 20_000
 """Places that one replica is tried on, or nodes that several are; after them nothing is claimed to be impossible."""
-
-_EFFORT: Final = 500_000
-_SEARCHED: Final = 2_000
-
-
-def _trials(context: Context, size: int) -> int:
-    """Return how many placements of a size may be looked at in full; none where rules would search large ones."""
-    searches = any(p.rule.searches and p.enforcement.kind == "hard" for p in context.spec.policies)
-    return 0 if searches and size > _SEARCHED else max(4, min(MOST_TRIALS, _EFFORT // (size + 1)))
 
 
 class Lifts(NamedTuple):
@@ -56,7 +48,8 @@ class Vacancy:
         self.view = context.view(places)
         self.space = Space(self.view)
         self.trials = Trials(self.view, context)
-        self.trials.left = _trials(context, len(places))
+        searches = any(p.rule.searches and p.enforcement.kind == "hard" for p in context.spec.policies)
+        self.trials.left = looks(len(places), MOST_TRIALS, searches=searches)
         self.left = MOST_PLACES
         self._beside: dict[frozenset[str], Space] = {}
         hard = [p for p in context.spec.policies if p.enforcement.kind == "hard" and not p.rule.needs_current]

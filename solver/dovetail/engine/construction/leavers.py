@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -58,6 +58,15 @@ def pinned_gpus(fill: Fill) -> set[int]:
     return pinned | {gpu for place, count in fill.kept.items() if count for gpu in place.gpus}
 
 
+def may_leave(workload: Workload, pinned: Collection[str]) -> bool:
+    """Tell whether replicas of a workload may leave where they run, one by one; those of `pinned` ones may not."""
+    return _alone(workload) and workload.movable and workload.id not in pinned
+
+
+def _alone(workload: Workload) -> bool:
+    return not (workload.joint or workload.ranked or workload.holds)
+
+
 class Leavers:
     """Who may leave the nodes of a field.
 
@@ -97,11 +106,7 @@ class Leavers:
     def _movable(self) -> Bools:
         """Of which shapes replicas may leave where they run."""
         alike = [shape.workload for shape in self._problem.shapes]
-        return np.array([self._alone(w) and w.movable and w.id not in self._pinned for w in alike], dtype=bool)
-
-    @staticmethod
-    def _alone(workload: Workload) -> bool:
-        return not (workload.joint or workload.ranked or workload.holds)
+        return np.array([may_leave(workload, self._pinned) for workload in alike], dtype=bool)
 
     @cached_property
     def _most(self) -> Ints:
@@ -176,7 +181,7 @@ class Leavers:
         ]
         for slot, count in without_kept(self._problem, node, fill).items():
             gpus = self._problem.shapes[slot.shape].request.gpus
-            if slot.profile or (gpus and not plain) or not self._alone(self._problem.shapes[slot.shape].workload):
+            if slot.profile or (gpus and not plain) or not _alone(self._problem.shapes[slot.shape].workload):
                 continue
             for _ in range(min(count, len(whole) // gpus if gpus else count)):
                 taken = tuple(whole.pop() for _ in range(gpus)) if slot.gpu == NO_GPU else (slot.gpu,)

@@ -292,9 +292,8 @@ class Master:
         most = _MOST[sum(len(lot.nodes) for lot in self.rows.lots) > MANY_NODES]
         if len(self.columns) < 2 * most:
             return
-        stays = self.wish.stays
-        spare = [i for i, c in enumerate(self.columns) if i not in mixture.uses and c.counts]
-        spare = [i for i in spare if (self.columns[i].lot, self.columns[i].pattern) not in stays]
+        unused = ((i, c) for i, c in enumerate(self.columns) if i not in mixture.uses and c.counts)
+        spare = [i for i, column in unused if (column.lot, column.pattern) not in self.wish.stays]
         gone = sorted(sorted(spare, key=lambda i: self._pays(mixture, i))[: len(self.columns) - most])
         self._highs.deleteCols(len(gone), np.array([self._first + i for i in gone], dtype=np.int32))
         dropped = set(gone)

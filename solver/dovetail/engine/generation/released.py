@@ -17,6 +17,7 @@ from random import Random
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.clearing import allowance
 from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.leavers import may_leave
 from dovetail.engine.construction.staying import plain, settled_on
 from dovetail.engine.generation.diving import Chosen
 from dovetail.engine.generation.filling import follow, seat_owed, short_of, wishes_on
@@ -36,8 +37,8 @@ _COMPARED = 200  # nodes that are compared for what is to be on one
 def movable_of(problem: Problem, state: State) -> frozenset[int] | None:
     """Return the shapes of which replicas may move, None where a hard policy limits how many move in all."""
     most, pinned = allowance(problem, state)
-    free = (s for s in problem.shapes if s.workload.movable and not s.workload.ranked and s.workload.id not in pinned)
-    return frozenset(shape.index for shape in free) if most == inf else None
+    free = (shape.index for shape in problem.shapes if may_leave(shape.workload, pinned))
+    return frozenset(free) if most == inf else None
 
 
 @dataclass(slots=True)
@@ -134,7 +135,7 @@ class Released(Generation):
         for position, lot in enumerate(self.rows.lots):
             patterns = [column.pattern for column, times in chosen if column.lot == position for _ in range(times)]
             anew |= self._changes(lot.nodes, patterns)
-        owed = self._owed
+        owed = self.problem.protected
         for attempt in range(_ATTEMPTS):
             ground = Field(self.problem, self.state.with_fills({node: Fill() for node in anew}))
             wishes = [wish for node, pattern in anew.items() for wish in wishes_on(self.problem, node, pattern)]
@@ -164,12 +165,6 @@ class Released(Generation):
                 count -= here[node]
                 del anew[node]
 
-    @property
-    def _owed(self) -> Counter[int]:
-        """The replicas per shape that must stay admitted (S5.3)."""
-        shapes = self.problem.shapes_of_role
-        return Counter(shapes[r.workload, r.role] for r in self.problem.context.today.protected)
-
     def _changes(self, nodes: tuple[int, ...], patterns: list[Pattern]) -> dict[int, Pattern]:
         """Say which nodes of a lot are to hold something else than now: what they hold most of.
 
@@ -186,7 +181,7 @@ class Released(Generation):
                 same.add(own.pop())
             else:
                 rest.append(pattern)
-        left = {node: counts_of(self.pattern(self.state.fill(node))) for node in nodes if node not in same}
+        left = {node: self.state.fill(node).counts() for node in nodes if node not in same}
         for pattern in sorted(rest, key=lambda each: (-self._size(counts_of(each)), each)):
             wanted = counts_of(pattern)
             compared = list(left)[:_COMPARED]
