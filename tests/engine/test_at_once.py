@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from tests.support.specs import make_spec, node, workload
+from tests.support.specs import make_spec, node, place, workload
 
+from dovetail.engine import solve
 from dovetail.engine.at_once import AtOnce
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import Budget
@@ -19,8 +20,10 @@ from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.model.state import Fill, Slot, State
 from dovetail.problem import Problem, compile_problem
-from dovetail.progress import Reporter, Stop
+from dovetail.problem.steps import EXACT_VARIABLES
+from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
+from dovetail.verify import verify
 
 AMPLE, SHORT = 100.0, 50.0  # units of work
 
@@ -87,3 +90,18 @@ def test_few_nodes_of_many_sides_are_mixed_for_what_is_lacking(work: float, monk
     mixed = at_once.mix(Budget(work), Lead((), at_once.best.state), 0.0)
     assert mixed.states
     assert at_once.best.now[0].value == 12_000  # six nodes of two GPUs
+
+
+def test_a_fleet_whose_nodes_were_all_replaced_is_planned() -> None:
+    """Who ran on nodes that are gone is told apart from who did not, but has no place to mind."""
+    nodes = [replace(node(f"new{i:02}", 8), price=1000) for i in range(40)]
+    work = [workload(f"{half}{i:02}", 4, share=(i % 7 + 2) * 100 + i) for half in ("ran", "new") for i in range(33)]
+    ran = {f"ran{i:02}#{k}": place(f"old{i:02}", k) for i in range(33) for k in range(4)}
+    spec = make_spec(nodes, work, running=ran)
+    problem = compile_problem(context_of(spec))
+    assert problem.counts > EXACT_VARIABLES
+    assert not problem.present
+    assert not problem.fresh
+    plan = solve(spec, Limits(work=4.0))
+    assert verify(spec, plan).ok
+    assert plan.tiers[0].value == plan.tiers[0].bound

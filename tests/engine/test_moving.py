@@ -98,7 +98,7 @@ def test_what_runs_today_stays_where_it_is() -> None:
 
 def test_cuts_of_a_gpu_are_the_dearest_that_there_are() -> None:
     millis, prices = (150, 200, 330, 600), (140, 230, 340, 590)
-    found = {pattern: total for total, pattern in dearest(millis, prices)}
+    found = {pattern: total for total, pattern in dearest(1000, millis, prices)}
     fitting: list[tuple[int, ...]] = [
         counts
         for counts in product(range(7), range(6), range(4), range(2))

@@ -49,8 +49,8 @@ class AtOnce:
     choosing: Choosing
 
     def follow(self, budget: Budget) -> Lead:
-        """Follow the LP over kinds of nodes, where nothing runs; return what it leads to."""
-        if self._problem.present or self.best.unpaid or all(tier.proved for tier in self.best.now):
+        """Follow the LP over kinds of nodes, where nothing runs nor did; return what it leads to."""
+        if not self._problem.fresh or self.best.unpaid or all(tier.proved for tier in self.best.now):
             return Lead((), self.best.state)
         if self.many and not self._gangs:
             return Lead((), self.best.state)  # patterns are as good mixed without

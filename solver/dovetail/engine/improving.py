@@ -78,9 +78,9 @@ class Improving:
     def around(self, budget: Budget) -> Iterator[bool]:
         """Look around the best state in larger parts, half of nodes that lose by a proof, likewise.
 
-        Yields whether a round led further; nothing on few nodes, or where something runs, as no proof leads there.
+        Yields whether a round led further; none on few nodes, nor where something runs or did: no proof leads there.
         """
-        if self.problem.present or len(self.problem.nodes) <= _FEW_NODES:
+        if not self.problem.fresh or len(self.problem.nodes) <= _FEW_NODES:
             return
         while not self._over(budget):
             lead = self._lead()

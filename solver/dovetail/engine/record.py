@@ -125,7 +125,7 @@ class Record:
         Those after the admitted ones are left to decide where hardly more can be admitted.
         """
         full = self.full_but_for(WIDE)
-        places = enumerate(self.problem.tiers) if self.now and not self.problem.present else ()
+        places = enumerate(self.problem.tiers) if self.now and self.problem.fresh else ()
         of_tier = {tier.name: tier for tier in self.now}
         found = []
         for place, tier in places:

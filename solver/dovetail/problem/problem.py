@@ -11,7 +11,7 @@ from dovetail.mig import Geometry
 from dovetail.objectives import Tier, tiers_of
 from dovetail.objectives.disruption import Moves, Recut
 from dovetail.placement import Makes, least_profiles, profiles_for
-from dovetail.placement.clients import Terms, equal_parts, terms_of, uncut
+from dovetail.placement.clients import MODES, Terms, equal_parts, terms_of, uncut
 from dovetail.problem.classes import NodeClass, classes_of
 from dovetail.problem.present import Present, Standing, counted, standing_of
 from dovetail.problem.shapes import Shape, shapes_of
@@ -248,6 +248,18 @@ class Problem:
             self._terms[key] = None if card is None else terms_of(self.request(shape, node), node, card.memory)
         return self._terms[key]
 
+    def among(self, shape: int, node: Node) -> tuple[int, int, int]:
+        """Return among how many clients of a GPU that equal parts share a shape may be, in each of `MODES`.
+
+        It is 0 for modes that hard policies keep all of it out of, whatever runs today.
+        """
+        terms = self.terms(shape, node)
+        if terms is None:
+            return 0, 0, 0
+        closed = self._closed(self.shapes[shape], node)
+        whole, mps, slices = (0 if mode in closed else n for mode, n in zip(MODES, terms[:3], strict=True))
+        return whole, mps, slices
+
     def load(self, shape: int, node: Node) -> int:
         """Return the thousandths of one GPU that a replica takes at the least, outside MIG where it is a share.
 
@@ -285,6 +297,11 @@ class Problem:
             for place, count in places.items():
                 total[place.shape] += count
         return total
+
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing runs, nor did until its place went: only then do proofs of fleets count these shapes."""
+        return not self.context.today.present()
 
     @cached_property
     def present(self) -> Mapping[int, Mapping[Present, int]]:

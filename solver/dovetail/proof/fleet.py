@@ -18,9 +18,9 @@ from dovetail.model.counting import Counting
 from dovetail.model.demands import add_threshold
 from dovetail.objectives import Tier, sign_of
 from dovetail.objectives.occupied import GpusInUse
-from dovetail.placement.clients import equal_parts
 from dovetail.problem import Problem, Shape
 from dovetail.proof.cells import Cell, Plot, Question, asked_by, domains_of, questions_of
+from dovetail.proof.forgetting import forgotten
 from dovetail.proof.hosts import hosts_of
 from dovetail.proof.kinds import Kind, capacities, kinds_of, least_load, room_for
 from dovetail.proof.lagrangian import Block, PlainRow, plain_ends, plain_rows
@@ -30,7 +30,7 @@ from dovetail.proof.since_today import counts_since_today, since_today_of
 from dovetail.proof.without_today import present_shapes, protected, without_held, without_today
 from dovetail.rules import Domain
 from dovetail.rules.quota import requested_of
-from dovetail.spec import Node, Policy, Workload
+from dovetail.spec import Node, Workload
 from dovetail.spec.workload import MILLI
 
 FEW_NODES: Final = 1000
@@ -190,31 +190,15 @@ class FleetModel(Counting):
                 policy.rule.tighten(self, self.context.scopes[policy.name], self.context.tolerated[policy.name])
         return found
 
+    @property
+    def tells_settings(self) -> bool:
+        """Whether it counts how the GPUs of a node are shared or cut as a whole."""
+        return self.sided
+
     @cached_property
     def relaxed(self) -> tuple[str, ...]:
-        """What the model forgets: rules that it does not count at all or not within nodes, and other demands."""
-        spec = self.original.spec
-        names = {p.name for p in spec.policies if p.enforcement.kind != "audit" and self._forgets(p)}
-        built_in = {
-            "cpu, memory and resources of single nodes": True,
-            "islands and sockets of single nodes": any(k.node.islands or k.node.sockets for k in self.kinds),
-            "mix": any(workload.atomic and workload.mix != "any" for workload in spec.workloads),
-            "current state": bool(self.original.context.today.places),
-            "which instances services are on": any(w.slo is not None and w.slo.by_profile for w in spec.workloads),
-            "share memory": any(s.request.share and s.request.share.memory is not None for s in self.problem.shapes),
-            "sharing modes": any(s.request.share for s in self.problem.shapes)
-            and any(equal_parts(node) for node in self.problem.nodes),
-        }
-        return (*sorted(name for name, applies in built_in.items() if applies), *sorted(names))
-
-    def _forgets(self, policy: Policy) -> bool:
-        """Tell whether any part of a policy is not in the model."""
-        if policy.name in self.untold or policy.rule.needs_current or policy.rule.closes():
-            return True
-        terms = policy.rule.node_terms(self.context.scopes[policy.name])
-        if terms.apart and not self.sided:
-            return True
-        return policy.name in self.inside and not (terms and terms.all and policy.enforcement.kind == "hard")
+        """What the model forgets, as certificates tell it."""
+        return tuple(forgotten(self))
 
     # What rules see.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from dovetail.mig import Geometry, multisets
 from dovetail.placement.clients import equal_parts, terms_of
 from dovetail.problem import Problem, Shape
+from dovetail.proof.sides import Side, groups_of, joined, sides_of
 from dovetail.rules import Context, NodeTerms
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Node, Policy, Request
@@ -25,8 +26,8 @@ class Kind:
     ----------
     members : the nodes, by their position in the Problem's node list, ascending; `node` stands for all.
     shapes : what any of them may hold, ascending.
-    sides : per side, the shapes that may share a node with it; every legal content lies within one side.
-    gpu_sides : per side, the shapes that may share one GPU with it.
+    sides : what may be on a node together; every legal content lies within one side.
+    groups : the shapes that rules let share a node, however its GPUs are shared or cut.
     most : per shape, how many replicas of it one node may hold, where rules say less than its room does.
     geometry : what its GPUs can be cut into, None where they cannot.
     card : the memory of one of its GPUs, in MiB.
@@ -36,8 +37,8 @@ class Kind:
     node: Node
     members: tuple[int, ...]
     shapes: tuple[int, ...]
-    sides: tuple[tuple[int, ...], ...]
-    gpu_sides: tuple[frozenset[int], ...] = ()
+    sides: tuple[Side, ...]
+    groups: tuple[frozenset[int], ...]
     most: Mapping[int, int] = field(default_factory=dict)
     geometry: Geometry | None = None
     card: int = 0
@@ -50,11 +51,11 @@ class Kind:
 
     def lets_share_node(self, shapes: Collection[int]) -> bool:
         """Tell whether hard rules let shapes share a node."""
-        return any(set(side).issuperset(shapes) for side in self.sides)
+        return any(group.issuperset(shapes) for group in self.groups)
 
     def lets_share_gpu(self, shapes: Collection[int]) -> bool:
         """Tell whether hard rules let shapes that ask for parts share a GPU."""
-        return not self.gpu_sides or any(side.issuperset(shapes) for side in self.gpu_sides)
+        return any(card.shapes.issuperset(shapes) for side in self.sides for card in side.cards)
 
 
 def kinds_of(
@@ -68,7 +69,7 @@ def kinds_of(
     ----------
     present : per node index, the shapes that run there today; they may stay whether or not they could come anew.
     priced : whether prices tell nodes apart.
-    sided : whether rules keep sides of nodes apart.
+    sided : whether what keeps sides of nodes apart counts: rules, and how GPUs are shared or cut.
     """
     terms = [_terms(problem.context, policy) for policy in problem.spec.policies]
     groups: dict[Hashable, list[int]] = {}
@@ -78,9 +79,8 @@ def kinds_of(
         binding = tuple((bool(bound.terms) and bound.holds_on(node), node.name in bound.closed) for bound in terms)
         prices = (node.price, node.gpu_price) if priced else None
         groups.setdefault((make, prices, extra, binding), []).append(index)
-    kinds = [_kind(problem, terms, indices, present) for indices in groups.values()]
-    found = kinds if sided else [replace(kind, sides=(kind.shapes,), gpu_sides=()) for kind in kinds]
-    return tuple(kind for kind in found if kind.shapes)
+    kinds = (_kind(problem, terms, indices, present, sided=sided) for indices in groups.values())
+    return tuple(kind for kind in kinds if kind.shapes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,16 @@ def _terms(context: Context, policy: Policy) -> _Bound:
     terms = policy.rule.node_terms(scope)
     free = {w: n for w, n in terms.most.items() if w not in tolerated}
     closed = policy.rule.closed_nodes(scope) if not tolerated else frozenset[str]()
-    return _Bound(NodeTerms(terms.apart, terms.by_gpu, free), scope.nodes, excused, closed, scope.ids)
+    return _Bound(replace(terms, most=free), scope.nodes, excused, closed, scope.ids)
 
 
 def _kind(
-    problem: Problem, bounds: Iterable[_Bound], indices: Sequence[int], present: Mapping[int, Iterable[int]]
+    problem: Problem,
+    bounds: Iterable[_Bound],
+    indices: Sequence[int],
+    present: Mapping[int, Iterable[int]],
+    *,
+    sided: bool,
 ) -> Kind:
     node = problem.nodes[indices[0]]
     hosted = set(problem.hosted_by_make[problem.makes.of[indices[0]]])
@@ -130,36 +135,18 @@ def _kind(
         caps = [bound.terms.most[shape.workload.id] for bound in binding if shape.workload.id in bound.terms.most]
         if caps:
             most[shape.index] = min(caps)
-    shared = [shape for shape in shapes if shape.request.partial]
+    one = node.mig_strategy == "single" and any(bound.terms.one_profile for bound in binding)
     return Kind(
         node,
         tuple(indices),
         tuple(shape.index for shape in shapes),
-        tuple(tuple(sorted(side)) for side in _sides(shapes, by_node)),
-        tuple(_sides(shared, by_gpu)),
+        sides_of(problem, node, shapes, by_node, by_gpu, one_profile=one) if sided else joined(problem, node, shapes),
+        tuple(groups_of(shapes, by_node if sided else [])),
         dict(most),
         problem.geometry(node),
         problem.spec.accelerators[node.accelerator].memory if node.accelerator else 0,
         frozenset(shape for index in indices for shape in present.get(index, ())),
     )
-
-
-def _sides(shapes: Sequence[Shape], rules: Sequence[Mapping[str, Hashable]]) -> list[frozenset[int]]:
-    """Return the largest sets of shapes that rules let be together, in the order of their first shapes.
-
-    A rule that keeps sides apart cuts every set into one per side, each with all that the rule leaves alone.
-    """
-    found = [frozenset(shape.index for shape in shapes)]
-    side_of = {shape.index: [apart.get(shape.workload.id) for apart in rules] for shape in shapes}
-    for position in range(len(rules)):
-        cut: dict[frozenset[int], None] = {}
-        for group in found:
-            values = {side_of[s][position] for s in group} - {None}
-            loose = frozenset(s for s in group if side_of[s][position] is None)
-            for value in values or {None}:
-                cut[loose | {s for s in group if side_of[s][position] == value}] = None
-        found = list(cut)
-    return sorted(found, key=sorted)
 
 
 def capacities(kind: Kind) -> Mapping[str, int]:

@@ -1,7 +1,7 @@
 """How much one node of a kind can earn at given prices: an upper bound in exact integers.
 
-A node lies within one side (see `kinds`). Within it CPU, memory, resources and their classes are priced by
-multipliers, and what is left is packed exactly: shares into one GPU (a knapsack over thousandths), replicas of whole
+A node lies within one side (see `sides`). Within it CPU, memory, resources and their classes are priced by
+multipliers, and what is left is packed exactly: shares into one GPU (a knapsack over its parts), replicas of whole
 GPUs and shared GPUs into the node's GPUs (a knapsack over their number), island by island where no replica is across
 several. Replicas without GPUs count as often as they have room.
 """
@@ -14,9 +14,9 @@ from itertools import accumulate
 from math import gcd
 
 from dovetail.problem import Problem, Shape
-from dovetail.proof.cutting import best_layout, profiles_of
+from dovetail.proof.cutting import best_layout
 from dovetail.proof.kinds import Kind, blocks_for, dimensions, room_for
-from dovetail.spec.workload import MILLI
+from dovetail.proof.sides import Card, Side
 
 Prices = Mapping[int, int]  # per dimension of the node (see `dimensions`), over the certificate's denominator
 
@@ -72,9 +72,6 @@ class Packing:
         self._shapes: dict[int, Shape] = {s: problem.shapes[s] for s in kind.shapes}
         self.kind = kind
         self._gpus = len(kind.node.healthy_gpus())
-        self._profiles = profiles_of(problem, kind, kind.shapes)
-        self._shared = {s for s, f in self._shapes.items() if f.request.share and "" in problem.modes(s, kind.node)}
-        self._loads = {s: problem.load(s, kind.node) for s in self._shared}
         self._room = {s: room_for(kind, shape) for s, shape in self._shapes.items()}
         self.dimensions = dimensions(problem, kind)
 
@@ -86,7 +83,7 @@ class Packing:
                 found[s].append((position, amount))
         return found
 
-    def earnings(self, side: Sequence[int], worth: Mapping[int, int], per_gpu: int, prices: Prices) -> int:
+    def earnings(self, side: Side, worth: Mapping[int, int], per_gpu: int, prices: Prices) -> int:
         """Return a value that no content of one side earns more than, what it pays for resources included.
 
         Parameters
@@ -99,7 +96,7 @@ class Packing:
             total, per_gpu = total + per_gpu * self._gpus, 0
         hosts: dict[int, list[int]] = {}
         shares: dict[int, int] = {}
-        for s in side:
+        for s in side.shapes:
             value = worth[s] - sum(known.get(d, 0) * amount for d, amount in self._asks[s])
             room, request = self._room[s], self._shapes[s].request
             if request.gpus:
@@ -112,45 +109,42 @@ class Packing:
                 hosts.setdefault(request.gpus, []).extend([value] * room)
             else:
                 total += value * room
-        shared = self._best_shared(shares) + per_gpu
+        shared = self._best_shared(side, shares) + per_gpu
         if shared > 0 and shares:
             hosts.setdefault(1, []).extend([shared] * self._gpus)
         return total + sum(packed(hosts, gpus) for gpus in self._blocks(side))
 
-    def _blocks(self, side: Sequence[int]) -> tuple[int, ...]:
+    def _blocks(self, side: Side) -> tuple[int, ...]:
         """Return the GPUs of each part of a node that what a side holds is packed into by itself."""
         if not (self.kind.node.islands or self.kind.node.sockets):
             return (self._gpus,)
-        return blocks_for(self.kind, [self._shapes[s] for s in side])
+        return blocks_for(self.kind, [self._shapes[s] for s in side.shapes])
 
-    def _best_shared(self, values: Mapping[int, int]) -> int:
+    def _best_shared(self, side: Side, values: Mapping[int, int]) -> int:
         """Return what shares or instances on one GPU earn at the most."""
         if not values:
             return 0
-        if not self.kind.gpu_sides:
-            return self._best_mode(values)
-        sides = ({s: v for s, v in values.items() if s in side} for side in self.kind.gpu_sides)
-        return max((self._best_mode(side) for side in sides if side), default=0)
+        return max((self._best_card(side, card, values) for card in side.cards), default=0)
 
-    def _best_mode(self, values: Mapping[int, int]) -> int:
-        """Return what one GPU earns at the most, shared by fractions or cut, whichever is better."""
-        shared = {s: value for s, value in values.items() if s in self._shared}
-        best = self._knapsack(shared) if shared else 0
+    def _best_card(self, side: Side, card: Card, values: Mapping[int, int]) -> int:
+        """Return what one GPU earns at the most, shared or cut, whichever is better."""
+        best = self._knapsack(card, {s: value for s, value in values.items() if s in card.loads})
         if self.kind.geometry is None:
             return best
         worth: dict[str, int] = {}
-        for s, value in values.items():
-            for profile in self._profiles.get(s, ()):
-                worth[profile] = max(value, worth.get(profile, 0))
+        for s, profiles in side.profiles.items():
+            if s in values and s in card.shapes:
+                for profile in profiles:
+                    worth[profile] = max(values[s], worth.get(profile, 0))
         return max(best, best_layout(self.kind.geometry, worth)) if worth else best
 
-    def _knapsack(self, values: Mapping[int, int]) -> int:
-        milli = {s: self._loads[s] for s in values}
-        step = gcd(MILLI, *milli.values())
+    def _knapsack(self, card: Card, values: Mapping[int, int]) -> int:
+        step = gcd(card.parts, *(card.loads[s] for s in values))
         items: dict[int, list[int]] = {}
         for s, value in values.items():
-            items.setdefault(milli[s] // step, []).extend([value] * min(self._room[s], MILLI // milli[s]))
-        return packed(items, MILLI // step)
+            load = card.loads[s]
+            items.setdefault(load // step, []).extend([value] * min(self._room[s], card.parts // load))
+        return packed(items, card.parts // step) if items else 0
 
 
 def packed(items: Mapping[int, list[int]], room: int) -> int:

@@ -126,6 +126,11 @@ class StandingModel(FleetModel):
                 total.add(Linear.of(variable).scaled(-1).plus(self.model.upper[variable]), amounts[shape])
         return total
 
+    @property
+    def tells_settings(self) -> bool:
+        """Whether it counts how the GPUs of a node are shared or cut as a whole: not here."""
+        return False
+
     @cached_property
     def relaxed(self) -> tuple[str, ...]:
         """What the model forgets, also who may share a GPU."""

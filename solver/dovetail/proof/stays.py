@@ -143,8 +143,8 @@ class _Earning:
     @cached_property
     def _sides(self) -> Sequence[tuple[frozenset[int], Rooms]]:
         """Sets of shapes that rules let be on a node together, each with the rooms of those that may come anew."""
-        sides = map(frozenset, self.kind.sides)
-        return [(side, {c: room for c, room in self.rooms.items() if c.shape in side}) for side in sides]
+        groups = self.kind.groups
+        return [(side, {c: room for c, room in self.rooms.items() if c.shape in side}) for side in groups]
 
     def best(self, contents: Contents, stays: int) -> int:
         """Return what a node earns with all that is protected on it, or without some of it, whichever is more.

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from dovetail.linear import Linear
 from dovetail.placement import View, profiles_for
-from dovetail.rules.base import Guard, Part, RuleDefaults, Violations
+from dovetail.rules.base import Guard, NodeTerms, Part, RuleDefaults, Violations
 from dovetail.rules.guards import Plain
 from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Policy, Role, Spec, Workload
@@ -77,6 +77,10 @@ class OneProfile(RuleDefaults):
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish nodes by their strategy."""
         return node.mig_strategy
+
+    def node_terms(self, scope: Scope) -> NodeTerms:
+        """Let a node have one profile, or none."""
+        return NodeTerms(one_profile=True)
 
 
 def _mixed(node: Node) -> Node:

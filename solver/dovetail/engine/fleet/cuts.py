@@ -1,4 +1,4 @@
-"""How to cut one GPU into shares so that it earns most at given prices (an exact knapsack over thousandths)."""
+"""How to cut one GPU into shares so that it earns most at given prices (an exact knapsack over its parts)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
-
-from dovetail.spec.workload import MILLI
 
 MILLION = 10**6
 
 Cut = tuple[int, ...]  # how many shares of each size
+
+
+class Sizes(NamedTuple):
+    """The parts of a GPU, and those that each kind of share takes."""
+
+    parts: int
+    shares: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +28,10 @@ class PricedGpu:
 
     Parameters
     ----------
-    millis, prices : size in milli-GPU and price of each kind of share.
+    sizes, prices : size and price of each kind of share.
     """
 
-    millis: tuple[int, ...]
+    sizes: Sizes
     prices: tuple[int, ...]
     cost: int
 
@@ -36,20 +42,20 @@ class PricedGpu:
     @property
     def most(self) -> int:
         """The most that a cut gains, 0 where none gains anything."""
-        return max(0, dearest(self.millis, self.prices)[0][0] - self.cost)
+        return max(0, dearest(*self.sizes, self.prices)[0][0] - self.cost)
 
 
-def paying(gpus: Iterable[PricedGpu]) -> Mapping[tuple[int, ...], Sequence[Cut]]:
+def paying(gpus: Iterable[PricedGpu]) -> Mapping[Sizes, Sequence[Cut]]:
     """Return those of the dearest cuts of some GPUs that gain anything there, by the sizes that they are of."""
-    found: dict[tuple[int, ...], dict[Cut, None]] = {}
+    found: dict[Sizes, dict[Cut, None]] = {}
     for gpu in gpus:
-        gaining = (cut for worth, cut in dearest(gpu.millis, gpu.prices) if worth > gpu.cost)
-        found.setdefault(gpu.millis, {}).update(dict.fromkeys(gaining))
-    return {millis: list(cuts) for millis, cuts in found.items()}
+        gaining = (cut for worth, cut in dearest(*gpu.sizes, gpu.prices) if worth > gpu.cost)
+        found.setdefault(gpu.sizes, {}).update(dict.fromkeys(gaining))
+    return {sizes: list(cuts) for sizes, cuts in found.items()}
 
 
 @lru_cache(maxsize=100_000)
-def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[tuple[int, Cut], ...]:
+def dearest(parts: int, shares: tuple[int, ...], prices: tuple[int, ...]) -> tuple[tuple[int, Cut], ...]:
     """Return cuts of one GPU, each as its total price and how many shares of each size it takes.
 
     First is the one that earns most, and then, per size, the one that earns most of those with a share of it: an LP
@@ -57,14 +63,15 @@ def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[tuple[int
 
     Parameters
     ----------
-    millis, prices : size in milli-GPU and price of each kind of share; those without a price are left out.
+    parts : those of the GPU.
+    shares, prices : size and price of each kind of share; those without a price are left out.
     """
     useful = [position for position, price in enumerate(prices) if price > 0]
     if not useful:
-        return ((0, (0,) * len(millis)),)
-    step = gcd(MILLI, *(millis[position] for position in useful))
-    size = MILLI // step
-    sizes = np.array([millis[position] // step for position in useful], dtype=np.int64)
+        return ((0, (0,) * len(shares)),)
+    step = gcd(parts, *(shares[position] for position in useful))
+    size = parts // step
+    sizes = np.array([shares[position] // step for position in useful], dtype=np.int64)
     worth = np.array([prices[position] for position in useful], dtype=np.int64)
     best = np.zeros(size + 1, dtype=np.int64)
     choice = np.full(size + 1, -1, dtype=np.int64)
@@ -76,10 +83,10 @@ def dearest(millis: tuple[int, ...], prices: tuple[int, ...]) -> tuple[tuple[int
             most = int(np.argmax(earned))
             if earned[most] > best[room]:
                 best[room], choice[room] = earned[most], fits[most]
-    found = {_taken(choice, sizes, useful, len(millis), size): int(best[size])}
+    found = {_taken(choice, sizes, useful, len(shares), size): int(best[size])}
     for one, position in enumerate(useful):
         rest = size - int(sizes[one])
-        pattern = list(_taken(choice, sizes, useful, len(millis), rest))
+        pattern = list(_taken(choice, sizes, useful, len(shares), rest))
         pattern[position] += 1
         found.setdefault(tuple(pattern), int(best[rest] + worth[one]))
     return tuple((total, pattern) for pattern, total in found.items())

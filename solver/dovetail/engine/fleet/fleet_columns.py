@@ -19,7 +19,7 @@ from dovetail.engine.solvers.highs import Lp
 from dovetail.proof.cutting import layouts_of
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import Kind, blocks_for, room_for
-from dovetail.spec.workload import MILLI
+from dovetail.proof.sides import Card
 
 Way = TypeVar("Way", str, int)
 
@@ -75,14 +75,17 @@ class FleetColumns:
         in_use = None if used is None else lp.row(-np.inf, 0.0, {used: -1.0})
         gpus_in_use = None if gpus_used is None else lp.row(-np.inf, 0.0, {gpus_used: -1.0})
         self._gpus_in_use.append(gpus_in_use)
-        for position, shapes in enumerate(kind.sides):
+        for position, told in enumerate(kind.sides):
             side = Side(index, position)
             self.sides.append(side)
-            self._add_side(kind, side, [s for s in shapes if s in fleet.counts_of[index]])
+            self._add_side(kind, side, [s for s in told.shapes if s in fleet.counts_of[index]])
             for column in side.patterns.values():
                 lp.entry(size, column, 1.0)
                 if in_use is not None:
                     lp.entry(in_use, column, 1.0)
+        there = {s for told in kind.sides for s in told.shapes}
+        for own in (own for s, own in fleet.counts_of[index].items() if s not in there):
+            lp.limits(own, 0.0, 0.0)
 
     def _add_side(self, kind: Kind, side: Side, shapes: Sequence[int]) -> None:
         fleet, lp = self.fleet, self.lp
@@ -135,39 +138,47 @@ class FleetColumns:
 
     def _add_shares(self, kind: Kind, side: Side, shares: Sequence[int]) -> None:
         """Bind shares to patterns of single GPUs: per size one of it alone, and the fullest, to begin with."""
-        for counts in self._by_group(kind, side, shares):
-            ways = self._add_instances(kind, side, counts)
-            mine = [s for s in counts if s in ways]
-            if not mine:
+        for card, counts in self._by_card(kind, side, shares):
+            outside = self._add_instances(kind, side, card, counts)
+            loads = {s: card.loads[s] for s in counts if s in outside}
+            if not loads:
                 continue
-            loads = {s: self.fleet.problem.load(s, kind.node) for s in mine}
-            millis = sorted(set(loads.values()))
-            rows = {m: self.lp.row(-np.inf, 0.0, {ways[s]: 1.0 for s in mine if loads[s] == m}) for m in millis}
-            side.milli.append(rows)
+            sizes = sorted(set(loads.values()))
+            rows = {
+                size: self.lp.row(-np.inf, 0.0, {outside[s]: 1.0 for s in loads if loads[s] == size})
+                for size in sizes
+            }
+            side.loads.append(rows)
+            side.parts.append(card.parts)
             side.cuts.append({})
-            singles = (tuple(MILLI // m if i == at else 0 for i in range(len(millis))) for at, m in enumerate(millis))
-            full = (pattern for _, pattern in dearest(tuple(millis), tuple(millis)))
+            singles = (
+                tuple(card.parts // n if i == at else 0 for i in range(len(sizes))) for at, n in enumerate(sizes)
+            )
+            full = (pattern for _, pattern in dearest(card.parts, tuple(sizes), tuple(sizes)))
             for pattern in dict.fromkeys((*singles, *full)):
-                self.add_cut(side, len(side.milli) - 1, pattern)
+                self.add_cut(side, len(side.loads) - 1, pattern)
 
-    def _by_group(self, kind: Kind, side: Side, shares: Sequence[int]) -> Iterator[Mapping[int, int]]:
-        """Yield the shares that may meet on a GPU, each set with a column per shape for its part of the count there.
+    def _by_card(self, kind: Kind, side: Side, shares: Sequence[int]) -> Iterator[tuple[Card, Mapping[int, int]]]:
+        """Yield what a GPU may be, each time with a column per share that may be there, for its part of the count.
 
         What a rule leaves alone may meet either of those that it keeps apart.
         """
-        groups = dict.fromkeys(frozenset(shares) & group for group in kind.gpu_sides or (frozenset(shares),))
-        widest = [group for group in groups if group and not any(group < other for other in groups)]
-        among = {s: [g for g, group in enumerate(widest) if s in group] for s in shares}
+        cards = kind.sides[side.position].cards
+        among = {s: [number for number, card in enumerate(cards) if s in card.shapes] for s in shares}
         columns = {s: self._split(side.counts[s], found) for s, found in among.items() if len(found) > 1}
-        for g, group in enumerate(widest):
-            yield {s: columns[s][g] if s in columns else side.counts[s] for s in shares if s in group}
+        for number, card in enumerate(cards):
+            yield (
+                card,
+                {s: columns[s][number] if s in columns else side.counts[s] for s in shares if s in card.shapes},
+            )
 
-    def _add_instances(self, kind: Kind, side: Side, counts: Mapping[int, int]) -> Mapping[int, int]:
+    def _add_instances(self, kind: Kind, side: Side, card: Card, counts: Mapping[int, int]) -> Mapping[int, int]:
         """Bind what may be on MIG instances to layouts; return the column of each shape's count outside MIG.
 
         A shape that may be there in several ways has a column for each.
         """
-        ways = {s: self.fleet.problem.modes(s, kind.node) for s in counts}
+        profiles = kind.sides[side.position].profiles
+        ways = {s: (*([""] if s in card.loads else []), *profiles.get(s, ())) for s in counts}
         names = frozenset(mode for modes in ways.values() for mode in modes if mode)
         if kind.geometry is None or not names:
             return counts
@@ -192,7 +203,7 @@ class FleetColumns:
 
     def add_cut(self, side: Side, group: int, pattern: Cut) -> None:
         """Add a column for shared GPUs of a side that are cut so."""
-        entries = {row: -float(n) for row, n in zip(side.milli[group].values(), pattern, strict=True) if n}
+        entries = {row: -float(n) for row, n in zip(side.loads[group].values(), pattern, strict=True) if n}
         entries |= dict.fromkeys(self.of_a_gpu(side), 1.0)
         side.cuts[group][pattern] = self.lp.column(0.0, np.inf, entries)
 

@@ -15,7 +15,7 @@ from random import Random
 import numpy as np
 
 from dovetail.engine.fleet.confining import Confinement, case_of
-from dovetail.engine.fleet.cuts import MILLION, PricedGpu, millionths, paying
+from dovetail.engine.fleet.cuts import MILLION, PricedGpu, Sizes, millionths, paying
 from dovetail.engine.fleet.fleet_columns import FleetColumns
 from dovetail.engine.fleet.plots import Use, by_plot
 from dovetail.engine.fleet.sides import NOTHING, Side, Target
@@ -148,14 +148,14 @@ class FleetLp:
             Whether there are any, and how far, at the most, a proof from these prices is above the LP's value.
         """
         asking = [
-            (side, group, self._gpu(side, group, dual)) for side in self.sides for group in range(len(side.milli))
+            (side, group, self._gpu(side, group, dual)) for side in self.sides for group in range(len(side.loads))
         ]
         offers, grown, losses = paying(gpu for _, _, gpu in asking), False, dict[int, float]()
         for side, group, gpu in asking:
             kind = self.fleet.kinds[side.kind]
             lost = gpu.most / MILLION * kind.size * len(kind.node.healthy_gpus())
             losses[side.kind] = max(lost, losses.get(side.kind, 0.0))
-            for cut in offers.get(gpu.millis, ()):
+            for cut in offers.get(gpu.sizes, ()):
                 if gpu.gain(cut) > 0 and cut not in side.cuts[group]:
                     self._built.add_cut(side, group, cut)
                     grown = True
@@ -164,8 +164,9 @@ class FleetLp:
     def _gpu(self, side: Side, group: int, dual: Sequence[float]) -> PricedGpu:
         """Return a shared GPU of a side at some prices; it costs a little more, which need not be gained."""
         cost = sum(dual[row] for row in self._built.of_a_gpu(side))
-        shares = side.milli[group]
-        return PricedGpu(tuple(shares), millionths(dual, shares.values()), round(cost * MILLION * (1 + _CLOSE)) + 1)
+        shares = side.loads[group]
+        sizes = Sizes(side.parts[group], tuple(shares))
+        return PricedGpu(sizes, millionths(dual, shares.values()), round(cost * MILLION * (1 + _CLOSE)) + 1)
 
     def proof(self) -> FleetProof:
         """Return the dual solution of the last tier in integers."""
@@ -221,7 +222,7 @@ class FleetLp:
 
     def _pays(self, side: Side, counts: Iterable[int]) -> dict[int, float]:
         """Return what a replica of each shape pays for its part of a node of a side."""
-        shares = [row for group in side.milli for row in group.values()]
+        shares = [row for group in side.loads for row in group.values()]
         rows = {*side.sizes.values(), *side.prices.values(), *shares}
         return {s: self._lp.cost_of(side.counts[s], rows, self._dual) for s in counts}
 

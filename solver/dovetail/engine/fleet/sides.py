@@ -17,7 +17,8 @@ class Side:
     ----------
     counts : column of each shape's count on this side.
     patterns : column per multiset of GPU sizes, as (size, count) pairs.
-    milli : per set of shares that may meet on a GPU, the row of each size; `cuts` the columns per pattern.
+    loads : per way that a GPU may be shared, the row of each size of its shares; `parts` are those of the GPU, and
+        `cuts` the columns per pattern.
     prices : the row of each dimension of the nodes.
     gpus : the row of GPUs taken one at a time, shared ones among them; None where there are none.
     """
@@ -26,7 +27,8 @@ class Side:
     position: int
     counts: dict[int, int] = field(default_factory=dict)
     patterns: dict[tuple[tuple[int, int], ...], int] = field(default_factory=dict)
-    milli: list[dict[int, int]] = field(default_factory=list)
+    loads: list[dict[int, int]] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
     cuts: list[dict[tuple[int, ...], int]] = field(default_factory=list)
     prices: dict[int, int] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)

@@ -274,6 +274,6 @@ class StandingPrices:
         """Per shape, the sides of kinds that it belongs to."""
         found: dict[int, set[tuple[int, int]]] = {shape.index: set() for shape in self.fleet.problem.shapes}
         for kind, position in self.fleet.sides:
-            for shape in self.fleet.kinds[kind].sides[position]:
+            for shape in self.fleet.kinds[kind].sides[position].shapes:
                 found[shape].add((kind, position))
         return {shape: frozenset(places) for shape, places in found.items()}

@@ -213,7 +213,7 @@ def _in_terms_of(kind: Kind, originals: Mapping[int, list[int]]) -> Kind:
     return replace(
         kind,
         shapes=tuple(own(kind.shapes)),
-        sides=tuple(tuple(own(side)) for side in kind.sides),
-        gpu_sides=tuple(frozenset(own(side)) for side in kind.gpu_sides),
+        sides=tuple(side.named(originals) for side in kind.sides),
+        groups=tuple(frozenset(own(group)) for group in kind.groups),
         most={s: most for twin, most in kind.most.items() for s in originals[twin]},
     )

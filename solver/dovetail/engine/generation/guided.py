@@ -127,7 +127,7 @@ def _contents(
         if stop:
             break
         nodes = free.setdefault(target.members, [n for n in target.members if not crews.fill(n).slots])
-        allowed = frozenset(lp.fleet.kinds[target.kind].sides[target.side])
+        allowed = frozenset(lp.fleet.kinds[target.kind].sides[target.side].shapes)
         for place in (target.kind, target.members):
             wanted = wanted + Counter({s: over[place].pop(s) for s in sorted(allowed & over[place].keys())})
         packer = Packer(lp.fleet.problem, lp.fleet.kinds[target.kind], target, wanted)

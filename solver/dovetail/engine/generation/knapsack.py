@@ -24,6 +24,7 @@ from dovetail.model.state import NO_GPU, Fill, Slot
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem
 from dovetail.proof.kinds import Kind, capacities, room_for
+from dovetail.proof.sides import Card, Side
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
 
@@ -54,15 +55,31 @@ WIDE: Final = Width(2000, 400, 1.0)
 NARROW: Final = Width(300, 60, 0.3)
 
 
+class _Card:
+    """What one GPU may be: who may be `there`, and the steps that each takes of its `size` while it is not cut.
+
+    Who may not be there then has a load of 0.
+    """
+
+    __slots__ = ("loads", "size", "there")
+
+    def __init__(self, card: Card, shapes: Sequence[int]) -> None:
+        step = reduce(gcd, card.loads.values(), card.parts)
+        self.size = card.parts // step
+        self.loads = np.array([card.loads.get(s, 0) // step for s in shapes], dtype=np.int64)
+        self.there = np.array([s in card.shapes for s in shapes], dtype=bool)
+
+
 class Knapsack:
     """One empty node of a kind, priced for changing prices of shapes.
 
     Parameters
     ----------
-    shapes : those of the kind's shapes that may share a node, at most.
+    side : what may be on it.
     """
 
-    def __init__(self, problem: Problem, kind: Kind, shapes: Sequence[int]) -> None:
+    def __init__(self, problem: Problem, kind: Kind, side: Side) -> None:
+        shapes = side.shapes
         self.gpus = len(kind.node.healthy_gpus())
         forms = [problem.shapes[s] for s in shapes]
         self.shapes = np.array(shapes, dtype=np.int64)
@@ -71,21 +88,14 @@ class Knapsack:
         self.room = np.array(list(capacities(kind).values()), dtype=np.int64)
         amounts = [[requested_of(form.request, name) for name in names] for form in forms]
         self.host = np.array(amounts, dtype=np.int64).reshape(len(forms), len(names))
-        modes = [problem.modes(f.index, kind.node) if f.request.partial else () for f in forms]
-        shared = ["" in own for own in modes]
-        self.milli = np.array(
-            [problem.load(f.index, kind.node) if own else 0 for f, own in zip(forms, shared, strict=True)],
-            dtype=np.int64,
-        )
-        self.instances = Instances(kind.geometry, modes)
+        self.cards = [_Card(card, shapes) for card in side.cards]
+        self.shared = np.array([any(s in card.loads for card in side.cards) for s in shapes], dtype=bool)
+        self.instances = Instances(kind.geometry, [side.profiles.get(s, ()) for s in shapes])
         self.whole = np.array([f.request.gpus for f in forms], dtype=np.int64)
         self.card = problem.spec.accelerators[kind.node.accelerator].memory if kind.node.accelerator else 0
         asked = [form.on(kind.node.accelerator) for form in forms]
         self.vram = np.array([share_memory(request, self.card) for request in asked], dtype=np.int64)
         self.limit = np.array([room_for(kind, form) for form in forms], dtype=np.int64)
-        self.step = reduce(gcd, (int(milli) for milli in self.milli if milli), MILLI)
-        sides = kind.gpu_sides or (frozenset(shapes),)
-        self.sides = [np.array([s in side for s in shapes], dtype=bool) for side in sides]
         # Contents are told apart by sums of these, which wrap around: equal sums of others are next to impossible.
         self.codes = np.random.default_rng(1).integers(-(2**62), 2**62, len(forms), dtype=np.int64)
         self.multipliers = np.zeros(_PRICED)
@@ -121,10 +131,10 @@ class _Search:
 
     def __init__(self, node: Knapsack, rows: Ints, worth: Floats, limit: Ints, width: Width) -> None:
         self.node, self.rows, self.worth, self.limit, self.width = node, rows, worth, limit, width
-        self.host, self.milli, self.whole = node.host[rows], node.milli[rows], node.whole[rows]
+        self.host, self.shared, self.whole = node.host[rows], node.shared[rows], node.whole[rows]
         self.sizes = sorted({int(k) for k in self.whole if k})
         self.cut = node.instances.at(rows)
-        self.alone = np.flatnonzero((self.milli == 0) & (self.whole == 0) & ~self.cut.any())
+        self.alone = np.flatnonzero(~self.shared & (self.whole == 0) & ~self.cut.any())
         self.shares = self._shares(np.ones(len(rows), dtype=bool))
         self.codes = node.codes[rows]
         self.known: dict[int, Contents] = {}
@@ -133,14 +143,14 @@ class _Search:
         self.reduced = worth - earnings(self.host[:, :_PRICED], self.multipliers)
 
     def _shares(self, wanted: NDArray[np.bool_]) -> list[Shares]:
-        """Return those shares among some items that may meet on a GPU, per side that rules keep apart."""
+        """Return those shares among some items that may meet on a GPU, for each way that it may be shared."""
         found = []
-        for side in self.node.sides if self.node.gpus else ():
-            items = np.flatnonzero(side[self.rows] & wanted & (self.milli > 0))
-            items = items[np.argsort(-self.milli[items], kind="stable")]
+        for card in self.node.cards if self.node.gpus else ():
+            loads = card.loads[self.rows]
+            items = np.flatnonzero(wanted & (loads > 0))
+            items = items[np.argsort(-loads[items], kind="stable")]
             if len(items):
-                weight = self.milli[items] // self.node.step
-                found.append(Shares(items, weight, self.limit[items], MILLI // self.node.step))
+                found.append(Shares(items, loads[items], self.limit[items], card.size))
         return found
 
     def run(self) -> Priced:
@@ -216,8 +226,8 @@ class _Search:
         whole = np.zeros((len(ones), len(self.rows)), dtype=np.int64)
         whole[np.arange(len(ones)), ones] = 1
         layers = [layer for each in shares for layer in self._shared(each)]
-        for side in self.node.sides if self.node.gpus else ():
-            layers.append(self.cut.contents(self.reduced, self.limit, side[self.rows] & wanted))
+        for card in self.node.cards if self.node.gpus else ():
+            layers.append(self.cut.contents(self.reduced, self.limit, card.there[self.rows] & wanted))
         counts = np.concatenate([whole, *layers])
         host = counts @ self.host
         counts, host = counts[fits := (host <= self.node.room).all(axis=1)], host[fits]
@@ -336,7 +346,7 @@ class _Search:
         """Return counts of a node as a pattern; shares go where the contents of single GPUs put them."""
         fill = Fill()
         shape = self.node.shapes[self.rows].tolist()
-        for item in np.flatnonzero((self.milli == 0) & ~self.cut.any() & (counts > 0)).tolist():
+        for item in np.flatnonzero(~self.shared & ~self.cut.any() & (counts > 0)).tolist():
             fill.slots[Slot(shape[item], NO_GPU)] = int(counts[item])
         for gpu, content in enumerate(gpus.tolist()):
             for (item, profile), count in self._on_gpu(content):
@@ -347,7 +357,7 @@ class _Search:
         """Return how many of which items a shared GPU of a content of the pool holds, and on which profile if cut."""
         if content not in self._told:
             counts = self.pool[content]
-            shares = np.flatnonzero(counts * (self.milli > 0)).tolist()
+            shares = np.flatnonzero(counts * self.shared).tolist()
             cut = self.cut.told(counts)
             told = {(item, ""): int(counts[item]) for item in shares} if cut is None else cut
             self._told[content] = tuple(told.items())

@@ -29,7 +29,7 @@ class Packer:
 
     def __init__(self, problem: Problem, kind: Kind, target: Target, wanted: Counter[int]) -> None:
         self._wanted = Counter({s: n for s, n in wanted.items() if n > 0 and problem.shapes[s].request.gpu_count})
-        self._knapsack = Knapsack(problem, kind, sorted(self._wanted)) if self._wanted else None
+        self._knapsack = Knapsack(problem, kind, kind.sides[target.side].only(self._wanted)) if self._wanted else None
         most = max(target.prices.values(), default=0.0) or 1.0
         self._price = {
             s: (target.prices.get(s, 0.0) / most + _part(problem, kind.node, s))

@@ -119,7 +119,7 @@ class Pricing:
         self._promise = 0.0  # what the patterns of the last round would gain if prices stayed as they are
         groups: dict[Hashable, list[int]] = {}
         for position, lot in enumerate(lots):
-            groups.setdefault(_alike(problem, lot.kind), []).append(position)
+            groups.setdefault(_alike(lot.kind), []).append(position)
         self._few_nodes = sum(len(lot.nodes) for lot in lots) <= _FEW_NODES
         self._groups = [_Group(members, _sides(problem, lots[members[0]].kind)) for members in groups.values()]
         self._stages = _STAGES if all(len(group.nodes) == 1 for group in self._groups) else _SIDED
@@ -281,9 +281,8 @@ def _between(before: Prices, now: Prices, inertia: float) -> Prices:
     ]
 
 
-def _alike(problem: Problem, kind: Kind) -> Hashable:
+def _alike(kind: Kind) -> Hashable:
     """Return what decides the patterns of a kind."""
     node = kind.node
-    modes = tuple(problem.modes(s, node) for s in kind.shapes if problem.shapes[s].request.partial)
     held = (node.accelerator, len(node.healthy_gpus()), node.cpu, node.memory, tuple(sorted(node.resources.items())))
-    return held, modes, kind.shapes, kind.sides, kind.gpu_sides, tuple(sorted(kind.most.items()))
+    return held, kind.shapes, tuple(side.key for side in kind.sides), tuple(sorted(kind.most.items()))

@@ -27,9 +27,9 @@ _SCARCE = 0.5  # of the most that one more node would be worth
 def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
     """Tell whether so large a part of what asks, or of what can be, is admitted that its cost is left to decide.
 
-    Nothing may run today, and what is held free is nothing to the LP of least cost.
+    Nothing may run today, nor have lost its place, and what is held free is nothing to the LP of least cost.
     """
-    fits = len(problem.nodes) <= MANY_NODES and not problem.present and not problem.spec.placeholders
+    fits = len(problem.nodes) <= MANY_NODES and problem.fresh and not problem.spec.placeholders
     if not fits or not any(tier.counts_nodes for tier in problem.tiers):
         return False
     asked = {tier.name: tier.limit(problem.context) for tier in problem.tiers if tier.sense == "max"}
