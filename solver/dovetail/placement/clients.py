@@ -13,11 +13,12 @@ from who is there and from what it is set to today, so that nothing restarts tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from dovetail.placement.instances import share_memory
-from dovetail.spec import Cluster, Node, Request, Setting, Share
+from dovetail.placement.instances import memory_of
+from dovetail.spec import Cluster, EqualParts, Node, Request, Setting, Share
 from dovetail.spec.cluster import SharedMode
 from dovetail.spec.workload import MILLI, Lean
 
@@ -103,12 +104,20 @@ def terms_of(request: Request, node: Node, card: int) -> Terms | None:
     ----------
     card : the memory of one GPU of the node, in MiB.
     """
-    request = request.on(node.accelerator)
-    share = request.share
     sharing = node.sharing if equal_parts(node) else None
-    if share is None or sharing is None or "fraction" not in share.modes or share.rate(node.accelerator) is None:
+    if request.share is None or sharing is None:
         return None
-    memory = share_memory(request, card)
+    return _terms(request.share.on(node.accelerator), node.accelerator, sharing, node.leaning, card)
+
+
+@lru_cache(maxsize=100_000)
+def _terms(
+    share: Share, accelerator: str | None, sharing: EqualParts, leaning: tuple[str, ...], card: int
+) -> Terms | None:
+    """Return the terms of a share on GPUs of an accelerator; see `terms_of`."""
+    if "fraction" not in share.modes or share.rate(accelerator) is None:
+        return None
+    memory = memory_of(share, card)
     by_memory = MILLI * card // memory if memory else MILLI
     alone = min(1, by_memory, MILLI // share.compute)
     most = {
@@ -116,9 +125,9 @@ def terms_of(request: Request, node: Node, card: int) -> Terms | None:
         "mps": min(sharing.mps, by_memory, sharing.mps_oversubscription // share.compute),
         "time-slice": min(sharing.time_slicing, by_memory, sharing.oversubscription // share.compute),
     }
-    ways = (0 if share.bars(mode, node.accelerator) else _parted(mode, most[mode], sharing.parts) for mode in MODES)
+    ways = (0 if share.bars(mode, accelerator) else _parted(mode, most[mode], sharing.parts) for mode in MODES)
     whole, mps, slices = ways
-    found = Terms(whole, mps, slices, _costs(share, node))
+    found = Terms(whole, mps, slices, _costs(share, leaning))
     return found if found.most else None
 
 
@@ -135,14 +144,14 @@ def uncut(request: Request, node: Node, card: int) -> bool:
     share = request.share
     if node.mechanism != "fraction" or share is None or not share.takes_fraction(node.accelerator):
         return False
-    return share_memory(request, card) <= MILLI * card
+    return memory_of(share, card) <= MILLI * card
 
 
-def _costs(share: Share, node: Node) -> tuple[Cost, Cost, Cost]:
-    """Return what policies ask for a share in each mode on a node."""
+def _costs(share: Share, leaning: Collection[str]) -> tuple[Cost, Cost, Cost]:
+    """Return what policies ask for a share in each mode on a node that some of them name."""
     if not share.leans:
         return FREE
-    leans = [lean for lean in share.leans if lean.everywhere or lean.policy in node.leaning]
+    leans = [lean for lean in share.leans if lean.everywhere or lean.policy in leaning]
     whole, mps, slices = (_cost(mode, leans) for mode in MODES)
     return whole, mps, slices
 
@@ -250,7 +259,7 @@ class Crowd:
     lenient : whether clients are there already, whatever policies say of modes.
     """
 
-    __slots__ = ("_lenient", "_node", "_on", "_terms", "_told", "_wholes")
+    __slots__ = ("_lenient", "_limits", "_node", "_on", "_terms", "_told", "_wholes")
 
     def __init__(self, node: Node, told: Mapping[int, Setting] | None = None, *, lenient: bool = False) -> None:
         self._node = node
@@ -259,6 +268,7 @@ class Crowd:
         self._on: Counter[int] = Counter()
         self._terms: Counter[tuple[int, Terms]] = Counter()
         self._wholes: Counter[int] = Counter()
+        self._limits: dict[tuple[Terms, int], int] = {}  # what `most_with` told since anybody came or went
 
     def add(self, terms: Terms, gpu: int, count: int) -> None:
         """Enter clients of a GPU, or take them off with a negative count."""
@@ -267,19 +277,38 @@ class Crowd:
         self._terms[key] += count
         if not self._terms[key]:
             del self._terms[key]
+        self._limits.clear()
 
     def add_whole(self, gpu: int, count: int) -> None:
         """Enter that a replica has a GPU as a whole, or that it has it no longer."""
+        self._limits.clear()
         self._wholes[pool_of(self._node, gpu)] += count
 
     def admits(self, terms: Terms, gpu: int) -> bool:
         """Tell whether a GPU could have one more client."""
         pool = pool_of(self._node, gpu)
-        told = self._told.get(pool)
-        if told is not None and not self._lenient and not terms.allow(told):
-            return False
-        most = max(self._most(pool), self._on[gpu] + 1)
-        return self._suited(pool, {**self._asked(pool), terms: 1}, most, self._wholes[pool] > 0) is not None
+        return max(self._most(pool), self._on[gpu] + 1) <= self.most_with(terms, pool)
+
+    def most_with(self, terms: Terms, pool: int) -> int:
+        """Return the most clients that a GPU of a pool could have with one more of them on some terms, 0 for none."""
+        if (terms, pool) not in self._limits:
+            self._limits[terms, pool] = self._most_with(terms, pool)
+        return self._limits[terms, pool]
+
+    def _most_with(self, terms: Terms, pool: int) -> int:
+        told, whole = self._told.get(pool), self._wholes[pool] > 0
+        asked = {*self._asked(pool), terms}
+        if told is not None:
+            open_to = (self._lenient or terms.allow(told)) and not (whole and told.clients > 1)
+            return told.clients if open_to and all(each.suffice(told) for each in asked) else 0
+        if self._lenient:
+            asked = {each.free() for each in asked}
+        limits = (min(each.among(position) for each in asked) for position in range(len(MODES)))
+        return max(n if n <= 1 or not whole else 0 for n in limits)
+
+    def state(self, pool: int) -> Hashable:
+        """Return all of a pool that `most_with` asks for."""
+        return frozenset(self._asked(pool)), self._wholes[pool] > 0, self._told.get(pool)
 
     def admits_whole(self, gpu: int) -> bool:
         """Tell whether a replica could have a GPU without clients as a whole."""

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dovetail.mig import Profile, multisets
-from dovetail.spec import Accelerator, Request
+from dovetail.spec import Accelerator, Request, Share
 from dovetail.spec.workload import MILLI
 
 
 def share_memory(request: Request, card: int) -> int:
+    """Return the GPU memory that a request for a share takes, 0 without one; see `memory_of`.
+
+    The request is one that tells what is asked of this card (`Request.on`).
+    """
+    return 0 if request.share is None else memory_of(request.share, card)
+
+
+def memory_of(share: Share, card: int) -> int:
     """Return the GPU memory a share takes, in thousandths of a MiB, on a card of `card` MiB.
 
     A share without a memory figure takes the same fraction of the card (S2.2), which need not be whole MiB;
-    thousandths keep it exact. The request is one that tells what is asked of this card (`Request.on`).
+    thousandths keep it exact.
     """
-    if request.share is None:
-        return 0
-    if request.share.memory is None:
-        return request.share.compute * card
-    return MILLI * request.share.memory
+    return share.compute * card if share.memory is None else MILLI * share.memory
 
 
 def holds(profile: Profile, request: Request, card: int, accelerator: str | None) -> bool:

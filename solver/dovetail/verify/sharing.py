@@ -80,10 +80,10 @@ def _left_out(case: Case, shared: dict[str, Setting]) -> Iterator[Finding]:
 
 
 def _whole(case: Case, shared: dict[str, Setting]) -> Iterator[Finding]:
-    for row in case.rows:
-        names = {row.node.name} if row.node.mechanism == "devicePlugin" else set(row.place.gpu_names)
-        told = {*shared, *case.plan.shared} if row.node.mechanism != "devicePlugin" else set(shared)
-        if row.request.gpus and names & told:
+    told = {*shared, *case.plan.shared}
+    for row in (row for row in case.rows if row.request.gpus):
+        pooled = row.node.mechanism == "devicePlugin"
+        if row.node.name in shared if pooled else not told.isdisjoint(row.place.gpu_names):
             yield Finding(str(row.replica), f"has whole GPUs of node {row.node.name}, which clients share")
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.model.state import Fill, State
-from dovetail.placement.clients import NODE_POOL, Crowd, Terms, equal_parts, pool_of
+from dovetail.placement.clients import NODE_POOL, Crowd, Terms, equal_parts, pool_of, pools
 from dovetail.problem import Problem, Shape
-from dovetail.spec import EqualParts, Node
 from dovetail.spec.workload import MILLI
 
 Shares = Iterable[tuple[int, int, int, int]]  # node, GPU, shape, count
@@ -30,8 +29,11 @@ class Crowds:
         self._problem = problem
         self._gpus = gpus
         self.parted: Bools = np.array([bool(node.gpus) and equal_parts(node) for node in problem.nodes], dtype=bool)
+        self._pooled: Bools = np.array([node.mechanism == "devicePlugin" for node in problem.nodes], dtype=bool)
         self._of: dict[int, Crowd] = {}
-        self._first: dict[tuple[Terms, str, EqualParts | None], bool] = {}
+        self._clients: Ints = np.zeros_like(gpus)  # of each GPU
+        self._limits: dict[int, dict[int, list[int]]] = {}  # by node and shape, see `_most_with`; for a while
+        self._known: dict[tuple[Hashable, Terms], int] = {}
 
     def adopt(self, state: State, shares: Shares) -> None:
         """Enter all that a state holds; where anybody stays, GPUs are set as they are today."""
@@ -60,9 +62,11 @@ class Crowds:
         """Enter clients of a GPU, or who has GPUs as a whole, or take them off."""
         node = self._problem.nodes[index]
         crowd = self._of.setdefault(index, Crowd(node))
+        self._limits.pop(index, None)
         terms = self._problem.terms(shape, node)
         if terms is not None:
             crowd.add(terms, gpus[0], count)
+            self._clients[index, gpus[0]] += count
         for gpu in gpus if terms is None else ():
             crowd.add_whole(gpu, 1 if count > 0 else -1)
 
@@ -78,29 +82,30 @@ class Crowds:
 
     def fits(self, index: int, shape: Shape, gpu: int) -> bool:
         """Tell whether a GPU could have one more client."""
-        node = self._problem.nodes[index]
-        terms = self._problem.terms(shape.index, node)
-        crowd = self._of.get(index)
-        held = crowd is not None and crowd.clients(gpu) > 0
-        if terms is None or (self._gpus[index, gpu] != MILLI and not held):
-            return False
-        return self._may_begin(node, terms) if crowd is None else crowd.admits(terms, gpu)
-
-    def _may_begin(self, node: Node, terms: Terms) -> bool:
-        """Tell whether a client may be the first one on a node: its GPUs can be set so that no hard policy minds."""
-        key = terms, node.mechanism, node.sharing
-        if key not in self._first:
-            self._first[key] = Crowd(node).admits(terms, 0)
-        return self._first[key]
+        return bool(self.fit(shape, np.array([index]))[0, gpu])
 
     def fit(self, shape: Shape, nodes: Ints) -> Bools:
         """Tell for some nodes that share by equal parts, GPU by GPU, whether there could be one more client."""
-        found = self._gpus[nodes] == MILLI
-        for row, index in enumerate(nodes.tolist()):
-            node = self._problem.nodes[index]
+        clients = self._clients[nodes]
+        fullest = np.where(self._pooled[nodes], clients.max(axis=1, initial=0), 0)
+        most = np.array([self._most_with(shape, index) for index in nodes.tolist()], dtype=np.int64)
+        open_to = (self._gpus[nodes] == MILLI) | (clients > 0)
+        return np.asarray(open_to & (np.maximum(fullest[:, None], clients + 1) <= most.reshape(clients.shape[0], -1)))
+
+    def _most_with(self, shape: Shape, index: int) -> list[int]:
+        """Return the most clients that GPUs of a node could have with one more, 0 for none; GPU by GPU."""
+        known = self._limits.setdefault(index, {})
+        if shape.index not in known:
+            node, width = self._problem.nodes[index], self._gpus.shape[1]
             terms = self._problem.terms(shape.index, node)
-            if index in self._of:
-                found[row, : node.gpus] = [self.fits(index, shape, gpu) for gpu in range(node.gpus)]
-            elif terms is None or not self._may_begin(node, terms):
-                found[row] = False
-        return np.asarray(found)
+            limits = {} if terms is None else {pool: self._limit(index, pool, terms) for pool in pools(node)}
+            known[shape.index] = [limits.get(pool_of(node, gpu), 0) for gpu in range(width)]
+        return known[shape.index]
+
+    def _limit(self, index: int, pool: int, terms: Terms) -> int:
+        crowd = self._of.get(index)
+        crowd = Crowd(self._problem.nodes[index]) if crowd is None else crowd
+        key = crowd.state(pool), terms
+        if key not in self._known:
+            self._known[key] = crowd.most_with(terms, pool)
+        return self._known[key]
