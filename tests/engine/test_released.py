@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
 import pytest
 from tests.support.mixed_specs import mixed
+from tests.support.sharing_specs import tiny_sharing
 from tests.support.specs import make_spec, node, place, policy, workload
 from tests.support.tiny_specs import tiny
 
@@ -25,7 +27,7 @@ from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of
 from dovetail.rules.move import Move
-from dovetail.spec import Node, Policy, Spec, Workload
+from dovetail.spec import EqualParts, Node, Policy, Setting, Spec, Workload
 from dovetail.verify import verify
 
 OLD, NEW = "A100-40GB", "H100-80GB"
@@ -139,6 +141,18 @@ def test_who_is_wanted_no_longer_is_not_kept() -> None:
     assert sorted((each.gpus, n) for each, n in found.kept.items()) == [((), 2), ((0, 1), 1)]
 
 
+@pytest.mark.parametrize(("clients", "kept"), [(2, 2), (3, 0)])
+def test_clients_of_gpus_that_are_set_anew_are_not_in_place(clients: int, kept: int) -> None:
+    desk = node("n", 2, mechanism="devicePlugin", sharing=EqualParts())
+    today = {"s#0": place("n", 1), "s#1": place("n", 1)}
+    spec = make_spec([desk], [workload("s", 4, share=250)], running=today)
+    spec = replace(spec, current=replace(spec.current, settings={"n/1": Setting("mps", 2)}))
+    fill = Fill(Counter({Slot(0, 0): clients}))
+    found = settled_on(compile_problem(context_of(spec)), 0, fill)
+    assert found.slots == {Slot(0, 1): clients}
+    assert found.kept.total() == kept
+
+
 @pytest.fixture
 def at_all_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nodes be planned anew on fleets of any size, however little waits, and nothing be solved exactly."""
@@ -149,7 +163,7 @@ def at_all_events(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("at_all_events")
-@pytest.mark.parametrize("family", [tiny, mixed])
+@pytest.mark.parametrize("family", [tiny, mixed, tiny_sharing])
 def test_random_plans_verify(family: object) -> None:
     for seed in range(12):
         spec: Spec = family(seed)  # type: ignore[operator]

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
+from dovetail.model.clients import settings_of
 from dovetail.model.state import NO_GPU, Fill, Slot
-from dovetail.placement.clients import equal_parts
+from dovetail.placement.clients import equal_parts, pool_of
 from dovetail.problem import Present, Problem
 
 _Shares = Mapping[int, Counter[int]]  # replicas per shape that take part of a GPU, by its index
 
 
 def plain(problem: Problem, index: int) -> bool:
-    """Tell whether a node's GPUs are all alike to whoever comes: none cut or set to a mode, no islands or sockets."""
+    """Tell whether a node's GPUs are all alike to whoever comes: none cut, no islands or sockets."""
     node = problem.nodes[index]
     cut = bool(problem.layouts[index]) or any(place.instance for place in problem.present.get(index, ()))
-    return not (cut or node.islands or node.sockets or equal_parts(node))
+    return not (cut or node.islands or node.sockets)
 
 
 def settled_on(problem: Problem, index: int, fill: Fill) -> Fill:
     """Return what a `plain` node is to hold, with who runs there today in place as far as that is the like of it.
 
     Which GPU is which is no matter to those who come, so shares are put together where most of the like share one
-    today, and elsewhere where that drives nobody from whole GPUs, if possible.
+    today, and elsewhere where that drives nobody from whole GPUs, if possible. Who shares a GPU that is set otherwise
+    then is in place no longer (S3.5).
     """
     today = problem.present.get(index, {})
     wanted, running = _shares((s.gpu, s.shape, n) for s, n in fill.slots.items()), _shares(_parts(problem, today))
@@ -44,7 +46,17 @@ def settled_on(problem: Problem, index: int, fill: Fill) -> Fill:
         there = slots[own] - sum(n for other, n in kept.items() if other.shape == place.shape and _on(other, own))
         if not blocked and (count := min(today[place], there)) > 0:
             kept[place] = count
-    return Fill(+slots, kept)
+    found = Fill(+slots, kept)
+    return found if not equal_parts(problem.nodes[index]) else Fill(found.slots, _undisturbed(problem, index, found))
+
+
+def _undisturbed(problem: Problem, index: int, fill: Fill) -> Counter[Present]:
+    """Return who stays in place on a node that shares by equal parts, without clients of GPUs that are set anew."""
+    node, today = problem.nodes[index], problem.settings[index]
+    now = {pool: setting for pool, (setting, _) in settings_of(problem, index, fill).items()}
+    anew = {pool for pool, setting in now.items() if setting != today.get(pool)}
+    shares = {place for place in fill.kept if problem.shapes[place.shape].request.partial}
+    return Counter({p: n for p, n in fill.kept.items() if p not in shares or pool_of(node, p.gpus[0]) not in anew})
 
 
 def _on(place: Present, slot: Slot) -> bool:
