@@ -9,6 +9,7 @@ import pytest
 from tests.engine.test_cases import two_bands
 from tests.engine.test_gatherings import problem_of
 from tests.engine.test_generate import fleet
+from tests.support.specs import make_spec, node, workload
 
 from dovetail.engine import bounds as engine_bounds
 from dovetail.engine.bounds import Bounds
@@ -18,9 +19,10 @@ from dovetail.engine.fleet.cases import COUNTS
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.fleet.pursuit import Best, Pursuit
 from dovetail.objectives import Tier
-from dovetail.problem import Problem
+from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Stop
 from dovetail.proof.certificate import FLEET, FLEET_PRICED
+from dovetail.rules import context_of
 
 PATIENCE = 60.0
 
@@ -123,6 +125,20 @@ def test_tiers_take_turns_and_are_not_asked_twice_for_the_same() -> None:
     assert asked == [*(name for name in known if name in first), *(name for name in known if name in counted)]
     assert len(first) > 1
     assert all(name.startswith("admitted") for name in counted)
+
+
+def test_cost_has_its_turn_while_plans_admit_more_and_more() -> None:
+    nodes = [node(f"n{i}", 4, price=1000) for i in range(3)]
+    problem = compile_problem(context_of(make_spec(nodes, [workload("w", 9, gpus=2), workload("c", 4, cpu=80_000)])))
+    search, asked = Pursuit(FleetBounds(problem, Stop())), list[str]()
+    admitted = [tier.name for tier in problem.tiers if tier.kind == "admitted"]
+    for _ in range(2 * len(admitted) + 1):
+        values = tuple(10_000 * tier.counts_nodes for tier in problem.tiers)
+        found = search.next(Best(1, values, time.monotonic() + PATIENCE))
+        assert found is not None
+        asked.append(found[0])
+        search._asked.clear()  # as if what earlier tiers reach were another value for each plan
+    assert asked == [*admitted, *admitted, "cost"]
 
 
 def test_what_only_idle_processors_are_worth_stands_back_and_comes_last() -> None:

@@ -81,13 +81,13 @@ class Pursuit:
     def next(self, now: Best) -> tuple[str, Cases] | None:
         """Return a tier and what proves a bound on it, None where no bound is worth while.
 
-        It is the tier that was asked for least often; those that count nodes, and what follows them, come last. Once
-        there is no such tier, replicas of small fleets are counted in whole numbers, the earliest band first. What
-        earlier tiers will have in the end is guessed: what the plan has if that is near its bound, or counts from
-        today, else a little less than the bound.
+        It is the tier that was asked for least often; those that count nodes, and what follows them, have their first
+        turn once the others have had two. Once there is no such tier, replicas of small fleets are counted in whole
+        numbers, the earliest band first. What earlier tiers will have in the end is guessed: what the plan has if it
+        is near its bound, or counts from today, else a little less than the bound.
         """
         given: dict[str, int] = {}
-        found: list[tuple[bool, int, int, Mapping[str, int]]] = []
+        found: list[tuple[int, bool, int, Mapping[str, int]]] = []
         uncounted: list[tuple[int, Mapping[str, int]]] = []
         tiers, late = self.fleet.problem.tiers, False
         for position, (tier, value) in enumerate(zip(tiers, now.values, strict=True)):
@@ -96,7 +96,7 @@ class Pursuit:
             known = self.fleet.knows(tier)
             in_time = self._seconds(tier, now) > self._needed.get(tier.name, 0.0)
             if known and in_time and gap > WIDE and self._asked.get(tier.name) != given:
-                found.append((late, self._times[tier.name], position, dict(given)))
+                found.append((self._times[tier.name] + late, late, position, dict(given)))
             elif known and gap > _NARROW and self._counted.get(tier.name) != given and self._numbered(tier):
                 uncounted.append((position, dict(given)))
             better = gap > _NEAR and not now.last and not counts_since_today(tier)
