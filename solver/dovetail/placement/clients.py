@@ -259,7 +259,7 @@ class Crowd:
     lenient : whether clients are there already, whatever policies say of modes.
     """
 
-    __slots__ = ("_lenient", "_limits", "_node", "_on", "_terms", "_told", "_wholes")
+    __slots__ = ("_fullest", "_lenient", "_limits", "_node", "_on", "_terms", "_told", "_wholes")
 
     def __init__(self, node: Node, told: Mapping[int, Setting] | None = None, *, lenient: bool = False) -> None:
         self._node = node
@@ -268,7 +268,9 @@ class Crowd:
         self._on: Counter[int] = Counter()
         self._terms: Counter[tuple[int, Terms]] = Counter()
         self._wholes: Counter[int] = Counter()
-        self._limits: dict[tuple[Terms, int], int] = {}  # what `most_with` told since anybody came or went
+        # What was told since anybody came or went, by pool: see `most_with` and `_most`.
+        self._limits: dict[tuple[Terms, int], int] = {}
+        self._fullest: dict[int, int] = {}
 
     def add(self, terms: Terms, gpu: int, count: int) -> None:
         """Enter clients of a GPU, or take them off with a negative count."""
@@ -278,6 +280,7 @@ class Crowd:
         if not self._terms[key]:
             del self._terms[key]
         self._limits.clear()
+        self._fullest.clear()
 
     def add_whole(self, gpu: int, count: int) -> None:
         """Enter that a replica has a GPU as a whole, or that it has it no longer."""
@@ -365,7 +368,11 @@ class Crowd:
         return {terms: count for (own, terms), count in self._terms.items() if own == pool}
 
     def _most(self, pool: int) -> int:
-        return max((count for gpu, count in self._on.items() if pool_of(self._node, gpu) == pool), default=0)
+        """Return the clients of the GPU of a pool that has most of them."""
+        if pool not in self._fullest:
+            here = (count for gpu, count in self._on.items() if pool_of(self._node, gpu) == pool)
+            self._fullest[pool] = max(here, default=0)
+        return self._fullest[pool]
 
     def _suited(self, pool: int, terms: Mapping[Terms, int], most: int, whole: bool) -> Setting | None:
         told = self._told.get(pool)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dovetail.mig import Instance, legal, parse_instance
-from dovetail.placement.clients import Crowd, equal_parts, terms_of
+from dovetail.placement.clients import Crowd, Terms, equal_parts, terms_of
 from dovetail.placement.instances import holds, share_memory
 from dovetail.placement.layouts import layout_of
 from dovetail.spec import Accelerator, Node, Request, Setting
@@ -23,6 +23,7 @@ class Room:
     """
 
     __slots__ = (
+        "_asked",
         "card",
         "compute",
         "cpu",
@@ -53,6 +54,10 @@ class Room:
         for index in node.healthy_gpus():
             self.compute[index], self.vram[index] = MILLI, MILLI * self.card
         self.tenants = [0] * node.gpus
+        self._asked: tuple[Request | None, Terms | None] = (
+            None,
+            None,
+        )  # the last one, with its terms
 
     def close(self, index: int) -> None:
         """Leave nothing of a GPU to anybody."""
@@ -125,10 +130,16 @@ class Room:
         )
 
     def _takes_client(self, crowd: Crowd, request: Request, index: int) -> bool:
-        terms = terms_of(request, self.node, self.card)
+        terms = self._terms(request)
         if terms is None or index in self.node.failed_gpus or self.node.down:
             return False
         return crowd.clients(index) == self.tenants[index] and crowd.admits(terms, index)
+
+    def _terms(self, request: Request) -> Terms | None:
+        """Return on what terms a share may be on GPUs that are not cut; most are asked for GPU by GPU."""
+        if self._asked[0] is not request:
+            self._asked = request, terms_of(request, self.node, self.card)
+        return self._asked[1]
 
     def holds_instance(self, request: Request, index: int, instance: Instance) -> bool:
         """Tell whether a GPU could serve a request with an instance beside those in use."""
@@ -185,7 +196,7 @@ class Room:
         if request.share is None:
             for index in gpus:
                 crowd.add_whole(index, sign)
-        elif (terms := terms_of(request, self.node, self.card)) is not None:
+        elif (terms := self._terms(request)) is not None:
             crowd.add(terms, gpus[0], sign)
 
     def _taken(self, request: Request, gpus: tuple[int, ...], instance: str, sign: int) -> tuple[int, int]:
