@@ -54,10 +54,8 @@ class Room:
         for index in node.healthy_gpus():
             self.compute[index], self.vram[index] = MILLI, MILLI * self.card
         self.tenants = [0] * node.gpus
-        self._asked: tuple[Request | None, Terms | None] = (
-            None,
-            None,
-        )  # the last one, with its terms
+        # The last request whose terms were asked for, and these.
+        self._asked: tuple[Request | None, Terms | None] = (None, None)
 
     def close(self, index: int) -> None:
         """Leave nothing of a GPU to anybody."""

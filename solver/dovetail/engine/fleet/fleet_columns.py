@@ -143,18 +143,13 @@ class FleetColumns:
             loads = {s: card.loads[s] for s in counts if s in outside}
             if not loads:
                 continue
-            sizes = sorted(set(loads.values()))
-            rows = {
-                size: self.lp.row(-np.inf, 0.0, {outside[s]: 1.0 for s in loads if loads[s] == size})
-                for size in sizes
-            }
-            side.loads.append(rows)
+            sizes = tuple(sorted(set(loads.values())))
+            alike = {size: {outside[s]: 1.0 for s, load in loads.items() if load == size} for size in sizes}
+            side.loads.append({size: self.lp.row(-np.inf, 0.0, columns) for size, columns in alike.items()})
             side.parts.append(card.parts)
             side.cuts.append({})
-            singles = (
-                tuple(card.parts // n if i == at else 0 for i in range(len(sizes))) for at, n in enumerate(sizes)
-            )
-            full = (pattern for _, pattern in dearest(card.parts, tuple(sizes), tuple(sizes)))
+            singles = (tuple(card.parts // size if size == one else 0 for size in sizes) for one in sizes)
+            full = (pattern for _, pattern in dearest(card.parts, sizes, sizes))
             for pattern in dict.fromkeys((*singles, *full)):
                 self.add_cut(side, len(side.loads) - 1, pattern)
 
@@ -167,10 +162,8 @@ class FleetColumns:
         among = {s: [number for number, card in enumerate(cards) if s in card.shapes] for s in shares}
         columns = {s: self._split(side.counts[s], found) for s, found in among.items() if len(found) > 1}
         for number, card in enumerate(cards):
-            yield (
-                card,
-                {s: columns[s][number] if s in columns else side.counts[s] for s in shares if s in card.shapes},
-            )
+            here = (s for s in shares if s in card.shapes)
+            yield card, {s: columns[s][number] if s in columns else side.counts[s] for s in here}
 
     def _add_instances(self, kind: Kind, side: Side, card: Card, counts: Mapping[int, int]) -> Mapping[int, int]:
         """Bind what may be on MIG instances to layouts; return the column of each shape's count outside MIG.
