@@ -98,3 +98,9 @@ def test_a_client_is_let_in_where_something_suits_all(
             expected = most <= told.clients and not (wholes and told.clients > 1)
             expected = expected and all(terms.suffice(told) for terms in asked) and (lenient or comer.allow(told))
         assert crowd.admits(comer, gpu) == expected
+    there_only = Counter([terms.free() if lenient else terms for terms, _ in there])
+    if told is None:
+        lets_whole = setting_of(NODE, there_only, max(on[0], on[1]), whole=True) is not None
+    else:
+        lets_whole = told.clients == 1 >= max(on[0], on[1]) and all(terms.suffice(told) for terms, _ in there)
+    assert crowd.admits_whole(1) == lets_whole

@@ -13,7 +13,7 @@ from who is there and from what it is set to today, so that nothing restarts tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -299,24 +299,29 @@ class Crowd:
         return self._limits[terms, pool]
 
     def _most_with(self, terms: Terms, pool: int) -> int:
-        told, whole = self._told.get(pool), self._wholes[pool] > 0
-        asked = {*self._asked(pool), terms}
-        if told is not None:
-            open_to = (self._lenient or terms.allow(told)) and not (whole and told.clients > 1)
-            return told.clients if open_to and all(each.suffice(told) for each in asked) else 0
-        if self._lenient:
-            asked = {each.free() for each in asked}
-        limits = (min(each.among(position) for each in asked) for position in range(len(MODES)))
-        return max(n if n <= 1 or not whole else 0 for n in limits)
+        told = self._told.get(pool)
+        if told is not None and not self._lenient and not terms.allow(told):
+            return 0
+        return self._limit({*self._asked(pool), terms}, pool, whole=self._wholes[pool] > 0)
 
-    def state(self, pool: int) -> Hashable:
-        """Return all of a pool that `most_with` asks for."""
-        return frozenset(self._asked(pool)), self._wholes[pool] > 0, self._told.get(pool)
+    def _limit(self, asked: Collection[Terms], pool: int, *, whole: bool) -> int:
+        """Return the most clients that a GPU of a pool could have where some are on it, 0 where nothing suits them.
+
+        Parameters
+        ----------
+        whole : whether replicas have GPUs of the pool as a whole.
+        """
+        told = self._told.get(pool)
+        if told is not None:
+            return told.clients if not (whole and told.clients > 1) and all(t.suffice(told) for t in asked) else 0
+        free = [terms.free() for terms in asked] if self._lenient else asked
+        limits = (min((terms.among(position) for terms in free), default=1) for position in range(len(MODES)))
+        return max(n if n <= 1 or not whole else 0 for n in limits)
 
     def admits_whole(self, gpu: int) -> bool:
         """Tell whether a replica could have a GPU without clients as a whole."""
         pool = pool_of(self._node, gpu)
-        return self._suited(pool, self._asked(pool), self._most(pool), True) is not None
+        return max(1, self._most(pool)) <= self._limit(self._asked(pool), pool, whole=True)
 
     def settings(self, today: Mapping[int, Setting]) -> dict[int, Setting | None]:
         """Return what the pools with clients are set to, by pool; None for one that nothing suits."""
@@ -373,10 +378,3 @@ class Crowd:
             here = (count for gpu, count in self._on.items() if pool_of(self._node, gpu) == pool)
             self._fullest[pool] = max(here, default=0)
         return self._fullest[pool]
-
-    def _suited(self, pool: int, terms: Mapping[Terms, int], most: int, whole: bool) -> Setting | None:
-        told = self._told.get(pool)
-        if told is None:
-            return setting_of(self._node, _freed(terms) if self._lenient else terms, most, whole=whole)
-        fits = most <= told.clients and not (whole and told.clients > 1) and all(t.suffice(told) for t in terms)
-        return told if fits else None

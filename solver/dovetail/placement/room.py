@@ -155,13 +155,17 @@ class Room:
         """Tell whether a GPU is cut into instances, or has nothing on it that keeps it from being cut."""
         return bool(self.instances.get(index)) or (self.compute[index] == MILLI and not self.tenants[index])
 
+    def may_cut_for(self, request: Request) -> bool:
+        """Tell whether any GPU of the node might serve a request with an instance."""
+        return self.geometry is not None and request.may_use_mig
+
     def instance_for(self, request: Request, index: int) -> Instance | None:
         """Return an instance of a GPU that could serve a request beside those in use, the smallest first."""
         return next(self.instances_for(request, index), None)
 
     def instances_for(self, request: Request, index: int) -> Iterator[Instance]:
         """Yield the instances of a GPU that could serve a request beside those in use, the smallest first."""
-        if self.geometry is None or not request.may_use_mig or not self._may_be_cut(index):
+        if self.geometry is None or not (self.may_cut_for(request) and self._may_be_cut(index)):
             return
         options = [(p.compute, p.size, s, p.name) for p in self.geometry.profiles for s in p.starts]
         for _, _, start, name in sorted(options):

@@ -85,6 +85,5 @@ def usable_gpus(room: Room, request: Request) -> list[int]:
 def gpus_that_fit(room: Room, request: Request) -> list[int]:
     """Return the indices of the GPUs that could serve a request, or be one of the several that it asks for."""
     indices = range(len(room.compute))
-    if room.geometry is None or not request.may_use_mig:
-        return [i for i in indices if room.gpu_fits(request, i)]
-    return [i for i in indices if room.gpu_fits(request, i) or room.instance_for(request, i) is not None]
+    cut = room.may_cut_for(request)
+    return [i for i in indices if room.gpu_fits(request, i) or (cut and room.instance_for(request, i) is not None)]

@@ -11,7 +11,7 @@ from dovetail.mig import Geometry
 from dovetail.objectives import Tier, tiers_of
 from dovetail.objectives.disruption import Moves, Recut
 from dovetail.placement import Makes, least_profiles, profiles_for
-from dovetail.placement.clients import MODES, Terms, equal_parts, terms_of, uncut
+from dovetail.placement.clients import Terms, equal_parts, terms_of, uncut
 from dovetail.problem.classes import NodeClass, classes_of
 from dovetail.problem.present import Present, Standing, counted, standing_of
 from dovetail.problem.shapes import Shape, shapes_of
@@ -224,7 +224,7 @@ class Problem:
         if key not in self._modes:
             request = self.request(shape, node)
             card = self.spec.accelerators.get(node.accelerator or "")
-            closed = self._closed(self.shapes[shape], node)
+            closed = self.closed_modes(self.shapes[shape], node)
             outside = card is not None and uncut(request, node, card.memory)
             outside = outside and not ("time-slice" in closed and not equal_parts(node))
             able = profiles_for if node.mig_strategy == "single" else least_profiles  # others may settle on any
@@ -232,7 +232,7 @@ class Problem:
             self._modes[key] = (*(("",) if outside else ()), *profiles)
         return self._modes[key]
 
-    def _closed(self, shape: Shape, node: Node) -> frozenset[str]:
+    def closed_modes(self, shape: Shape, node: Node) -> frozenset[str]:
         """Return the modes on a node that hard policies keep all shares of a shape out of, whatever runs today."""
         share, excused = shape.request.share, self.context.tolerated
         leans = () if share is None else share.leans
@@ -247,18 +247,6 @@ class Problem:
             card = self.spec.accelerators.get(node.accelerator or "")
             self._terms[key] = None if card is None else terms_of(self.request(shape, node), node, card.memory)
         return self._terms[key]
-
-    def among(self, shape: int, node: Node) -> tuple[int, int, int]:
-        """Return among how many clients of a GPU that equal parts share a shape may be, in each of `MODES`.
-
-        It is 0 for modes that hard policies keep all of it out of, whatever runs today.
-        """
-        terms = self.terms(shape, node)
-        if terms is None:
-            return 0, 0, 0
-        closed = self._closed(self.shapes[shape], node)
-        whole, mps, slices = (0 if mode in closed else n for mode, n in zip(MODES, terms[:3], strict=True))
-        return whole, mps, slices
 
     def load(self, shape: int, node: Node) -> int:
         """Return the thousandths of one GPU that a replica takes at the least, outside MIG where it is a share.

@@ -11,17 +11,14 @@ from functools import lru_cache
 
 from dovetail.mig import Geometry, maximal
 from dovetail.problem import Problem
-from dovetail.proof.kinds import Kind
+from dovetail.spec import Node
 
 
-def profiles_of(problem: Problem, kind: Kind, shapes: Iterable[int]) -> Mapping[int, tuple[str, ...]]:
-    """Return, per shape that may be on MIG instances of a kind's nodes, the profiles of these."""
-    found = {s: tuple(mode for mode in problem.modes(s, kind.node) if mode) for s in shapes if _may(problem, s)}
+def profiles_of(problem: Problem, node: Node, shapes: Iterable[int]) -> dict[int, tuple[str, ...]]:
+    """Return, per shape that may be on MIG instances of a node, the profiles of these."""
+    able = (s for s in shapes if problem.shapes[s].request.may_use_mig)
+    found = {s: tuple(mode for mode in problem.modes(s, node) if mode) for s in able}
     return {s: profiles for s, profiles in found.items() if profiles}
-
-
-def _may(problem: Problem, shape: int) -> bool:
-    return problem.shapes[shape].request.may_use_mig
 
 
 def best_layout(geometry: Geometry, worth: Mapping[str, int]) -> int:

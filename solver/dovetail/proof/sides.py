@@ -8,11 +8,12 @@ within one side.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from dovetail.placement.clients import MODES, equal_parts
 from dovetail.problem import Problem, Shape
+from dovetail.proof.cutting import profiles_of
 from dovetail.spec import Node
 from dovetail.spec.workload import MILLI
 
@@ -82,23 +83,13 @@ def _own(known: Mapping[int, Known], names: Mapping[int, Sequence[int]]) -> dict
     return {own: value for s, value in known.items() for own in names.get(s, ())}
 
 
-class Sharing(NamedTuple):
-    """How GPUs that are not cut are shared: the parts of each, and those that each shape takes that may be there."""
-
-    parts: int
-    loads: Mapping[int, int]
-
-    def lies_in(self, other: Sharing) -> bool:
-        """Tell whether whatever may share a GPU so may share it in another way."""
-        return Card(frozenset(), *self).lies_in(Card(frozenset(), *other))
-
-
 def joined(problem: Problem, node: Node, shapes: Sequence[Shape]) -> tuple[Side, ...]:
     """Return all shapes as one side: what rules keep apart may meet, and GPUs are shared as each likes best."""
     shares = [shape for shape in shapes if shape.request.partial]
-    able = _profiles(problem, node, shares)
-    card = Card(frozenset(s.index for s in shares), *_loosely(problem, node, shares))
-    return (Side(tuple(sorted(s.index for s in shapes)), (card,) if shares else (), able),)
+    own = [shape.index for shape in shares]
+    card = replace(_loosely(problem, node, shares), shapes=frozenset(own))
+    cards = (card,) if shares else ()
+    return (Side(tuple(sorted(s.index for s in shapes)), cards, profiles_of(problem, node, own)),)
 
 
 def sides_of(
@@ -118,7 +109,7 @@ def sides_of(
     one_profile : whether what has GPUs is to be on instances of one profile, or none of it.
     """
     shares = [shape for shape in shapes if shape.request.partial]
-    meeting, able = groups_of(shares, by_gpu), _profiles(problem, node, shares)
+    meeting, able = groups_of(shares, by_gpu), profiles_of(problem, node, [s.index for s in shares])
     found: dict[Hashable, Side] = {}
     for group in groups_of(shapes, by_node):
         own = [shape for shape in shapes if shape.index in group]
@@ -150,7 +141,7 @@ def _as_a_whole(
 
 def _side(
     shapes: Sequence[Shape],
-    ways: Sequence[Sharing],
+    ways: Sequence[Card],
     profiles: Mapping[int, tuple[str, ...]],
     meeting: Sequence[frozenset[int]],
     *,
@@ -160,7 +151,7 @@ def _side(
     shared = {s for way in ways for s in way.loads} | profiles.keys()
     there = {s.index for s in shapes if (s.index in shared if s.request.partial else whole or not s.request.gpus)}
     cards: list[Card] = []
-    for way in ways or [Sharing(MILLI, {})]:
+    for way in ways or [Card(frozenset(), MILLI, {})]:
         mine = way.loads.keys() | profiles.keys()
         for group in meeting:
             card = Card(group & mine & there, way.parts, {s: n for s, n in way.loads.items() if s in group})
@@ -169,7 +160,7 @@ def _side(
     return Side(tuple(sorted(there)), tuple(cards), profiles)
 
 
-def sharings_of(problem: Problem, node: Node, shares: Sequence[Shape]) -> list[Sharing]:
+def sharings_of(problem: Problem, node: Node, shares: Sequence[Shape]) -> list[Card]:
     """Return how GPUs of a node that are not cut may be shared by some shapes, none of these ways within another.
 
     Those of a node that shares by equal parts are set to a mode and a number of clients. Of that number only those
@@ -177,11 +168,11 @@ def sharings_of(problem: Problem, node: Node, shares: Sequence[Shape]) -> list[S
     """
     if not equal_parts(node):
         return [_loosely(problem, node, shares)]
-    among = {s.index: problem.among(s.index, node) for s in shares}
-    ways = [Sharing(1, {s: 1 for s, most in among.items() if max(most)})]
+    among = {s.index: _among(problem, s, node) for s in shares}
+    ways = [_alike(1, (s for s, most in among.items() if max(most)))]
     for position in range(1, len(MODES)):
         for clients in sorted({most[position] for most in among.values()} - {0, 1}):
-            ways.append(Sharing(clients, {s: 1 for s, most in among.items() if most[position] >= clients}))
+            ways.append(_alike(clients, (s for s, most in among.items() if most[position] >= clients)))
     first, *others = ways
     kept = [
         way
@@ -191,15 +182,27 @@ def sharings_of(problem: Problem, node: Node, shares: Sequence[Shape]) -> list[S
     return [first, *kept]
 
 
-def _loosely(problem: Problem, node: Node, shares: Iterable[Shape]) -> Sharing:
+def _alike(clients: int, shapes: Iterable[int]) -> Card:
+    """Return a GPU of which each of so many clients has one part."""
+    loads = dict.fromkeys(shapes, 1)
+    return Card(frozenset(loads), clients, loads)
+
+
+def _among(problem: Problem, shape: Shape, node: Node) -> Sequence[int]:
+    """Return among how many clients of a GPU a shape may be, in each of `MODES`.
+
+    It is 0 for modes that hard policies keep all of it out of, whatever runs today.
+    """
+    terms, closed = problem.terms(shape.index, node), problem.closed_modes(shape, node)
+    if terms is None:
+        return [0] * len(MODES)
+    return [0 if mode in closed else most for mode, most in zip(MODES, terms[:3], strict=True)]
+
+
+def _loosely(problem: Problem, node: Node, shares: Iterable[Shape]) -> Card:
     """Return how shapes share a GPU if each takes the least of it that it may, by thousandths."""
-    outside = (s.index for s in shares if "" in problem.modes(s.index, node))
-    return Sharing(MILLI, {s: problem.load(s, node) for s in outside})
-
-
-def _profiles(problem: Problem, node: Node, shares: Iterable[Shape]) -> dict[int, tuple[str, ...]]:
-    found = {s.index: tuple(mode for mode in problem.modes(s.index, node) if mode) for s in shares}
-    return {s: names for s, names in found.items() if names}
+    loads = {s.index: problem.load(s.index, node) for s in shares if "" in problem.modes(s.index, node)}
+    return Card(frozenset(loads), MILLI, loads)
 
 
 def groups_of(shapes: Sequence[Shape], rules: Sequence[Apart]) -> list[frozenset[int]]:

@@ -317,7 +317,7 @@ class _Earning:
         for comer in sorted(comers):
             most[comer.shape] = max(self.worth[comer], most.get(comer.shape, 0))
         worth: dict[str, int] = {}
-        for s, profiles in profiles_of(self.problem, self.kind, list(most)).items():
+        for s, profiles in profiles_of(self.problem, self.kind.node, most).items():
             for profile in profiles:
                 worth[profile] = max(most[s], worth.get(profile, 0))
         return best_layout(self.kind.geometry, worth) if self.kind.geometry is not None and worth else 0

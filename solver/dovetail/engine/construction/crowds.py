@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.model.state import Fill, State
-from dovetail.placement.clients import NODE_POOL, Crowd, Terms, equal_parts, pool_of, pools
+from dovetail.placement.clients import NODE_POOL, Crowd, equal_parts, pool_of, pools
 from dovetail.problem import Problem, Shape
 from dovetail.spec.workload import MILLI
 
@@ -33,7 +33,6 @@ class Crowds:
         self._of: dict[int, Crowd] = {}
         self._clients: Ints = np.zeros_like(gpus)  # of each GPU
         self._limits: dict[int, dict[int, list[int]]] = {}  # by node and shape, see `_most_with`; for a while
-        self._known: dict[tuple[Hashable, Terms], int] = {}
 
     def adopt(self, state: State, shares: Shares) -> None:
         """Enter all that a state holds; where anybody stays, GPUs are set as they are today."""
@@ -98,14 +97,7 @@ class Crowds:
         if shape.index not in known:
             node, width = self._problem.nodes[index], self._gpus.shape[1]
             terms = self._problem.terms(shape.index, node)
-            limits = {} if terms is None else {pool: self._limit(index, pool, terms) for pool in pools(node)}
+            crowd = self._of.get(index) or Crowd(node)
+            limits = {} if terms is None else {pool: crowd.most_with(terms, pool) for pool in pools(node)}
             known[shape.index] = [limits.get(pool_of(node, gpu), 0) for gpu in range(width)]
         return known[shape.index]
-
-    def _limit(self, index: int, pool: int, terms: Terms) -> int:
-        crowd = self._of.get(index)
-        crowd = Crowd(self._problem.nodes[index]) if crowd is None else crowd
-        key = crowd.state(pool), terms
-        if key not in self._known:
-            self._known[key] = crowd.most_with(terms, pool)
-        return self._known[key]

@@ -65,7 +65,7 @@ def cut_all(problem: Problem, stop: Stop, seconds: float | None = None) -> State
 def _add_kind(problem: Problem, model: Model, kind: Kind) -> _Cut:
     cut, gpus = _Cut(kind), len(kind.node.healthy_gpus())
     cut.nodes = model.integer(0, kind.size)
-    profiles = profiles_of(problem, kind, kind.shapes)
+    profiles = profiles_of(problem, kind.node, kind.shapes)
     names = frozenset(name for found in profiles.values() for name in found)
     used = Linear.of(cut.nodes, -gpus)
     for layout in layouts_of(kind.geometry, names) if kind.geometry and names else ():
