@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from math import inf
 
@@ -50,6 +51,8 @@ def test_bounds_found_aside_are_those_found_here() -> None:
                 assert heard == 7
                 break
             name, cases = heard
+            assert aside._process is not None
+            assert os.getpriority(os.PRIO_PROCESS, aside._process.pid or 0) > os.getpriority(os.PRIO_PROCESS, 0)
             there.learn(tiers[name], cases, priced=True)
             given = dict.fromkeys(list(tiers)[: list(tiers).index(name)], 0)
             whole = name in found  # once every tier has a bound

@@ -21,7 +21,7 @@ from typing import Any
 _SHARE = 0.8  # of the machine's memory, where no limit is given
 _NATIVE = frozenset({"highspy", "numpy", "ortools"})
 _THREAD = 2**24  # bytes that must be left: a thread, the least that solvers ask for in one piece, takes half of it
-_LAST = 19  # how nice a process may be
+_AFTER, _LAST = 5, 19  # how nice a process is that has a third of what others have, and one that has what they leave
 _SETTLING = 0.05  # seconds in which a thread that has just ended leaves the process table
 
 
@@ -91,11 +91,20 @@ def prefer_as_victim() -> None:
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
 
 
+def go_after() -> None:
+    """Let this process from now on have about a quarter of a processor that another one wants as well."""
+    _yield_to_others(_AFTER)
+
+
 def go_last() -> None:
     """Let this process from now on have only what others leave of the processors."""
+    _yield_to_others(_LAST)
+
+
+def _yield_to_others(nice: int) -> None:
     if hasattr(os, "nice"):
         with suppress(OSError):
-            os.nice(_LAST)
+            os.nice(nice)
 
 
 def lead_group() -> None:

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
-from dovetail.engine.processes import begin_helping, context_to_start, dumps, go_last, loads
+from dovetail.engine.processes import begin_helping, context_to_start, dumps, go_after, go_last, loads
 from dovetail.progress import Limits, Stop
 from dovetail.spec import Spec
 
@@ -130,6 +130,8 @@ class Aside:
 def _serve(connection: Connection, given: Spec | None, ahead: float, *others: Connection | None) -> None:
     """Look for bounds until nobody is there any more; the newest message counts.
 
+    Once there is a plan, processors are first of all for making it better.
+
     Parameters
     ----------
     given : None where the first message is the Spec.
@@ -149,6 +151,7 @@ def _serve(connection: Connection, given: Spec | None, ahead: float, *others: Co
         while ahead and not connection.poll() and (early := pursuit.before_any_plan(nothing)) is not None:
             connection.send_bytes(dumps(early))
         reached: Best = loads(connection.recv_bytes())
+        go_after()
         while True:
             found = pursuit.next(reached)
             connection.send_bytes(dumps(reached.number if found is None else found))
