@@ -76,6 +76,24 @@ def test_ways_share_seconds_unless_limits_are_given(
     assert set(asked) == {Limits(work=3.0)}
 
 
+def test_ways_start_from_the_plan_that_is_explained(
+    dovetail: Shell, project: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hints: list[object] = []
+
+    def solve(spec: Spec, limits: Limits, **named: Any) -> Plan:
+        hints.append(named["hint"])
+        plans.append(engine.solve(spec, limits, **named))
+        return plans[-1]
+
+    plans: list[Plan] = []
+    engine.bound = 96_000
+    monkeypatch.setattr(library, "solve", solve)
+    assert dovetail("explain", "search/web") == 0
+    assert len(hints) > 1
+    assert all(hint == plans[0].placements for hint in hints[1:])
+
+
 @pytest.mark.parametrize("replicas", [2, 4])
 def test_when_time_is_up_it_says_so(
     dovetail: Shell, project: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch, replicas: int

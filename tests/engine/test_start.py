@@ -8,21 +8,23 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.support.specs import make_spec, node, policy, request, workload
+from tests.support.specs import make_spec, node, place, places, policy, request, workload
 from tests.support.tiny_gangs import tiny_gangs
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import ladder, solve
 from dovetail.engine.construction.construct import construct
+from dovetail.engine.hinted import hinted
 from dovetail.engine.start import start
 from dovetail.model.legal import legalise
-from dovetail.model.score import view_of
+from dovetail.model.score import score, view_of
 from dovetail.model.state import Fill, Slot, State, today_state
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
+from dovetail.rules.require import Forbid
 from dovetail.rules.reserve import Reserve
-from dovetail.spec import NodeSelector, Spec
+from dovetail.spec import NodeSelector, Policy, Spec, WorkloadSelector
 
 
 def compiled(spec: Spec) -> Problem:
@@ -97,3 +99,81 @@ def test_the_first_plan_of_a_large_project_is_told_before_any_bound(monkeypatch:
     values = [(tier.name, tier.value, None) for tier in plan.tiers]
     assert told.heard[: 3 + len(values)] == ["compile", "construct", "bound", *values]
     assert (plan.tiers[0].name, 2000, 2000) in told.heard[3 + len(values) :]
+
+
+# ---------------------------------------------------------------------- a plan to start from
+
+
+def one_must_move(*policies: Policy) -> Problem:
+    """Two workloads run, a GPU each; a third one needs a whole node, so that one of them must move."""
+    work = [workload("a", gpus=1), workload("b", gpus=1), workload("wide", gpus=2)]
+    nodes = [node(name, 2) for name in "mn"]
+    return compiled(make_spec(nodes, work, policies, running={"a#0": place("m", 0), "b#0": place("n", 0)}))
+
+
+PLANNED = places({"a#0": place("m", 0), "b#0": place("m", 1), "wide#0": place("n", 0, 1)})
+
+
+def test_what_a_plan_moves_is_where_it_has_it() -> None:
+    problem = one_must_move()
+    told = hinted(problem, PLANNED)
+    assert told is not None
+    assert dict(view_of(problem, told).places) == PLANNED
+    assert told.kept().total() == 1
+    state, unpaid = start(problem, PLANNED, Stop())
+    assert not unpaid
+    assert dict(view_of(problem, state).places) == PLANNED
+
+
+def test_what_a_plan_has_where_nothing_may_be_is_elsewhere() -> None:
+    ban = policy("ban", Forbid(), workloads=WorkloadSelector(names=("b",)), nodes=NodeSelector(names=("m",)))
+    problem = one_must_move(ban)
+    told = hinted(problem, PLANNED)
+    assert told is not None
+    assert {r.workload for r in view_of(problem, told).places} == {"a", "wide"}
+    gone = places({"a#0": place("gone", 0), "b#0": place("n", 0), "other#0": place("n", 1)})
+    assert dict(view_of(problem, hinted(problem, gone) or State()).places) == places({"b#0": place("n", 0)})
+
+
+def test_what_a_plan_has_of_work_that_belongs_together_is_there() -> None:
+    nodes = [node(name, 2) for name in "mno"]
+    problem = compiled(make_spec(nodes, [workload("gang", 2, gpus=1, atomic=True)]))
+    plan = places({"gang#0": place("o", 0), "gang#1": place("o", 1)})
+    told = hinted(problem, plan)
+    assert told is not None
+    assert dict(view_of(problem, told).places) == plan
+
+
+def test_a_plan_that_moves_for_nothing_is_not_gone_on_from() -> None:
+    problem = compiled(
+        make_spec([node("m", 2), node("n", 2)], [workload("a", gpus=1)], running={"a#0": place("m", 0)})
+    )
+    state, _ = start(problem, places({"a#0": place("n", 0)}), Stop())
+    assert state.kept() == {0: 1}
+
+
+def test_a_plan_that_tells_of_nothing_but_work_that_waits_by_itself_is_no_other_state() -> None:
+    problem = compiled(
+        make_spec([node("m", 2)], [workload("a", gpus=1), workload("b", gpus=1)], running={"a#0": place("m", 0)})
+    )
+    assert hinted(problem, places({"a#0": place("m", 0), "b#0": place("m", 1)})) is None
+
+
+def test_a_start_from_a_plan_is_never_worse_than_without_and_mostly_as_good_as_that() -> None:
+    told = as_good = 0
+    for seed in range(40):
+        for drawn in (tiny, tiny_gangs):
+            problem = compiled(drawn(seed))
+            plan = solve(problem.spec, Limits(work=1.0))
+            bare, owing = start(problem, None, Stop())
+            state, unpaid = start(problem, plan.placements, Stop())
+            assert unpaid <= owing
+            assert score(problem, state, owing) >= score(problem, bare, owing)
+            if plan.tiers and hinted(problem, plan.placements) is not None:
+                told += 1
+                view, of_tier = view_of(problem, state), {tier.name: tier.value for tier in plan.tiers}
+                as_good += not unpaid and all(
+                    t.measure(view, problem.context) == of_tier[t.name] for t in problem.tiers
+                )
+    assert told >= 30
+    assert as_good >= 0.9 * told

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.faults import CODES, Refused, nearest
+from dovetail.placement import Places
 from dovetail.plan import Plan, as_planned, combined, documents_digest, outside_digest
 from dovetail.spec import Spec, Workload
 from dovetail.verify import verify
@@ -82,7 +83,7 @@ def run(
         _check_table("nodes", shown, wanted)
     with running(limits) as planner:
         made = planner(spec) if before is None else before
-        asking = _Asking(planner, shared=time_limit is None and work is None)
+        asking = _Asking(planner, made.placements, shared=time_limit is None and work is None)
         found_out = _explained(spec, made, workload, asking, ways) if workload else None
         interrupted = bool(planner.stop)
     planner.complain()
@@ -103,11 +104,13 @@ def _told(spec: Spec, plan: Plan, node: str, found: Explanation | None, places: 
 class _Asking:
     """Plans ways out one after the other, within seconds that they share or, with limits, each within these.
 
-    `cut` tells whether time was up before all were planned.
+    All start from the plan that is explained, so that they differ by what was asked for. `cut` tells whether time was
+    up before all were planned.
     """
 
-    def __init__(self, planner: Planner, *, shared: bool) -> None:
+    def __init__(self, planner: Planner, places: Places, *, shared: bool) -> None:
         self.planner = planner
+        self._places = places
         self._until = time.monotonic() + _PATIENCE if shared else None
         self.cut = False
 
@@ -116,7 +119,7 @@ class _Asking:
         if self._until is not None:
             left = max(1.0, self._until - time.monotonic())
             self.planner.limits = replace(self.planner.limits, work=_WORK, time=left)
-        return self.planner(spec)
+        return self.planner(spec, self._places)
 
     def over(self) -> bool:
         """Tell whether no more plans are to be made."""

@@ -76,7 +76,7 @@ def solve(
 
     Parameters
     ----------
-    hint : places that may serve as a start for work that does not run today.
+    hint : places that may serve as a start, as those of a plan of much the same documents.
     jobs : where parts are solved, by default on as many processes as the limits say.
     keep : is given every better state that is a plan, and what is known of it.
     aside : where bounds are looked for meanwhile; ended with the search.

@@ -1,9 +1,10 @@
-"""Where a search starts: with today's state, filled up."""
+"""Where a search starts: with today's state, filled up, or with what a hint tells if that is better."""
 
 from __future__ import annotations
 
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.served import without_surplus
+from dovetail.engine.hinted import hinted
 from dovetail.model.legal import legalise
 from dovetail.model.score import better, hard_policies, owed, sound, view_of
 from dovetail.model.state import State, today_state
@@ -14,8 +15,12 @@ from dovetail.progress import Stop
 
 def start(problem: Problem, hint: Places | None, stop: Stop) -> tuple[State, frozenset[str]]:
     """Return a state to search from, and the hard policies that it breaks: those remain unpaid."""
-    state = _filled(problem, hint, stop)
+    state = _filled(problem, today_state(problem), hint, stop)
     unpaid = owed(problem, state, hard_policies(problem))
+    if hint and not stop and (told := hinted(problem, hint)) is not None:
+        other = _filled(problem, told, None, stop)
+        if better(problem, other, state, unpaid):
+            state, unpaid = other, owed(problem, other, unpaid)
     spared = without_surplus(problem, state)
     return (spared if spared is not state and better(problem, spared, state, unpaid) else state), unpaid
 
@@ -28,8 +33,8 @@ def untouched(problem: Problem) -> State | None:
     return state
 
 
-def _filled(problem: Problem, hint: Places | None, stop: Stop) -> State:
-    first = construct(problem, today_state(problem), stop, hint)
+def _filled(problem: Problem, begun: State, hint: Places | None, stop: Stop) -> State:
+    first = construct(problem, begun, stop, hint)
     state = legalise(problem, first)
     if state is first:
         return state

@@ -124,8 +124,13 @@ def slot_of(problem: Problem, index: int, place: Present) -> Slot:
 
 def today_state(problem: Problem) -> State:
     """Return the state in which everything whose place stands stays there, and nothing else is admitted."""
+    return staying(problem, problem.present)
+
+
+def staying(problem: Problem, present: Mapping[int, Mapping[Present, int]]) -> State:
+    """Return the state in which so many stay on places of today, node by node, and nothing else is admitted."""
     fills = {}
-    for node, places in problem.present.items():
+    for node, places in present.items():
         fill = Fill(kept=Counter(places))
         for place, count in places.items():
             fill.slots[slot_of(problem, node, place)] += count

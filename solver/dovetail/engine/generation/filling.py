@@ -50,7 +50,7 @@ def seat_owed(field: Field, wishes: list[Wished], owed: Mapping[int, int], stop:
     list[Wished]
         What is left of the wishes.
     """
-    left = _grant_owed(field, wishes, owed)
+    left = grant_owed(field, wishes, owed)
     outlooks = Outlooks(field)
     _place(outlooks, short_of(field, owed))
     make_room(outlooks, short_of(field, owed), stop, inf)
@@ -117,8 +117,8 @@ def wishes_on(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]
             yield node, slot.shape, tuple(taken), count
 
 
-def _grant_owed(field: Field, wishes: list[Wished], owed: Mapping[int, int]) -> list[Wished]:
-    """Put no more of what is wished for than is owed, and return the rest of the wishes."""
+def grant_owed(field: Field, wishes: list[Wished], owed: Mapping[int, int]) -> list[Wished]:
+    """Put no more of what is wished for than is owed, where hard rules let it; return the rest of the wishes."""
     for _ in range(_ROUNDS):
         left, more = [], False
         for node, shape, gpus, count in wishes:
