@@ -8,14 +8,13 @@ writes its part of docs/benchmarks.md and the raw figures to build/bench/fleets_
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.fleets import PATIENCE, PROJECT, begun, counts, keep, parser_of, plan
-from benchmarks.measure import dovetail
+from benchmarks.measure import dovetail, taken
 from benchmarks.page import BY_WORK_RAW, write_page
 
 JOBS = 2  # processes of the second run
@@ -24,7 +23,7 @@ JOBS = 2  # processes of the second run
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plan every fleet twice, then write the page."""
     given = parser_of("by_work", __doc__).parse_args(arguments)
-    load = os.getloadavg()[0]
+    load = taken()
     for gpus in given.gpus:
         for share in given.loads:
             found, scratch = begun(gpus, share, given.seed, sorted(given.also))

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from typing import Any
 
 from benchmarks import rivals
 from benchmarks.fleet import ALSO, fleet, write
-from benchmarks.measure import PLENTY, Run, dovetail
+from benchmarks.measure import PLENTY, Run, dovetail, taken
 from benchmarks.page import FLEETS_RAW, JOINT_RAW, SCRATCH, raw, store, write_page
 
 from dovetail.plan import read, relative_gap
@@ -89,7 +88,7 @@ class Fleet:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure every case, then write the page."""
     given = _options(arguments)
-    load, name = os.getloadavg()[0], JOINT_RAW if given.also else FLEETS_RAW
+    load, name = taken(), JOINT_RAW if given.also else FLEETS_RAW
     for gpus in given.gpus:
         for share in given.loads:
             keep(name, load, asdict(_tell(measure(gpus, share, given))))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -33,6 +32,7 @@ from benchmarks.gang.agree import ASPECTS, agreement  # noqa: E402
 from benchmarks.gang.answer import Answer, answer  # noqa: E402
 from benchmarks.gang.case import Case  # noqa: E402
 from benchmarks.gang.read import Unreadable, read_case, strange_fields  # noqa: E402
+from benchmarks.measure import taken  # noqa: E402
 
 SECONDS = 60.0
 
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     for line in warnings(given.file):
         print(line, file=sys.stderr)
-    load = os.getloadavg()[0]
+    load = taken() if given.page else 0.0
     found = plan_file(given.file, given.time_limit, given.only)
     if given.page:
         page.store(page.CASES_RAW, {"load": load, **summary(found)})

@@ -8,13 +8,13 @@ A kind that costs nothing does not make a fleet hard. Values are those of plans,
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.fleet import fleet, write
 from benchmarks.fleets import plan
+from benchmarks.measure import taken
 from benchmarks.page import HARDNESS_RAW, SCRATCH, store, write_page
 from benchmarks.synthetic.documents import ALL
 from benchmarks.tiers import GPU_WORK
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fast", action="store_true", help="let dovetail search in parallel")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     given = parser.parse_args(arguments)
-    rows, busy = [], os.getloadavg()[0]
+    rows, busy = [], taken()
     for load in given.loads:
         base: dict[str, int] = {}
         for name, kinds in KINDS.items():

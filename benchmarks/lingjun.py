@@ -30,6 +30,7 @@ for _source in (ROOT, ROOT / "solver"):
         sys.path.insert(0, str(_source))
 
 from benchmarks import page  # noqa: E402
+from benchmarks.measure import taken  # noqa: E402
 
 from dovetail.build import build  # noqa: E402
 from dovetail.documents import load_project  # noqa: E402
@@ -177,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not root or not (Path(root) / FILE).is_file():
         print(f"set DOVETAIL_DATA to a directory with {FILE}", file=sys.stderr)
         return 64
-    load = os.getloadavg()[0]
+    load = taken() if given.page else 0.0
     runs = [_run(read_hosts(Path(root) / FILE), busy, given) for busy in given.busy]
     if given.page:
         page.store(page.LINGJUN_RAW, {"load": load, "runs": runs})

@@ -35,7 +35,7 @@ GANG_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     CASES_RAW: gangs_page.cases,
 }
 PACKAGES = ("dovetail", "ortools", "highspy", "numpy")
-BUSY = 0.3  # load at the start, in processors, above which times are not those of a quiet machine
+BUSY = 0.3  # processors that others have at the start, above which times are not those of a quiet machine
 
 INTRODUCTION = """\
 # Benchmarks
@@ -125,7 +125,5 @@ def _machine(load: float) -> str:
         f"Python {platform.python_version()}, {packages}.\n"
     )
     if load > BUSY:
-        text += (
-            f"\n**The machine was busy (load {load:.1f} at the start): times and what they allow are not typical.**\n"
-        )
+        text += f"\n**Others had {load:.1f} processors at the start: times and what they allow are not typical.**\n"
     return text

@@ -22,7 +22,6 @@ does so for the same fleets, each after the loss of one whole zone.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,7 +32,7 @@ from typing import Any
 from benchmarks import rivals
 from benchmarks.fleet import ALSO, fleet, later, write
 from benchmarks.fleets import PATIENCE, Planned, plan
-from benchmarks.measure import dovetail
+from benchmarks.measure import dovetail, taken
 from benchmarks.page import POLICIES_RAW, REPLAN_JOINT_RAW, REPLAN_RAW, SCRATCH, ZONES_RAW, store, write_page
 from benchmarks.synthetic.hardware import ZONES
 from benchmarks.synthetic.losses import without_zone
@@ -67,7 +66,7 @@ class Replanned:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure every fleet, then write the page."""
     given = _options(arguments)
-    load = os.getloadavg()[0]
+    load = taken()
     found = [asdict(each) for gpus in given.gpus for each in measure(gpus, given)]
     raw = REPLAN_JOINT_RAW if given.also else REPLAN_RAW
     raw = POLICIES_RAW if given.policies else ZONES_RAW if given.zones else raw

@@ -4,7 +4,7 @@
 
 writes docs/benchmarks.md, a plot beside it and the raw figures to build/bench/. DIR (or DOVETAIL_DATA) holds
 openb/nodes.csv and openb/arrived/*.csv. With 60 and 300 seconds it takes about 35 minutes, on a machine that should
-have nothing else to do: a load at the start is noted in the page.
+have nothing else to do: what others take at the start is noted in the page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import baselines, rivals
-from benchmarks.measure import PLENTY, dovetail
+from benchmarks.measure import PLENTY, dovetail, taken
 from benchmarks.page import SCRATCH, TRACE_RAW, store, write_page
 from benchmarks.trace_page import Measured, Row
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.data is None:
         print("benchmarks: name the directory of the traces with --data or DOVETAIL_DATA", file=sys.stderr)
         return 64
-    load = os.getloadavg()[0]
+    load = taken()
     found = [measure(given.data, arrived, given.seconds, given.models) for arrived in given.arrived]
     store(TRACE_RAW, {"load": load, "lists": [asdict(each) for each in found]})
     write_page(given.out)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import fleets, fleets_page, page, replan_page
+from benchmarks.measure import busy_ticks
 
 LINGJUN = {
     "load": 0.0,
@@ -54,6 +55,7 @@ def test_raw_figures_of_fleets_are_kept_one_by_one_and_a_fleet_replaces_itself(
 
     monkeypatch.setattr(page, "SCRATCH", tmp_path / "raw")
     monkeypatch.setattr(fleets, "measure", measure)
+    monkeypatch.setattr(fleets, "taken", lambda: 0.0)
     with pytest.raises(KeyboardInterrupt):
         fleets.main(["--gpus", "10000", "1000", "--loads", "1.0", "1.15"])
     with pytest.raises(KeyboardInterrupt):
@@ -62,6 +64,21 @@ def test_raw_figures_of_fleets_are_kept_one_by_one_and_a_fleet_replaces_itself(
         fleets.main(["--gpus", "10000", "--loads", "1.0", "1.15"])
     kept = [(each["gpus"], each["load"], each["validate"]) for each in page.raw(page.FLEETS_RAW)["fleets"]]
     assert kept == [(1000, 1.0, 2.0), (10000, 1.0, 3.0)]
+
+
+def test_a_section_says_what_others_had_of_the_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat = "cpu  300 10 200 9000 400 5 15 70 250 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n"
+    assert (
+        busy_ticks(stat) == 300 + 10 + 200 + 5 + 15 + 70
+    )  # neither idle, nor waiting, nor guests, which are others' too
+    monkeypatch.setattr(page, "SCRATCH", tmp_path / "raw")
+    for load, told in ((0.1, False), (1.5, True)):
+        page.store(page.LINGJUN_RAW, LINGJUN | {"load": load})
+        page.write_page(tmp_path)
+        text = (tmp_path / page.PAGE).read_text(encoding="utf-8")
+        assert (
+            "**Others had 1.5 processors at the start: times and what they allow are not typical.**" in text
+        ) == told
 
 
 def tier(name: str, value: int, bound: int | None) -> dict[str, object]:
