@@ -130,6 +130,14 @@ def test_money_is_what_the_policy_adds() -> None:
     assert ranges({**same, "cost": (90, 90)}, {**more, "cost": (99, 99)})[1].range == Interval(-9, -9)
 
 
+def test_money_without_a_bound_is_no_range() -> None:
+    """That nothing costs less than nothing is no news: a policy was told to save up to all that the plan costs."""
+    some, more = {"admitted[0]": (5, 6)}, {"admitted[0]": (6, 7)}
+    assert ranges({**some, "cost": (90, 0)}, {**more, "cost": (70, 0)})[1].range == Interval(None, None)
+    assert ranges({**some, "cost": (90, 80)}, {**more, "cost": (70, 0)})[1].range == Interval(10, None)
+    assert ranges({**some, "cost": (0, 0)}, {**more, "cost": (70, 60)})[1].range == Interval(-70, -60)
+
+
 def test_a_tier_after_one_that_is_open_says_so() -> None:
     found = ranges({"admitted[9]": (1, 2), "admitted[0]": (5, 5)}, {"admitted[9]": (2, 2), "admitted[0]": (4, 4)})
     assert [(price.name, price.given) for price in found] == [("admitted[9]", ()), ("admitted[0]", ("admitted[9]",))]

@@ -140,9 +140,9 @@ class _Walk:
 
     def price(self, tier: TierResult, other: TierResult) -> Price:
         """Return the price in one tier, in the direction in which a policy costs."""
-        sign = sign_of(tier.sense)
-        low = None if tier.bound is None else sign * (other.value - tier.bound)
-        high = None if other.bound is None else sign * (other.bound - tier.value)
+        sign, least, most = sign_of(tier.sense), _bound(tier), _bound(other)
+        low = None if least is None else sign * (other.value - least)
+        high = None if most is None else sign * (most - tier.value)
         found = sign * (other.value - tier.value)
         if self.alike:  # every plan with the policy is one without it, so that a price is never negative
             low, found = max(low or 0, 0), max(found, 0)
@@ -154,6 +154,12 @@ class _Walk:
         self.alike &= other is not None and proved and tier.value == other.value
         if not proved and (other is not None or not tier.proved):
             self.open = (*self.open, tier.name)
+
+
+def _bound(tier: TierResult) -> int | None:
+    """Return a tier's bound; None where it says no more than that nothing costs less than nothing."""
+    empty = tier.sense == "min" and tier.bound == 0 < tier.value
+    return None if empty else tier.bound
 
 
 def _gpus(spec: Spec, plan: Plan, without: Plan, admitted: Iterable[Price]) -> Price:
