@@ -135,6 +135,22 @@ def test_what_a_plan_has_where_nothing_may_be_is_elsewhere() -> None:
     assert dict(view_of(problem, hinted(problem, gone) or State()).places) == places({"b#0": place("n", 0)})
 
 
+@pytest.mark.parametrize("gpus", [(-1, 0), (0, 2), (0, 9), (1, 1), (0,), (0, 1, 2), ()])
+def test_gpus_of_a_plan_that_are_not_there_are_left_out(gpus: tuple[int, ...]) -> None:
+    problem = one_must_move()
+    told = hinted(problem, {**PLANNED, **places({"wide#0": place("n", *gpus)})})
+    assert told is not None
+    assert {r.workload for r in view_of(problem, told).places} == {"a", "b"}
+
+
+@pytest.mark.parametrize("gpus", [(-1,), (2,), (0, 1), ()])
+def test_the_gpu_of_a_share_that_is_not_there_is_left_out(gpus: tuple[int, ...]) -> None:
+    problem = compiled(make_spec([node("m", 2)], [workload("s", 2, share=500, atomic=True)]))
+    told = hinted(problem, places({"s#0": place("m", *gpus), "s#1": place("m", 1)}))
+    assert told is not None
+    assert told.admitted().total() == 1
+
+
 def test_what_a_plan_has_of_work_that_belongs_together_is_there() -> None:
     nodes = [node(name, 2) for name in "mno"]
     problem = compiled(make_spec(nodes, [workload("gang", 2, gpus=1, atomic=True)]))

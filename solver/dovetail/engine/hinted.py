@@ -43,9 +43,17 @@ def _is_new(problem: Problem, replica: ReplicaId, hint: Places) -> bool:
 
 
 def _wish(problem: Problem, replica: ReplicaId, hint: Places) -> list[Wished]:
-    """Return where a hint has a replica, unless that stays; nothing where the replica or the node is not known."""
+    """Return where a hint has a replica, unless that stays; nothing where replica, node or GPUs are not there."""
     place = hint[replica]
     shape = problem.shapes_of_role.get((replica.workload, replica.role))
     node = problem.node_index.get(place.node)
     stays = problem.context.today.places.get(replica) == place
-    return [] if stays or shape is None or node is None else [(node, shape, place.gpus, 1)]
+    if stays or shape is None or node is None or not _has(problem, node, shape, place.gpus):
+        return []
+    return [(node, shape, place.gpus, 1)]
+
+
+def _has(problem: Problem, node: int, shape: int, gpus: tuple[int, ...]) -> bool:
+    """Tell whether a node has GPUs, as many as a replica takes."""
+    there, count = problem.nodes[node].healthy_gpus(), problem.shapes[shape].request.gpu_count
+    return len(set(gpus)) == len(gpus) == count and all(gpu in there for gpu in gpus)
