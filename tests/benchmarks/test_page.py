@@ -68,17 +68,15 @@ def test_raw_figures_of_fleets_are_kept_one_by_one_and_a_fleet_replaces_itself(
 
 def test_a_section_says_what_others_had_of_the_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stat = "cpu  300 10 200 9000 400 5 15 70 250 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n"
-    assert (
-        busy_ticks(stat) == 300 + 10 + 200 + 5 + 15 + 70
-    )  # neither idle, nor waiting, nor guests, which are others' too
+    # Neither idle, nor waiting, nor guests, which count as others' already.
+    assert busy_ticks(stat) == 300 + 10 + 200 + 5 + 15 + 70
     monkeypatch.setattr(page, "SCRATCH", tmp_path / "raw")
     for load, told in ((0.1, False), (1.5, True)):
         page.store(page.LINGJUN_RAW, LINGJUN | {"load": load})
         page.write_page(tmp_path)
         text = (tmp_path / page.PAGE).read_text(encoding="utf-8")
-        assert (
-            "**Others had 1.5 processors at the start: times and what they allow are not typical.**" in text
-        ) == told
+        remark = "**Others had 1.5 processors at the start: times and what they allow are not typical.**"
+        assert (remark in text) == told
 
 
 def tier(name: str, value: int, bound: int | None) -> dict[str, object]:

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from dovetail.engine.construction.field import Field
 from dovetail.engine.generation.filling import Wished, grant_owed
 from dovetail.model.state import State, staying
-from dovetail.placement import Places
+from dovetail.placement import Place, Places
 from dovetail.problem import Present, Problem
 from dovetail.spec import ReplicaId
 
@@ -30,7 +30,8 @@ def hinted(problem: Problem, hint: Places) -> State | None:
         if count := sum(hint.get(replica) == today[replica] for replica in replicas):
             stays[node][place] = count
     field = Field(problem, staying(problem, stays))
-    wishes = [each for replica in sorted(hint) for each in _wish(problem, replica, hint)]
+    elsewhere = [(replica, place) for replica, place in sorted(hint.items()) if today.get(replica) != place]
+    wishes = [wish for replica, place in elsewhere if (wish := _wish(field, replica, place))]
     grant_owed(field, wishes, {shape.index: shape.demand for shape in problem.shapes})
     return field.state()
 
@@ -42,18 +43,11 @@ def _is_new(problem: Problem, replica: ReplicaId, hint: Places) -> bool:
     return today != there and (today is not None or (workload is not None and workload.joint))
 
 
-def _wish(problem: Problem, replica: ReplicaId, hint: Places) -> list[Wished]:
-    """Return where a hint has a replica, unless that stays; nothing where replica, node or GPUs are not there."""
-    place = hint[replica]
+def _wish(field: Field, replica: ReplicaId, place: Place) -> Wished | None:
+    """Return where a replica is wished for; None where it, the node or the GPUs are not there or have no room."""
+    problem = field.problem
     shape = problem.shapes_of_role.get((replica.workload, replica.role))
     node = problem.node_index.get(place.node)
-    stays = problem.context.today.places.get(replica) == place
-    if stays or shape is None or node is None or not _has(problem, node, shape, place.gpus):
-        return []
-    return [(node, shape, place.gpus, 1)]
-
-
-def _has(problem: Problem, node: int, shape: int, gpus: tuple[int, ...]) -> bool:
-    """Tell whether a node has GPUs, as many as a replica takes."""
-    there, count = problem.nodes[node].healthy_gpus(), problem.shapes[shape].request.gpu_count
-    return len(set(gpus)) == len(gpus) == count and all(gpu in there for gpu in gpus)
+    if shape is None or node is None or not field.room_on(node, problem.shapes[shape], place.gpus):
+        return None
+    return node, shape, place.gpus, 1
