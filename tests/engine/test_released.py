@@ -21,13 +21,14 @@ from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.generation.released import Released, movable_of
 from dovetail.model.legal import legalise
 from dovetail.model.score import debt, hard_policies, sound, view_of
-from dovetail.model.state import Fill, Slot, State, today_state
+from dovetail.model.state import NO_GPU, Fill, Slot, State, today_state
 from dovetail.placement import Place
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of
 from dovetail.rules.move import Move
-from dovetail.spec import EqualParts, Node, Policy, Setting, Spec, Workload
+from dovetail.rules.spread import Spread
+from dovetail.spec import EqualParts, Node, Policy, Setting, Spec, Workload, WorkloadSelector
 from dovetail.verify import verify
 
 OLD, NEW = "A100-40GB", "H100-80GB"
@@ -107,6 +108,31 @@ def test_nothing_is_planned_anew_where_moves_are_limited() -> None:
     assert movable_of(problem, state) is None
     problem, state = begun(half_full(policies=[policy("soft", Move(max_moves=20), enforcement="audit")]))
     assert movable_of(problem, state) == frozenset(shape.index for shape in problem.shapes)
+
+
+def test_nodes_stay_where_what_they_hold_could_not_be_spread_evenly_otherwise() -> None:
+    """A node that is planned anew gives way to a higher band, and domains beside it hold what must be even."""
+    even = policy("even", Spread(over="node", max_skew=1), workloads=WorkloadSelector(names=("even",)))
+    work = [
+        workload("even", 6, gpus=1),
+        workload("pinned", 1, gpus=1, movable=False),
+        workload("free", 1, gpus=1),
+        workload("big", 3, gpus=1, priority=900),
+    ]
+    today = {"pinned#0": place("a", 0), "free#0": place("b", 0)}
+    problem = compile_problem(context_of(make_spec([node("a", 4), node("b", 4)], work, [even], running=today)))
+    slot = Slot(next(s.index for s in problem.shapes if s.workload.id == "even"), NO_GPU)
+    begin = today_state(problem)
+    fills = {i: Fill(begin.fill(i).slots + Counter({slot: 3}), begin.fill(i).kept) for i in (0, 1)}
+    state = begin.with_fills(fills)
+    rows = FleetBounds(problem, Stop()).rows
+    movable = movable_of(problem, state)
+    assert movable is not None
+    released = Released(problem, state, rows, Stop(), state, movable=movable)
+    assert [lot.nodes for lot in released.rows.lots] == [(1,)]
+    found = released.filled([])
+    assert not debt(problem, view_of(problem, found), hard_policies(problem))
+    assert found.admitted()[slot.shape] == 6
 
 
 def settled(today: Mapping[str, Place], work: Iterable[Workload], wanted: Mapping[tuple[str, int], int]) -> Fill:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from dovetail.engine.bounds import MUCH
 from dovetail.engine.budget import Budget
+from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.released import Released, movable_of
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
@@ -18,7 +19,7 @@ from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.progress import Stop
 
 _SHARE = 0.8  # of the work and the time
-_OF_NODES = 0.3  # that are mixed anew at a time
+_OF_NODES = 0.3, 0.8  # that are mixed anew at a time, also of many: few times are left where filling them takes long
 _TURN = 0.5  # of what is left of both, for each time
 _VAIN = 2  # times in a row that nothing better was found
 _MOST = 12  # times in all: filling nodes is no work that counts
@@ -65,8 +66,9 @@ class Repacking:
             return None
         given = budget.part(_TURN * budget.work, _TURN)
         before, rows = given.work, self.best.bounds.fleet.rows
+        share = _OF_NODES[len(problem.nodes) > MANY_NODES]
         released = Released(
-            problem, state, rows, self.stop, state, self.jobs, movable=movable, share=_OF_NODES, turn=number
+            problem, state, rows, self.stop, state, self.jobs, movable=movable, share=share, turn=number
         )
         better = [self.best.offer(candidate) for candidate in released.run(given, (), construction)]
         budget.work -= before - given.work

@@ -94,7 +94,8 @@ def _among_others(context: Context, workload: Workload) -> Mapping[str, Hashable
     return {name: ("not matched", key) for name, key in keys.items() if key is not None}
 
 
-def _request_attributes(request: Request) -> Mapping[str, Hashable]:
+def request_attributes(request: Request) -> Mapping[str, Hashable]:
+    """Return all that a request asks for, by name."""
     return {
         "request: gpus": request.gpus,
         "request: inside a node": (request.within, request.across),
@@ -127,7 +128,7 @@ def role_attributes(
     itself = (workload.id, role.name)
     return {
         "priority band": context.spec.band_of(workload),
-        **_request_attributes(role.request),
+        **request_attributes(role.request),
         "accelerators": role.accelerators,
         "value": role.value,
         "tolerations": workload.tolerations,

@@ -6,7 +6,7 @@ place, by whoever has chosen one.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -186,6 +186,11 @@ class Gates:
         """Return the guards of a shape that keep domains even, the strictest first."""
         skews = [guard for guard in self.strict(shape) if isinstance(guard, SkewGuard)]
         return tuple(sorted(skews, key=lambda guard: guard.skew))
+
+    def uneven(self) -> Mapping[tuple[str, str], int]:
+        """Return by how much more than policies let them the domains of workloads differ, by policy and workload."""
+        skews = (guard for guard in self._guards if isinstance(guard, SkewGuard))
+        return {(guard.scope.policy, name): by for guard in skews for name, by in guard.uneven().items()}
 
     @contextmanager
     def leeway(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.engine.generation.dominance import Dominance
 from dovetail.engine.generation.gpu_contents import Contents, Floats, Ints, Shares, earnings, spread
 from dovetail.engine.generation.instance_contents import Instances
 from dovetail.engine.generation.patterns import Pattern, pattern_of
@@ -96,9 +97,19 @@ class Knapsack:
         asked = [form.on(kind.node.accelerator) for form in forms]
         self.vram = np.array([share_memory(request, self.card) for request in asked], dtype=np.int64)
         self.limit = np.array([room_for(kind, form) for form in forms], dtype=np.int64)
+        self._dominance = self._compared(side)
         # Contents are told apart by sums of these, which wrap around: equal sums of others are next to impossible.
         self.codes = np.random.default_rng(1).integers(-(2**62), 2**62, len(forms), dtype=np.int64)
         self.multipliers = np.zeros(_PRICED)
+
+    def _compared(self, side: Side) -> Dominance:
+        """Return how items compare: by what they take of the host and of GPUs, if they may be in the same places."""
+        cards = [zip(card.loads > 0, card.there, strict=True) for card in self.cards]
+        places = zip(self.whole > 0, (side.profiles.get(s, ()) for s in side.shapes), *cards, strict=True)
+        sizes = [self.whole, self.vram, *(card.loads for card in self.cards)]
+        each = [1, MILLI * self.card, *(card.size for card in self.cards)]
+        room = np.concatenate([self.room, self.gpus * np.array(each, dtype=np.int64)])
+        return Dominance(places, np.concatenate([self.host, np.stack(sizes, axis=1)], axis=1), room)
 
     @property
     def work(self) -> float:
@@ -121,6 +132,7 @@ class Knapsack:
         rows = np.flatnonzero((worth > 1e-9) & (limit > 0))
         if not len(rows):
             return []
+        rows = rows[self._dominance.undominated(rows, worth[rows], limit[rows])]
         search = _Search(self, rows, worth[rows], limit[rows], width)
         self.multipliers = search.multipliers
         return search.run()

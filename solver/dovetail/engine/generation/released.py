@@ -20,6 +20,7 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.leavers import may_leave
 from dovetail.engine.construction.staying import plain, settled_on
 from dovetail.engine.generation.diving import Chosen
+from dovetail.engine.generation.exchanging import alike_on, exchanged
 from dovetail.engine.generation.filling import follow, seat_owed, short_of, wishes_on
 from dovetail.engine.generation.fleet_rows import Counted
 from dovetail.engine.generation.generate import Generation
@@ -129,36 +130,58 @@ class Released(Generation):
         """Return a state whose free nodes hold what was chosen, each what is most like what it holds now.
 
         What must stay admitted is placed before what is planned beside it; where time runs out before all of it has a
-        place, all stays as it is.
+        place, or something is spread less evenly than rules let it be, all stays as it is.
         """
         anew: dict[int, Pattern] = {}
         for position, lot in enumerate(self.rows.lots):
             patterns = [column.pattern for column, times in chosen if column.lot == position for _ in range(times)]
-            anew |= self._changes(lot.nodes, patterns)
+            changes = self._changes(lot.nodes, patterns)
+            running = {node: self._staying(node) for node in changes}
+            anew |= exchanged(changes, running, alike_on(self.problem, lot.kind))
         owed = self.problem.protected
         for attempt in range(_ATTEMPTS):
             ground = Field(self.problem, self.state.with_fills({node: Fill() for node in anew}))
             wishes = [wish for node, pattern in anew.items() for wish in wishes_on(self.problem, node, pattern)]
             left = seat_owed(ground, wishes, owed, self.stop)
-            if not (short := short_of(ground, owed)):
+            short: Mapping[int, float] = short_of(ground, owed)
+            if not short:
+                follow(ground, left, self.planned, self.stop, owed)
+                short = dict.fromkeys(self._less_even(ground), inf)
+            if not short:
                 break
-            if self._budget is not None and self._budget.out_of_time():
+            if attempt and self._budget is not None and self._budget.out_of_time():
                 return self.state
             self._restore(anew, short, whole=attempt > 0)
-        follow(ground, left, self.planned, self.stop, owed)
+        else:
+            return self.state
         found = ground.state()
         fresh = {node: fill for node in anew if (fill := found.fill(node)).slots and not fill.kept}
         return found.with_fills({node: settled_on(self.problem, node, fill) for node, fill in fresh.items()})
 
-    def _restore(self, anew: dict[int, Pattern], short: Mapping[int, int], *, whole: bool) -> None:
-        """Leave nodes as they are that hold what must stay and finds no place otherwise, the fullest of it first.
+    def _staying(self, node: int) -> Counter[int]:
+        """Return who is in place on a node now, per shape."""
+        found = Counter[int]()
+        for place, count in self.state.fill(node).kept.items():
+            found[place.shape] += count
+        return found
+
+    def _less_even(self, ground: Field) -> list[int]:
+        """Return the shapes that are spread less evenly than rules let them and than they are now."""
+        if not (found := ground.gates.uneven()):
+            return []
+        now = Field(self.problem, self.state).gates.uneven()
+        worse = {workload for (policy, workload), by in found.items() if by > now.get((policy, workload), 0)}
+        return [shape.index for shape in self.problem.shapes if shape.workload.id in worse]
+
+    def _restore(self, anew: dict[int, Pattern], short: Mapping[int, float], *, whole: bool) -> None:
+        """Leave nodes as they are that hold what finds no place otherwise, or not evenly, the fullest of it first.
 
         Parameters
         ----------
         whole : whether all of them, so that rules find a shape where it is now.
         """
         for s, count in short.items():
-            here = {node: fill.counts()[s] for node in anew if (fill := self.state.fill(node)).kept}
+            here = {node: self.state.fill(node).counts()[s] for node in anew}
             for node in sorted((node for node in here if here[node]), key=lambda node: (-here[node], node)):
                 if count <= 0 and not whole:
                     break
