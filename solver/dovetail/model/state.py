@@ -44,6 +44,13 @@ class Fill:
             total[slot.shape] += count
         return total
 
+    def staying(self) -> Counter[int]:
+        """Return the replicas per shape that stay on today's places."""
+        total: Counter[int] = Counter()
+        for place, count in self.kept.items():
+            total[place.shape] += count
+        return total
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:

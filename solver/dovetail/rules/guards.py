@@ -386,13 +386,6 @@ class SkewGuard(Plain):
             return {}
         return {p: n - tally.least for p, n in tally.held.items() if p in tally.domains and n > tally.least}
 
-    def uneven(self) -> Mapping[str, int]:
-        """Return by how much more than they may the domains of workloads differ, of those where they do."""
-        apart = {
-            name: max(tally.held[p] for p in tally.domains) - tally.least for name, tally in self.tallies.items()
-        }
-        return {name: by - self.skew for name, by in apart.items() if by > self.skew}
-
     def _tally(self, workload: Workload) -> _Tally | None:
         """Return the tally of a workload, None for one that is not matched or cannot be uneven."""
         found = self.tallies.get(workload.id)

@@ -189,8 +189,13 @@ class Gates:
 
     def uneven(self) -> Mapping[tuple[str, str], int]:
         """Return by how much more than policies let them the domains of workloads differ, by policy and workload."""
-        skews = (guard for guard in self._guards if isinstance(guard, SkewGuard))
-        return {(guard.scope.policy, name): by for guard in skews for name, by in guard.uneven().items()}
+        skews = [guard for guard in self._guards if isinstance(guard, SkewGuard)]
+        return {
+            (guard.scope.policy, workload.id): by
+            for guard in skews
+            for workload in guard.scope.workloads
+            if (by := max(guard.ahead(workload).values(), default=0) - guard.skew) > 0
+        }
 
     @contextmanager
     def leeway(self) -> Iterator[None]:

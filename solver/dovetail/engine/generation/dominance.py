@@ -22,13 +22,11 @@ class Dominance:
     __slots__ = ("_kinds", "_most", "_same", "_sizes")
 
     def __init__(self, kinds: Iterable[Hashable], sizes: Ints, room: Ints) -> None:
-        self._kinds = np.array(list(_numbered(kinds)), dtype=np.int64)
-        self._same = np.array(
-            list(_numbered(zip(self._kinds.tolist(), map(tuple, sizes.tolist()), strict=True))), dtype=np.int64
-        )
+        numbers: dict[Hashable, int] = {}
+        self._kinds = np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int64)
+        self._same = np.unique(np.column_stack([self._kinds, sizes]), axis=0, return_inverse=True)[1].ravel()
         self._sizes = sizes
-        fit = np.where(sizes > 0, room // np.maximum(1, sizes), np.iinfo(np.int64).max)
-        self._most = fit.min(axis=1, initial=np.iinfo(np.int64).max).astype(np.float64)  # of an item alone
+        self._most = np.where(sizes > 0, room // np.maximum(1, sizes), np.inf).min(axis=1)  # of an item alone
 
     def undominated(self, rows: Ints, worth: Floats, limit: Ints) -> Ints:
         """Return the positions of those of some items that may be part of the best contents, in order.
@@ -46,7 +44,7 @@ class Dominance:
         better = np.triu(self._kinds[items][:, None] == self._kinds[items], 1)
         for column in self._sizes[items].T:
             better &= column[:, None] <= column
-        most = np.where(better, self._most[items][:, None], 1.0).max(axis=0, initial=1.0)
+        most = np.where(better, self._most[items][:, None], 1.0).max(axis=0)
         return np.sort(order[there @ better < most])
 
     def _among_equals(self, rows: Ints, worth: Floats, limit: Ints) -> Ints:
@@ -56,9 +54,3 @@ class Dominance:
         first = np.concatenate([[True], same[1:] != same[:-1]])
         before -= np.maximum.accumulate(np.where(first, before, 0))
         return np.sort(order[before < self._most[rows[order]]])
-
-
-def _numbered(values: Iterable[Hashable]) -> Iterable[int]:
-    """Yield a number for each value, the same for equal ones."""
-    numbers: dict[Hashable, int] = {}
-    return (numbers.setdefault(value, len(numbers)) for value in values)

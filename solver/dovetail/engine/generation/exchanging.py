@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from dovetail.engine.generation.patterns import Pattern
 from dovetail.model.state import Slot
 from dovetail.problem import Problem
 from dovetail.problem.shapes import request_attributes
 from dovetail.proof.kinds import Kind
-
-_Left = list[tuple[int, Slot, int]]  # node, where on it, and how many it is to hold there
 
 
 def exchanged(
@@ -31,9 +29,9 @@ def exchanged(
             pool[alike(slot.shape)][slot.shape] += count
     given: dict[int, Counter[Slot]] = {node: Counter() for node in anew}
     own = {node: Counter(running[node]) for node in anew}
-    left: _Left = [(node, slot, count) for node, pattern in anew.items() for slot, count in pattern]
+    left = [(node, slot, count) for node, pattern in anew.items() for slot, count in pattern]
 
-    def share_out(wanted: Callable[[int, Slot], Iterator[tuple[int, int]]]) -> None:
+    def share_out(wanted: Callable[[int, Slot], Iterable[tuple[int, int]]]) -> None:
         """Give places to those who are wanted there, as far as there are any left."""
         rest = []
         for node, slot, count in left:
@@ -47,9 +45,9 @@ def exchanged(
             rest += [(node, slot, count)] if count else []
         left[:] = rest
 
-    share_out(lambda node, slot: iter([(slot.shape, max(0, own[node][slot.shape]))]))
-    share_out(lambda node, slot: ((s, n) for s, n in list((+own[node]).items()) if alike(s) == alike(slot.shape)))
-    share_out(lambda _, slot: iter(list(pool[alike(slot.shape)].items())))
+    share_out(lambda node, slot: [(slot.shape, own[node][slot.shape])])
+    share_out(lambda node, slot: [(s, n) for s, n in own[node].items() if alike(s) == alike(slot.shape)])
+    share_out(lambda _, slot: pool[alike(slot.shape)].items())
     return {node: tuple(sorted((+slots).items())) for node, slots in given.items()}
 
 

@@ -109,7 +109,7 @@ class Released(Generation):
         for position, lot in enumerate(self.rows.lots):
             for node in lot.nodes:
                 fill = self.state.fill(node)
-                staying = sum(self._millis[place.shape] * n for place, n in fill.kept.items()) / MILLI
+                staying = sum(self._millis[s] * n for s, n in fill.staying().items()) / MILLI
                 key = position, self.pattern(fill)
                 before, nodes = stays.get(key, (0.0, 0))
                 stays[key] = max(before, _STAYS * least * staying), nodes + 1
@@ -136,7 +136,7 @@ class Released(Generation):
         for position, lot in enumerate(self.rows.lots):
             patterns = [column.pattern for column, times in chosen if column.lot == position for _ in range(times)]
             changes = self._changes(lot.nodes, patterns)
-            running = {node: self._staying(node) for node in changes}
+            running = {node: self.state.fill(node).staying() for node in changes}
             anew |= exchanged(changes, running, alike_on(self.problem, lot.kind))
         owed = self.problem.protected
         for attempt in range(_ATTEMPTS):
@@ -158,13 +158,6 @@ class Released(Generation):
         fresh = {node: fill for node in anew if (fill := found.fill(node)).slots and not fill.kept}
         return found.with_fills({node: settled_on(self.problem, node, fill) for node, fill in fresh.items()})
 
-    def _staying(self, node: int) -> Counter[int]:
-        """Return who is in place on a node now, per shape."""
-        found = Counter[int]()
-        for place, count in self.state.fill(node).kept.items():
-            found[place.shape] += count
-        return found
-
     def _less_even(self, ground: Field) -> list[int]:
         """Return the shapes that are spread less evenly than rules let them and than they are now."""
         if not (found := ground.gates.uneven()):
@@ -180,12 +173,13 @@ class Released(Generation):
         ----------
         whole : whether all of them, so that rules find a shape where it is now.
         """
+        held = {node: self.state.fill(node).counts() for node in anew}
         for s, count in short.items():
-            here = {node: self.state.fill(node).counts()[s] for node in anew}
-            for node in sorted((node for node in here if here[node]), key=lambda node: (-here[node], node)):
+            here = [node for node in anew if held[node][s]]
+            for node in sorted(here, key=lambda node: (-held[node][s], node)):
                 if count <= 0 and not whole:
                     break
-                count -= here[node]
+                count -= held[node][s]
                 del anew[node]
 
     def _changes(self, nodes: tuple[int, ...], patterns: list[Pattern]) -> dict[int, Pattern]:
