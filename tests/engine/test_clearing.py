@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -29,9 +30,10 @@ from dovetail.proof.models import Earlier
 from dovetail.proof.standing import StandingModel
 from dovetail.proof.tree import Unproved, check_tree
 from dovetail.rules import context_of
+from dovetail.rules.move import Move
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
-from dovetail.spec import Spec, WorkloadSelector
+from dovetail.spec import Policy, Spec, Workload, WorkloadSelector
 
 
 def values(problem: Problem, state: State) -> dict[str, int]:
@@ -223,6 +225,58 @@ def test_nothing_leaves_where_nothing_waits() -> None:
     nodes = [node("a", 4), node("b", 4)]
     problem, before = started(make_spec(nodes, [workload("small", 2, gpus=2)], running={"small#0": place("a", 0, 1)}))
     assert cleared(problem, before, Stop(), lambda: False) == before
+
+
+def shared_out(*waiting: Workload, room: int = 2, policies: Sequence[Policy] = ()) -> Spec:
+    """Return a node whose GPUs have five shares each, another one with idle GPUs, and what waits for the first."""
+    nodes = [node("a", 2), node("b", room, accelerator="L4")]
+    running = {f"part#{i}": place("a", i // 5) for i in range(10)}
+    return make_spec(nodes, [workload("part", 10, share=200), *waiting], policies, running=running)
+
+
+WIDE = workload("wide", 1, gpus=2, accelerators=(CARD,), cpu=95_000)
+
+
+def test_many_leave_a_node_for_one_that_needs_all_of_it() -> None:
+    problem, before = started(shared_out(WIDE))
+    told = values(problem, cleared(problem, before, Stop(), lambda: False))
+    assert (told["admitted[0]"], told["disruption.evicted"], told["disruption.moves"]) == (4000, 0, 10)
+
+
+def test_no_more_leave_a_gpu_for_a_share_than_it_needs() -> None:
+    problem, before = started(shared_out(workload("half", 1, share=500, accelerators=(CARD,))))
+    told = values(problem, cleared(problem, before, Stop(), lambda: False))
+    assert (told["admitted[0]"], told["disruption.moves"]) == (2500, 3)
+
+
+def test_all_of_many_stay_where_some_have_no_other_place() -> None:
+    problem, before = started(shared_out(WIDE, room=1))
+    assert values(problem, cleared(problem, before, Stop(), lambda: False)) == values(problem, before)
+
+
+@pytest.mark.parametrize(("most", "moves"), [(9, 0), (10, 10)])
+def test_no_more_of_many_leave_than_a_policy_lets_move(most: int, moves: int) -> None:
+    problem, before = started(shared_out(WIDE, policies=[policy("calm", Move(max_moves=most))]))
+    told = values(problem, cleared(problem, before, Stop(), lambda: False))
+    assert told["disruption.moves"] == moves
+
+
+def test_whom_a_rule_keeps_where_they_are_stay_and_others_leave_for_them() -> None:
+    """Those of a rack that evenness fills leave a node one by one at the most: another node's replicas all leave."""
+    nodes = [
+        node("a", 2, domains={"rack": "r"}),
+        node("b", 2, domains={"rack": "r"}),
+        node("c", 6, accelerator="L4", domains={"rack": "s"}),
+    ]
+    even = policy("even", Spread(over="rack", max_skew=1), workloads=WorkloadSelector(names=("even",)))
+    running = {f"even#{i}": place("a", i // 4) for i in range(8)}
+    running |= {f"even#{i}": place("c", i % 2) for i in range(8, 16)}
+    running |= {f"part#{i}": place("b", i // 5) for i in range(10)}
+    work = [workload("even", 16, share=250), workload("part", 10, share=200), WIDE]
+    problem, before = started(make_spec(nodes, work, [even], running=running))
+    after = cleared(problem, before, Stop(), lambda: False)
+    assert (values(problem, after)["admitted[0]"], values(problem, after)["disruption.moves"]) == (8000, 10)
+    assert before.fill(0) == after.fill(0)
 
 
 @pytest.mark.parametrize("seed", range(16))

@@ -23,6 +23,7 @@ from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 
+_VAIN_WIDE = 40  # ways that many leave by and that are tried in vain, for all replicas together
 _VAIN, _VAIN_EACH = 400, 12  # ways that are tried in vain, for all replicas together, or for each of very many
 
 
@@ -95,6 +96,7 @@ class Clearing:
     def __init__(self, outlooks: Outlooks, ways: Ways, budget: float, patience: int = _VAIN) -> None:
         self._outlooks, self.field = outlooks, outlooks.field
         self._ways, self._budget, self._patience = ways, budget, patience
+        self._wide_patience = _VAIN_WIDE
         self._done: list[Put | Leaver] = []
         self.left: set[int] = set()
 
@@ -165,6 +167,16 @@ class Clearing:
                 break
             if any(self._gone(shape, way, moves, self._everywhere()) for way in self._ways.more(shape, moves)):
                 return True
+        return self._vacated(shape)
+
+    def _vacated(self, shape: int) -> bool:
+        """Place a replica on a node that many leave for it, each for another one or by a few moves more."""
+        for way in self._ways.wide(shape) if self._wide_patience > 0 else ():
+            moves = sum(each.moves for each in way.leavers)
+            most = int(min(moves + MOST_MOVES, self._budget - self._spent()))
+            if self._gone(shape, way, most, self._everywhere()):
+                return True
+            self._wide_patience -= 1
         return False
 
     def _gone(self, shape: int, way: Way, most: int, nodes: Bools) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from dovetail.problem import Present
 from dovetail.rules.quota import requested_of
 from dovetail.spec import Workload
 
-MOST_MOVES = 6  # that a place for one replica may cost
+MOST_MOVES = 6  # that a place for one replica may cost, where sets of who leaves are searched through
+EVERYBODY: Final = MOST_MOVES + 1
+"""Stands for any number of moves (`Leavers.most`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class Leavers:
     @cached_property
     def _most(self) -> Ints:
         fills = self._field.fills
-        found = np.zeros((len(self._problem.nodes), MOST_MOVES + 1, len(self.names) + 1), dtype=np.int64)
+        found = np.zeros((len(self._problem.nodes), EVERYBODY + 1, len(self.names) + 1), dtype=np.int64)
         runs = [
             (node, place.shape)
             for node, fill in fills.items()
@@ -126,8 +129,7 @@ class Leavers:
                 order = np.lexsort((-amounts, nodes))
                 ranked, sizes = nodes[order], amounts[order]
                 rank = np.arange(len(order)) - np.searchsorted(ranked, ranked)
-                first = rank < MOST_MOVES
-                found[ranked[first], rank[first] + 1, dimension] = sizes[first]
+                np.add.at(found[:, :, dimension], (ranked, np.minimum(rank + 1, EVERYBODY)), sizes)
         found = found.cumsum(axis=1)
         for node, fill in fills.items():
             if fill.slots.total() != fill.kept.total():
@@ -144,13 +146,15 @@ class Leavers:
         return most
 
     def _most_of(self, node: int) -> Ints:
-        found = np.zeros((MOST_MOVES + 1, len(self.names) + 1), dtype=np.int64)
+        found = np.zeros((EVERYBODY + 1, len(self.names) + 1), dtype=np.int64)
         leavers = self.of(node)
         if leavers:
             amounts = self._amounts[[each.shape for each in leavers]]
             free = np.array([not each.moves for each in leavers])
-            ranked = -np.sort(-amounts[~free], axis=0)[:MOST_MOVES]
-            found[1 : len(ranked) + 1] = ranked
+            ranked = -np.sort(-amounts[~free], axis=0)
+            first = ranked[:MOST_MOVES]
+            found[1 : len(first) + 1] = first
+            found[EVERYBODY] = ranked[MOST_MOVES:].sum(axis=0)
             found = found.cumsum(axis=0) + amounts[free].sum(axis=0)
         return found
 

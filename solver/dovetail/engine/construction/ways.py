@@ -7,24 +7,21 @@ first what one move makes possible, then two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from dovetail.engine.construction.covers import Covers
 from dovetail.engine.construction.fragmentation import Ints
-from dovetail.engine.construction.leavers import MOST_MOVES, Leaver, Leavers, come_back, leave
+from dovetail.engine.construction.leavers import EVERYBODY, MOST_MOVES, Leaver, Leavers, come_back, leave
 from dovetail.engine.construction.outlook import NOWHERE
 from dovetail.engine.construction.placing import Outlooks
-from dovetail.problem import Shape
-from dovetail.rules.guards import ApartGuard
-from dovetail.spec.cluster import NODE_LEVEL
-from dovetail.spec.workload import MILLI
 
 _WAYS = 8  # that are kept for a shape, of those that cost the same
-_COVERS = 24  # sets of replicas that are looked at on one node
-_ANEW = 2  # replicas that came anew, and leave beside others that move
+_ALIKE = 2  # nodes with the same shapes, that more have to leave
+_LOOKED_AT = 40  # nodes, that more have to leave
 _WORK = 4_000  # nodes that are looked at for one replica, for itself and for all who follow
 _ALL_WORK, _WORK_EACH = 40_000, 100  # and for all replicas, or for each of very many
 
@@ -33,14 +30,6 @@ class Way(NamedTuple):
     """A node, and who leaves it to make room there."""
 
     node: int
-    leavers: tuple[Leaver, ...]
-
-
-class _Item(NamedTuple):
-    """Replicas that leave together, what that costs at the least, and what it frees in each dimension."""
-
-    moves: int
-    freed: tuple[int, ...]
     leavers: tuple[Leaver, ...]
 
 
@@ -65,6 +54,7 @@ class Ways:
         self._problem = outlooks.field.problem
         self._over = over
         self._leavers = Leavers(outlooks.field, pinned)
+        self._covers = Covers(outlooks.field, self._leavers)
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
         self._homes: dict[Hashable, Ints] = {}
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
@@ -102,6 +92,36 @@ class Ways:
             self._known[key, moves] = self._search(shape, moves, nodes)
         return self._known[key, moves]
 
+    def wide(self, shape: int) -> Sequence[Way]:
+        """Return ways at more moves than sets are searched through for, or than that search came to, likeliest first.
+
+        Each who leaves has a place by itself; whether all have one is not looked at. Of those of whom rules look at
+        who is where, one may take the place of the next, so that ways with them come last.
+        """
+        fills, found, alike = self._field.fills, list[tuple[int, int, Way]](), Counter[frozenset[int]]()
+        searched = MOST_MOVES if self._left > 0 else 0
+        for node in self._nodes(shape, EVERYBODY):
+            if self._over() or alike.total() >= _LOOKED_AT:
+                break
+            kind = frozenset(slot.shape for slot in fills[node].slots) if node in fills else frozenset()
+            if alike[kind] >= _ALIKE:
+                continue
+            alike[kind] += 1
+            leavers = self._all_of(shape, node)
+            if leavers is not None and (moves := sum(each.moves for each in leavers)) > searched:
+                found.append((sum(map(self._tied, leavers)), moves, Way(node, leavers)))
+        return [way for *_, way in sorted(found)[:_WAYS]]
+
+    def _all_of(self, shape: int, node: int) -> tuple[Leaver, ...] | None:
+        """Return who leaves a node for a replica, of those who have another place; tied ones only if they must."""
+        form = self._problem.shapes[shape]
+        free = self._covers.many(form, node, lambda each: not self._tied(each) and self.follow(each, 0) == 0)
+        return free or self._covers.many(form, node, lambda each: self.follow(each, 0) == 0)
+
+    def _tied(self, leaver: Leaver) -> bool:
+        """Tell whether a rule looks at who else is where."""
+        return bool(self._field.gates.strict(leaver.shape))
+
     def worth(self, shape: int, moves: int) -> Mapping[int, int]:
         """Return what places must be worth, in moves and by shape, for one for a shape to be worth so many.
 
@@ -122,7 +142,7 @@ class Ways:
             if self._left <= 0 or self._over():
                 return
             self._left -= 1
-            for cover in self._covers(self._problem.shapes[shape], node, moves - 1):
+            for cover in self._covers.few(self._problem.shapes[shape], node, moves - 1):
                 for each in cover:
                     short = moves - sum(1 + found.get(other.shape, 0) for other in cover)
                     if short <= 0:
@@ -160,7 +180,7 @@ class Ways:
             if node in known:
                 continue
             self._left -= 1
-            for cover in self._covers(self._problem.shapes[shape], node, moves):
+            for cover in self._covers.few(self._problem.shapes[shape], node, moves):
                 if self._cost(cover, moves) is not None:
                     found.append(Way(node, cover))
                     break
@@ -204,7 +224,7 @@ class Ways:
         most = self._leavers.most()
         may = field.hosts(form) & ~field.gates.crowded(shape)
         nodes = np.flatnonzero(may)
-        rank = min(moves, MOST_MOVES)
+        rank = min(moves, EVERYBODY)
         left = [self._leavers.free(name)[nodes] for name in self._leavers.names]
         *asked, gpus = self._leavers.asked(shape)
         fits = np.ones(len(nodes), dtype=bool)
@@ -218,95 +238,3 @@ class Ways:
         tight = (field.cpu[nodes] < form.request.cpu) | (field.memory[nodes] < form.request.memory)
         order = np.lexsort((nodes, tight, lack))
         return [int(node) for node in nodes[order][fits[order]]]
-
-    # Who leaves.
-
-    def _covers(self, form: Shape, node: int, moves: int) -> Iterator[tuple[Leaver, ...]]:
-        """Yield sets of replicas without which a node has room for one, none that holds another, few first."""
-        leavers = self._leavers.of(node)
-        barring = [each for each in leavers if self._bars(form, each.shape)]
-        budget = moves - sum(each.moves for each in barring)
-        if budget < 0:
-            return
-        rest = [each for each in leavers if each not in barring and each.shape != form.index]
-        lack = self._lack(form, node, barring)
-        items = [item for item in self._items(form, node, rest) if item.moves <= budget]
-        for chosen in islice(_chosen(items, lack, budget), _COVERS):
-            cover = (*barring, *(leaver for item in chosen for leaver in item.leavers))
-            if len(set(map(id, cover))) == len(cover):
-                yield cover
-
-    def _bars(self, form: Shape, shape: int) -> bool:
-        """Tell whether a rule that looks at nodes keeps two shapes apart."""
-        other = self._problem.shapes[shape].workload
-        for guard in self._field.gates.guards(form.index):
-            if isinstance(guard, ApartGuard) and guard.level == NODE_LEVEL:
-                mine, theirs = guard.key(form.workload), guard.key(other)
-                if mine is not None and theirs is not None and mine != theirs:
-                    return True
-        return False
-
-    def _lack(self, form: Shape, node: int, gone: Sequence[Leaver]) -> tuple[int, ...]:
-        """Return what a node lacks for a replica once some are gone: CPU, memory, resources, and GPUs."""
-        *hosts, gpus = self._leavers.asked(form.index)
-        free = (int(self._leavers.free(name)[node]) for name in self._leavers.names)
-        lack = [asked - left for asked, left in zip(hosts, free, strict=True)]
-        idle = int(self._field.untouched[node])
-        if form.request.partial and idle == 0:
-            idle = int(any(self._relieves(form, node, gpu, 0) for gpu in range(self._field.gpus.shape[1])))
-        for each in gone:
-            request = self._problem.shapes[each.shape].request
-            lack = [a - b for a, b in zip(lack, self._leavers.asked(each.shape)[:-1], strict=True)]
-            idle += request.gpus or int(form.request.partial and request.partial)
-        return (*lack, gpus - idle)
-
-    def _relieves(self, form: Shape, node: int, gpu: int, milli: int) -> bool:
-        """Tell whether a GPU has room for a share once so much of it is free in addition."""
-        left, asked = int(self._field.gpus[node, gpu]), self._problem.request(form.index, self._problem.nodes[node])
-        return left >= 0 and left + milli >= max(1, asked.gpu_milli)
-
-    def _items(self, form: Shape, node: int, leavers: Sequence[Leaver]) -> list[_Item]:
-        """Return what may leave, replica by replica; for whole GPUs also all the shares of one together."""
-        found = []
-        shared: dict[int, list[Leaver]] = {}
-        made = self._problem.nodes[node]
-        for each in leavers:
-            request = self._problem.request(each.shape, made)
-            *hosts, gpus = self._leavers.asked(each.shape)
-            if request.partial:
-                shared.setdefault(each.put[2][0], []).append(each)
-                gpus = int(form.request.partial and self._relieves(form, node, each.put[2][0], request.gpu_milli))
-            found.append(_Item(each.moves, (*hosts, gpus), (each,)))
-        if not form.request.partial:
-            for gpu, group in shared.items():
-                requests = [self._problem.request(each.shape, made) for each in group]
-                if int(self._field.gpus[node, gpu]) + sum(request.gpu_milli for request in requests) == MILLI:
-                    *hosts, _ = map(sum, zip(*(self._leavers.asked(each.shape) for each in group), strict=True))
-                    found.append(_Item(sum(each.moves for each in group), (*hosts, 1), tuple(group)))
-        return sorted(found, key=lambda item: (item.moves, -item.freed[-1], -item.freed[0]))
-
-
-def _chosen(items: Sequence[_Item], lack: tuple[int, ...], budget: int) -> Iterator[tuple[_Item, ...]]:
-    """Yield sets of items that free what is lacking within a budget of moves, small sets first."""
-    free = any(not item.moves for item in items)
-    for size in range(budget + 1 + (_ANEW if free else 0)):
-        yield from _of_size(items, lack, budget, size)
-
-
-def _of_size(items: Sequence[_Item], lack: tuple[int, ...], budget: int, size: int) -> Iterator[tuple[_Item, ...]]:
-    wanting = [d for d, amount in enumerate(lack) if amount > 0]
-    if not wanting or not size:
-        if not wanting and not size:
-            yield ()
-        return
-    if any(size * max((item.freed[d] for item in items), default=0) < lack[d] for d in wanting):
-        return
-    last: object = None
-    for position, item in enumerate(items):
-        same = item.freed, item.moves, tuple(each.shape for each in item.leavers)
-        if item.moves > budget or same == last or not any(item.freed[d] for d in wanting):
-            continue
-        last = same
-        left = tuple(a - b for a, b in zip(lack, item.freed, strict=True))
-        for more in _of_size(items[position + 1 :], left, budget - item.moves, size - 1):
-            yield (item, *more)

@@ -1,0 +1,169 @@
+"""Sets of replicas without which a node has room for one more, of those who may leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, islice
+from typing import NamedTuple
+
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.leavers import Leaver, Leavers
+from dovetail.problem import Shape
+from dovetail.rules.guards import ApartGuard
+from dovetail.spec.cluster import NODE_LEVEL
+from dovetail.spec.workload import MILLI
+
+_COVERS = 24  # sets of replicas that are looked at on one node
+_FREE = 0.01  # moves as which none count
+_ANEW = 2  # replicas that came anew, and leave beside others that move
+
+
+class _Item(NamedTuple):
+    """Replicas that leave together, what that costs at the least, and what it frees in each dimension."""
+
+    moves: int
+    freed: tuple[int, ...]
+    leavers: tuple[Leaver, ...]
+
+
+class Covers:
+    """Who has to leave the nodes of a field for one replica more.
+
+    Parameters
+    ----------
+    leavers : of the field.
+    """
+
+    def __init__(self, field: Field, leavers: Leavers) -> None:
+        self._field, self._problem, self._leavers = field, field.problem, leavers
+
+    def few(self, form: Shape, node: int, moves: int) -> Iterator[tuple[Leaver, ...]]:
+        """Yield sets of replicas without which a node has room for one, none that holds another, few first."""
+        leavers = self._leavers.of(node)
+        barring = [each for each in leavers if self._bars(form, each.shape)]
+        budget = moves - sum(each.moves for each in barring)
+        if budget < 0:
+            return
+        rest = [each for each in leavers if each not in barring and each.shape != form.index]
+        lack = self._lack(form, node, barring)
+        items = [item for item in self._items(form, node, rest) if item.moves <= budget]
+        for chosen in islice(_chosen(items, lack, budget), _COVERS):
+            cover = (*barring, *(leaver for item in chosen for leaver in item.leavers))
+            if len(set(map(id, cover))) == len(cover):
+                yield cover
+
+    def many(self, form: Shape, node: int, goes: Callable[[Leaver], bool]) -> tuple[Leaver, ...] | None:
+        """Return one such set of any number: those first for whom the fewest move per GPU, then the largest.
+
+        None where there is no room even without all of them.
+
+        Parameters
+        ----------
+        goes : tells who is to leave of those who may.
+        """
+        leavers = self._leavers.of(node)
+        barring = [each for each in leavers if self._bars(form, each.shape)]
+        if not all(map(goes, barring)):
+            return None
+        rest = [each for each in leavers if each not in barring and each.shape != form.index and goes(each)]
+        items, lack = self._items(form, node, rest), self._lack(form, node, barring)
+        gone: dict[int, Leaver] = {}
+        making_idle = sorted(
+            (i for i in items if i.freed[-1]), key=lambda item: (item.moves / item.freed[-1], item.moves)
+        )
+        for item in (*making_idle, *sorted(items, key=lambda item: _share(item, lack), reverse=True)):
+            useful = any(freed and short > 0 for freed, short in zip(item.freed, lack, strict=True))
+            if useful and not any(id(each) in gone for each in item.leavers):
+                gone |= {id(each): each for each in item.leavers}
+                lack = tuple(short - freed for short, freed in zip(lack, item.freed, strict=True))
+        return None if any(short > 0 for short in lack) else (*barring, *gone.values())
+
+    def _bars(self, form: Shape, shape: int) -> bool:
+        """Tell whether a rule that looks at nodes keeps two shapes apart."""
+        other = self._problem.shapes[shape].workload
+        for guard in self._field.gates.guards(form.index):
+            if isinstance(guard, ApartGuard) and guard.level == NODE_LEVEL:
+                mine, theirs = guard.key(form.workload), guard.key(other)
+                if mine is not None and theirs is not None and mine != theirs:
+                    return True
+        return False
+
+    def _lack(self, form: Shape, node: int, gone: Sequence[Leaver]) -> tuple[int, ...]:
+        """Return what a node lacks for a replica once some are gone: CPU, memory, resources, and GPUs."""
+        *hosts, gpus = self._leavers.asked(form.index)
+        free = (int(self._leavers.free(name)[node]) for name in self._leavers.names)
+        lack = [asked - left for asked, left in zip(hosts, free, strict=True)]
+        idle = int(self._field.untouched[node])
+        if form.request.partial and idle == 0:
+            idle = int(any(self._relieves(form, node, gpu, 0) for gpu in range(self._field.gpus.shape[1])))
+        for each in gone:
+            request = self._problem.shapes[each.shape].request
+            lack = [a - b for a, b in zip(lack, self._leavers.asked(each.shape)[:-1], strict=True)]
+            idle += request.gpus or int(form.request.partial and request.partial)
+        return (*lack, gpus - idle)
+
+    def _relieves(self, form: Shape, node: int, gpu: int, milli: int) -> bool:
+        """Tell whether a GPU has room for a share once so much of it is free in addition."""
+        left, asked = int(self._field.gpus[node, gpu]), self._problem.request(form.index, self._problem.nodes[node])
+        return left >= 0 and left + milli >= max(1, asked.gpu_milli)
+
+    def _items(self, form: Shape, node: int, leavers: Sequence[Leaver]) -> list[_Item]:
+        """Return what may leave, replica by replica; for whole GPUs also all the shares of one together."""
+        found = []
+        shared: dict[int, list[Leaver]] = {}
+        made = self._problem.nodes[node]
+        for each in leavers:
+            request = self._problem.request(each.shape, made)
+            *hosts, gpus = self._leavers.asked(each.shape)
+            if request.partial:
+                shared.setdefault(each.put[2][0], []).append(each)
+                gpus = int(form.request.partial and self._relieves(form, node, each.put[2][0], request.gpu_milli))
+            found.append(_Item(each.moves, (*hosts, gpus), (each,)))
+        for gpu, group in shared.items():
+            if together := self._together(form, node, gpu, group):
+                *hosts, _ = map(sum, zip(*(self._leavers.asked(each.shape) for each in together), strict=True))
+                found.append(_Item(sum(each.moves for each in together), (*hosts, 1), tuple(together)))
+        return sorted(found, key=lambda item: (item.moves, -item.freed[-1], -item.freed[0]))
+
+    def _together(self, form: Shape, node: int, gpu: int, group: Sequence[Leaver]) -> Sequence[Leaver]:
+        """Return which shares of a GPU make it idle, or, for a part, make room on it; none where one alone does."""
+        made, left = self._problem.nodes[node], int(self._field.gpus[node, gpu])
+        milli = {id(each): self._problem.request(each.shape, made).gpu_milli for each in group}
+        if not form.request.partial:
+            return group if left + sum(milli.values()) == MILLI else ()
+        largest = sorted(group, key=lambda each: (each.moves, -milli[id(each)]))
+        freed = accumulate(milli[id(each)] for each in largest)
+        enough = next((n for n, more in enumerate(freed, 1) if self._relieves(form, node, gpu, more)), 0)
+        return largest[:enough] if enough > 1 else ()
+
+
+def _share(item: _Item, lack: Sequence[int]) -> float:
+    """Return how much of what is lacking an item frees, for each of its moves."""
+    freed = sum(min(1.0, more / short) for more, short in zip(item.freed, lack, strict=True) if short > 0)
+    return freed / max(item.moves, _FREE)
+
+
+def _chosen(items: Sequence[_Item], lack: tuple[int, ...], budget: int) -> Iterator[tuple[_Item, ...]]:
+    """Yield sets of items that free what is lacking within a budget of moves, small sets first."""
+    free = any(not item.moves for item in items)
+    for size in range(budget + 1 + (_ANEW if free else 0)):
+        yield from _of_size(items, lack, budget, size)
+
+
+def _of_size(items: Sequence[_Item], lack: tuple[int, ...], budget: int, size: int) -> Iterator[tuple[_Item, ...]]:
+    wanting = [d for d, amount in enumerate(lack) if amount > 0]
+    if not wanting or not size:
+        if not wanting and not size:
+            yield ()
+        return
+    if any(size * max((item.freed[d] for item in items), default=0) < lack[d] for d in wanting):
+        return
+    last: object = None
+    for position, item in enumerate(items):
+        same = item.freed, item.moves, tuple(each.shape for each in item.leavers)
+        if item.moves > budget or same == last or not any(item.freed[d] for d in wanting):
+            continue
+        last = same
+        left = tuple(a - b for a, b in zip(lack, item.freed, strict=True))
+        for more in _of_size(items[position + 1 :], left, budget - item.moves, size - 1):
+            yield (item, *more)
