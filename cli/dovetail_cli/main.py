@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from dovetail.collector import collect_seldom
 from dovetail_cli import streams
 from dovetail_cli.commands import TABLE, Command
 from dovetail_cli.exit_codes import ExitCode, Finding, first_of
@@ -152,6 +153,7 @@ def _internal(error: Exception) -> int:
 def main() -> None:
     """Run the command line of this process and end it with the exit code."""
     streams.prepare()
+    collect_seldom()
     try:
         with suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -25,8 +25,8 @@ from dovetail.build.selectors import Known
 from dovetail.build.slo import Promised, read_classes
 from dovetail.build.waivers import read_waivers, warn_of_ends
 from dovetail.build.workloads import read_workloads
+from dovetail.collector import collector_paused
 from dovetail.documents import Document, DocumentSet
-from dovetail.documents.source import collector_paused
 from dovetail.faults import Fault
 from dovetail.rules import policy_of, strategy_of
 from dovetail.rules.strategy import NAME as STRATEGY

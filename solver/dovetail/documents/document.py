@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from dovetail.collector import collector_paused
 from dovetail.documents.json_reader import json_marks
 from dovetail.documents.marks import Mark, PathPart, find, yaml_marks
-from dovetail.documents.source import Source, collector_paused
+from dovetail.documents.source import Source
 from dovetail.documents.yaml_reader import RawDocument
 from dovetail.faults import Fault, Position, Severity
 

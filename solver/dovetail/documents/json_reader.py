@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Final
 
+from dovetail.collector import collector_paused
 from dovetail.documents.marks import Mark, MarkBuilder
 from dovetail.documents.scalars import ScalarError, decimal, integer
-from dovetail.documents.source import DEEPEST, Source, SourceLog, collector_paused
+from dovetail.documents.source import DEEPEST, Source, SourceLog
 from dovetail.documents.yaml_reader import RawDocument
 
 _TOKEN: Final = re.compile(r'[\[\]{},:]|"(?:[^"\\]|\\.)*"|[^\s\[\]{},:"]+|"')

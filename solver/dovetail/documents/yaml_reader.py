@@ -25,8 +25,9 @@ from yaml.events import (
     StreamStartEvent,
 )
 
+from dovetail.collector import collector_paused
 from dovetail.documents.scalars import ScalarError, resolve
-from dovetail.documents.source import DEEPEST, Source, SourceLog, collector_paused
+from dovetail.documents.source import DEEPEST, Source, SourceLog
 
 MOST_ALIASED: Final = 100_000
 """Values (long texts count by 64 characters) that aliases may repeat in one file."""

@@ -9,9 +9,9 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any, Final
 
+from dovetail.collector import collector_paused
 from dovetail.documents import Document, load_text
 from dovetail.documents.scalars import LONGEST_NUMBER
-from dovetail.documents.source import collector_paused
 from dovetail.faults import FaultLog, Position
 from dovetail.mig import parse_instance
 from dovetail.placement import Layouts, Place, layout_of

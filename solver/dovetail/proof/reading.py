@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dovetail.collector import collector_paused
 from dovetail.documents import Document, load_text
-from dovetail.documents.source import collector_paused
 from dovetail.faults import FaultLog, Position
 from dovetail.proof.certificate import Branch, Certificate, Cut, Leaf, Multipliers, Proof
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dovetail.documents.source import collector_paused
+from dovetail.collector import collector_paused
 from dovetail.placement import Places
 from dovetail.plan import Outcome, Plan, as_planned, combined, documents_digest, outside_digest
 from dovetail.spec import Current, Spec

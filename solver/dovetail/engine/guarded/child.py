@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn, Protocol
 
+from dovetail.collector import collect_seldom
 from dovetail.engine.processes import (
     dumps,
     ignore_interrupts,
@@ -34,8 +35,6 @@ from dovetail.plan.model import TierResult
 from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
 from dovetail.spec import Spec
-
-_COLLECTING = 100_000, 20, 50  # a search makes plain values by the hundred thousand, and hardly any cycles
 
 
 class Call(Protocol):
@@ -180,7 +179,7 @@ def main(
         other.close()
     _divert(log)
     gc.freeze()  # what the parent made stays shared with it
-    gc.set_threshold(*_COLLECTING)
+    collect_seldom()
     _serve(connection, given, memory)
 
 
