@@ -17,6 +17,10 @@ does so for the same fleets with one new policy at a time that what runs breaks 
     python -m benchmarks.replan --zones [zd ...] [--gpus ...] [--seconds 60] [--fast]
 
 does so for the same fleets, each after the loss of one whole zone.
+
+    python -m benchmarks.replan --shares [--gpus ...] [--seconds 60] [--fast]
+
+does so for fleets full of small shares that get work for whole and half nodes (`benchmarks.synthetic.shares`).
 """
 
 from __future__ import annotations
@@ -33,10 +37,20 @@ from benchmarks import rivals
 from benchmarks.fleet import ALSO, fleet, later, write
 from benchmarks.fleets import PATIENCE, Planned, plan
 from benchmarks.measure import dovetail, taken
-from benchmarks.page import POLICIES_RAW, REPLAN_JOINT_RAW, REPLAN_RAW, SCRATCH, ZONES_RAW, store, write_page
+from benchmarks.page import (
+    POLICIES_RAW,
+    REPLAN_JOINT_RAW,
+    REPLAN_RAW,
+    SCRATCH,
+    SHARES_RAW,
+    ZONES_RAW,
+    store,
+    write_page,
+)
 from benchmarks.synthetic.hardware import ZONES
 from benchmarks.synthetic.losses import without_zone
 from benchmarks.synthetic.policies import NEW, with_policy
+from benchmarks.synthetic.shares import shares
 
 from dovetail.plan import read
 
@@ -69,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     load = taken()
     found = [asdict(each) for gpus in given.gpus for each in measure(gpus, given)]
     raw = REPLAN_JOINT_RAW if given.also else REPLAN_RAW
-    raw = POLICIES_RAW if given.policies else ZONES_RAW if given.zones else raw
+    raw = POLICIES_RAW if given.policies else ZONES_RAW if given.zones else SHARES_RAW if given.shares else raw
     store(raw, {"load": load, "fleets": found})
     write_page(given.out)
     return 0
@@ -87,28 +101,36 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument(
         "--zones", nargs="*", choices=ZONES, help="zones lost, one at a time; all where none is named"
     )
+    parser.add_argument("--shares", action="store_true", help="fleets full of shares that get work for whole nodes")
     parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
     parser.add_argument(
         "--rivals",
         nargs="*",
         choices=rivals.REPLANNERS,
-        help="all; with --policies or --zones the first, with --also none",
+        help="all; with --policies, --zones or --shares the first, with --also none",
     )
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     given = parser.parse_args(arguments)
     given.policies = list(NEW) if given.policies == [] else given.policies or []
     given.zones = list(ZONES) if given.zones == [] else given.zones or []
     if given.rivals is None:
-        given.rivals = [] if given.also else list(rivals.REPLANNERS)[: 1 if given.policies or given.zones else None]
+        one = given.policies or given.zones or given.shares
+        given.rivals = [] if given.also else list(rivals.REPLANNERS)[: 1 if one else None]
     return given
 
 
 def measure(gpus: int, given: Any) -> Iterator[Replanned]:
-    """Write one fleet, plan it in haste, change a little, and plan that.
+    """Write one fleet, plan it in haste, change a little, and plan that; one full of shares as it is.
 
     With each new policy, and after the loss of each zone, if any are given.
     """
     also = tuple(sorted(given.also))
+    if given.shares:
+        project = SCRATCH / f"shares-{gpus}-{given.seed}"
+        shutil.rmtree(project, ignore_errors=True)
+        write(shares(gpus, given.seed), project)
+        yield _planned(Replanned(gpus, given.seed), project, given)
+        return
     scratch = SCRATCH / "-".join(["replan", str(gpus), str(given.seed), *also])
     shutil.rmtree(scratch, ignore_errors=True)
     before = scratch / "before"

@@ -54,6 +54,22 @@ priority, from the highest; bounds ignore CPU and memory of single nodes. **Firs
 is, and places the rest: its gap is that of the highest band, beside the same bound.
 """
 
+SHARES = """\
+## Fleets of shares that get work for whole nodes
+
+A quarter of the nodes has jobs of four GPUs, the others services with 100 to 400 thousandths of a GPU per replica; of
+their GPUs one in twenty is idle, scattered. New work of the highest band asks for whole and half nodes
+(`python -m benchmarks.replan --shares`), so for each of these many replicas have to move
+([decision 0092](decisions/0092-many-leave-a-node-where-few-cannot.md)). **First fit** leaves all that runs where it
+is, and places the rest: its gap is that of the highest band, beside the same bound.
+"""
+
+
+def shares(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the part of the page on fleets full of shares."""
+    yield SHARES
+    yield "\n".join(_table(fleets, _SHARES_COLUMNS))
+
 
 def zones(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page on zones that are lost."""
@@ -210,6 +226,18 @@ _ZONE_COLUMNS: _Columns = {
     "evicted": _disruption("evicted"),
     "moves": _moves,
     "restarts": _restarts,
+    **_LAST,
+}
+_SHARES_COLUMNS: _Columns = {
+    "GPUs": _gpus,
+    "limit": _limit,
+    "replicas": lambda told: f"{told.fleet['replicas']:,}",
+    "gaps of admission": _gaps,
+    "of first fit": _gap_of_first_fit,
+    "evicted": _disruption("evicted"),
+    "moves": _moves,
+    "bound on moves": _bound_on_moves,
+    "first plan": _first,
     **_LAST,
 }
 _POLICY_COLUMNS: _Columns = {

@@ -12,6 +12,7 @@ from benchmarks.fleet import fleet, later, write
 from benchmarks.measure import dovetail
 from benchmarks.synthetic.documents import ALL
 from benchmarks.synthetic.losses import without_zone
+from benchmarks.synthetic.shares import shares
 
 from dovetail.build import build
 from dovetail.documents import load_project
@@ -169,3 +170,16 @@ def test_a_lost_zone_leaves_no_node_of_it_and_all_others_as_they_are(tmp_path: P
     assert len({line.partition(":")[0] for line in larger}) == len(larger)
     assert {node.name for node in after.nodes if node.down} == lost
     assert [n for n in after.nodes if not n.down] == [n for n in before.nodes if n.domains["zone"] != "zd"]
+
+
+def test_a_fleet_full_of_shares_has_no_idle_node_and_room_in_all_for_new_work(tmp_path: Path) -> None:
+    assert shares(1000, 3) == shares(1000, 3) != shares(1000, 4)
+    write(shares(1000, 3), tmp_path)
+    problem = problem_of(spec_of(tmp_path))
+    today, nodes = problem.context.today, problem.spec.cluster.nodes
+    assert not today.lost
+    assert {place.node for place in today.places.values()} == {node.name for node in nodes}
+    assert len(today.places) == len(problem.spec.current.replicas)
+    assert asked(problem.spec) < 0.9 * capacity(problem.spec)
+    waiting = {w.name for w in problem.spec.workloads if not any(r.workload == w.id for r in today.places)}
+    assert waiting == {"new-whole", "new-half"}
