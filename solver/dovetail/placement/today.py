@@ -15,6 +15,7 @@ from dovetail.placement.nested import all_in_order, groups_missing
 from dovetail.placement.place import Place, Places, by_workload
 from dovetail.placement.room import Room
 from dovetail.spec import Node, PresentReplica, ReplicaId, Role, Setting, Spec, Workload
+from dovetail.spec.once import once
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,9 @@ class Today:
         return {**self.lost, **self.places}
 
 
+@once
 def judge(spec: Spec) -> Today:
-    """Judge the current state of a Spec.
+    """Judge the current state of a Spec, once for each.
 
     A replica whose index is no longer declared is simply gone: it frees its place and is no eviction. Where the
     places left no longer fit together, they are granted by priority, then by identity.
