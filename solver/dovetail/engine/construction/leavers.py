@@ -169,11 +169,12 @@ class Leavers:
             if not place.instance and self._movable[place.shape]
             for _ in range(count)
         ]
-        return [*found, *self._anew(node, fill)]
+        return [*found, *self.anew(node)]
 
-    def _anew(self, node: int, fill: Fill) -> Iterator[Leaver]:
+    def anew(self, node: int) -> Iterator[Leaver]:
         """Yield what came to a node anew; of whole GPUs where it is plain which these are."""
-        if fill.slots.total() == fill.kept.total():
+        fill = self._field.fills.get(node)
+        if fill is None or fill.slots.total() == fill.kept.total():
             return
         plain = not (self._field.blocks.matter(node) or self._field.crowds.parted[node])
         pinned = pinned_gpus(fill)

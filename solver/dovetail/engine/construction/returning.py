@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.leavers import Leaver, Leavers, come_back, leave, pinned_gpus
+from dovetail.model.seats import without_kept
 from dovetail.model.state import Fill, State, away
 from dovetail.problem import Present, Problem
 from dovetail.progress import Stop
@@ -36,13 +37,13 @@ def returned(problem: Problem, state: State, spots: Mapping[str, Sequence[Spot]]
     ----------
     spots : by workload, today's places that the state does not keep.
     """
-    field, where = Field(problem, state), state.totals().where
+    field, came_to = Field(problem, state), _came_to(problem, state)
     leavers = Leavers(field, frozenset())
     any_back = False
     for workload, own in spots.items():
         if stop:
             break
-        movers = {s: _anew(leavers, where.get(s, ()), s) for s in {place.shape for _, place in own}}
+        movers = {s: _anew(leavers, came_to.get(s, ()), s) for s in {place.shape for _, place in own}}
         back = [put for node, place in own if (put := _put(field, node, place, movers[place.shape]))]
         if len(back) < len(own) and problem.spec.by_id[workload].joint:
             for leaver in reversed(back):
@@ -52,9 +53,19 @@ def returned(problem: Problem, state: State, spots: Mapping[str, Sequence[Spot]]
     return field.state() if any_back else None
 
 
+def _came_to(problem: Problem, state: State) -> Mapping[int, list[int]]:
+    """Return the nodes that replicas of each shape came to anew."""
+    found = defaultdict[int, list[int]](list)
+    for node, fill in sorted(state.fills.items()):
+        if fill.slots.total() != fill.kept.total():
+            for shape in {slot.shape for slot, n in without_kept(problem, node, fill).items() if n}:
+                found[shape].append(node)
+    return found
+
+
 def _anew(leavers: Leavers, nodes: Iterable[int], shape: int) -> list[Leaver]:
     """Return replicas of a shape that came to nodes anew and may leave."""
-    return [each for node in nodes for each in leavers.of(node) if each.place is None and each.shape == shape]
+    return [each for node in nodes for each in leavers.anew(node) if each.shape == shape]
 
 
 def _put(field: Field, node: int, place: Present, movers: list[Leaver]) -> Leaver | None:
