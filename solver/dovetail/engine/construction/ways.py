@@ -57,6 +57,7 @@ class Ways:
         self._covers = Covers(outlooks.field, self._leavers)
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
         self._homes: dict[Hashable, Ints] = {}
+        self._sets: dict[tuple[int, int], tuple[int, tuple[Leaver, ...] | None]] = {}
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
         self._left, self._left_in_all = _WORK, max(_ALL_WORK, _WORK_EACH * replicas)
 
@@ -113,6 +114,13 @@ class Ways:
         return [way for *_, way in sorted(found)[:_WAYS]]
 
     def _all_of(self, shape: int, node: int) -> tuple[Leaver, ...] | None:
+        """Return who leaves a node for a replica, as long as that node is as it was when this was last looked for."""
+        turn = int(self._field.touched[node])
+        if self._sets.get((shape, node), (-1, None))[0] != turn:
+            self._sets[shape, node] = turn, self._look_for_all(shape, node)
+        return self._sets[shape, node][1]
+
+    def _look_for_all(self, shape: int, node: int) -> tuple[Leaver, ...] | None:
         """Return who leaves a node for a replica, of those who have another place; tied ones only if they must."""
         form = self._problem.shapes[shape]
         free = self._covers.many(form, node, lambda each: not self._tied(each) and self.follow(each, 0) == 0)
