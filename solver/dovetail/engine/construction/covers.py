@@ -108,7 +108,7 @@ class Covers:
         return left >= 0 and left + milli >= max(1, asked.gpu_milli)
 
     def _items(self, form: Shape, node: int, leavers: Sequence[Leaver]) -> list[_Item]:
-        """Return what may leave, replica by replica; for whole GPUs also all the shares of one together."""
+        """Return what may leave, replica by replica, and shares of a GPU that free it, or enough of it, together."""
         found = []
         shared: dict[int, list[Leaver]] = {}
         made = self._problem.nodes[node]

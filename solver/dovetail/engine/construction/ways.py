@@ -19,7 +19,7 @@ from dovetail.engine.construction.leavers import EVERYBODY, MOST_MOVES, Leaver, 
 from dovetail.engine.construction.outlook import NOWHERE
 from dovetail.engine.construction.placing import Outlooks
 
-_WAYS = 8  # that are kept for a shape, of those that cost the same
+_WAYS = 8  # that are kept for a shape, of those that cost the same, or that many leave by
 _ALIKE = 2  # nodes with the same shapes, that more have to leave
 _LOOKED_AT = 40  # nodes, that more have to leave
 _WORK = 4_000  # nodes that are looked at for one replica, for itself and for all who follow
