@@ -13,7 +13,7 @@ from tests.support.specs import CARD, make_spec, node, place, policy, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
-from dovetail.engine.construction.clearing import cleared
+from dovetail.engine.construction.clearing import cleared, make_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
@@ -21,7 +21,7 @@ from dovetail.engine.construction.ways import Ways
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.model.legal import legalise
 from dovetail.model.score import debt, hard_policies, sound, view_of
-from dovetail.model.state import State, newcomers, today_state
+from dovetail.model.state import Fill, Slot, State, newcomers, today_state
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
 from dovetail.proof.certificate import Leaf
@@ -31,9 +31,10 @@ from dovetail.proof.standing import StandingModel
 from dovetail.proof.tree import Unproved, check_tree
 from dovetail.rules import context_of
 from dovetail.rules.move import Move
+from dovetail.rules.require import Require
 from dovetail.rules.separate import Separate
 from dovetail.rules.spread import Spread
-from dovetail.spec import Policy, Spec, Workload, WorkloadSelector
+from dovetail.spec import NodeSelector, Policy, Spec, Workload, WorkloadSelector
 
 
 def values(problem: Problem, state: State) -> dict[str, int]:
@@ -259,6 +260,26 @@ def test_no_more_of_many_leave_than_a_policy_lets_move(most: int, moves: int) ->
     problem, before = started(shared_out(WIDE, policies=[policy("calm", Move(max_moves=most))]))
     told = values(problem, cleared(problem, before, Stop(), lambda: False))
     assert told["disruption.moves"] == moves
+
+
+@pytest.mark.parametrize(("length", "found"), [(10, True), (300, False)])
+def test_chains_of_what_came_anew_end(length: int, found: bool) -> None:
+    """Each may be on its node or the next one alone, at no move: nothing but their number keeps who follows short."""
+    names = [f"n{k:03d}" for k in range(length + 1)]
+    work = [workload(f"w{k:03d}", 1, gpus=1) for k in range(length)]
+    places = {w.id: (names[k], names[k + 1]) for k, w in enumerate(work)} | {"first": (names[0],)}
+    tied = [
+        policy(f"p-{name}", Require(), workloads=WorkloadSelector(names=(name,)), nodes=NodeSelector(names=own))
+        for name, own in places.items()
+    ]
+    spec = make_spec([node(name, 1) for name in names], [*work, workload("first", 1, gpus=1)], tied)
+    problem = compile_problem(context_of(spec))
+    shape_of = {shape.workload.id: shape.index for shape in problem.shapes}
+    fills = {k: Fill(Counter({Slot(shape_of[w.id]): 1})) for k, w in enumerate(work)}
+    field = Field(problem, State().with_fills(fills))
+    make_room(Outlooks(field), {shape_of["first"]: 1}, Stop())
+    assert bool(field.admitted[shape_of["first"]]) == found
+    assert field.admitted.total() == length + found
 
 
 def test_whom_a_rule_keeps_where_they_are_stay_and_others_leave_for_them() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
-from dovetail.engine.construction.leavers import MOST_MOVES, Leaver, come_back, leave
+from dovetail.engine.construction.leavers import MOST_HOPS, MOST_MOVES, Leaver, come_back, leave
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.construction.ways import Way, Ways
 from dovetail.model.legal import legalise
@@ -97,6 +97,7 @@ class Clearing:
         self._outlooks, self.field = outlooks, outlooks.field
         self._ways, self._budget, self._patience = ways, budget, patience
         self._wide_patience = _VAIN_WIDE
+        self._hops = 0
         self._done: list[Put | Leaver] = []
         self.left: set[int] = set()
 
@@ -186,14 +187,17 @@ class Clearing:
         others have left meanwhile is another than the way was found for, who leaves it perhaps gone.
         """
         left_before = any(isinstance(each, Leaver) and each.put[0] == way.node for each in self._done)
-        if left_before or not nodes[way.node] or self._patience <= 0:
+        if left_before or not nodes[way.node] or self._patience <= 0 or self._hops >= MOST_HOPS:
             return False
         mark, left = len(self._done), most - sum(each.moves for each in way.leavers)
         only, others = np.zeros_like(nodes), nodes.copy()
         only[way.node], others[way.node] = True, False
         for leaver in way.leavers:
             self._leave(leaver)
-        if left >= 0 and self._put(shape, only) and self._settled(way.leavers, left, others):
+        self._hops += 1
+        done = left >= 0 and self._put(shape, only) and self._settled(way.leavers, left, others)
+        self._hops -= 1
+        if done:
             return True
         self._undo(mark)
         self._patience -= 1

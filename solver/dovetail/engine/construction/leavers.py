@@ -19,6 +19,7 @@ from dovetail.rules.quota import requested_of
 from dovetail.spec import Workload
 
 MOST_MOVES = 6  # that a place for one replica may cost, where sets of who leaves are searched through
+MOST_HOPS = 30  # from who leaves to who follows: what came anew follows at no move, one after the other
 EVERYBODY: Final = MOST_MOVES + 1
 """Stands for any number of moves (`Leavers.most`)."""
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dovetail.engine.construction.covers import Covers
 from dovetail.engine.construction.fragmentation import Ints
-from dovetail.engine.construction.leavers import EVERYBODY, MOST_MOVES, Leaver, Leavers, come_back, leave
+from dovetail.engine.construction.leavers import EVERYBODY, MOST_HOPS, MOST_MOVES, Leaver, Leavers, come_back, leave
 from dovetail.engine.construction.outlook import NOWHERE
 from dovetail.engine.construction.placing import Outlooks
 
@@ -57,6 +57,7 @@ class Ways:
         self._covers = Covers(outlooks.field, self._leavers)
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
         self._homes: dict[Hashable, Ints] = {}
+        self._hops = 0  # from the first who leaves to the one that is looked at now
         self._sets: dict[tuple[int, int], tuple[int, tuple[Leaver, ...] | None]] = {}
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
         self._left, self._left_in_all = _WORK, max(_ALL_WORK, _WORK_EACH * replicas)
@@ -210,7 +211,10 @@ class Ways:
 
     def follow(self, leaver: Leaver, most: int) -> int | None:
         """Return the fewest moves that another place for a replica costs; rules do not count it where it was."""
+        if self._hops >= MOST_HOPS:
+            return None
         strict, before = bool(self._field.gates.strict(leaver.shape)), self._away.get(leaver.shape, ())
+        self._hops += 1
         if strict:
             leave(self._field, leaver)
             self._away[leaver.shape] = self._away_from(leaver)
@@ -220,6 +224,7 @@ class Ways:
                 self._homes[key] = np.flatnonzero(self._outlooks.ranks(leaver.shape) != NOWHERE)[:2]
             return 0 if (self._homes[key] != leaver.put[0]).any() else self.find(leaver.shape, most)
         finally:
+            self._hops -= 1
             if strict:
                 come_back(self._field, leaver)
                 self._away[leaver.shape] = before
