@@ -81,7 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure every fleet, then write the page."""
     given = _options(arguments)
     load = taken()
-    found = [asdict(each) for gpus in given.gpus for each in measure(gpus, given)]
+    measured = measure_shares if given.shares else measure
+    found = [asdict(each) for gpus in given.gpus for each in measured(gpus, given)]
     raw = REPLAN_JOINT_RAW if given.also else REPLAN_RAW
     raw = POLICIES_RAW if given.policies else ZONES_RAW if given.zones else SHARES_RAW if given.shares else raw
     store(raw, {"load": load, "fleets": found})
@@ -111,6 +112,8 @@ def _options(arguments: Sequence[str] | None) -> Any:
     )
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     given = parser.parse_args(arguments)
+    if given.shares and (given.also or given.policies is not None or given.zones is not None):
+        parser.error("--shares has a fleet of its own: without --also, --policies and --zones")
     given.policies = list(NEW) if given.policies == [] else given.policies or []
     given.zones = list(ZONES) if given.zones == [] else given.zones or []
     if given.rivals is None:
@@ -120,17 +123,11 @@ def _options(arguments: Sequence[str] | None) -> Any:
 
 
 def measure(gpus: int, given: Any) -> Iterator[Replanned]:
-    """Write one fleet, plan it in haste, change a little, and plan that; one full of shares as it is.
+    """Write one fleet, plan it in haste, change a little, and plan that.
 
     With each new policy, and after the loss of each zone, if any are given.
     """
     also = tuple(sorted(given.also))
-    if given.shares:
-        project = SCRATCH / f"shares-{gpus}-{given.seed}"
-        shutil.rmtree(project, ignore_errors=True)
-        write(shares(gpus, given.seed), project)
-        yield _planned(Replanned(gpus, given.seed), project, given)
-        return
     scratch = SCRATCH / "-".join(["replan", str(gpus), str(given.seed), *also])
     shutil.rmtree(scratch, ignore_errors=True)
     before = scratch / "before"
@@ -145,6 +142,14 @@ def measure(gpus: int, given: Any) -> Iterator[Replanned]:
     for name, (texts, case) in (cases or {"after": (after, {})}).items():
         write(texts, scratch / name)
         yield _planned(Replanned(gpus, given.seed, also=also, **case), scratch / name, given)
+
+
+def measure_shares(gpus: int, given: Any) -> Iterator[Replanned]:
+    """Write one fleet that is full of shares, and plan it."""
+    project = SCRATCH / f"shares-{gpus}-{given.seed}"
+    shutil.rmtree(project, ignore_errors=True)
+    write(shares(gpus, given.seed), project)
+    yield _planned(Replanned(gpus, given.seed), project, given)
 
 
 def _planned(fleet: Replanned, project: Path, given: Any) -> Replanned:

@@ -173,8 +173,7 @@ class Clearing:
     def _vacated(self, shape: int) -> bool:
         """Place a replica on a node that many leave for it, each for another one or by a few moves more."""
         for way in self._ways.wide(shape) if self._wide_patience > 0 else ():
-            moves = sum(each.moves for each in way.leavers)
-            most = int(min(moves + MOST_MOVES, self._budget - self._spent()))
+            most = int(min(way.moves + MOST_MOVES, self._budget - self._spent()))
             if self._gone(shape, way, most, self._everywhere()):
                 return True
             self._wide_patience -= 1
@@ -189,7 +188,7 @@ class Clearing:
         left_before = any(isinstance(each, Leaver) and each.put[0] == way.node for each in self._done)
         if left_before or not nodes[way.node] or self._patience <= 0 or self._hops >= MOST_HOPS:
             return False
-        mark, left = len(self._done), most - sum(each.moves for each in way.leavers)
+        mark, left = len(self._done), most - way.moves
         only, others = np.zeros_like(nodes), nodes.copy()
         only[way.node], others[way.node] = True, False
         for leaver in way.leavers:

@@ -39,12 +39,10 @@ class Covers:
 
     def few(self, form: Shape, node: int, moves: int) -> Iterator[tuple[Leaver, ...]]:
         """Yield sets of replicas without which a node has room for one, none that holds another, few first."""
-        leavers = self._leavers.of(node)
-        barring = [each for each in leavers if self._bars(form, each.shape)]
+        barring, rest = self._told_apart(form, node)
         budget = moves - sum(each.moves for each in barring)
         if budget < 0:
             return
-        rest = [each for each in leavers if each not in barring and each.shape != form.index]
         lack = self._lack(form, node, barring)
         items = [item for item in self._items(form, node, rest) if item.moves <= budget]
         for chosen in islice(_chosen(items, lack, budget), _COVERS):
@@ -61,12 +59,10 @@ class Covers:
         ----------
         goes : tells who is to leave of those who may.
         """
-        leavers = self._leavers.of(node)
-        barring = [each for each in leavers if self._bars(form, each.shape)]
+        barring, rest = self._told_apart(form, node)
         if not all(map(goes, barring)):
             return None
-        rest = [each for each in leavers if each not in barring and each.shape != form.index and goes(each)]
-        items, lack = self._items(form, node, rest), self._lack(form, node, barring)
+        items, lack = self._items(form, node, list(filter(goes, rest))), self._lack(form, node, barring)
         gone: dict[int, Leaver] = {}
         making_idle = sorted(
             (i for i in items if i.freed[-1]), key=lambda item: (item.moves / item.freed[-1], item.moves)
@@ -77,6 +73,12 @@ class Covers:
                 gone |= {id(each): each for each in item.leavers}
                 lack = tuple(short - freed for short, freed in zip(lack, item.freed, strict=True))
         return None if any(short > 0 for short in lack) else (*barring, *gone.values())
+
+    def _told_apart(self, form: Shape, node: int) -> tuple[list[Leaver], list[Leaver]]:
+        """Return who has to leave a node, as a rule keeps them apart, and who else may of other shapes."""
+        leavers = self._leavers.of(node)
+        barring = [each for each in leavers if self._bars(form, each.shape)]
+        return barring, [each for each in leavers if each not in barring and each.shape != form.index]
 
     def _bars(self, form: Shape, shape: int) -> bool:
         """Tell whether a rule that looks at nodes keeps two shapes apart."""

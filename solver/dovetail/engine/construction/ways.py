@@ -32,6 +32,11 @@ class Way(NamedTuple):
     node: int
     leavers: tuple[Leaver, ...]
 
+    @property
+    def moves(self) -> int:
+        """What it costs that these leave, who follows left out."""
+        return sum(each.moves for each in self.leavers)
+
 
 class Ways:
     """The ways to make room in a field as it is; `forget` them once it is another.
@@ -100,7 +105,7 @@ class Ways:
         Each who leaves has a place by itself; whether all have one is not looked at. Of those of whom rules look at
         who is where, one may take the place of the next, so that ways with them come last.
         """
-        fills, found, alike = self._field.fills, list[tuple[int, int, Way]](), Counter[frozenset[int]]()
+        fills, found, alike = self._field.fills, list[Way](), Counter[frozenset[int]]()
         searched = MOST_MOVES if self._left > 0 else 0
         for node in self._nodes(shape, EVERYBODY):
             if self._over() or alike.total() >= _LOOKED_AT:
@@ -110,9 +115,9 @@ class Ways:
                 continue
             alike[kind] += 1
             leavers = self._all_of(shape, node)
-            if leavers is not None and (moves := sum(each.moves for each in leavers)) > searched:
-                found.append((sum(map(self._tied, leavers)), moves, Way(node, leavers)))
-        return [way for *_, way in sorted(found)[:_WAYS]]
+            if leavers is not None and (way := Way(node, leavers)).moves > searched:
+                found.append(way)
+        return sorted(found, key=lambda way: (sum(map(self._tied, way.leavers)), way.moves, way.node))[:_WAYS]
 
     def _all_of(self, shape: int, node: int) -> tuple[Leaver, ...] | None:
         """Return who leaves a node for a replica, as long as that node is as it was when this was last looked for."""
