@@ -19,7 +19,8 @@ TRACE_RAW, FLEETS_RAW, HARDNESS_RAW = "trace.json", "fleets.json", "hardness.jso
 JOINT_RAW = "fleets_joint.json"
 BY_WORK_RAW = "fleets_by_work.json"
 REPLAN_RAW, REPLAN_JOINT_RAW = "replan.json", "replan_joint.json"
-POLICIES_RAW, ZONES_RAW, SHARES_RAW = "replan_policies.json", "replan_zones.json", "replan_shares.json"
+POLICIES_RAW, ZONES_RAW = "replan_policies.json", "replan_zones.json"
+SHARES_RAW, INSTANCES_RAW = "replan_shares.json", "replan_instances.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
 FLEET_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     HARDNESS_RAW: fleets_page.hardness,
@@ -30,6 +31,7 @@ FLEET_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     POLICIES_RAW: lambda figures: replan_page.policies(figures["fleets"]),
     ZONES_RAW: lambda figures: replan_page.zones(figures["fleets"]),
     SHARES_RAW: lambda figures: replan_page.shares(figures["fleets"]),
+    INSTANCES_RAW: lambda figures: replan_page.instances(figures["fleets"]),
 }
 GANG_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     LINGJUN_RAW: gangs_page.lingjun,

@@ -21,6 +21,10 @@ does so for the same fleets, each after the loss of one whole zone.
     python -m benchmarks.replan --shares [--gpus ...] [--seconds 60] [--fast]
 
 does so for fleets full of small shares that get work for whole and half nodes (`benchmarks.synthetic.shares`).
+
+    python -m benchmarks.replan --instances [--gpus ...] [--seconds 60] [--fast]
+
+does so for fleets full of MIG instances that get work for larger ones and whole GPUs (`benchmarks.synthetic.instances`).
 """
 
 from __future__ import annotations
@@ -38,6 +42,7 @@ from benchmarks.fleet import ALSO, fleet, later, write
 from benchmarks.fleets import PATIENCE, Planned, plan
 from benchmarks.measure import dovetail, taken
 from benchmarks.page import (
+    INSTANCES_RAW,
     POLICIES_RAW,
     REPLAN_JOINT_RAW,
     REPLAN_RAW,
@@ -48,6 +53,7 @@ from benchmarks.page import (
     write_page,
 )
 from benchmarks.synthetic.hardware import ZONES
+from benchmarks.synthetic.instances import instances
 from benchmarks.synthetic.losses import without_zone
 from benchmarks.synthetic.policies import NEW, with_policy
 from benchmarks.synthetic.shares import shares
@@ -57,6 +63,7 @@ from dovetail.plan import read
 ROOT = Path(__file__).resolve().parent.parent
 LOAD = 1.0  # of the fleet that was planned first; 90 % of its GPUs go on
 HASTE = 0.5  # units of work for that plan
+FULL = {"shares": (shares, SHARES_RAW), "instances": (instances, INSTANCES_RAW)}  # fleets of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure every fleet, then write the page."""
     given = _options(arguments)
     load = taken()
-    measured = measure_shares if given.shares else measure
+    measured = measure_full if given.full else measure
     found = [asdict(each) for gpus in given.gpus for each in measured(gpus, given)]
     raw = REPLAN_JOINT_RAW if given.also else REPLAN_RAW
-    raw = POLICIES_RAW if given.policies else ZONES_RAW if given.zones else SHARES_RAW if given.shares else raw
+    raw = POLICIES_RAW if given.policies else ZONES_RAW if given.zones else FULL[given.full][1] if given.full else raw
     store(raw, {"load": load, "fleets": found})
     write_page(given.out)
     return 0
@@ -102,23 +109,27 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument(
         "--zones", nargs="*", choices=ZONES, help="zones lost, one at a time; all where none is named"
     )
-    parser.add_argument("--shares", action="store_true", help="fleets full of shares that get work for whole nodes")
+    full = parser.add_mutually_exclusive_group()
+    for name in FULL:
+        text = f"fleets full of {name} that get larger work"
+        full.add_argument(f"--{name}", dest="full", action="store_const", const=name, help=text)
     parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
     parser.add_argument(
         "--rivals",
         nargs="*",
         choices=rivals.REPLANNERS,
-        help="all; with --policies, --zones or --shares the first, with --also none",
+        help="all; with --policies, --zones or --shares the first, with --also or --instances none",
     )
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     given = parser.parse_args(arguments)
-    if given.shares and (given.also or given.policies is not None or given.zones is not None):
-        parser.error("--shares has a fleet of its own: without --also, --policies and --zones")
+    if given.full and (given.also or given.policies is not None or given.zones is not None):
+        parser.error(f"--{given.full} has a fleet of its own: without --also, --policies and --zones")
     given.policies = list(NEW) if given.policies == [] else given.policies or []
     given.zones = list(ZONES) if given.zones == [] else given.zones or []
     if given.rivals is None:
-        one = given.policies or given.zones or given.shares
-        given.rivals = [] if given.also else list(rivals.REPLANNERS)[: 1 if one else None]
+        one = given.policies or given.zones or given.full
+        none = given.also or given.full == "instances"  # they know no gangs and no MIG
+        given.rivals = [] if none else list(rivals.REPLANNERS)[: 1 if one else None]
     return given
 
 
@@ -144,11 +155,12 @@ def measure(gpus: int, given: Any) -> Iterator[Replanned]:
         yield _planned(Replanned(gpus, given.seed, also=also, **case), scratch / name, given)
 
 
-def measure_shares(gpus: int, given: Any) -> Iterator[Replanned]:
-    """Write one fleet that is full of shares, and plan it."""
-    project = SCRATCH / f"shares-{gpus}-{given.seed}"
+def measure_full(gpus: int, given: Any) -> Iterator[Replanned]:
+    """Write one fleet that is full of shares or instances, and plan it."""
+    project = SCRATCH / f"{given.full}-{gpus}-{given.seed}"
     shutil.rmtree(project, ignore_errors=True)
-    write(shares(gpus, given.seed), project)
+    made, _ = FULL[given.full]
+    write(made(gpus, given.seed), project)
     yield _planned(Replanned(gpus, given.seed), project, given)
 
 

@@ -65,6 +65,22 @@ is, and places the rest: its gap is that of the highest band, beside the same bo
 """
 
 
+INSTANCES = """\
+## Fleets of instances that get work for larger ones
+
+A fifth of the nodes has a job of eight GPUs, the GPUs of others are cut into MIG instances of 1g to 7g, of which one in
+ten is idle, scattered. New work of the highest band asks for instances of 3g, 4g and 7g, and for two whole GPUs of a
+node (`python -m benchmarks.replan --instances`); a GPU that is cut anew restarts all that stays on it, so others make
+way ([decision 0093](decisions/0093-instances-make-way-too.md)).
+"""
+
+
+def instances(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the part of the page on fleets full of instances."""
+    yield INSTANCES
+    yield "\n".join(_table(fleets, _INSTANCES_COLUMNS))
+
+
 def shares(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page on fleets full of shares."""
     yield SHARES
@@ -240,6 +256,7 @@ _SHARES_COLUMNS: _Columns = {
     "first plan": _first,
     **_LAST,
 }
+_INSTANCES_COLUMNS: _Columns = {name: cell for name, cell in _SHARES_COLUMNS.items() if name != "of first fit"}
 _POLICY_COLUMNS: _Columns = {
     "GPUs": _gpus,
     "policy": lambda told: str(told.fleet["policy"]),

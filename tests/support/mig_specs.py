@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 from dovetail.catalogue import load
@@ -21,7 +23,7 @@ from dovetail.spec import (
     Spec,
     Workload,
 )
-from dovetail.spec.cluster import Unit
+from dovetail.spec.cluster import Positions, Unit
 from dovetail.spec.workload import ShareMode
 
 PRODUCTS = ("A30-24GB", "A100-80GB")
@@ -138,4 +140,47 @@ def _workload(draw: Random, name: str, request: Request, replicas: int) -> Workl
         movable=draw.random() < 0.8,
         preemptible=draw.random() < 0.3,
         restart=60_000,
+    )
+
+
+def full_mig(seed: int) -> Spec:
+    """Return a Spec of a few nodes nearly full of instances, and work that needs larger ones or whole GPUs."""
+    draw = Random(f"full {seed}")
+    product = draw.choice(PRODUCTS)
+    cards = {product: card(product)}
+    geometry = cards[product].mig
+    assert geometry is not None
+    options = [own for own in layouts(geometry) if own and all("+" not in one.profile for one in own)]
+    nodes = tuple(
+        replace(_node(draw, f"n{i}", product), cpu=draw.choice([6, 12, 100])) for i in range(draw.choice((2, 3)))
+    )
+    present, running = dict[str, Layout](), list[PresentReplica]()
+    counts, requests = Counter[str](), dict[str, Request]()
+    for node in nodes:
+        left = node.cpu
+        for gpu in range(node.gpus):
+            places: tuple[str, ...] = ("",)
+            if draw.random() < 0.85:
+                layout = present[f"{node.name}/{gpu}"] = draw.choice(options)
+                places = tuple(str(one) for one in layout if draw.random() < 0.75)
+            for instance in places[:left]:
+                profile = instance.partition("@")[0]
+                name = f"{draw.choice('ab')}-{profile.replace('.', '-')}" if profile else "whole"
+                requests[name] = mig_request(product, profile, cpu=1) if profile else Request(gpus=1, cpu=1)
+                running.append(PresentReplica(ReplicaId(name, "", counts[name]), node.name, (gpu,), instance))
+                counts[name] += 1
+            left -= len(places[:left])
+    workloads = [_workload(draw, name, requests[name], n + draw.choice((0, 0, 1))) for name, n in counts.items()]
+    for position in range(draw.choice((1, 2))):
+        profile = draw.choice([one.name for one in geometry.profiles if "+" not in one.name])
+        asked = draw.choice((Request(gpus=draw.choice((1, 2)), cpu=1), *(mig_request(product, profile, cpu=1),) * 2))
+        workloads.append(_workload(draw, f"new-{position}", asked, draw.choice((1, 2))))
+    unit: Unit | None = draw.choice((None, "gpu", "node", "instance"))
+    positions: Positions = draw.choice(("enforced", "toolChosen"))
+    return Spec(
+        "full",
+        Cluster("full", ("node",), nodes, reconfiguration=unit, positions=positions),
+        cards,
+        tuple(sorted((replace(w, min_replicas=0) for w in workloads), key=lambda w: w.id)),
+        current=Current(tuple(sorted(running, key=lambda each: each.replica)), gpus=present),
     )

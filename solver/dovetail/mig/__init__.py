@@ -1,6 +1,6 @@
 """MIG geometry: what one GPU can be cut into, as arithmetic on one product's table (S3.3)."""
 
-from dovetail.mig.arrange import arrange, budgets, fits, layouts, legal, maximal, multisets
+from dovetail.mig.arrange import arrange, beside, budgets, fits, layouts, legal, maximal, multisets
 from dovetail.mig.geometry import Counts, Geometry, Instance, Profile, parse_instance
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "Instance",
     "Profile",
     "arrange",
+    "beside",
     "budgets",
     "fits",
     "layouts",

@@ -50,6 +50,14 @@ def legal(geometry: Geometry, instances: Sequence[Instance]) -> str | None:
     )
 
 
+@lru_cache(maxsize=4096)
+def beside(geometry: Geometry, instances: tuple[Instance, ...]) -> tuple[Instance, ...]:
+    """Return every instance that could stand on a GPU beside these, the smallest profiles first."""
+    options = sorted((p.compute, p.size, start, p.name) for p in geometry.profiles for start in p.starts)
+    found = (Instance(name, start) for _, _, start, name in options)
+    return tuple(one for one in found if one not in instances and legal(geometry, (*instances, one)) is None)
+
+
 @lru_cache(maxsize=64)
 def budgets(geometry: Geometry) -> tuple[tuple[int, Mapping[str, int]], ...]:
     """Return what bounds the instances of a GPU by count, each with what an instance of each profile takes of it.

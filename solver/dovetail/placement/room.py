@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dovetail.mig import Instance, legal, parse_instance
+from dovetail.mig import Instance, beside, parse_instance
 from dovetail.placement.clients import Crowd, Terms, equal_parts, terms_of
 from dovetail.placement.instances import holds, share_memory
 from dovetail.placement.layouts import layout_of
@@ -141,15 +141,17 @@ class Room:
 
     def holds_instance(self, request: Request, index: int, instance: Instance) -> bool:
         """Tell whether a GPU could serve a request with an instance beside those in use."""
-        if self.geometry is None or not 0 <= index < len(self.compute):
-            return False
-        profile = self.geometry.by_name.get(instance.profile)
-        if profile is None or not holds(profile, request, self.card, self.node.accelerator):
-            return False
-        if not self._may_be_cut(index):
-            return False
-        used = self.instances.get(index, [])
-        return instance not in used and legal(self.geometry, layout_of([*used, instance])) is None
+        return instance in self._instances_beside(index) and self._holds(request, instance.profile)
+
+    def _instances_beside(self, index: int) -> tuple[Instance, ...]:
+        """Return the instances that a GPU could have beside those in use, the smallest first."""
+        if self.geometry is None or not (0 <= index < len(self.compute) and self._may_be_cut(index)):
+            return ()
+        return beside(self.geometry, layout_of(self.instances.get(index, ())))
+
+    def _holds(self, request: Request, name: str) -> bool:
+        profile = self.geometry.by_name.get(name) if self.geometry is not None else None
+        return profile is not None and holds(profile, request, self.card, self.node.accelerator)
 
     def _may_be_cut(self, index: int) -> bool:
         """Tell whether a GPU is cut into instances, or has nothing on it that keeps it from being cut."""
@@ -165,12 +167,12 @@ class Room:
 
     def instances_for(self, request: Request, index: int) -> Iterator[Instance]:
         """Yield the instances of a GPU that could serve a request beside those in use, the smallest first."""
-        if self.geometry is None or not (self.may_cut_for(request) and self._may_be_cut(index)):
-            return
-        options = [(p.compute, p.size, s, p.name) for p in self.geometry.profiles for s in p.starts]
-        for _, _, start, name in sorted(options):
-            if self.holds_instance(request, index, Instance(name, start)):
-                yield Instance(name, start)
+        able: dict[str, bool] = {}  # by profile
+        for instance in self._instances_beside(index) if self.may_cut_for(request) else ():
+            if instance.profile not in able:
+                able[instance.profile] = self._holds(request, instance.profile)
+            if able[instance.profile]:
+                yield instance
 
     def take(self, request: Request, gpus: tuple[int, ...], instance: str = "") -> None:
         """Take a request's amounts; the caller has asked `lacks` first."""

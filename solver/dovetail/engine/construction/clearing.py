@@ -23,8 +23,9 @@ from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 
-_VAIN_WIDE = 40  # ways that many leave by and that are tried in vain, for all replicas together
-_VAIN, _VAIN_EACH = 400, 12  # ways that are tried in vain, for all replicas together, or for each of very many
+_VAIN, _VAIN_EACH = 400, 12  # ways that are tried for replicas that find no place, for all or each of very many
+_VAIN_ONE = 40  # ways that are tried in vain for a replica, before many leave for it
+_VAIN_WIDE = 40  # ways that many leave by, for all replicas that find no place
 
 
 def with_room(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
@@ -40,13 +41,16 @@ def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]
     ----------
     over : tells when time has run out.
     """
+    waiting = [
+        shape
+        for shape in sorted(problem.shapes, key=lambda shape: not problem.lost[shape.index])
+        if shape.request.gpu_count and not (shape.workload.joint or shape.workload.holds)
+    ]
     clearing = Clearing.of(problem, state, lambda: bool(stop) or over())
     for band in problem.spec.bands:
-        for shape in sorted(problem.shapes, key=lambda shape: not problem.lost[shape.index]):
-            alone = not (shape.workload.joint or shape.workload.holds)
-            if alone and shape.request.gpu_count and problem.spec.band_of(shape.workload) == band:
-                while not (stop or over()) and clearing.place(shape.index):
-                    pass
+        for shape in (shape for shape in waiting if problem.spec.band_of(shape.workload) == band):
+            while not (stop or over()) and clearing.place(shape.index):
+                pass
     return clearing.field.state()
 
 
@@ -88,15 +92,17 @@ class Clearing:
     ----------
     ways : those of its field.
     budget : how many may move.
-    patience : how many ways are tried in vain.
+    patience : how many ways are tried in vain for what finds no place.
 
     `left` are the nodes that any have left.
     """
 
     def __init__(self, outlooks: Outlooks, ways: Ways, budget: float, patience: int = _VAIN) -> None:
         self._outlooks, self.field = outlooks, outlooks.field
-        self._ways, self._budget, self._patience = ways, budget, patience
-        self._wide_patience = _VAIN_WIDE
+        self._ways, self._budget = ways, budget
+        self._patience, self._wide_patience = patience, _VAIN_WIDE
+        self._vain = self._vain_wide = 0  # ways that were tried in vain for what is to be placed now
+        self._most_vain = patience
         self._hops = 0
         self._done: list[Put | Leaver] = []
         self.left: set[int] = set()
@@ -123,14 +129,12 @@ class Clearing:
         """Place a replica of a shape where there is room, or where there is once others have left."""
         if self.field.room_in_all(shape) <= 0:
             return False
-        self._done.clear()
-        self._ways.begin()
+        self._begin()
         return self._found(shape) and self._settle()
 
     def relocate(self, leavers: Sequence[Leaver]) -> bool:
         """Place all of some replicas elsewhere than they are, or none, where there is room or room can be made."""
-        self._done.clear()
-        self._ways.begin()
+        self._begin()
         for leaver in leavers:
             self._leave(leaver)
         self._ways.forget()
@@ -148,12 +152,20 @@ class Clearing:
         """Return the moves of what was done since a mark."""
         return sum(each.moves for each in self._done[mark:] if isinstance(each, Leaver))
 
+    def _begin(self) -> None:
+        self._done.clear()
+        self._ways.begin()
+        self._patience -= self._vain
+        self._wide_patience -= self._vain_wide
+        self._vain = self._vain_wide = 0
+
     def _settle(self) -> bool:
-        """Keep what was done last."""
+        """Keep what was done last; what was tried in vain before does not count."""
+        self._vain = self._vain_wide = 0
         self._budget -= self._spent()
         self.left |= {each.put[0] for each in self._done if isinstance(each, Leaver)}
         self._outlooks.forget()
-        self._ways.forget()
+        self._ways.settle()
         return True
 
     def _found(self, shape: int) -> bool:
@@ -163,8 +175,9 @@ class Clearing:
 
     def _made(self, shape: int, most: int) -> bool:
         """Make room for a replica by the fewest moves that do, and place it."""
+        self._most_vain = min(self._patience, self._vain + _VAIN_ONE)
         for moves in range(1, most + 1):
-            if self._patience <= 0:
+            if self._vain >= self._most_vain:
                 break
             if any(self._gone(shape, way, moves, self._everywhere()) for way in self._ways.more(shape, moves)):
                 return True
@@ -172,21 +185,23 @@ class Clearing:
 
     def _vacated(self, shape: int) -> bool:
         """Place a replica on a node that many leave for it, each for another one or by a few moves more."""
-        for way in self._ways.wide(shape) if self._wide_patience > 0 else ():
+        self._most_vain = self._patience
+        for way in self._ways.wide(shape) if self._vain_wide < self._wide_patience else ():
             most = int(min(way.moves + MOST_MOVES, self._budget - self._spent()))
             if self._gone(shape, way, most, self._everywhere()):
                 return True
-            self._wide_patience -= 1
+            self._vain_wide += 1
         return False
 
     def _gone(self, shape: int, way: Way, most: int, nodes: Bools) -> bool:
         """Go one way with at most so many moves, on some nodes; tell whether all found a place, else undo it.
 
-        The node itself is left to those who come, and closed to those who are looking for another one. A node that
-        others have left meanwhile is another than the way was found for, who leaves it perhaps gone.
+        The node itself is left to those who come, and closed to those who are looking for another one, but for the
+        instances of GPUs that are cut anew. A node that others have left meanwhile is another than the way was found
+        for, who leaves it perhaps gone.
         """
         left_before = any(isinstance(each, Leaver) and each.put[0] == way.node for each in self._done)
-        if left_before or not nodes[way.node] or self._patience <= 0 or self._hops >= MOST_HOPS:
+        if left_before or not nodes[way.node] or self._vain >= self._most_vain or self._hops >= MOST_HOPS:
             return False
         mark, left = len(self._done), most - way.moves
         only, others = np.zeros_like(nodes), nodes.copy()
@@ -194,24 +209,24 @@ class Clearing:
         for leaver in way.leavers:
             self._leave(leaver)
         self._hops += 1
-        done = left >= 0 and self._put(shape, only) and self._settled(way.leavers, left, others)
+        done = left >= 0 and self._put(shape, only) and self._settled(way.leavers, left, nodes, others)
         self._hops -= 1
         if done:
             return True
         self._undo(mark)
-        self._patience -= 1
+        self._vain += 1
         return False
 
-    def _settled(self, leavers: Sequence[Leaver], most: int, nodes: Bools) -> bool:
+    def _settled(self, leavers: Sequence[Leaver], most: int, nodes: Bools, others: Bools) -> bool:
         """Place replicas that left, those last that no node has room for; tell whether so many moves are enough."""
         homeless = []
-        for leaver in leavers:
-            if not self._put(leaver.shape, nodes):
+        for leaver in sorted(leavers, key=lambda leaver: not leaver.again):
+            if not self._put(leaver.shape, nodes if leaver.profile else others):
                 homeless.append(leaver)
         for leaver in homeless:
             before = len(self._done)
             ways = (way for moves in range(1, most + 1) for way in self._ways.known(leaver, moves))
-            if not any(self._gone(leaver.shape, way, most, nodes) for way in ways):
+            if not any(self._gone(leaver.shape, way, most, others) for way in ways):
                 return False
             most -= self._spent(before)
         return True

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, islice
 from typing import NamedTuple
 
 from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.instances import Tenant
 from dovetail.engine.construction.leavers import Leaver, Leavers
+from dovetail.mig import Instance, parse_instance
 from dovetail.problem import Shape
 from dovetail.rules.guards import ApartGuard
 from dovetail.spec.cluster import NODE_LEVEL
 from dovetail.spec.workload import MILLI
 
+_LOOKS = 4_000  # nodes, by shape, that are remembered at once
 _COVERS = 24  # sets of replicas that are looked at on one node
 _FREE = 0.01  # moves as which none count
 _ANEW = 2  # replicas that came anew, and leave beside others that move
@@ -24,6 +28,21 @@ class _Item(NamedTuple):
     moves: int
     freed: tuple[int, ...]
     leavers: tuple[Leaver, ...]
+    again: frozenset[int] = frozenset()  # of the leavers, who has room on its GPU again
+
+    def going(self) -> Iterator[Leaver]:
+        """Yield who leaves, each with whether it has room again."""
+        for position, leaver in enumerate(self.leavers):
+            yield replace(leaver, again=True) if position in self.again else leaver
+
+
+class _Look(NamedTuple):
+    """What was seen of a node: when, who has to leave, what is lacking then, and what else may leave."""
+
+    turn: int
+    barring: Sequence[Leaver]
+    lack: tuple[int, ...]
+    items: Sequence[_Item]
 
 
 class Covers:
@@ -36,19 +55,18 @@ class Covers:
 
     def __init__(self, field: Field, leavers: Leavers) -> None:
         self._field, self._problem, self._leavers = field, field.problem, leavers
+        self._looks: dict[tuple[int, int], _Look] = {}
 
     def few(self, form: Shape, node: int, moves: int) -> Iterator[tuple[Leaver, ...]]:
         """Yield sets of replicas without which a node has room for one, none that holds another, few first."""
-        barring, rest = self._told_apart(form, node)
+        _, barring, lack, items = self._look(form, node)
         budget = moves - sum(each.moves for each in barring)
         if budget < 0:
             return
-        lack = self._lack(form, node, barring)
-        items = [item for item in self._items(form, node, rest) if item.moves <= budget]
-        for chosen in islice(_chosen(items, lack, budget), _COVERS):
-            cover = (*barring, *(leaver for item in chosen for leaver in item.leavers))
+        for chosen in islice(_chosen([item for item in items if item.moves <= budget], lack, budget), _COVERS):
+            cover = [*barring, *(leaver for item in chosen for leaver in item.leavers)]
             if len(set(map(id, cover))) == len(cover):
-                yield cover
+                yield (*barring, *(leaver for item in chosen for leaver in item.going()))
 
     def many(self, form: Shape, node: int, goes: Callable[[Leaver], bool]) -> tuple[Leaver, ...] | None:
         """Return one such set of any number: those first for whom the fewest move per GPU, then the largest.
@@ -70,15 +88,26 @@ class Covers:
         for item in (*making_idle, *sorted(items, key=lambda item: _share(item, lack), reverse=True)):
             useful = any(freed and short > 0 for freed, short in zip(item.freed, lack, strict=True))
             if useful and not any(id(each) in gone for each in item.leavers):
-                gone |= {id(each): each for each in item.leavers}
+                gone |= {id(each): going for each, going in zip(item.leavers, item.going(), strict=True)}
                 lack = tuple(short - freed for short, freed in zip(lack, item.freed, strict=True))
         return None if any(short > 0 for short in lack) else (*barring, *gone.values())
 
+    def _look(self, form: Shape, node: int) -> _Look:
+        """Return what is seen of a node for a shape, looked at anew where that has changed."""
+        turn, known = int(self._field.touched[node]), self._looks.get((form.index, node))
+        if known is None or known.turn != turn:
+            barring, rest = self._told_apart(form, node)
+            known = _Look(turn, barring, self._lack(form, node, barring), self._items(form, node, rest))
+            if len(self._looks) >= _LOOKS:
+                self._looks.clear()
+            self._looks[form.index, node] = known
+        return known
+
     def _told_apart(self, form: Shape, node: int) -> tuple[list[Leaver], list[Leaver]]:
-        """Return who has to leave a node, as a rule keeps them apart, and who else may of other shapes."""
+        """Return who has to leave a node, as a rule keeps them apart, and who else may."""
         leavers = self._leavers.of(node)
         barring = [each for each in leavers if self._bars(form, each.shape)]
-        return barring, [each for each in leavers if each not in barring and each.shape != form.index]
+        return barring, [each for each in leavers if each not in barring]
 
     def _bars(self, form: Shape, shape: int) -> bool:
         """Tell whether a rule that looks at nodes keeps two shapes apart."""
@@ -96,16 +125,26 @@ class Covers:
         free = (int(self._leavers.free(name)[node]) for name in self._leavers.names)
         lack = [asked - left for asked, left in zip(hosts, free, strict=True)]
         idle = int(self._field.untouched[node])
-        if form.request.partial and idle == 0:
-            idle = int(any(self._relieves(form, node, gpu, 0) for gpu in range(self._field.gpus.shape[1])))
+        if form.request.partial and (form.request.may_use_mig or idle == 0):
+            idle = int(any(self._has_room(form, node, gpu) for gpu in range(self._field.gpus.shape[1])))
         for each in gone:
             request = self._problem.shapes[each.shape].request
             lack = [a - b for a, b in zip(lack, self._leavers.asked(each.shape)[:-1], strict=True)]
             idle += request.gpus or int(form.request.partial and request.partial)
         return (*lack, gpus - idle)
 
+    def _has_room(self, form: Shape, node: int, gpu: int) -> bool:
+        """Tell whether a GPU has room for a part."""
+        if not form.request.may_use_mig:
+            return self._relieves(form, node, gpu, 0)
+        untouched = bool(self._field.gpus[node, gpu] == MILLI)
+        profile = self._field.cuts.profile(node, gpu, form, untouched=untouched)
+        return profile is not None or self._field.share_fits(node, form, gpu)
+
     def _relieves(self, form: Shape, node: int, gpu: int, milli: int) -> bool:
-        """Tell whether a GPU has room for a share once so much of it is free in addition."""
+        """Tell whether a GPU that is not cut has room for a share once so much of it is free in addition."""
+        if form.request.share is None or self._field.cuts.held(node, gpu):
+            return False
         left, asked = int(self._field.gpus[node, gpu]), self._problem.request(form.index, self._problem.nodes[node])
         return left >= 0 and left + milli >= max(1, asked.gpu_milli)
 
@@ -115,6 +154,10 @@ class Covers:
         shared: dict[int, list[Leaver]] = {}
         made = self._problem.nodes[node]
         for each in leavers:
+            if each.shape == form.index:
+                if each.profile:
+                    shared.setdefault(each.put[2][0], []).append(each)
+                continue
             request = self._problem.request(each.shape, made)
             *hosts, gpus = self._leavers.asked(each.shape)
             if request.partial:
@@ -122,21 +165,44 @@ class Covers:
                 gpus = int(form.request.partial and self._relieves(form, node, each.put[2][0], request.gpu_milli))
             found.append(_Item(each.moves, (*hosts, gpus), (each,)))
         for gpu, group in shared.items():
-            if together := self._together(form, node, gpu, group):
-                *hosts, _ = map(sum, zip(*(self._leavers.asked(each.shape) for each in together), strict=True))
-                found.append(_Item(sum(each.moves for each in together), (*hosts, 1), tuple(together)))
+            found += self._freeing(form, node, gpu, group)
         return sorted(found, key=lambda item: (item.moves, -item.freed[-1], -item.freed[0]))
 
+    def _freeing(self, form: Shape, node: int, gpu: int, group: Sequence[Leaver]) -> Iterator[_Item]:
+        """Yield who of a GPU has to leave together to make it idle, or, for a part, to make room on it."""
+        tenants = self._field.cuts.held(node, gpu)
+        if not tenants:
+            if together := self._together(form, node, gpu, group):
+                yield self._item(together)
+        elif form.request.may_use_mig:
+            own = [Tenant(each.profile, _instance(each)) for each in group]
+            for gone, again in self._field.cuts.reliefs(node, gpu, form, own):
+                if all(i in again for i in gone if group[i].shape == form.index):  # else it would take its own place
+                    yield self._item([group[i] for i in gone], frozenset(k for k, i in enumerate(gone) if i in again))
+        elif len(group) == tenants and (node, gpu) not in self._field.cuts.closed:
+            yield self._item(group)
+
+    def _item(self, leavers: Sequence[Leaver], again: frozenset[int] = frozenset()) -> _Item:
+        """Return some who leave a GPU together, and what is gone for good."""
+        gone = [self._leavers.asked(each.shape) for i, each in enumerate(leavers) if i not in again]
+        hosts = [sum(amounts) for amounts in zip(*gone, strict=True)][:-1] or [0] * len(self._leavers.names)
+        return _Item(sum(each.moves for each in leavers), (*hosts, 1), tuple(leavers), again)
+
     def _together(self, form: Shape, node: int, gpu: int, group: Sequence[Leaver]) -> Sequence[Leaver]:
-        """Return which shares of a GPU make it idle, or, for a part, make room on it; none where one alone does."""
+        """Return which shares of a GPU make it idle, or, for a share, make room on it; none where one alone does."""
         made, left = self._problem.nodes[node], int(self._field.gpus[node, gpu])
         milli = {id(each): self._problem.request(each.shape, made).gpu_milli for each in group}
-        if not form.request.partial:
+        if form.request.share is None:
             return group if left + sum(milli.values()) == MILLI else ()
         largest = sorted(group, key=lambda each: (each.moves, -milli[id(each)]))
         freed = accumulate(milli[id(each)] for each in largest)
         enough = next((n for n, more in enumerate(freed, 1) if self._relieves(form, node, gpu, more)), 0)
         return largest[:enough] if enough > 1 else ()
+
+
+def _instance(leaver: Leaver) -> Instance | None:
+    """Return the instance that somebody stays on."""
+    return parse_instance(leaver.place.instance) if leaver.place is not None and leaver.place.instance else None
 
 
 def _share(item: _Item, lack: Sequence[int]) -> float:

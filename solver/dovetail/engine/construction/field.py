@@ -233,7 +233,7 @@ class Field:
             self.untouched[index] -= untouched
             self.gpus[index, gpu] = 0
             return profile
-        taken = self.cuts.undo(index, gpu, shape)
+        taken = self.cuts.undo(index, gpu, shape, again)
         if taken is None:
             self._put_share(index, shape, gpu, count)
             return ""
@@ -265,9 +265,9 @@ class Field:
         """Add replicas on given GPUs, those of all of them together; shares one at a time."""
         self._put(index, shape, gpus, count)
 
-    def undo(self, index: int, shape: int, gpus: tuple[int, ...]) -> str:
-        """Take a replica off again; return the profile of its instance, empty without one."""
-        return self._put(index, shape, gpus, -1)
+    def undo(self, index: int, shape: int, gpus: tuple[int, ...], profile: str | None = None) -> str:
+        """Take a replica off again; return the profile of its instance, which may be told: empty without one."""
+        return self._put(index, shape, gpus, -1, profile)
 
     def put_back(self, index: int, shape: int, gpus: tuple[int, ...], profile: str) -> None:
         """Put back as it was what was taken off, though rules or modes may let nothing come there anew."""

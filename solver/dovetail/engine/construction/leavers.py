@@ -12,6 +12,7 @@ import numpy as np
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.placing import Put
+from dovetail.mig import parse_instance
 from dovetail.model.seats import without_kept
 from dovetail.model.state import NO_GPU, Fill
 from dovetail.problem import Present
@@ -26,10 +27,19 @@ EVERYBODY: Final = MOST_MOVES + 1
 
 @dataclass(frozen=True, slots=True)
 class Leaver:
-    """A replica that may leave its node; `place` is where it runs today, None for one that came anew."""
+    """A replica that may leave its node.
+
+    Parameters
+    ----------
+    place : where it runs today, None for one that came anew.
+    profile : that of the MIG instance that it is on, empty without one.
+    again : whether it has room on its GPU again, beside who comes, once that is cut anew.
+    """
 
     put: Put
     place: Present | None
+    profile: str = ""
+    again: bool = False
 
     @property
     def shape(self) -> int:
@@ -44,16 +54,22 @@ class Leaver:
 
 def leave(field: Field, leaver: Leaver) -> None:
     """Take a replica off its node; where it ran there, it does not stay."""
+    node, _, gpus = leaver.put
     if leaver.place is not None:
-        field.changing(leaver.put[0]).kept[leaver.place] -= 1
-    field.undo(*leaver.put)
+        field.changing(node).kept[leaver.place] -= 1
+        if leaver.place.instance:
+            field.cuts.let_go(node, gpus[0], parse_instance(leaver.place.instance))
+    field.undo(*leaver.put, leaver.profile)
 
 
 def come_back(field: Field, leaver: Leaver) -> None:
-    """Put a replica that left back where it was, which was on no instance (`Leavers.of`)."""
-    field.put_back(*leaver.put, "")
+    """Put a replica that left back where it was."""
+    node, _, gpus = leaver.put
+    field.put_back(*leaver.put, leaver.profile)
     if leaver.place is not None:
-        field.changing(leaver.put[0]).kept[leaver.place] += 1
+        field.changing(node).kept[leaver.place] += 1
+        if leaver.place.instance:
+            field.cuts.stay(node, gpus[0], parse_instance(leaver.place.instance))
 
 
 def pinned_gpus(fill: Fill) -> set[int]:
@@ -120,7 +136,6 @@ class Leavers:
             (node, place.shape)
             for node, fill in fills.items()
             for place, count in fill.kept.items()
-            if not place.instance
             for _ in range(count)
         ]
         if runs:
@@ -165,9 +180,9 @@ class Leavers:
         if fill is None:
             return []
         found = [
-            Leaver((node, place.shape, place.gpus), place)
+            Leaver((node, place.shape, place.gpus), place, place.instance.partition("@")[0])
             for place, count in fill.kept.items()
-            if not place.instance and self._movable[place.shape]
+            if self._movable[place.shape]
             for _ in range(count)
         ]
         return [*found, *self.anew(node)]
@@ -187,8 +202,8 @@ class Leavers:
         ]
         for slot, count in without_kept(self._problem, node, fill).items():
             gpus = self._problem.shapes[slot.shape].request.gpus
-            if slot.profile or (gpus and not plain) or not _alone(self._problem.shapes[slot.shape].workload):
+            if (gpus and not plain) or not _alone(self._problem.shapes[slot.shape].workload):
                 continue
             for _ in range(min(count, len(whole) // gpus if gpus else count)):
                 taken = tuple(whole.pop() for _ in range(gpus)) if slot.gpu == NO_GPU else (slot.gpu,)
-                yield Leaver((node, slot.shape, taken), None)
+                yield Leaver((node, slot.shape, taken), None, slot.profile)

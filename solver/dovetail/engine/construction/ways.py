@@ -15,7 +15,7 @@ import numpy as np
 
 from dovetail.engine.construction.covers import Covers
 from dovetail.engine.construction.fragmentation import Ints
-from dovetail.engine.construction.leavers import EVERYBODY, MOST_HOPS, MOST_MOVES, Leaver, Leavers, come_back, leave
+from dovetail.engine.construction.leavers import EVERYBODY, MOST_HOPS, Leaver, Leavers, come_back, leave
 from dovetail.engine.construction.outlook import NOWHERE
 from dovetail.engine.construction.placing import Outlooks
 
@@ -62,10 +62,12 @@ class Ways:
         self._covers = Covers(outlooks.field, self._leavers)
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
         self._homes: dict[Hashable, Ints] = {}
+        self._vain: dict[tuple[Hashable, int], tuple[int, int]] = {}  # `_search`
         self._hops = 0  # from the first who leaves to the one that is looked at now
         self._sets: dict[tuple[int, int], tuple[int, tuple[Leaver, ...] | None]] = {}
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
-        self._left, self._left_in_all = _WORK, max(_ALL_WORK, _WORK_EACH * replicas)
+        self._left_in_all = max(_ALL_WORK, _WORK_EACH * replicas)
+        self._left = self._granted = _WORK  # for the replica at hand
 
     def leavers(self, node: int) -> list[Leaver]:
         """Return who may leave a node."""
@@ -78,8 +80,13 @@ class Ways:
 
     def begin(self) -> None:
         """Begin to look for another replica."""
-        self._left_in_all -= _WORK - self._left
-        self._left = max(0, min(_WORK, self._left_in_all))
+        self._left_in_all -= self._granted - self._left
+        self._left = self._granted = max(0, min(_WORK, self._left_in_all))
+
+    def settle(self) -> None:
+        """Forget all ways, as a place was found: only what is looked for in vain counts for all replicas together."""
+        self._left = self._granted
+        self.forget()
 
     def known(self, leaver: Leaver, moves: int) -> Sequence[Way]:
         """Return the ways that were found at exactly so many moves for one that has left its node."""
@@ -100,13 +107,12 @@ class Ways:
         return self._known[key, moves]
 
     def wide(self, shape: int) -> Sequence[Way]:
-        """Return ways at more moves than sets are searched through for, or than that search came to, likeliest first.
+        """Return ways by which any number leave a node, likeliest first.
 
         Each who leaves has a place by itself; whether all have one is not looked at. Of those of whom rules look at
         who is where, one may take the place of the next, so that ways with them come last.
         """
         fills, found, alike = self._field.fills, list[Way](), Counter[frozenset[int]]()
-        searched = MOST_MOVES if self._left > 0 else 0
         for node in self._nodes(shape, EVERYBODY):
             if self._over() or alike.total() >= _LOOKED_AT:
                 break
@@ -114,9 +120,8 @@ class Ways:
             if alike[kind] >= _ALIKE:
                 continue
             alike[kind] += 1
-            leavers = self._all_of(shape, node)
-            if leavers is not None and (way := Way(node, leavers)).moves > searched:
-                found.append(way)
+            if leavers := self._all_of(shape, node):
+                found.append(Way(node, leavers))
         return sorted(found, key=lambda way: (sum(map(self._tied, way.leavers)), way.moves, way.node))[:_WAYS]
 
     def _all_of(self, shape: int, node: int) -> tuple[Leaver, ...] | None:
@@ -186,18 +191,26 @@ class Ways:
         return (*self._away.get(leaver.shape, ()), self._field.gates.domains(leaver.shape, leaver.put[0], None))
 
     def _search(self, shape: int, moves: int, known: Container[int]) -> list[Way]:
-        """Return ways at so many moves, on nodes that are not known."""
+        """Return ways at so many moves, on nodes that are not known.
+
+        A node to which no way led is not looked at again until it changes: what its replicas could do elsewhere may
+        have changed, but mostly there is less room than before.
+        """
         found: list[Way] = []
+        key = self._key(shape, self._away.get(shape, ()))
         for node in self._nodes(shape, moves):
             if self._left <= 0 or self._over():
                 break
-            if node in known:
+            turn = int(self._field.touched[node])
+            if node in known or self._vain.get((key, node), (-1, 0)) >= (turn, moves):
                 continue
             self._left -= 1
-            for cover in self._covers.few(self._problem.shapes[shape], node, moves):
-                if self._cost(cover, moves) is not None:
-                    found.append(Way(node, cover))
-                    break
+            covers = self._covers.few(self._problem.shapes[shape], node, moves)
+            way = next((Way(node, cover) for cover in covers if self._cost(cover, moves) is not None), None)
+            if way is not None:
+                found.append(way)
+            elif self._left > 0:
+                self._vain[key, node] = turn, moves
             if len(found) >= _WAYS:
                 break
         return found
@@ -216,6 +229,8 @@ class Ways:
 
     def follow(self, leaver: Leaver, most: int) -> int | None:
         """Return the fewest moves that another place for a replica costs; rules do not count it where it was."""
+        if leaver.again:
+            return 0
         if self._hops >= MOST_HOPS:
             return None
         strict, before = bool(self._field.gates.strict(leaver.shape)), self._away.get(leaver.shape, ())
@@ -227,7 +242,8 @@ class Ways:
             key = self._key(leaver.shape, self._away.get(leaver.shape, ()))
             if key not in self._homes:
                 self._homes[key] = np.flatnonzero(self._outlooks.ranks(leaver.shape) != NOWHERE)[:2]
-            return 0 if (self._homes[key] != leaver.put[0]).any() else self.find(leaver.shape, most)
+            homes, beside = self._homes[key], bool(leaver.profile) and not strict  # another GPU of its node will do
+            return 0 if (homes != leaver.put[0]).any() or (beside and len(homes)) else self.find(leaver.shape, most)
         finally:
             self._hops -= 1
             if strict:
