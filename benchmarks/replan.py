@@ -24,7 +24,8 @@ does so for fleets full of small shares that get work for whole and half nodes (
 
     python -m benchmarks.replan --instances [--gpus ...] [--seconds 60] [--fast]
 
-does so for fleets full of MIG instances that get work for larger ones and whole GPUs (`benchmarks.synthetic.instances`).
+does so for fleets full of MIG instances that get work for larger ones and whole GPUs
+(`benchmarks.synthetic.instances`).
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ class Covers:
         barring, rest = self._told_apart(form, node)
         if not all(map(goes, barring)):
             return None
-        items, lack = self._items(form, node, list(filter(goes, rest))), self._lack(form, node, barring)
+        lack = self._lack(form, node, barring)
+        items = self._items(form, node, list(filter(goes, rest)), lack)
         gone: dict[int, Leaver] = {}
         making_idle = sorted(
             (i for i in items if i.freed[-1]), key=lambda item: (item.moves / item.freed[-1], item.moves)
@@ -97,7 +98,8 @@ class Covers:
         turn, known = int(self._field.touched[node]), self._looks.get((form.index, node))
         if known is None or known.turn != turn:
             barring, rest = self._told_apart(form, node)
-            known = _Look(turn, barring, self._lack(form, node, barring), self._items(form, node, rest))
+            lack = self._lack(form, node, barring)
+            known = _Look(turn, barring, lack, self._items(form, node, rest, lack))
             if len(self._looks) >= _LOOKS:
                 self._looks.clear()
             self._looks[form.index, node] = known
@@ -148,8 +150,8 @@ class Covers:
         left, asked = int(self._field.gpus[node, gpu]), self._problem.request(form.index, self._problem.nodes[node])
         return left >= 0 and left + milli >= max(1, asked.gpu_milli)
 
-    def _items(self, form: Shape, node: int, leavers: Sequence[Leaver]) -> list[_Item]:
-        """Return what may leave, replica by replica, and shares of a GPU that free it, or enough of it, together."""
+    def _items(self, form: Shape, node: int, leavers: Sequence[Leaver], lack: Sequence[int]) -> list[_Item]:
+        """Return what may leave, replica by replica, and who of a GPU frees it, or enough of it, together."""
         found = []
         shared: dict[int, list[Leaver]] = {}
         made = self._problem.nodes[node]
@@ -165,7 +167,10 @@ class Covers:
                 gpus = int(form.request.partial and self._relieves(form, node, each.put[2][0], request.gpu_milli))
             found.append(_Item(each.moves, (*hosts, gpus), (each,)))
         for gpu, group in shared.items():
-            found += self._freeing(form, node, gpu, group)
+            for together in self._freeing(form, node, gpu, group):
+                found.append(together)
+                if together.again and any(short > 0 for short in lack[:-1]):  # gone for good they free CPU too
+                    found.append(self._item(together.leavers))
         return sorted(found, key=lambda item: (item.moves, -item.freed[-1], -item.freed[0]))
 
     def _freeing(self, form: Shape, node: int, gpu: int, group: Sequence[Leaver]) -> Iterator[_Item]:
