@@ -13,7 +13,7 @@ from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.incumbent import Keep
 from dovetail.engine.solvers.answer import Verdict
 from dovetail.model.legal import legalise
-from dovetail.model.score import better, debt, hard_policies, owed, score, sound, view_of
+from dovetail.model.score import better, compared, debt, hard_policies, owed, sound, view_of
 from dovetail.model.state import State, newcomers
 from dovetail.objectives import Tier
 from dovetail.plan.model import TierResult
@@ -78,7 +78,7 @@ class Record:
         if not self.problem.groups_run:
             return True
         hard = hard_policies(self.problem)
-        return score(self.problem, state, hard) >= score(self.problem, self.state, hard)
+        return compared(self.problem, state, self.state, hard) >= 0
 
     @property
     def searching(self) -> frozenset[str]:

@@ -80,13 +80,27 @@ def better(problem: Problem, candidate: State, state: State, unpaid: frozenset[s
     view = view_of(problem, candidate)
     if not sound(problem, view) or debt(problem, view, hard_policies(problem) - unpaid):
         return False
-    return score(problem, candidate, unpaid) > score(problem, state, unpaid)
+    return compared(problem, candidate, state, unpaid) > 0
+
+
+def compared(problem: Problem, one: State, other: State, relaxed: frozenset[str]) -> int:
+    """Return a number above 0 where one state is the better plan, below where the other is.
+
+    Tiers after the first that tells are not measured.
+    """
+    scores = zip(_scores(problem, one, relaxed), _scores(problem, other, relaxed), strict=True)
+    return next((a - b for a, b in scores if a != b), 0)
 
 
 def score(problem: Problem, state: State, relaxed: frozenset[str] = frozenset()) -> tuple[int, ...]:
     """Return numbers that compare as plans do, greater is better: less debt first, then the tiers in order."""
+    return tuple(_scores(problem, state, relaxed))
+
+
+def _scores(problem: Problem, state: State, relaxed: frozenset[str]) -> Iterator[int]:
     view = view_of(problem, state)
-    return (-debt(problem, view, relaxed), *_measured(problem, view))
+    yield -debt(problem, view, relaxed)
+    yield from _measured(problem, view)
 
 
 def _measured(problem: Problem, view: View) -> Iterator[int]:

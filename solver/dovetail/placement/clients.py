@@ -264,7 +264,7 @@ class Crowd:
     def __init__(self, node: Node, told: Mapping[int, Setting] | None = None, *, lenient: bool = False) -> None:
         self._node = node
         self._lenient = lenient
-        self._told = told or {}
+        self._told = dict(told or {})
         self._on: Counter[int] = Counter()
         self._terms: Counter[tuple[int, Terms]] = Counter()
         self._wholes: Counter[int] = Counter()
@@ -281,6 +281,13 @@ class Crowd:
             del self._terms[key]
         self._limits.clear()
         self._fullest.clear()
+
+    def tell(self, pool: int, setting: Setting | None) -> None:
+        """Set what a pool is set to whoever comes, None for what suits."""
+        self._told.pop(pool, None)
+        if setting is not None:
+            self._told[pool] = setting
+        self._limits.clear()
 
     def add_whole(self, gpu: int, count: int) -> None:
         """Enter that a replica has a GPU as a whole, or that it has it no longer."""

@@ -24,7 +24,7 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 
 _VAIN, _VAIN_EACH = 400, 12  # ways that are tried for replicas that find no place, for all or each of very many
-_VAIN_ONE = 40  # ways that are tried in vain for a replica, before many leave for it
+_VAIN_ONE = 40  # ways that are tried in vain for a replica, before many leave for it, and for these
 _VAIN_WIDE = 40  # ways that many leave by, for all replicas that find no place
 
 
@@ -185,8 +185,8 @@ class Clearing:
 
     def _vacated(self, shape: int) -> bool:
         """Place a replica on a node that many leave for it, each for another one or by a few moves more."""
-        self._most_vain = self._patience
         for way in self._ways.wide(shape) if self._vain_wide < self._wide_patience else ():
+            self._most_vain = min(self._patience, self._vain + _VAIN_ONE)
             most = int(min(way.moves + MOST_MOVES, self._budget - self._spent()))
             if self._gone(shape, way, most, self._everywhere()):
                 return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -31,6 +32,7 @@ class Crowds:
         self.parted: Bools = np.array([bool(node.gpus) and equal_parts(node) for node in problem.nodes], dtype=bool)
         self._pooled: Bools = np.array([node.mechanism == "devicePlugin" for node in problem.nodes], dtype=bool)
         self._of: dict[int, Crowd] = {}
+        self._staying: Counter[tuple[int, int]] = Counter()  # clients in place, by node and pool
         self._clients: Ints = np.zeros_like(gpus)  # of each GPU
         self._limits: dict[int, dict[int, list[int]]] = {}  # by node and shape, see `_most_with`; for a while
 
@@ -46,9 +48,11 @@ class Crowds:
     def _crowd(self, index: int, fill: Fill) -> Crowd:
         """Return a node's crowd that knows who has GPUs as a whole, and what is not to be set anew."""
         node, shapes = self._problem.nodes[index], self._problem.shapes
-        staying = [p for p, n in fill.kept.items() if n and shapes[p.shape].request.share and not p.instance]
-        pools = {pool_of(node, place.gpus[0]) for place in staying}
-        found = Crowd(node, {pool: s for pool, s in self._problem.settings[index].items() if pool in pools})
+        for place, count in fill.kept.items():
+            if count and shapes[place.shape].request.share and not place.instance:
+                self._staying[index, pool_of(node, place.gpus[0])] += count
+        today = self._problem.settings[index]
+        found = Crowd(node, {pool: s for pool, s in today.items() if self._staying[index, pool]})
         if pool_of(node, 0) == NODE_POOL:
             found.add_whole(0, sum(n * shapes[slot.shape].request.gpus for slot, n in fill.slots.items()))
         return found
@@ -68,6 +72,22 @@ class Crowds:
             self._clients[index, gpus[0]] += count
         for gpu in gpus if terms is None else ():
             crowd.add_whole(gpu, 1 if count > 0 else -1)
+
+    def let_go(self, index: int, gpu: int) -> None:
+        """Count on a client's staying on a GPU no more: without any, GPUs may be set anew."""
+        pool = pool_of(self._problem.nodes[index], gpu)
+        self._staying[index, pool] -= 1
+        if not self._staying[index, pool]:
+            self._of[index].tell(pool, None)
+            self._limits.pop(index, None)
+
+    def stay(self, index: int, gpu: int) -> None:
+        """Count on a client's staying on a GPU that is set as today."""
+        pool = pool_of(self._problem.nodes[index], gpu)
+        if not self._staying[index, pool]:
+            self._of[index].tell(pool, self._problem.settings[index].get(pool))
+            self._limits.pop(index, None)
+        self._staying[index, pool] += 1
 
     def lets_whole(self, index: int, gpu: int) -> bool:
         """Tell whether clients let a replica have a GPU, on which nobody is, as a whole."""

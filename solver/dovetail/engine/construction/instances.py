@@ -39,6 +39,40 @@ class Relief(NamedTuple):
     again: frozenset[int]
 
 
+class Offer(NamedTuple):
+    """An instance that a GPU has for one replica more.
+
+    Parameters
+    ----------
+    today : whether today's layout offers it beside all that are in use.
+    busy, anew : whether others are in use, and the GPU is cut otherwise than today for these already.
+    free : the compute slices that none in use takes.
+    """
+
+    profile: str
+    today: bool
+    busy: bool
+    anew: bool
+    free: int
+
+
+class _Cut(NamedTuple):
+    """How a GPU is cut.
+
+    Parameters
+    ----------
+    contents, kept : the instances in use, by profile, and those of them that stay where they are.
+    layout : today's, None where it was not cut.
+    only : whether it is to stay as it is.
+    """
+
+    geometry: Geometry
+    contents: _Contents
+    kept: tuple[Instance, ...]
+    layout: Layout | None
+    only: bool
+
+
 class Cuts:
     """The cut GPUs of all nodes.
 
@@ -57,7 +91,10 @@ class Cuts:
         self._held: dict[Spot, Counter[str]] = {}
         self._kept: dict[Spot, list[Instance]] = {}
         self._chosen: dict[tuple[int, int, int], list[str]] = {}
-        self._known: dict[object, str | None] = {}
+        self._cuts: dict[_Cut, int] = {}  # numbered: most GPUs are like others
+        self._seen: dict[Spot, tuple[_Cut, int] | None] = {}  # since who is there has changed
+        self._firsts: dict[object, str | None] = {}
+        self._offers: dict[tuple[int, tuple[str, ...]], Offer | None] = {}
         self._reliefs: dict[object, Sequence[Relief]] = {}
         self._modes: dict[tuple[int, int], tuple[str, ...]] = {}  # by shape and make of node
         self._fixed: set[int] = set()
@@ -84,83 +121,85 @@ class Cuts:
         """Return how many instances of a GPU are in use."""
         return sum(self._held.get((index, gpu), {}).values())
 
-    def offered(self, index: int, gpu: int, more: str | None = None) -> bool:
-        """Tell whether today's layout of a GPU offers all instances in use, and one more of a profile."""
-        layout = self._problem.layouts[index].get(gpu)
-        if layout is None:
-            return False
-        left = Counter(instance.profile for instance in layout)
-        left.subtract(self._held.get((index, gpu), {}))
-        left.subtract([more] if more else [])
-        return all(count >= 0 for count in left.values())
+    def _cut(self, spot: Spot) -> tuple[_Cut, int] | None:
+        """Return how a GPU is cut, with a number that all have that are cut so; None where it cannot be."""
+        if spot not in self._seen:
+            index, gpu = spot
+            geometry = self._problem.geometry(self._problem.nodes[index])
+            layout, only = self._problem.layouts[index].get(gpu), index in self._fixed
+            self._seen[spot] = None
+            if geometry is not None and not (only and layout is None):
+                contents = _contents_of(self._held.get(spot, {}))
+                found = _Cut(geometry, contents, tuple(self._kept.get(spot, ())), layout, only)
+                self._seen[spot] = found, self._cuts.setdefault(found, len(self._cuts))
+        return self._seen[spot]
 
-    def free_slices(self, index: int, gpu: int) -> int:
-        """Return the compute slices of a GPU that no instance in use takes."""
-        geometry = self._problem.geometry(self._problem.nodes[index])
-        if geometry is None:
-            return 0
-        held = self._held.get((index, gpu), Counter())
-        return geometry.compute - sum(geometry.by_name[name].compute * n for name, n in held.items())
-
-    def profile(self, index: int, gpu: int, shape: Shape, *, untouched: bool) -> str | None:
-        """Return the profile of an instance of a GPU that could hold one more replica, None where there is none.
+    def offer(self, index: int, gpu: int, shape: Shape, *, untouched: bool) -> Offer | None:
+        """Return an instance of a GPU that could hold one more replica, None where there is none.
 
         Parameters
         ----------
         untouched : whether the GPU holds nothing at all.
         """
         spot = index, gpu
-        if not (untouched or self.held(*spot) or spot in self.closed):
+        cut = self._cut(spot)
+        if cut is None or not (untouched or cut[0].contents or spot in self.closed):
             return None
-        return self._offer(index, gpu, shape, self._contents(spot), tuple(self._kept.get(spot, ())))
+        key = cut[1], self._profiles(shape.index, index)
+        if key not in self._offers:
+            self._offers[key] = self._offer(cut[0], key[1])
+        return self._offers[key]
 
-    def _contents(self, spot: Spot) -> _Contents:
-        return _contents_of(self._held.get(spot, {}))
-
-    def _offer(
-        self, index: int, gpu: int, shape: Shape, contents: _Contents, kept: tuple[Instance, ...]
-    ) -> str | None:
-        """Return the profile of an instance that a GPU has for one replica more, beside some instances in use.
-
-        Parameters
-        ----------
-        kept : those of them that stay where they are.
-        """
-        geometry = self._problem.geometry(self._problem.nodes[index])
-        layout, only = self._problem.layouts[index].get(gpu), index in self._fixed
-        if geometry is None or (only and layout is None):
+    def _offer(self, cut: _Cut, modes: tuple[str, ...]) -> Offer | None:
+        profile = self._first(cut, modes)
+        if profile is None:
             return None
-        modes = self._profiles(shape.index, index)
-        key = geometry, modes, contents, kept, layout, only
-        if key not in self._known:
-            self._known[key] = _first(geometry, modes, contents, kept, layout or (), self._unit, only=only)
-        return self._known[key]
+        idle = Counter(instance.profile for instance in cut.layout or ())
+        idle.subtract(dict(cut.contents))
+        anew = cut.layout is None or any(count < 0 for count in idle.values())
+        taken = sum(cut.geometry.by_name[name].compute * count for name, count in cut.contents)
+        return Offer(profile, not anew and idle[profile] > 0, bool(cut.contents), anew, cut.geometry.compute - taken)
+
+    def profile(self, index: int, gpu: int, shape: Shape, *, untouched: bool) -> str | None:
+        """Return the profile of that instance."""
+        found = self.offer(index, gpu, shape, untouched=untouched)
+        return found.profile if found else None
+
+    def _first(self, cut: _Cut, modes: tuple[str, ...]) -> str | None:
+        key = cut, modes
+        if key not in self._firsts:
+            self._firsts[key] = _first(cut, modes, self._unit)
+        return self._firsts[key]
 
     def reliefs(self, index: int, gpu: int, shape: Shape, tenants: Sequence[Tenant]) -> Sequence[Relief]:
         """Return sets of tenants of a GPU without whom it has an instance for one replica more, small ones first.
 
         A set that holds another one leaves fewer without room there.
         """
-        spot, make = (index, gpu), self._problem.makes.of[index]
-        layout, kept = self._problem.layouts[index].get(gpu) or (), tuple(self._kept.get(spot, ()))
-        alike: object = layout, kept, tuple(tenants)
-        if self._unit != "instance":  # starts are no matter: today's layout stays, or all of it goes
+        now = self._cut((index, gpu))
+        if now is None:
+            return ()
+        cut, alike, modes = now[0], tuple[object, ...](), self._profiles(shape.index, index)
+        if self._unit == "instance":
+            alike = now[1], *tenants
+        else:  # starts are no matter: today's layout stays, or all of it goes
             stays = tuple((each.profile, each.instance is not None) for each in tenants)
-            alike = *(tuple(sorted(one.profile for one in some)) for some in (layout, kept)), stays
-        key = make, self._profiles(shape.index, index), self._contents(spot), index in self._fixed, alike
+            names = (tuple(sorted(one.profile for one in some)) for some in (cut.layout or (), cut.kept))
+            alike = cut.geometry, cut.contents, cut.only, *names, stays
+        key = alike, modes
         if key not in self._reliefs:
-            self._reliefs[key] = list(self._relieving(spot, shape, tenants))
+            self._reliefs[key] = list(self._relieving(cut, modes, tenants))
         return self._reliefs[key]
 
-    def _relieving(self, spot: Spot, shape: Shape, tenants: Sequence[Tenant]) -> Iterator[Relief]:
+    def _relieving(self, cut: _Cut, modes: tuple[str, ...], tenants: Sequence[Tenant]) -> Iterator[Relief]:
         found = list[Relief]()
         for gone in self._sets(tenants):
             least = min(
                 (len(each.gone) - len(each.again) for each in found if set(each.gone) < set(gone)), default=None
             )
-            again = None if least == 0 else self._again(spot, shape, tenants, gone)
+            again = None if least == 0 else self._again(cut, modes, [tenants[i] for i in gone])
             if again is not None and (least is None or len(gone) - len(again) < least):
-                found.append(Relief(gone, again))
+                found.append(Relief(gone, frozenset(gone[position] for position in again)))
                 yield found[-1]
 
     def _sets(self, tenants: Sequence[Tenant]) -> Iterator[tuple[int, ...]]:
@@ -177,26 +216,27 @@ class Cuts:
                 if len(staying) + size > 1:
                     yield tuple(sorted((*staying, *more)))
 
-    def _again(
-        self, spot: Spot, shape: Shape, tenants: Sequence[Tenant], gone: Sequence[int]
-    ) -> frozenset[int] | None:
+    def _again(self, cut: _Cut, modes: tuple[str, ...], gone: Sequence[Tenant]) -> list[int] | None:
         """Return who of some that are gone has room again beside a replica more, None where that has none."""
-        left, staying = Counter(self._held.get(spot, {})), list(self._kept.get(spot, ()))
-        for tenant in (tenants[i] for i in gone):
+        left, staying = Counter(dict(cut.contents)), list(cut.kept)
+        for tenant in gone:
             left[tenant.profile] -= 1
             if tenant.instance is not None:
                 staying.remove(tenant.instance)
-        if self._offer(*spot, shape, _contents_of(left), tuple(staying)) is None:
+
+        def has_room() -> bool:
+            return self._first(cut._replace(contents=_contents_of(left), kept=tuple(staying)), modes) is not None
+
+        if not has_room():
             return None
-        found = set[int]()
-        geometry = self._problem.geometry(self._problem.nodes[spot[0]])
-        for i in sorted(gone, key=lambda i: -geometry.by_name[tenants[i].profile].size if geometry else 0):
-            left[tenants[i].profile] += 1
-            if self._offer(*spot, shape, _contents_of(left), tuple(staying)) is not None:
-                found.add(i)
+        found = []
+        for position, tenant in sorted(enumerate(gone), key=lambda one: -cut.geometry.by_name[one[1].profile].size):
+            left[tenant.profile] += 1
+            if has_room():
+                found.append(position)
             else:
-                left[tenants[i].profile] -= 1
-        return frozenset(found)
+                left[tenant.profile] -= 1
+        return found
 
     def _profiles(self, shape: int, index: int) -> tuple[str, ...]:
         """Return the profiles that a shape may be on, on a node and all others of its make."""
@@ -209,6 +249,7 @@ class Cuts:
     def put(self, index: int, gpu: int, shape: int, profile: str) -> None:
         """Enter a replica on an instance."""
         self.touched[index] = True
+        self._seen.pop((index, gpu), None)
         self._held.setdefault((index, gpu), Counter())[profile] += 1
         self._chosen.setdefault((index, gpu, shape), []).append(profile)
 
@@ -227,6 +268,7 @@ class Cuts:
         elif profile in chosen:
             chosen.remove(profile)
         held = self._held[index, gpu]
+        self._seen.pop((index, gpu), None)
         held[profile] -= 1
         if not held[profile]:
             del held[profile]
@@ -234,10 +276,12 @@ class Cuts:
 
     def let_go(self, index: int, gpu: int, instance: Instance) -> None:
         """Count on nobody's staying on an instance any more."""
+        self._seen.pop((index, gpu), None)
         self._kept[index, gpu].remove(instance)
 
     def stay(self, index: int, gpu: int, instance: Instance) -> None:
         """Count on somebody's staying on an instance."""
+        self._seen.pop((index, gpu), None)
         self._kept[index, gpu].append(instance)
 
 
@@ -245,24 +289,16 @@ def _contents_of(counts: Mapping[str, int]) -> _Contents:
     return tuple(sorted((profile, count) for profile, count in counts.items() if count))
 
 
-def _first(
-    geometry: Geometry,
-    modes: tuple[str, ...],
-    contents: _Contents,
-    kept: tuple[Instance, ...],
-    layout: Layout,
-    unit: str,
-    *,
-    only: bool,
-) -> str | None:
-    """Return the smallest profile of which one more instance finds a start; `only` today's instances, if so told."""
-    new = Counter(dict(contents))
-    new.subtract(Counter(instance.profile for instance in kept))
-    idle = Counter(instance.profile for instance in layout if instance not in kept)
+def _first(cut: _Cut, modes: tuple[str, ...], unit: str) -> str | None:
+    """Return the smallest of some profiles of which one more instance finds a start."""
+    new = Counter(dict(cut.contents))
+    new.subtract(Counter(instance.profile for instance in cut.kept))
+    layout, geometry = cut.layout or (), cut.geometry
+    idle = Counter(instance.profile for instance in layout if instance not in cut.kept)
     for name in sorted(modes, key=lambda name: (geometry.by_name[name].compute, geometry.by_name[name].size)):
         wanted = new + Counter([name])
-        if only and any(idle[each] < count for each, count in wanted.items()):
+        if cut.only and any(idle[each] < count for each, count in wanted.items()):
             continue
-        if instances_beside(geometry, wanted, list(kept), layout, single=unit == "instance") is not None:
+        if instances_beside(geometry, wanted, list(cut.kept), layout, single=unit == "instance") is not None:
             return name
     return None

@@ -54,22 +54,26 @@ class Leaver:
 
 def leave(field: Field, leaver: Leaver) -> None:
     """Take a replica off its node; where it ran there, it does not stay."""
-    node, _, gpus = leaver.put
+    node, shape, gpus = leaver.put
     if leaver.place is not None:
         field.changing(node).kept[leaver.place] -= 1
         if leaver.place.instance:
             field.cuts.let_go(node, gpus[0], parse_instance(leaver.place.instance))
+        elif field.partial[shape] and field.crowds.parted[node]:
+            field.crowds.let_go(node, gpus[0])
     field.undo(*leaver.put, leaver.profile)
 
 
 def come_back(field: Field, leaver: Leaver) -> None:
     """Put a replica that left back where it was."""
-    node, _, gpus = leaver.put
-    field.put_back(*leaver.put, leaver.profile)
+    node, shape, gpus = leaver.put
     if leaver.place is not None:
         field.changing(node).kept[leaver.place] += 1
         if leaver.place.instance:
             field.cuts.stay(node, gpus[0], parse_instance(leaver.place.instance))
+        elif field.partial[shape] and field.crowds.parted[node]:
+            field.crowds.stay(node, gpus[0])
+    field.put_back(*leaver.put, leaver.profile)
 
 
 def pinned_gpus(fill: Fill) -> set[int]:

@@ -127,14 +127,13 @@ class PartOutlook:
         field = self._field
         if field.share_fits(node, self._shape, gpu):
             return _UNTOUCHED + untouched if left == MILLI else _SHARED + left // 10
-        profile = field.cuts.profile(node, gpu, self._shape, untouched=left == MILLI)
-        if profile is None:
+        offer = field.cuts.offer(node, gpu, self._shape, untouched=left == MILLI)
+        if offer is None:
             return None
-        if field.cuts.offered(node, gpu, profile):
-            return field.cuts.free_slices(node, gpu)
-        if field.cuts.held(node, gpu):
-            first = field.cuts.offered(node, gpu)
-            return (_CUT_ANEW if first else _CUT) + field.cuts.free_slices(node, gpu)
+        if offer.today:
+            return offer.free
+        if offer.busy:
+            return (_CUT if offer.anew else _CUT_ANEW) + offer.free
         if gpu in field.problem.layouts[node]:
             return _SHARED // 2
         return _UNTOUCHED + untouched

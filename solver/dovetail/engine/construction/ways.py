@@ -21,6 +21,7 @@ from dovetail.engine.construction.placing import Outlooks
 
 _WAYS = 8  # that are kept for a shape, of those that cost the same, or that many leave by
 _ALIKE = 2  # nodes with the same shapes, that more have to leave
+_HOMES = 8  # nodes with a place for who leaves, of which an instance must have several where the like leave too
 _LOOKED_AT = 40  # nodes, that more have to leave
 _WORK = 4_000  # nodes that are looked at for one replica, for itself and for all who follow
 _ALL_WORK, _WORK_EACH = 40_000, 100  # and for all replicas, or for each of very many
@@ -36,6 +37,18 @@ class Way(NamedTuple):
     def moves(self) -> int:
         """What it costs that these leave, who follows left out."""
         return sum(each.moves for each in self.leavers)
+
+
+class _Vain:
+    """By node, the most moves that ways were looked for in vain with, and the turn of the node then.
+
+    Parameters
+    ----------
+    nodes : how many there are.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self.turns, self.moves = np.full(nodes, -1, dtype=np.int32), np.zeros(nodes, dtype=np.int8)
 
 
 class Ways:
@@ -62,7 +75,7 @@ class Ways:
         self._covers = Covers(outlooks.field, self._leavers)
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
         self._homes: dict[Hashable, Ints] = {}
-        self._vain: dict[tuple[Hashable, int], tuple[int, int]] = {}  # `_search`
+        self._vain: dict[Hashable, _Vain] = {}
         self._hops = 0  # from the first who leaves to the one that is looked at now
         self._sets: dict[tuple[int, int], tuple[int, tuple[Leaver, ...] | None]] = {}
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
@@ -122,20 +135,39 @@ class Ways:
             alike[kind] += 1
             if leavers := self._all_of(shape, node):
                 found.append(Way(node, leavers))
-        return sorted(found, key=lambda way: (sum(map(self._tied, way.leavers)), way.moves, way.node))[:_WAYS]
+
+        def order(way: Way) -> tuple[int, bool, int, int]:
+            tied, sure = sum(map(self._tied, way.leavers)), self._all_have_places(way.leavers)
+            return tied, not sure, way.moves, way.node
+
+        return sorted(found, key=order)[:_WAYS]
 
     def _all_of(self, shape: int, node: int) -> tuple[Leaver, ...] | None:
-        """Return who leaves a node for a replica, as long as that node is as it was when this was last looked for."""
-        turn = int(self._field.touched[node])
-        if self._sets.get((shape, node), (-1, None))[0] != turn:
-            self._sets[shape, node] = turn, self._look_for_all(shape, node)
-        return self._sets[shape, node][1]
+        """Return who leaves a node for a replica, looked for anew where it has changed, or other places are taken."""
+        turn, (seen, leavers) = int(self._field.touched[node]), self._sets.get((shape, node), (-1, None))
+        if seen != turn or (leavers and not self._all_have_places(leavers)):
+            leavers = self._look_for_all(shape, node)
+            self._sets[shape, node] = turn, leavers
+        return leavers
+
+    def _all_have_places(self, leavers: Sequence[Leaver]) -> bool:
+        """Tell whether some who leave have places at once, of instances each one of its own."""
+        return self._cost(leavers, sum(each.moves for each in leavers)) is not None
 
     def _look_for_all(self, shape: int, node: int) -> tuple[Leaver, ...] | None:
-        """Return who leaves a node for a replica, of those who have another place; tied ones only if they must."""
+        """Return who leaves a node for a replica, of those who have another place.
+
+        Tied ones only if they must, and those whose instances are scarce elsewhere.
+        """
         form = self._problem.shapes[shape]
-        free = self._covers.many(form, node, lambda each: not self._tied(each) and self.follow(each, 0) == 0)
-        return free or self._covers.many(form, node, lambda each: self.follow(each, 0) == 0)
+        for tied, ahead in ((False, _HOMES - 1), (False, 0), (True, 0)):
+
+            def goes(each: Leaver, tied: bool = tied, ahead: int = ahead) -> bool:
+                return (tied or not self._tied(each)) and self.follow(each, 0, ahead if each.profile else 0) == 0
+
+            if found := self._covers.many(form, node, goes):
+                return found
+        return None
 
     def _tied(self, leaver: Leaver) -> bool:
         """Tell whether a rule looks at who else is where."""
@@ -198,11 +230,13 @@ class Ways:
         """
         found: list[Way] = []
         key = self._key(shape, self._away.get(shape, ()))
-        for node in self._nodes(shape, moves):
+        vain = self._vain.get(key)
+        if vain is None:
+            vain = self._vain[key] = _Vain(len(self._problem.nodes))
+        for node in self._nodes(shape, moves, vain):
             if self._left <= 0 or self._over():
                 break
-            turn = int(self._field.touched[node])
-            if node in known or self._vain.get((key, node), (-1, 0)) >= (turn, moves):
+            if node in known:
                 continue
             self._left -= 1
             covers = self._covers.few(self._problem.shapes[shape], node, moves)
@@ -210,25 +244,31 @@ class Ways:
             if way is not None:
                 found.append(way)
             elif self._left > 0:
-                self._vain[key, node] = turn, moves
+                vain.turns[node], vain.moves[node] = self._field.touched[node], moves
             if len(found) >= _WAYS:
                 break
         return found
 
     def _cost(self, leavers: Sequence[Leaver], most: int) -> int | None:
         """Return the moves that it costs that some replicas leave, None where that is more than some."""
-        total = sum(each.moves for each in leavers)
+        total, ahead = sum(each.moves for each in leavers), Counter[str]()
         for each in leavers:
             if total > most:
                 return None
-            more = self.follow(each, most - total)
+            more = self.follow(each, most - total, ahead[each.profile] if each.profile else 0)
+            ahead[each.profile] += not each.again
             if more is None:
                 return None
             total += more
         return total if total <= most else None
 
-    def follow(self, leaver: Leaver, most: int) -> int | None:
-        """Return the fewest moves that another place for a replica costs; rules do not count it where it was."""
+    def follow(self, leaver: Leaver, most: int, ahead: int = 0) -> int | None:
+        """Return the fewest moves that another place for a replica costs; rules do not count it where it was.
+
+        Parameters
+        ----------
+        ahead : how many others have places for it already, on a node each.
+        """
         if leaver.again:
             return 0
         if self._hops >= MOST_HOPS:
@@ -241,9 +281,11 @@ class Ways:
         try:
             key = self._key(leaver.shape, self._away.get(leaver.shape, ()))
             if key not in self._homes:
-                self._homes[key] = np.flatnonzero(self._outlooks.ranks(leaver.shape) != NOWHERE)[:2]
-            homes, beside = self._homes[key], bool(leaver.profile) and not strict  # another GPU of its node will do
-            return 0 if (homes != leaver.put[0]).any() or (beside and len(homes)) else self.find(leaver.shape, most)
+                self._homes[key] = np.flatnonzero(self._outlooks.ranks(leaver.shape) != NOWHERE)[:_HOMES]
+            homes = self._homes[key]
+            if not leaver.profile or strict:  # else another GPU of its node will do
+                homes = homes[homes != leaver.put[0]]
+            return 0 if len(homes) > ahead else self.find(leaver.shape, most)
         finally:
             self._hops -= 1
             if strict:
@@ -252,11 +294,18 @@ class Ways:
 
     # Nodes and who may leave them.
 
-    def _nodes(self, shape: int, moves: int) -> list[int]:
-        """Return the nodes on which so many moves may make room, those first that lack the least."""
+    def _nodes(self, shape: int, moves: int, vain: _Vain | None = None) -> list[int]:
+        """Return the nodes on which so many moves may make room, those first that lack the least.
+
+        Parameters
+        ----------
+        vain : where that was looked for already, as long as a node has not changed since.
+        """
         field, form = self._field, self._problem.shapes[shape]
         most = self._leavers.most()
         may = field.hosts(form) & ~field.gates.crowded(shape)
+        if vain is not None:
+            may &= (vain.turns != field.touched) | (vain.moves < moves)
         nodes = np.flatnonzero(may)
         rank = min(moves, EVERYBODY)
         left = [self._leavers.free(name)[nodes] for name in self._leavers.names]
