@@ -166,4 +166,4 @@ def test_whoever_leaves_an_instance_has_another_and_all_fits(draw: object, seed:
     was, now = values(problem, before), values(problem, state)
     admitted = [name for name in was if name.startswith("admitted")]
     assert [now[n] for n in admitted] >= [was[n] for n in admitted]
-    assert now.get("disruption.evicted") == was.get("disruption.evicted")
+    assert now.get("disruption.evicted", 0) <= was.get("disruption.evicted", 0)

@@ -196,9 +196,9 @@ class Clearing:
     def _gone(self, shape: int, way: Way, most: int, nodes: Bools) -> bool:
         """Go one way with at most so many moves, on some nodes; tell whether all found a place, else undo it.
 
-        The node itself is left to those who come, and closed to those who are looking for another one, but for the
-        instances of GPUs that are cut anew. A node that others have left meanwhile is another than the way was found
-        for, who leaves it perhaps gone.
+        The node itself is left to those who come, and closed to those who are looking for another one, but for GPUs
+        that are cut or set anew. A node that others have left meanwhile is another than the way was found for, who
+        leaves it perhaps gone.
         """
         left_before = any(isinstance(each, Leaver) and each.put[0] == way.node for each in self._done)
         if left_before or not nodes[way.node] or self._vain >= self._most_vain or self._hops >= MOST_HOPS:
@@ -221,7 +221,7 @@ class Clearing:
         """Place replicas that left, those last that no node has room for; tell whether so many moves are enough."""
         homeless = []
         for leaver in sorted(leavers, key=lambda leaver: not leaver.again):
-            if not self._put(leaver.shape, nodes if leaver.profile else others):
+            if not self._put(leaver.shape, nodes if leaver.profile or leaver.again else others):
                 homeless.append(leaver)
         for leaver in homeless:
             before = len(self._done)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.instances import Tenant
 from dovetail.engine.construction.leavers import Leaver, Leavers
 from dovetail.mig import Instance, parse_instance
+from dovetail.placement.clients import pool_of
 from dovetail.problem import Shape
 from dovetail.rules.guards import ApartGuard
 from dovetail.spec.cluster import NODE_LEVEL
@@ -127,7 +128,7 @@ class Covers:
         free = (int(self._leavers.free(name)[node]) for name in self._leavers.names)
         lack = [asked - left for asked, left in zip(hosts, free, strict=True)]
         idle = int(self._field.untouched[node])
-        if form.request.partial and (form.request.may_use_mig or idle == 0):
+        if form.request.partial and (form.request.may_use_mig or self._field.crowds.parted[node] or idle == 0):
             idle = int(any(self._has_room(form, node, gpu) for gpu in range(self._field.gpus.shape[1])))
         for each in gone:
             request = self._problem.shapes[each.shape].request
@@ -137,15 +138,15 @@ class Covers:
 
     def _has_room(self, form: Shape, node: int, gpu: int) -> bool:
         """Tell whether a GPU has room for a part."""
-        if not form.request.may_use_mig:
+        if not (form.request.may_use_mig or self._field.crowds.parted[node]):
             return self._relieves(form, node, gpu, 0)
         untouched = bool(self._field.gpus[node, gpu] == MILLI)
         profile = self._field.cuts.profile(node, gpu, form, untouched=untouched)
         return profile is not None or self._field.share_fits(node, form, gpu)
 
     def _relieves(self, form: Shape, node: int, gpu: int, milli: int) -> bool:
-        """Tell whether a GPU that is not cut has room for a share once so much of it is free in addition."""
-        if form.request.share is None or self._field.cuts.held(node, gpu):
+        """Tell whether a GPU that is shared by fractions has room for a share once so much more of it is free."""
+        if form.request.share is None or self._field.crowds.parted[node] or self._field.cuts.held(node, gpu):
             return False
         left, asked = int(self._field.gpus[node, gpu]), self._problem.request(form.index, self._problem.nodes[node])
         return left >= 0 and left + milli >= max(1, asked.gpu_milli)
@@ -166,17 +167,30 @@ class Covers:
                 shared.setdefault(each.put[2][0], []).append(each)
                 gpus = int(form.request.partial and self._relieves(form, node, each.put[2][0], request.gpu_milli))
             found.append(_Item(each.moves, (*hosts, gpus), (each,)))
-        for gpu, group in shared.items():
-            for together in self._freeing(form, node, gpu, group):
+        for group in self._groups(node, shared):
+            for together in self._freeing(form, node, group):
                 found.append(together)
                 if together.again and any(short > 0 for short in lack[:-1]):  # gone for good they free CPU too
                     found.append(self._item(together.leavers))
         return sorted(found, key=lambda item: (item.moves, -item.freed[-1], -item.freed[0]))
 
-    def _freeing(self, form: Shape, node: int, gpu: int, group: Sequence[Leaver]) -> Iterator[_Item]:
-        """Yield who of a GPU has to leave together to make it idle, or, for a part, to make room on it."""
+    def _groups(self, node: int, shared: Mapping[int, Sequence[Leaver]]) -> Iterator[Sequence[Leaver]]:
+        """Yield replicas by their GPU, those of pools that are shared by equal parts by their pool."""
+        pools: dict[int, list[Leaver]] = {}
+        for gpu, group in shared.items():
+            if self._field.crowds.parted[node] and not self._field.cuts.held(node, gpu):
+                pools.setdefault(pool_of(self._problem.nodes[node], gpu), []).extend(group)
+            else:
+                yield group
+        yield from pools.values()
+
+    def _freeing(self, form: Shape, node: int, group: Sequence[Leaver]) -> Iterator[_Item]:
+        """Yield who of a GPU or a pool has to leave together to make it idle, or, for a part, to make room there."""
+        gpu = group[0].put[2][0]
         tenants = self._field.cuts.held(node, gpu)
-        if not tenants:
+        if not tenants and self._field.crowds.parted[node]:
+            yield from self._clients(form, node, group)
+        elif not tenants:
             if together := self._together(form, node, gpu, group):
                 yield self._item(together)
         elif form.request.may_use_mig:
@@ -187,11 +201,27 @@ class Covers:
         elif len(group) == tenants and (node, gpu) not in self._field.cuts.closed:
             yield self._item(group)
 
-    def _item(self, leavers: Sequence[Leaver], again: frozenset[int] = frozenset()) -> _Item:
-        """Return some who leave a GPU together, and what is gone for good."""
+    def _clients(self, form: Shape, node: int, group: Sequence[Leaver]) -> Iterator[_Item]:
+        """Yield which clients of a pool have to leave: some of a GPU that stays as it is set, else all."""
+        crowds, pool = self._field.crowds, pool_of(self._problem.nodes[node], group[0].put[2][0])
+        most = crowds.most_with(form, node, group[0].put[2][0]) if form.request.share is not None else 0
+        if most:
+            for gpu in sorted({each.put[2][0] for each in group}):
+                own = sorted((each for each in group if each.put[2] == (gpu,)), key=lambda each: each.moves)
+                short = crowds.clients(node, gpu) + 1 - most
+                if 0 < short <= len(own):
+                    yield self._item(own[:short])
+        elif len(group) == crowds.clients_of(node, pool):
+            again = crowds.again(form, node, [(each.shape, each.put[2][0]) for each in group])
+            gpus = 1 if form.request.partial else crowds.idle_without(node, pool) - int(self._field.untouched[node])
+            if gpus > 0:
+                yield self._item(group, again, gpus)
+
+    def _item(self, leavers: Sequence[Leaver], again: frozenset[int] = frozenset(), gpus: int = 1) -> _Item:
+        """Return some who leave together, and free what those take who go for good, and GPUs."""
         gone = [self._leavers.asked(each.shape) for i, each in enumerate(leavers) if i not in again]
         hosts = [sum(amounts) for amounts in zip(*gone, strict=True)][:-1] or [0] * len(self._leavers.names)
-        return _Item(sum(each.moves for each in leavers), (*hosts, 1), tuple(leavers), again)
+        return _Item(sum(each.moves for each in leavers), (*hosts, gpus), tuple(leavers), again)
 
     def _together(self, form: Shape, node: int, gpu: int, group: Sequence[Leaver]) -> Sequence[Leaver]:
         """Return which shares of a GPU make it idle, or, for a share, make room on it; none where one alone does."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -98,6 +98,49 @@ class Crowds:
         """Return how many GPUs of a node replicas may have as a whole."""
         free = np.flatnonzero(self._gpus[index] == MILLI).tolist()
         return sum(self.lets_whole(index, gpu) for gpu in free)
+
+    def clients(self, index: int, gpu: int) -> int:
+        """Return how many clients a GPU has."""
+        return int(self._clients[index, gpu])
+
+    def clients_of(self, index: int, pool: int) -> int:
+        """Return how many clients the GPUs of a pool have."""
+        return int(self._clients[index, self._gpus_of(index, pool)].sum())
+
+    def idle_without(self, index: int, pool: int) -> int:
+        """Return how many GPUs of a node replicas could have as a whole without the clients of a pool."""
+        own = self._gpus_of(index, pool)
+        others = [gpu for gpu in self._problem.nodes[index].healthy_gpus() if gpu not in own]
+        freed = sum(bool(self._gpus[index, gpu] == MILLI or self._clients[index, gpu]) for gpu in own)
+        return freed + sum(bool(self._gpus[index, gpu] == MILLI) and self.lets_whole(index, gpu) for gpu in others)
+
+    def again(self, shape: Shape, index: int, clients: Sequence[tuple[int, int]]) -> frozenset[int]:
+        """Return which clients, by position, could be on their GPUs again beside one more, were these set anew.
+
+        Parameters
+        ----------
+        clients : all those of a pool, each by its shape and GPU.
+        """
+        node, found = self._problem.nodes[index], set[int]()
+        trial, terms = Crowd(node), self._problem.terms(shape.index, node)
+        if terms is None:
+            return frozenset()
+        fewest = Counter(gpu for _, gpu in clients).most_common()[-1][0]
+        trial.add(terms, fewest, 1)
+        for position, (own, gpu) in enumerate(clients):
+            asked = self._problem.terms(own, node)
+            if asked is not None and trial.admits(asked, gpu):
+                trial.add(asked, gpu, 1)
+                found.add(position)
+        return frozenset(found)
+
+    def _gpus_of(self, index: int, pool: int) -> list[int]:
+        node = self._problem.nodes[index]
+        return [gpu for gpu in node.healthy_gpus() if pool_of(node, gpu) == pool]
+
+    def most_with(self, shape: Shape, index: int, gpu: int) -> int:
+        """Return the most clients that a GPU could have with one more, 0 where none may come."""
+        return self._most_with(shape, index)[gpu]
 
     def fits(self, index: int, shape: Shape, gpu: int) -> bool:
         """Tell whether a GPU could have one more client."""
