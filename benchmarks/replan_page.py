@@ -71,7 +71,7 @@ INSTANCES = """\
 A fifth of the nodes has a job of eight GPUs, the GPUs of others are cut into MIG instances of 1g to 7g, of which one
 in ten is idle, scattered. New work of the highest band asks for instances of 3g, 4g and 7g, and for two whole GPUs of
 a node (`python -m benchmarks.replan --instances`); a GPU that is cut anew restarts all that stays on it, so others
-make way ([decision 0093](decisions/0093-instances-make-way-too.md)).
+make way ([decision 0093](decisions/0093-instances-and-clients-make-way-too.md)).
 """
 
 

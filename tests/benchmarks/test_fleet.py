@@ -11,6 +11,7 @@ from benchmarks import fleet as command
 from benchmarks.fleet import fleet, later, write
 from benchmarks.measure import dovetail
 from benchmarks.synthetic.documents import ALL
+from benchmarks.synthetic.instances import NEW, instances
 from benchmarks.synthetic.losses import without_zone
 from benchmarks.synthetic.shares import shares
 
@@ -183,3 +184,16 @@ def test_a_fleet_full_of_shares_has_no_idle_node_and_room_in_all_for_new_work(tm
     assert asked(problem.spec) < 0.9 * capacity(problem.spec)
     waiting = {w.name for w in problem.spec.workloads if not any(r.workload == w.id for r in today.places)}
     assert waiting == {"new-whole", "new-half"}
+
+
+@pytest.mark.parametrize("gpus", [64, 1000])
+def test_a_fleet_full_of_instances_runs_what_it_tells_and_new_work_has_to_wait(tmp_path: Path, gpus: int) -> None:
+    assert instances(gpus, 1) == instances(gpus, 1)
+    write(instances(gpus, 1), tmp_path)
+    problem = problem_of(spec_of(tmp_path))
+    running = problem.running.total()
+    assert running == len(problem.spec.current.replicas) > gpus
+    assert {s.workload.name for s in problem.shapes if problem.running[s.index] < s.demand} == set(NEW)
+    idle = sum(len(layout) for layouts in problem.layouts for layout in layouts.values())
+    on_instances = sum(bool(place.instance) * n for own in problem.present.values() for place, n in own.items())
+    assert 0.8 < on_instances / idle < 0.97

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.support.mig_specs import card, mig_request
+from tests.support.mig_specs import card, full_mig, mig_request
 from tests.support.mixed_specs import mixed
 from tests.support.plans import plan_for
 from tests.support.specs import CARD, make_spec, node, place, places, policy, replica, request, role, workload
@@ -221,8 +221,8 @@ def test_one_node_ranks_as_all_nodes_do() -> None:
 
 def test_nodes_ranked_at_once_for_instances_rank_as_one_by_one() -> None:
     seen: Counter[bool] = Counter()
-    for seed in range(60):
-        problem = compiled(mixed(seed))
+    for spec in (draw(seed) for draw in (mixed, full_mig) for seed in range(60)):
+        problem = compiled(spec)
         outlooks = Outlooks(Field(problem, today_state(problem)))
         field = outlooks.field
         for shape in problem.shapes:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.engine.construction.fragmentation import Bools
+from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.mig import Geometry, Instance, parse_instance
 from dovetail.model.starts import instances_beside
 from dovetail.model.state import State
@@ -18,6 +18,7 @@ from dovetail.spec import Layout
 
 Spot = tuple[int, int]  # node index, GPU index
 _Contents = tuple[tuple[str, int], ...]
+_UNKNOWN = -2  # how a GPU is cut, since who is there has changed
 
 
 class Tenant(NamedTuple):
@@ -46,6 +47,7 @@ class Offer(NamedTuple):
     ----------
     today : whether today's layout offers it beside all that are in use.
     busy, anew : whether others are in use, and the GPU is cut otherwise than today for these already.
+    was_cut : whether it is cut today.
     free : the compute slices that none in use takes.
     """
 
@@ -53,6 +55,7 @@ class Offer(NamedTuple):
     today: bool
     busy: bool
     anew: bool
+    was_cut: bool
     free: int
 
 
@@ -61,11 +64,13 @@ class _Cut(NamedTuple):
 
     Parameters
     ----------
+    make : that of its node.
     contents, kept : the instances in use, by profile, and those of them that stay where they are.
     layout : today's, None where it was not cut.
     only : whether it is to stay as it is.
     """
 
+    make: int
     geometry: Geometry
     contents: _Contents
     kept: tuple[Instance, ...]
@@ -91,8 +96,10 @@ class Cuts:
         self._held: dict[Spot, Counter[str]] = {}
         self._kept: dict[Spot, list[Instance]] = {}
         self._chosen: dict[tuple[int, int, int], list[str]] = {}
-        self._cuts: dict[_Cut, int] = {}  # numbered: most GPUs are like others
-        self._seen: dict[Spot, tuple[_Cut, int] | None] = {}  # since who is there has changed
+        self._number_of: dict[_Cut, int] = {}  # most GPUs are cut like others, and have the number of these
+        self._cuts: list[_Cut] = []
+        width = max((node.gpus for node in problem.nodes), default=0)
+        self._numbers = np.full((len(problem.nodes), width), _UNKNOWN, dtype=np.int32)
         self._firsts: dict[object, str | None] = {}
         self._offers: dict[tuple[int, tuple[str, ...]], Offer | None] = {}
         self._reliefs: dict[object, Sequence[Relief]] = {}
@@ -108,6 +115,11 @@ class Cuts:
                 self.closed |= {(index, gpu) for gpu in sound}
         self.touched[[index for index, _ in (*self._held, *self._kept)]] = True
         self.touched[list(self._fixed)] = True
+        makes = np.array(problem.makes.of, dtype=np.int64)
+        for make in range(len(problem.makes.members) if width else 0):
+            alike = np.flatnonzero((makes == make) & ~self.touched)
+            if len(alike):
+                self._numbers[alike] = self._number(int(alike[0]), 0)
 
     def _adopt(self, index: int, state: State) -> None:
         for slot, count in state.fills[index].slots.items():
@@ -121,18 +133,34 @@ class Cuts:
         """Return how many instances of a GPU are in use."""
         return sum(self._held.get((index, gpu), {}).values())
 
-    def _cut(self, spot: Spot) -> tuple[_Cut, int] | None:
-        """Return how a GPU is cut, with a number that all have that are cut so; None where it cannot be."""
-        if spot not in self._seen:
-            index, gpu = spot
-            geometry = self._problem.geometry(self._problem.nodes[index])
-            layout, only = self._problem.layouts[index].get(gpu), index in self._fixed
-            self._seen[spot] = None
+    def numbers(self, nodes: Ints) -> Ints:
+        """Return numbers for the GPUs of some nodes, the same for all that are cut alike, -1 for what cannot be."""
+        for at, gpu in np.argwhere(self._numbers[nodes] == _UNKNOWN).tolist():
+            self._number(int(nodes[at]), gpu)
+        return np.asarray(self._numbers[nodes], dtype=np.int64)
+
+    def open(self, nodes: Ints, numbers: Ints) -> Bools:
+        """Tell of GPUs with some numbers whether they are cut, now or today for those who stay on their nodes."""
+        busy = np.array([bool(cut.contents) for cut in self._cuts] or [False])
+        found = np.asarray((numbers >= 0) & busy[numbers])
+        if self.closed:
+            shut = [[(node, gpu) in self.closed for gpu in range(found.shape[1])] for node in nodes.tolist()]
+            found |= np.array(shut, dtype=bool).reshape(found.shape)
+        return found
+
+    def _number(self, index: int, gpu: int) -> int:
+        found = int(self._numbers[index, gpu])
+        if found == _UNKNOWN:
+            geometry, spot = self._problem.geometry(self._problem.nodes[index]), (index, gpu)
+            layout, only, found = self._problem.layouts[index].get(gpu), index in self._fixed, -1
             if geometry is not None and not (only and layout is None):
                 contents = _contents_of(self._held.get(spot, {}))
-                found = _Cut(geometry, contents, tuple(self._kept.get(spot, ())), layout, only)
-                self._seen[spot] = found, self._cuts.setdefault(found, len(self._cuts))
-        return self._seen[spot]
+                make, kept = self._problem.makes.of[index], tuple(self._kept.get(spot, ()))
+                cut = _Cut(make, geometry, contents, kept, layout, only)
+                found = self._number_of.setdefault(cut, len(self._cuts))
+                self._cuts += [cut] if found == len(self._cuts) else []
+            self._numbers[index, gpu] = found
+        return found
 
     def offer(self, index: int, gpu: int, shape: Shape, *, untouched: bool) -> Offer | None:
         """Return an instance of a GPU that could hold one more replica, None where there is none.
@@ -141,13 +169,17 @@ class Cuts:
         ----------
         untouched : whether the GPU holds nothing at all.
         """
-        spot = index, gpu
-        cut = self._cut(spot)
-        if cut is None or not (untouched or cut[0].contents or spot in self.closed):
+        number = self._number(index, gpu)
+        if number < 0 or not (untouched or self._cuts[number].contents or (index, gpu) in self.closed):
             return None
-        key = cut[1], self._profiles(shape.index, index)
+        return self.offer_of(number, shape)
+
+    def offer_of(self, number: int, shape: Shape) -> Offer | None:
+        """Return an instance that GPUs with a number could hold one more replica on, None where they have none."""
+        cut = self._cuts[number]
+        key = number, self._profiles(shape.index, cut.make)
         if key not in self._offers:
-            self._offers[key] = self._offer(cut[0], key[1])
+            self._offers[key] = self._offer(cut, key[1])
         return self._offers[key]
 
     def _offer(self, cut: _Cut, modes: tuple[str, ...]) -> Offer | None:
@@ -158,7 +190,8 @@ class Cuts:
         idle.subtract(dict(cut.contents))
         anew = cut.layout is None or any(count < 0 for count in idle.values())
         taken = sum(cut.geometry.by_name[name].compute * count for name, count in cut.contents)
-        return Offer(profile, not anew and idle[profile] > 0, bool(cut.contents), anew, cut.geometry.compute - taken)
+        offered = not anew and idle[profile] > 0
+        return Offer(profile, offered, bool(cut.contents), anew, cut.layout is not None, cut.geometry.compute - taken)
 
     def profile(self, index: int, gpu: int, shape: Shape, *, untouched: bool) -> str | None:
         """Return the profile of that instance."""
@@ -176,16 +209,17 @@ class Cuts:
 
         A set that holds another one leaves fewer without room there.
         """
-        now = self._cut((index, gpu))
-        if now is None:
+        number = self._number(index, gpu)
+        if number < 0:
             return ()
-        cut, alike, modes = now[0], tuple[object, ...](), self._profiles(shape.index, index)
+        cut, alike = self._cuts[number], tuple[object, ...]()
+        modes = self._profiles(shape.index, cut.make)
         if self._unit == "instance":
-            alike = now[1], *tenants
+            alike = number, *tenants
         else:  # starts are no matter: today's layout stays, or all of it goes
             stays = tuple((each.profile, each.instance is not None) for each in tenants)
             names = (tuple(sorted(one.profile for one in some)) for some in (cut.layout or (), cut.kept))
-            alike = cut.geometry, cut.contents, cut.only, *names, stays
+            alike = cut.make, cut.contents, cut.only, *names, stays
         key = alike, modes
         if key not in self._reliefs:
             self._reliefs[key] = list(self._relieving(cut, modes, tenants))
@@ -238,18 +272,18 @@ class Cuts:
                 left[tenant.profile] -= 1
         return found
 
-    def _profiles(self, shape: int, index: int) -> tuple[str, ...]:
-        """Return the profiles that a shape may be on, on a node and all others of its make."""
-        key = shape, self._problem.makes.of[index]
+    def _profiles(self, shape: int, make: int) -> tuple[str, ...]:
+        """Return the profiles that a shape may be on, on nodes of a make."""
+        key = shape, make
         if key not in self._modes:
-            modes = self._problem.modes(shape, self._problem.nodes[index])
+            modes = self._problem.modes(shape, self._problem.makes.members[make][0])
             self._modes[key] = tuple(mode for mode in modes if mode)
         return self._modes[key]
 
     def put(self, index: int, gpu: int, shape: int, profile: str) -> None:
         """Enter a replica on an instance."""
         self.touched[index] = True
-        self._seen.pop((index, gpu), None)
+        self._numbers[index, gpu] = _UNKNOWN
         self._held.setdefault((index, gpu), Counter())[profile] += 1
         self._chosen.setdefault((index, gpu, shape), []).append(profile)
 
@@ -268,7 +302,7 @@ class Cuts:
         elif profile in chosen:
             chosen.remove(profile)
         held = self._held[index, gpu]
-        self._seen.pop((index, gpu), None)
+        self._numbers[index, gpu] = _UNKNOWN
         held[profile] -= 1
         if not held[profile]:
             del held[profile]
@@ -276,12 +310,12 @@ class Cuts:
 
     def let_go(self, index: int, gpu: int, instance: Instance) -> None:
         """Count on nobody's staying on an instance any more."""
-        self._seen.pop((index, gpu), None)
+        self._numbers[index, gpu] = _UNKNOWN
         self._kept[index, gpu].remove(instance)
 
     def stay(self, index: int, gpu: int, instance: Instance) -> None:
         """Count on somebody's staying on an instance."""
-        self._seen.pop((index, gpu), None)
+        self._numbers[index, gpu] = _UNKNOWN
         self._kept[index, gpu].append(instance)
 
 

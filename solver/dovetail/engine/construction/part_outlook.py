@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.fragmentation import Bools, Ints
+from dovetail.engine.construction.fragmentation import Ints
+from dovetail.engine.construction.instances import Offer
 from dovetail.engine.construction.outlook import NOWHERE, Ranks
 from dovetail.problem import Shape
 from dovetail.spec.workload import MILLI
@@ -19,6 +20,7 @@ _CUT = 100
 _CUT_ANEW = 200
 _SHARED = 1_000
 _UNTOUCHED = 10_000
+_FRESH = -1
 
 
 class PartOutlook:
@@ -31,45 +33,48 @@ class PartOutlook:
         self._keys = field.gates.keys(shape)
         self._seen = -1
         self._best = np.zeros(len(self._hosts), dtype=np.int16)
-        self._makes = np.array(field.problem.makes.of, dtype=np.int64)
+        self._values = np.zeros(0, dtype=np.int32)  # by how a GPU is cut: its rank, `_FRESH` where nothing is on it
         self.ranks: Ranks = np.full(len(self._hosts), NOWHERE, dtype=np.int32)
 
     def refresh(self) -> None:
         """Rank the nodes again that changed since the last time."""
         rows = np.flatnonzero(self._hosts & (self._field.touched > self._seen))
         self._seen = self._field.turn
-        uncut = self._uncut(rows)
-        self._rank_uncut(rows[uncut])
-        for node in rows[~uncut].tolist():
-            self._again(node)
+        if self._shape.request.share is None:
+            self._rank_instances(rows)
+        else:  # who may share a GPU outside MIG has more to choose from
+            for node in rows.tolist():
+                self._again(node)
 
-    def _uncut(self, nodes: Ints) -> Bools:
-        """Tell for some nodes whether all that they offer a replica is a GPU that nothing is on."""
-        field = self._field
-        if self._shape.request.share is not None:  # who may share a GPU outside MIG has more to choose from
-            return np.zeros(len(nodes), dtype=bool)
-        return np.asarray(~(field.cuts.touched[nodes] | field.crowds.parted[nodes]))
-
-    def _rank_uncut(self, nodes: Ints) -> None:
-        """Rank nodes without cut GPUs, all at once: the first untouched GPU of each is as good as any."""
+    def _rank_instances(self, nodes: Ints) -> None:
+        """Rank nodes for what may be on instances alone, all at once."""
         self.ranks[nodes] = NOWHERE
         field = self._field
         nodes = nodes[field.fits_host(self._shape, nodes)]
-        free = field.gpus[nodes] == MILLI
+        if not len(nodes):
+            return
+        numbers, idle = field.cuts.numbers(nodes), field.gpus[nodes] == MILLI
+        self._look_at(int(numbers.max()))
+        ranks = np.where(numbers < 0, NOWHERE, self._values[numbers])
+        ranks = np.where(ranks == _FRESH, _UNTOUCHED + field.untouched[nodes][:, None], ranks)
+        ranks[~(idle | field.cuts.open(nodes, numbers))] = NOWHERE
         allowed = field.gates.open_gpus(self._keys, nodes)
-        free = free if allowed is None else free & allowed
-        able = free.any(axis=1)
-        for make in np.unique(self._makes[nodes]).tolist():  # nodes of one make are cut alike
-            alike = self._makes[nodes] == make
-            node = int(nodes[alike.argmax()])
-            able &= ~alike | (field.cuts.profile(node, 0, self._shape, untouched=True) is not None)
-        if able.any():
-            nodes = nodes[able]
-            self._best[nodes] = free[able].argmax(axis=1)
-            self.ranks[nodes] = _UNTOUCHED + field.untouched[nodes]
+        if allowed is not None:
+            ranks[~allowed] = NOWHERE
+        best = ranks.argmin(axis=1)
+        self._best[nodes], self.ranks[nodes] = best, ranks[np.arange(len(nodes)), best]
+
+    def _look_at(self, most: int) -> None:
+        """Learn the ranks of GPUs by how they are cut, up to a number that such have."""
+        offers = (self._field.cuts.offer_of(number, self._shape) for number in range(len(self._values), most + 1))
+        more = [NOWHERE if offer is None else _rank_of(offer) for offer in offers]
+        self._values = np.concatenate([self._values, np.array(more, dtype=np.int32)])
 
     def _again(self, node: int) -> None:
         """Rank one node again."""
+        if self._shape.request.share is None:
+            self._rank_instances(np.array([node]))
+            return
         found = self.places(node) if self._field.host_fits(self._shape, node) else []
         rank, gpu = found[0] if found else (NOWHERE, 0)
         self.ranks[node], self._best[node] = rank, gpu
@@ -130,10 +135,14 @@ class PartOutlook:
         offer = field.cuts.offer(node, gpu, self._shape, untouched=left == MILLI)
         if offer is None:
             return None
-        if offer.today:
-            return offer.free
-        if offer.busy:
-            return (_CUT if offer.anew else _CUT_ANEW) + offer.free
-        if gpu in field.problem.layouts[node]:
-            return _SHARED // 2
-        return _UNTOUCHED + untouched
+        rank = _rank_of(offer)
+        return _UNTOUCHED + untouched if rank == _FRESH else rank
+
+
+def _rank_of(offer: Offer) -> int:
+    """Return the rank of a GPU that has an instance, `_FRESH` for one on which nothing is, or was."""
+    if offer.today:
+        return offer.free
+    if offer.busy:
+        return (_CUT if offer.anew else _CUT_ANEW) + offer.free
+    return _SHARED // 2 if offer.was_cut else _FRESH
