@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -91,6 +93,12 @@ def _alone(workload: Workload) -> bool:
     return not (workload.joint or workload.ranked or workload.holds)
 
 
+def _ranks(nodes: Ints) -> Ints:
+    """Return which of its node each is, from 1 on, `EVERYBODY` after some; nodes in order."""
+    rank = np.arange(len(nodes)) - np.searchsorted(nodes, nodes)
+    return np.asarray(np.minimum(rank + 1, EVERYBODY))
+
+
 class Leavers:
     """Who may leave the nodes of a field.
 
@@ -124,7 +132,10 @@ class Leavers:
 
     @cached_property
     def _amounts(self) -> Ints:
-        return np.array(self._asked, dtype=np.int64).reshape(len(self._asked), len(self.names) + 1)
+        """What replicas of every shape free by themselves: parts of GPUs none."""
+        found = np.array(self._asked, dtype=np.int64).reshape(len(self._asked), len(self.names) + 1)
+        found[self._field.partial, -1] = 0
+        return found
 
     @cached_property
     def _movable(self) -> Bools:
@@ -137,19 +148,20 @@ class Leavers:
         fills = self._field.fills
         found = np.zeros((len(self._problem.nodes), EVERYBODY + 1, len(self.names) + 1), dtype=np.int64)
         runs = [
-            (node, place.shape)
+            (node, place.shape, place.gpus[0] if place.gpus else NO_GPU)
             for node, fill in fills.items()
             for place, count in fill.kept.items()
             for _ in range(count)
         ]
         if runs:
-            nodes, shapes = np.array(runs, dtype=np.int64).T
-            nodes, shapes = nodes[self._movable[shapes]], shapes[self._movable[shapes]]
+            nodes, shapes, gpus = np.array(runs, dtype=np.int64).T
+            movable = self._movable[shapes]
+            nodes, shapes, gpus = nodes[movable], shapes[movable], gpus[movable]
             for dimension, amounts in enumerate(self._amounts[shapes].T):
                 order = np.lexsort((-amounts, nodes))
-                ranked, sizes = nodes[order], amounts[order]
-                rank = np.arange(len(order)) - np.searchsorted(ranked, ranked)
-                np.add.at(found[:, :, dimension], (ranked, np.minimum(rank + 1, EVERYBODY)), sizes)
+                np.add.at(found[:, :, dimension], (nodes[order], _ranks(nodes[order])), amounts[order])
+            parts = np.array(self._field.partial, dtype=bool)[shapes]
+            self._add_groups(found, nodes[parts], gpus[parts])
         found = found.cumsum(axis=1)
         for node, fill in fills.items():
             if fill.slots.total() != fill.kept.total():
@@ -157,8 +169,20 @@ class Leavers:
         self._seen = self._field.turn
         return found
 
+    def _add_groups(self, found: Ints, nodes: Ints, gpus: Ints) -> None:
+        """Count the GPUs that are idle once all who share them have left, by how many that are."""
+        spots, sizes = np.unique(np.stack([nodes, gpus]), axis=1, return_counts=True)
+        order = np.lexsort((sizes, spots[0]))
+        ranked, sizes = spots[0][order], sizes[order]
+        sums = np.cumsum(sizes)
+        before = np.searchsorted(ranked, ranked)
+        moves = sums - (sums[before] - sizes[before])
+        np.add.at(found[:, :, -1], (ranked, np.minimum(moves, EVERYBODY)), 1)
+        # Where nobody has a whole GPU as long as any is shared, the idle ones count as well.
+        found[self._field.crowds.parted, 1, -1] += self._field.gpus.shape[1]
+
     def most(self) -> Ints:
-        """Return what replicas free that leave a node: by node, how many move at the most, and dimension."""
+        """Return what replicas free that leave a node, no less than that: by node, how many move, and dimension."""
         most = self._most
         for node in np.flatnonzero(self._field.touched > self._seen).tolist():
             most[node] = self._most_of(node)
@@ -175,6 +199,14 @@ class Leavers:
             first = ranked[:MOST_MOVES]
             found[1 : len(first) + 1] = first
             found[EVERYBODY] = ranked[MOST_MOVES:].sum(axis=0)
+            groups = Counter[int]()
+            for each in leavers:
+                if self._field.partial[each.shape]:
+                    groups[each.put[2][0]] += each.moves
+            for moves in accumulate(sorted(groups.values())):
+                found[min(moves, EVERYBODY), -1] += 1
+            if groups and self._field.crowds.parted[node]:
+                found[0, -1] += self._field.gpus.shape[1]  # `_add_groups`
             found = found.cumsum(axis=0) + amounts[free].sum(axis=0)
         return found
 
