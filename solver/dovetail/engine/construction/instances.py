@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -60,7 +60,9 @@ class Offer(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """How a GPU is cut.
+    """How a GPU is cut, all that decides what else it could hold.
+
+    Where instances do not come and go one by one their starts are no matter: they are numbered instead.
 
     Parameters
     ----------
@@ -156,6 +158,8 @@ class Cuts:
             if geometry is not None and not (only and layout is None):
                 contents = _contents_of(self._held.get(spot, {}))
                 make, kept = self._problem.makes.of[index], tuple(self._kept.get(spot, ()))
+                if self._unit != "instance":
+                    kept, layout = _numbered(kept), None if layout is None else _numbered(layout)
                 cut = _Cut(make, geometry, contents, kept, layout, only)
                 found = self._number_of.setdefault(cut, len(self._cuts))
                 self._cuts += [cut] if found == len(self._cuts) else []
@@ -212,15 +216,11 @@ class Cuts:
         number = self._number(index, gpu)
         if number < 0:
             return ()
-        cut, alike = self._cuts[number], tuple[object, ...]()
+        cut, alike = self._cuts[number], tuple[object, ...](tenants)
+        if self._unit != "instance":
+            alike = tuple((each.profile, each.instance is not None) for each in tenants)
         modes = self._profiles(shape.index, cut.make)
-        if self._unit == "instance":
-            alike = number, *tenants
-        else:  # starts are no matter: today's layout stays, or all of it goes
-            stays = tuple((each.profile, each.instance is not None) for each in tenants)
-            names = (tuple(sorted(one.profile for one in some)) for some in (cut.layout or (), cut.kept))
-            alike = cut.make, cut.contents, cut.only, *names, stays
-        key = alike, modes
+        key = number, modes, alike
         if key not in self._reliefs:
             self._reliefs[key] = list(self._relieving(cut, modes, tenants))
         return self._reliefs[key]
@@ -256,7 +256,7 @@ class Cuts:
         for tenant in gone:
             left[tenant.profile] -= 1
             if tenant.instance is not None:
-                staying.remove(tenant.instance)
+                staying.remove(tenant.instance if self._unit == "instance" else _last_of(tenant.profile, staying))
 
         def has_room() -> bool:
             return self._first(cut._replace(contents=_contents_of(left), kept=tuple(staying)), modes) is not None
@@ -317,6 +317,16 @@ class Cuts:
         """Count on somebody's staying on an instance."""
         self._numbers[index, gpu] = _UNKNOWN
         self._kept[index, gpu].append(instance)
+
+
+def _numbered(instances: Iterable[Instance]) -> Layout:
+    """Return as many instances of each profile, with numbers for starts."""
+    counts = Counter(instance.profile for instance in instances)
+    return tuple(Instance(profile, number) for profile in sorted(counts) for number in range(counts[profile]))
+
+
+def _last_of(profile: str, instances: Iterable[Instance]) -> Instance:
+    return max(instance for instance in instances if instance.profile == profile)
 
 
 def _contents_of(counts: Mapping[str, int]) -> _Contents:
