@@ -8,8 +8,8 @@ from itertools import accumulate, islice
 from typing import NamedTuple
 
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.instances import Tenant
 from dovetail.engine.construction.leavers import Leaver, Leavers
+from dovetail.engine.construction.reliefs import Reliefs, Tenant
 from dovetail.mig import Instance, parse_instance
 from dovetail.placement.clients import pool_of
 from dovetail.problem import Shape
@@ -56,6 +56,7 @@ class Covers:
 
     def __init__(self, field: Field, leavers: Leavers) -> None:
         self._field, self._problem, self._leavers = field, field.problem, leavers
+        self._reliefs = Reliefs(field.cuts)
         self._looks: dict[tuple[int, int], _Look] = {}
 
     def few(self, form: Shape, node: int, moves: int) -> Iterator[tuple[Leaver, ...]]:
@@ -195,7 +196,7 @@ class Covers:
                 yield self._item(together)
         elif form.request.may_use_mig:
             own = [Tenant(each.profile, _instance(each)) for each in group]
-            for gone, again in self._field.cuts.reliefs(node, gpu, form, own):
+            for gone, again in self._reliefs.of(node, gpu, form, own):
                 if all(i in again for i in gone if group[i].shape == form.index):  # else it would take its own place
                     yield self._item([group[i] for i in gone], frozenset(k for k, i in enumerate(gone) if i in again))
         elif len(group) == tenants and (node, gpu) not in self._field.cuts.closed:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -17,27 +16,8 @@ from dovetail.problem import Problem, Shape
 from dovetail.spec import Layout
 
 Spot = tuple[int, int]  # node index, GPU index
-_Contents = tuple[tuple[str, int], ...]
+Contents = tuple[tuple[str, int], ...]
 _UNKNOWN = -2  # how a GPU is cut, since who is there has changed
-
-
-class Tenant(NamedTuple):
-    """Who is on an instance of a GPU, and the very instance where it stays on that."""
-
-    profile: str
-    instance: Instance | None = None
-
-
-class Relief(NamedTuple):
-    """Tenants of a GPU, by position, without whom it has an instance more.
-
-    Parameters
-    ----------
-    again : those of them who have room there again, beside who comes, once the GPU is cut anew.
-    """
-
-    gone: tuple[int, ...]
-    again: frozenset[int]
 
 
 class Offer(NamedTuple):
@@ -59,7 +39,7 @@ class Offer(NamedTuple):
     free: int
 
 
-class _Cut(NamedTuple):
+class Cut(NamedTuple):
     """How a GPU is cut, all that decides what else it could hold.
 
     Where instances do not come and go one by one their starts are no matter: they are numbered instead.
@@ -74,7 +54,7 @@ class _Cut(NamedTuple):
 
     make: int
     geometry: Geometry
-    contents: _Contents
+    contents: Contents
     kept: tuple[Instance, ...]
     layout: Layout | None
     only: bool
@@ -94,24 +74,23 @@ class Cuts:
 
     def __init__(self, problem: Problem, state: State) -> None:
         self._problem = problem
-        self._unit = problem.spec.cluster.unit
+        self.unit = problem.spec.cluster.unit
         self._held: dict[Spot, Counter[str]] = {}
         self._kept: dict[Spot, list[Instance]] = {}
         self._chosen: dict[tuple[int, int, int], list[str]] = {}
-        self._number_of: dict[_Cut, int] = {}  # most GPUs are cut like others, and have the number of these
-        self._cuts: list[_Cut] = []
+        self._number_of: dict[Cut, int] = {}  # most GPUs are cut like others, and have the number of these
+        self._cuts: list[Cut] = []
         width = max((node.gpus for node in problem.nodes), default=0)
         self._numbers = np.full((len(problem.nodes), width), _UNKNOWN, dtype=np.int32)
         self._firsts: dict[object, str | None] = {}
         self._offers: dict[tuple[int, tuple[str, ...]], Offer | None] = {}
-        self._reliefs: dict[object, Sequence[Relief]] = {}
         self._modes: dict[tuple[int, int], tuple[str, ...]] = {}  # by shape and make of node
         self._fixed: set[int] = set()
         self.closed: set[Spot] = set()
         self.touched: Bools = np.array([bool(layouts) for layouts in problem.layouts], dtype=bool)
         for index, fill in state.fills.items():
             self._adopt(index, state)
-            if self._unit == "node" and any(n and place.gpus for place, n in fill.kept.items()):
+            if self.unit == "node" and any(n and place.gpus for place, n in fill.kept.items()):
                 self._fixed.add(index)
                 sound = set(problem.layouts[index]).intersection(problem.nodes[index].healthy_gpus())
                 self.closed |= {(index, gpu) for gpu in sound}
@@ -121,7 +100,7 @@ class Cuts:
         for make in range(len(problem.makes.members) if width else 0):
             alike = np.flatnonzero((makes == make) & ~self.touched)
             if len(alike):
-                self._numbers[alike] = self._number(int(alike[0]), 0)
+                self._numbers[alike] = self.number(int(alike[0]), 0)
 
     def _adopt(self, index: int, state: State) -> None:
         for slot, count in state.fills[index].slots.items():
@@ -138,7 +117,7 @@ class Cuts:
     def numbers(self, nodes: Ints) -> Ints:
         """Return numbers for the GPUs of some nodes, the same for all that are cut alike, -1 for what cannot be."""
         for at, gpu in np.argwhere(self._numbers[nodes] == _UNKNOWN).tolist():
-            self._number(int(nodes[at]), gpu)
+            self.number(int(nodes[at]), gpu)
         return np.asarray(self._numbers[nodes], dtype=np.int64)
 
     def open(self, nodes: Ints, numbers: Ints) -> Bools:
@@ -150,17 +129,18 @@ class Cuts:
             found |= np.array(shut, dtype=bool).reshape(found.shape)
         return found
 
-    def _number(self, index: int, gpu: int) -> int:
+    def number(self, index: int, gpu: int) -> int:
+        """Return the number of a GPU that all have that are cut alike, -1 for one that cannot be."""
         found = int(self._numbers[index, gpu])
         if found == _UNKNOWN:
             geometry, spot = self._problem.geometry(self._problem.nodes[index]), (index, gpu)
             layout, only, found = self._problem.layouts[index].get(gpu), index in self._fixed, -1
             if geometry is not None and not (only and layout is None):
-                contents = _contents_of(self._held.get(spot, {}))
+                contents = contents_of(self._held.get(spot, {}))
                 make, kept = self._problem.makes.of[index], tuple(self._kept.get(spot, ()))
-                if self._unit != "instance":
+                if self.unit != "instance":
                     kept, layout = _numbered(kept), None if layout is None else _numbered(layout)
-                cut = _Cut(make, geometry, contents, kept, layout, only)
+                cut = Cut(make, geometry, contents, kept, layout, only)
                 found = self._number_of.setdefault(cut, len(self._cuts))
                 self._cuts += [cut] if found == len(self._cuts) else []
             self._numbers[index, gpu] = found
@@ -173,7 +153,7 @@ class Cuts:
         ----------
         untouched : whether the GPU holds nothing at all.
         """
-        number = self._number(index, gpu)
+        number = self.number(index, gpu)
         if number < 0 or not (untouched or self._cuts[number].contents or (index, gpu) in self.closed):
             return None
         return self.offer_of(number, shape)
@@ -181,13 +161,13 @@ class Cuts:
     def offer_of(self, number: int, shape: Shape) -> Offer | None:
         """Return an instance that GPUs with a number could hold one more replica on, None where they have none."""
         cut = self._cuts[number]
-        key = number, self._profiles(shape.index, cut.make)
+        key = number, self.profiles(shape.index, cut.make)
         if key not in self._offers:
             self._offers[key] = self._offer(cut, key[1])
         return self._offers[key]
 
-    def _offer(self, cut: _Cut, modes: tuple[str, ...]) -> Offer | None:
-        profile = self._first(cut, modes)
+    def _offer(self, cut: Cut, modes: tuple[str, ...]) -> Offer | None:
+        profile = self.first(cut, modes)
         if profile is None:
             return None
         idle = Counter(instance.profile for instance in cut.layout or ())
@@ -202,77 +182,18 @@ class Cuts:
         found = self.offer(index, gpu, shape, untouched=untouched)
         return found.profile if found else None
 
-    def _first(self, cut: _Cut, modes: tuple[str, ...]) -> str | None:
+    def cut(self, number: int) -> Cut:
+        """Return how GPUs with a number are cut."""
+        return self._cuts[number]
+
+    def first(self, cut: Cut, modes: tuple[str, ...]) -> str | None:
+        """Return the smallest of some profiles of which a GPU that is cut so has one instance more."""
         key = cut, modes
         if key not in self._firsts:
-            self._firsts[key] = _first(cut, modes, self._unit)
+            self._firsts[key] = _first(cut, modes, self.unit)
         return self._firsts[key]
 
-    def reliefs(self, index: int, gpu: int, shape: Shape, tenants: Sequence[Tenant]) -> Sequence[Relief]:
-        """Return sets of tenants of a GPU without whom it has an instance for one replica more, small ones first.
-
-        A set that holds another one leaves fewer without room there.
-        """
-        number = self._number(index, gpu)
-        if number < 0:
-            return ()
-        cut, alike = self._cuts[number], tuple[object, ...](tenants)
-        if self._unit != "instance":
-            alike = tuple((each.profile, each.instance is not None) for each in tenants)
-        modes = self._profiles(shape.index, cut.make)
-        key = number, modes, alike
-        if key not in self._reliefs:
-            self._reliefs[key] = list(self._relieving(cut, modes, tenants))
-        return self._reliefs[key]
-
-    def _relieving(self, cut: _Cut, modes: tuple[str, ...], tenants: Sequence[Tenant]) -> Iterator[Relief]:
-        found = list[Relief]()
-        for gone in self._sets(tenants):
-            least = min(
-                (len(each.gone) - len(each.again) for each in found if set(each.gone) < set(gone)), default=None
-            )
-            again = None if least == 0 else self._again(cut, modes, [tenants[i] for i in gone])
-            if again is not None and (least is None or len(gone) - len(again) < least):
-                found.append(Relief(gone, frozenset(gone[position] for position in again)))
-                yield found[-1]
-
-    def _sets(self, tenants: Sequence[Tenant]) -> Iterator[tuple[int, ...]]:
-        """Yield sets of tenants that could make room, small ones first."""
-        everybody = range(len(tenants))
-        staying = tuple(i for i in everybody if tenants[i].instance is not None)
-        if self._unit == "instance" or not staying:
-            yield from (gone for size in range(1, len(tenants) + 1) for gone in combinations(everybody, size))
-            return
-        yield from ((i,) for i in everybody)
-        anew = [i for i in everybody if i not in staying]
-        for size in range(len(anew) + 1):  # who stays has today's layout stay
-            for more in combinations(anew, size):
-                if len(staying) + size > 1:
-                    yield tuple(sorted((*staying, *more)))
-
-    def _again(self, cut: _Cut, modes: tuple[str, ...], gone: Sequence[Tenant]) -> list[int] | None:
-        """Return who of some that are gone has room again beside a replica more, None where that has none."""
-        left, staying = Counter(dict(cut.contents)), list(cut.kept)
-        for tenant in gone:
-            left[tenant.profile] -= 1
-            if tenant.instance is not None:
-                staying.remove(tenant.instance if self._unit == "instance" else _last_of(tenant.profile, staying))
-
-        def has_room() -> bool:
-            return self._first(cut._replace(contents=_contents_of(left), kept=tuple(staying)), modes) is not None
-
-        if not has_room():
-            return None
-        found = []
-        for position, tenant in sorted(enumerate(gone), key=lambda one: -cut.geometry.by_name[one[1].profile].size):
-            left[tenant.profile] += 1
-            if has_room():
-                found.append(position)
-            else:
-                left[tenant.profile] -= 1
-        return found
-
-    def _profiles(self, shape: int, make: int) -> tuple[str, ...]:
+    def profiles(self, shape: int, make: int) -> tuple[str, ...]:
         """Return the profiles that a shape may be on, on nodes of a make."""
         key = shape, make
         if key not in self._modes:
@@ -325,15 +246,12 @@ def _numbered(instances: Iterable[Instance]) -> Layout:
     return tuple(Instance(profile, number) for profile in sorted(counts) for number in range(counts[profile]))
 
 
-def _last_of(profile: str, instances: Iterable[Instance]) -> Instance:
-    return max(instance for instance in instances if instance.profile == profile)
-
-
-def _contents_of(counts: Mapping[str, int]) -> _Contents:
+def contents_of(counts: Mapping[str, int]) -> Contents:
+    """Return instances in use, by profile."""
     return tuple(sorted((profile, count) for profile, count in counts.items() if count))
 
 
-def _first(cut: _Cut, modes: tuple[str, ...], unit: str) -> str | None:
+def _first(cut: Cut, modes: tuple[str, ...], unit: str) -> str | None:
     """Return the smallest of some profiles of which one more instance finds a start."""
     new = Counter(dict(cut.contents))
     new.subtract(Counter(instance.profile for instance in cut.kept))
