@@ -219,6 +219,18 @@ def test_one_node_ranks_as_all_nodes_do() -> None:
             assert [outlook.gpu(node) for node, rank in enumerate(at_once) if rank < NOWHERE] == gpus
 
 
+def test_where_no_gpu_may_be_cut_nothing_is_ranked_for_instances() -> None:
+    """The mixed Spec of this seed has GPUs that stay as they are with their nodes, and none that is cut."""
+    problem = compiled(mixed(8069))
+    field = Field(problem, today_state(problem))
+    forms = [shape for shape in problem.shapes if shape.request.may_use_mig and shape.request.share is None]
+    outlooks = [PartOutlook(field, shape) for shape in forms]
+    for outlook in outlooks:
+        outlook.refresh()
+    assert outlooks
+    assert all((outlook.ranks == NOWHERE).all() for outlook in outlooks)
+
+
 def test_nodes_ranked_at_once_for_instances_rank_as_one_by_one() -> None:
     seen: Counter[bool] = Counter()
     for spec in (draw(seed) for draw in (mixed, full_mig) for seed in range(60)):

@@ -51,11 +51,11 @@ class PartOutlook:
         self.ranks[nodes] = NOWHERE
         field = self._field
         nodes = nodes[field.fits_host(self._shape, nodes)]
-        if not len(nodes):
-            return
         numbers, idle = field.cuts.numbers(nodes), field.gpus[nodes] == MILLI
+        if not numbers.size:
+            return
         self._look_at(int(numbers.max()))
-        ranks = np.where(numbers < 0, NOWHERE, self._values[numbers])
+        ranks = np.append(self._values, np.int32(NOWHERE))[numbers]  # the last for what cannot be cut
         ranks = np.where(ranks == _FRESH, _UNTOUCHED + field.untouched[nodes][:, None], ranks)
         ranks[~(idle | field.cuts.open(nodes, numbers))] = NOWHERE
         allowed = field.gates.open_gpus(self._keys, nodes)
