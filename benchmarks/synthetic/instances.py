@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
-from benchmarks.synthetic.documents import head
+from benchmarks.synthetic.full import GPUS, hosts, project, workload
 
-GPUS, CORES, MEMORY = 8, 128, 1024  # of a node, with GiB
+CORES = 128  # of a node
 WHOLE = 0.2  # of the nodes, with a job of eight GPUs each
 IDLE = 0.1  # of the instances
 NODES_PER_SERVICE = 4
@@ -49,12 +49,8 @@ def instances(gpus: int, seed: int) -> Mapping[str, str]:
                 place = f"{{node: host-{node:03d}, gpus: [{gpu}], instance: {instance}}}"
                 rows.append(_row(rng.choice(services[instance.partition("@")[0]]), counts, place))
     work = [*_running(services, counts, rng), *_new(nodes)]
-    return {
-        "dovetail.yaml": head("Project", "instances") + "  documents: [cluster.yaml, workloads.yaml, today.yaml]\n",
-        "cluster.yaml": _cluster(nodes),
-        "workloads.yaml": "---\n".join(work),
-        "today.yaml": head("Placement", "today") + f"  placements:\n{''.join(rows)}  gpus:\n{''.join(layouts)}",
-    }
+    today = f"  placements:\n{''.join(rows)}  gpus:\n{''.join(layouts)}"
+    return project("instances", hosts("instances", nodes, CORES), work, today)
 
 
 def _services(nodes: int, rng: Random) -> Mapping[str, Sequence[str]]:
@@ -73,29 +69,16 @@ def _row(name: str, counts: Counter[str], place: str) -> str:
     return f"    {name}#{counts[name] - 1}: {place}\n"
 
 
-def _cluster(nodes: int) -> str:
-    return head("Cluster", "instances") + (
-        "  levels: [{name: rack}, {name: node}]\n"
-        "  nodeGroups:\n"
-        f"  - name: host\n    count: {nodes}\n    accelerator: A100-80GB\n    gpus: {GPUS}\n"
-        f"    cpu: {CORES}\n    memory: {MEMORY}Gi\n    domains: {{rack: {{size: 16}}}}\n"
-    )
-
-
 def _running(services: Mapping[str, Sequence[str]], counts: Counter[str], rng: Random) -> Iterator[str]:
     for profile, names in services.items():
         for name in (name for name in names if counts[name]):
-            yield _workload(name, "service", rng.choice((500, 900)), counts[name], f"mig: {profile}, cpu: 1")
+            yield workload(
+                name, "service", rng.choice((500, 900)), counts[name], f"mig: {profile}, cpu: 1, memory: 4Gi"
+            )
     for name in (name for number in range(JOBS) if counts[name := f"job-{number:02d}"]):
-        yield _workload(name, "job", 500, counts[name], f"gpus: {GPUS}, cpu: 32")
+        yield workload(name, "job", 500, counts[name], f"gpus: {GPUS}, cpu: 32, memory: 4Gi")
 
 
 def _new(nodes: int) -> Iterator[str]:
     for name, (asked, each) in NEW.items():
-        yield _workload(name, "job", 900, max(1, nodes // each), f"{asked}, cpu: 2")
-
-
-def _workload(name: str, kind: str, priority: int, replicas: int, asked: str) -> str:
-    return head("Workload", name) + (
-        f"  type: {kind}\n  priority: {priority}\n  replicas: {replicas}\n  request: {{{asked}, memory: 4Gi}}\n"
-    )
+        yield workload(name, "job", 900, max(1, nodes // each), f"{asked}, cpu: 2, memory: 4Gi")

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from random import Random
 
-from benchmarks.synthetic.documents import head
+from benchmarks.synthetic.full import GPUS, hosts, project, workload
 from benchmarks.synthetic.hardware import MILLI
 
-GPUS, CORES, MEMORY = 8, 96, 1024  # of a node, with GiB
+CORES = 96  # of a node
 WHOLE = 0.25  # of the nodes, with two jobs of four GPUs each
 IDLE = 0.05  # of the GPUs of others
 SERVICES = 10  # nodes per service
@@ -31,22 +31,8 @@ def shares(gpus: int, seed: int) -> Mapping[str, str]:
             rows.append(f"    {name}#{counts[name]}: {{node: host-{node:03d}, gpus: {taken}}}\n")
             counts[name] += 1
     work = [*_running(services, counts, rng), *_new(nodes)]
-    return {
-        "dovetail.yaml": head("Project", "shares") + "  documents: [cluster.yaml, workloads.yaml, today.yaml]\n",
-        "cluster.yaml": _cluster(nodes),
-        "workloads.yaml": "---\n".join(work),
-        "today.yaml": head("Placement", "today") + "  placements:\n" + "".join(rows),
-    }
-
-
-def _cluster(nodes: int) -> str:
-    return head("Cluster", "shares") + (
-        "  levels: [{name: rack}, {name: node}]\n"
-        "  nodeGroups:\n"
-        f"  - name: host\n    count: {nodes}\n    accelerator: A100-80GB\n    gpus: {GPUS}\n"
-        f"    cpu: {CORES}\n    memory: {MEMORY}Gi\n    domains: {{rack: {{size: 16}}}}\n"
-        "    sharing: {mechanism: fraction}\n"
-    )
+    cluster = hosts("shares", nodes, CORES, "    sharing: {mechanism: fraction}\n")
+    return project("shares", cluster, work, "  placements:\n" + "".join(rows))
 
 
 def _contents(services: Mapping[str, tuple[int, int]], node: int, rng: Random) -> Iterator[tuple[str, list[int]]]:
@@ -67,19 +53,13 @@ def _contents(services: Mapping[str, tuple[int, int]], node: int, rng: Random) -
 
 def _running(services: Mapping[str, tuple[int, int]], counts: Counter[str], rng: Random) -> Iterator[str]:
     for name, (size, cpu) in services.items():
-        asked = f"{{share: {{compute: {size / MILLI}}}, cpu: {cpu}m, memory: 1Gi}}"
-        yield _workload(name, "service", rng.choice((500, 900)), counts[name], asked)
+        asked = f"share: {{compute: {size / MILLI}}}, cpu: {cpu}m, memory: 1Gi"
+        yield workload(name, "service", rng.choice((500, 900)), counts[name], asked)
     for number in range(JOBS):
         name = f"job-{number:02d}"
-        yield _workload(name, "job", 500, counts[name], "{gpus: 4, cpu: 16, memory: 64Gi}")
+        yield workload(name, "job", 500, counts[name], "gpus: 4, cpu: 16, memory: 64Gi")
 
 
 def _new(nodes: int) -> Iterator[str]:
-    yield _workload("new-whole", "job", 900, max(1, nodes // NEW_WHOLE), "{gpus: 8, cpu: 48, memory: 128Gi}")
-    yield _workload("new-half", "job", 900, max(1, nodes // NEW_HALF), "{gpus: 4, cpu: 24, memory: 64Gi}")
-
-
-def _workload(name: str, kind: str, priority: int, replicas: int, asked: str) -> str:
-    return head("Workload", name) + (
-        f"  type: {kind}\n  priority: {priority}\n  replicas: {replicas}\n  request: {asked}\n"
-    )
+    yield workload("new-whole", "job", 900, max(1, nodes // NEW_WHOLE), "gpus: 8, cpu: 48, memory: 128Gi")
+    yield workload("new-half", "job", 900, max(1, nodes // NEW_HALF), "gpus: 4, cpu: 24, memory: 64Gi")

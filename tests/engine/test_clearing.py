@@ -47,6 +47,18 @@ def started(spec: Spec) -> tuple[Problem, State]:
     return problem, legalise(problem, construct(problem, today_state(problem), Stop()))
 
 
+def waits(problem: Problem, state: State) -> int:
+    return sum(shape.demand - state.admitted()[shape.index] for shape in problem.shapes)
+
+
+def after(spec: Spec) -> tuple[Problem, State, dict[str, int]]:
+    """Return the state once room is made for what waits at first, and its values."""
+    problem, before = started(spec)
+    assert waits(problem, before)
+    state = legalise(problem, cleared(problem, before, Stop(), lambda: False))
+    return problem, state, values(problem, state)
+
+
 def fragmented() -> Spec:
     """Return four nodes of 4 GPUs, each half taken by one replica, and work for a node as a whole."""
     nodes = [node(name, 4) for name in "abcd"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.engine.test_clearing import started, values
+from tests.engine.test_clearing import after, started, values, waits
 from tests.support.crowded_specs import crowded
 from tests.support.sharing_specs import tiny_sharing
 from tests.support.specs import CARD, make_spec, node, place, workload
@@ -15,17 +14,15 @@ from dovetail.engine.construction.clearing import cleared
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.leavers import Leavers, come_back, leave
 from dovetail.model.legal import legalise
-from dovetail.model.state import State
-from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.spec import EqualParts, Setting, Spec, Workload
 
 PARTS = EqualParts(parts=None, mps=4, time_slicing=4, oversubscription=1000, mps_oversubscription=1000)
 
 
-def shared(new: Workload, mechanism: str, *, room: int = 2, clients: Mapping[str, int] | None = None) -> Spec:
-    """Return a node with clients by GPU, two on each unless told otherwise, one with idle GPUs, and what waits."""
-    on = clients or {f"c#{i}": i // 2 for i in range(4)}
+def shared(new: Workload, mechanism: str, *, room: int = 2) -> Spec:
+    """Return a node with two clients on each GPU, one with idle GPUs, and what waits."""
+    on = {f"c#{i}": i // 2 for i in range(4)}
     nodes = [
         node("a", 2, mechanism=mechanism, sharing=PARTS),
         node("b", room, mechanism=mechanism, sharing=PARTS, accelerator="L4"),
@@ -34,16 +31,6 @@ def shared(new: Workload, mechanism: str, *, room: int = 2, clients: Mapping[str
     spec = make_spec(nodes, work, running={name: place("a", gpu) for name, gpu in on.items()})
     told = {f"a/{gpu}": Setting("mps", 2) for gpu in set(on.values())}
     return replace(spec, current=replace(spec.current, settings=told))
-
-
-def after(spec: Spec) -> tuple[Problem, State, dict[str, int]]:
-    problem, before = started(spec)
-    state = legalise(problem, cleared(problem, before, Stop(), lambda: False))
-    return problem, state, values(problem, state)
-
-
-def waits(problem: Problem, state: State) -> int:
-    return sum(shape.demand - state.admitted()[shape.index] for shape in problem.shapes)
 
 
 @pytest.mark.parametrize(("mechanism", "moves"), [("dra", 2), ("devicePlugin", 4)])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from tests.engine.test_clearing import started, values
+from tests.engine.test_clearing import after, started, values, waits
 from tests.support.mig_specs import card, full_mig, mig_request, tiny_mig
 
 from dovetail.engine.construction.clearing import cleared
@@ -15,8 +15,6 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.leavers import Leavers, come_back, leave
 from dovetail.mig import parse_instance
 from dovetail.model.legal import legalise
-from dovetail.model.state import State
-from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.spec import Cluster, Current, Node, PresentReplica, ReplicaId, Request, Role, Spec, Workload
 from dovetail.spec.cluster import Unit
@@ -73,17 +71,6 @@ def cut(
 
 
 HALVES = {"3g.40gb@0": "a", "3g.40gb@4": ""}
-
-
-def after(spec: Spec) -> tuple[Problem, State, dict[str, int]]:
-    problem, before = started(spec)
-    assert any(before.admitted()[shape.index] < shape.demand for shape in problem.shapes)
-    state = legalise(problem, cleared(problem, before, Stop(), lambda: False))
-    return problem, state, values(problem, state)
-
-
-def waits(problem: Problem, state: State) -> int:
-    return sum(shape.demand - state.admitted()[shape.index] for shape in problem.shapes)
 
 
 @pytest.mark.parametrize("new", [profile("7g.80gb"), WHOLE])

@@ -35,7 +35,7 @@ def _better(problem: Problem, one: View, other: View) -> View:
     """Return the better one of two placements of the same counts, the first where both are as good."""
     if not sound(problem, other):
         return one
-    return other if _worth(problem, other) > _worth(problem, one) else one
+    return other if _compared(problem, other, one, hard_policies(problem)) > 0 else one
 
 
 def hard_policies(problem: Problem) -> frozenset[str]:
@@ -88,25 +88,20 @@ def compared(problem: Problem, one: State, other: State, relaxed: frozenset[str]
 
     Tiers after the first that tells are not measured.
     """
+    return _compared(problem, view_of(problem, one), view_of(problem, other), relaxed)
+
+
+def _compared(problem: Problem, one: View, other: View, relaxed: frozenset[str]) -> int:
     scores = zip(_scores(problem, one, relaxed), _scores(problem, other, relaxed), strict=True)
     return next((a - b for a, b in scores if a != b), 0)
 
 
 def score(problem: Problem, state: State, relaxed: frozenset[str] = frozenset()) -> tuple[int, ...]:
     """Return numbers that compare as plans do, greater is better: less debt first, then the tiers in order."""
-    return tuple(_scores(problem, state, relaxed))
+    return tuple(_scores(problem, view_of(problem, state), relaxed))
 
 
-def _scores(problem: Problem, state: State, relaxed: frozenset[str]) -> Iterator[int]:
-    view = view_of(problem, state)
+def _scores(problem: Problem, view: View, relaxed: frozenset[str]) -> Iterator[int]:
     yield -debt(problem, view, relaxed)
-    yield from _measured(problem, view)
-
-
-def _measured(problem: Problem, view: View) -> Iterator[int]:
     for tier in problem.search_tiers:
         yield sign_of(tier.sense) * tier.measure(view, problem.context)
-
-
-def _worth(problem: Problem, view: View) -> tuple[int, ...]:
-    return (-debt(problem, view, hard_policies(problem)), *_measured(problem, view))

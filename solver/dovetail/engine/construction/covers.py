@@ -10,7 +10,6 @@ from typing import NamedTuple
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.leavers import Leaver, Leavers
 from dovetail.engine.construction.reliefs import Reliefs, Tenant
-from dovetail.mig import Instance, parse_instance
 from dovetail.placement.clients import pool_of
 from dovetail.problem import Shape
 from dovetail.rules.guards import ApartGuard
@@ -195,11 +194,11 @@ class Covers:
             if together := self._together(form, node, gpu, group):
                 yield self._item(together)
         elif form.request.may_use_mig:
-            own = [Tenant(each.profile, _instance(each)) for each in group]
+            own = [Tenant(each.profile, each.instance) for each in group]
             for gone, again in self._reliefs.of(node, gpu, form, own):
                 if all(i in again for i in gone if group[i].shape == form.index):  # else it would take its own place
                     yield self._item([group[i] for i in gone], frozenset(k for k, i in enumerate(gone) if i in again))
-        elif len(group) == tenants and (node, gpu) not in self._field.cuts.closed:
+        elif len(group) == tenants and not self._field.cuts.closed[node, gpu]:
             yield self._item(group)
 
     def _clients(self, form: Shape, node: int, group: Sequence[Leaver]) -> Iterator[_Item]:
@@ -214,9 +213,7 @@ class Covers:
                     yield self._item(own[:short])
         elif len(group) == crowds.clients_of(node, pool):
             again = crowds.again(form, node, [(each.shape, each.put[2][0]) for each in group])
-            gpus = 1 if form.request.partial else crowds.idle_without(node, pool) - int(self._field.untouched[node])
-            if gpus > 0:
-                yield self._item(group, again, gpus)
+            yield self._item(group, again, 1 if form.request.partial else crowds.freed(node, pool))
 
     def _item(self, leavers: Sequence[Leaver], again: frozenset[int] = frozenset(), gpus: int = 1) -> _Item:
         """Return some who leave together, and free what those take who go for good, and GPUs."""
@@ -234,11 +231,6 @@ class Covers:
         freed = accumulate(milli[id(each)] for each in largest)
         enough = next((n for n, more in enumerate(freed, 1) if self._relieves(form, node, gpu, more)), 0)
         return largest[:enough] if enough > 1 else ()
-
-
-def _instance(leaver: Leaver) -> Instance | None:
-    """Return the instance that somebody stays on."""
-    return parse_instance(leaver.place.instance) if leaver.place is not None and leaver.place.instance else None
 
 
 def _share(item: _Item, lack: Sequence[int]) -> float:

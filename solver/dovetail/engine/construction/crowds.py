@@ -107,12 +107,12 @@ class Crowds:
         """Return how many clients the GPUs of a pool have."""
         return int(self._clients[index, self._gpus_of(index, pool)].sum())
 
-    def idle_without(self, index: int, pool: int) -> int:
-        """Return how many GPUs of a node replicas could have as a whole without the clients of a pool."""
+    def freed(self, index: int, pool: int) -> int:
+        """Return how many GPUs more replicas could have as a whole without the clients of a pool."""
         own = self._gpus_of(index, pool)
-        others = [gpu for gpu in self._problem.nodes[index].healthy_gpus() if gpu not in own]
-        freed = sum(bool(self._gpus[index, gpu] == MILLI or self._clients[index, gpu]) for gpu in own)
-        return freed + sum(bool(self._gpus[index, gpu] == MILLI) and self.lets_whole(index, gpu) for gpu in others)
+        shared = sum(bool(self._clients[index, gpu]) for gpu in own)
+        idle = (gpu for gpu in own if self._gpus[index, gpu] == MILLI)
+        return shared + sum(not self.lets_whole(index, gpu) for gpu in idle)
 
     def again(self, shape: Shape, index: int, clients: Sequence[tuple[int, int]]) -> frozenset[int]:
         """Return which clients, by position, could be on their GPUs again beside one more, were these set anew.

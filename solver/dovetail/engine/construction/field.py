@@ -124,7 +124,7 @@ class Field:
                     free[index] -= 0 if has_blocks(fill) else count * len(place.gpus)
             if has_blocks(fill):
                 pinned += [(index, gpu) for _, gpus in whole_gpus(self.problem, index, fill)[0] for gpu in gpus]
-        pinned += sorted(self.cuts.closed)
+        pinned += [(index, gpu) for index, gpu in np.argwhere(self.cuts.closed).tolist()]
         self._take_hosts(taken)
         self._take_gpus(shares, pinned, free)
         self.crowds.adopt(state, shares)
@@ -237,7 +237,7 @@ class Field:
         if taken is None:
             self._put_share(index, shape, gpu, count)
             return ""
-        if not self.cuts.held(index, gpu) and (index, gpu) not in self.cuts.closed:
+        if not self.cuts.held(index, gpu) and not self.cuts.closed[index, gpu]:
             self.gpus[index, gpu] = MILLI
             self.untouched[index] += 1
         return taken

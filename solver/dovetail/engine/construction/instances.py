@@ -82,18 +82,19 @@ class Cuts:
         self._cuts: list[Cut] = []
         width = max((node.gpus for node in problem.nodes), default=0)
         self._numbers = np.full((len(problem.nodes), width), _UNKNOWN, dtype=np.int32)
+        self._in_use: Ints = np.zeros_like(self._numbers, dtype=np.int64)  # instances of each GPU
         self._firsts: dict[object, str | None] = {}
         self._offers: dict[tuple[int, tuple[str, ...]], Offer | None] = {}
         self._modes: dict[tuple[int, int], tuple[str, ...]] = {}  # by shape and make of node
         self._fixed: set[int] = set()
-        self.closed: set[Spot] = set()
+        self.closed: Bools = np.zeros_like(self._numbers, dtype=bool)
         self.touched: Bools = np.array([bool(layouts) for layouts in problem.layouts], dtype=bool)
         for index, fill in state.fills.items():
             self._adopt(index, state)
             if self.unit == "node" and any(n and place.gpus for place, n in fill.kept.items()):
                 self._fixed.add(index)
                 sound = set(problem.layouts[index]).intersection(problem.nodes[index].healthy_gpus())
-                self.closed |= {(index, gpu) for gpu in sound}
+                self.closed[index, list(sound)] = True
         self.touched[[index for index, _ in (*self._held, *self._kept)]] = True
         self.touched[list(self._fixed)] = True
         makes = np.array(problem.makes.of, dtype=np.int64)
@@ -106,13 +107,14 @@ class Cuts:
         for slot, count in state.fills[index].slots.items():
             if slot.profile and count:
                 self._held.setdefault((index, slot.gpu), Counter())[slot.profile] += count
+                self._in_use[index, slot.gpu] += count
         for place, count in state.fills[index].kept.items():
             if place.instance and count:
                 self._kept.setdefault((index, place.gpus[0]), []).append(parse_instance(place.instance))
 
     def held(self, index: int, gpu: int) -> int:
         """Return how many instances of a GPU are in use."""
-        return sum(self._held.get((index, gpu), {}).values())
+        return int(self._in_use[index, gpu])
 
     def numbers(self, nodes: Ints) -> Ints:
         """Return numbers for the GPUs of some nodes, the same for all that are cut alike, -1 for what cannot be."""
@@ -120,14 +122,9 @@ class Cuts:
             self.number(int(nodes[at]), gpu)
         return np.asarray(self._numbers[nodes], dtype=np.int64)
 
-    def open(self, nodes: Ints, numbers: Ints) -> Bools:
-        """Tell of GPUs with some numbers whether they are cut, now or today for those who stay on their nodes."""
-        busy = np.array([bool(cut.contents) for cut in self._cuts] or [False])
-        found = np.asarray((numbers >= 0) & busy[numbers])
-        if self.closed:
-            shut = [[(node, gpu) in self.closed for gpu in range(found.shape[1])] for node in nodes.tolist()]
-            found |= np.array(shut, dtype=bool).reshape(found.shape)
-        return found
+    def open(self, nodes: Ints) -> Bools:
+        """Tell which GPUs of some nodes are cut, now or today for those who stay on their nodes."""
+        return np.asarray((self._in_use[nodes] > 0) | self.closed[nodes])
 
     def number(self, index: int, gpu: int) -> int:
         """Return the number of a GPU that all have that are cut alike, -1 for one that cannot be."""
@@ -154,7 +151,7 @@ class Cuts:
         untouched : whether the GPU holds nothing at all.
         """
         number = self.number(index, gpu)
-        if number < 0 or not (untouched or self._cuts[number].contents or (index, gpu) in self.closed):
+        if number < 0 or not (untouched or self._in_use[index, gpu] or self.closed[index, gpu]):
             return None
         return self.offer_of(number, shape)
 
@@ -205,6 +202,7 @@ class Cuts:
         """Enter a replica on an instance."""
         self.touched[index] = True
         self._numbers[index, gpu] = _UNKNOWN
+        self._in_use[index, gpu] += 1
         self._held.setdefault((index, gpu), Counter())[profile] += 1
         self._chosen.setdefault((index, gpu, shape), []).append(profile)
 
@@ -224,6 +222,7 @@ class Cuts:
             chosen.remove(profile)
         held = self._held[index, gpu]
         self._numbers[index, gpu] = _UNKNOWN
+        self._in_use[index, gpu] -= 1
         held[profile] -= 1
         if not held[profile]:
             del held[profile]

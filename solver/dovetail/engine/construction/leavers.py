@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.placing import Put
-from dovetail.mig import parse_instance
+from dovetail.mig import Instance, parse_instance
 from dovetail.model.seats import without_kept
 from dovetail.model.state import NO_GPU, Fill
 from dovetail.problem import Present
@@ -49,32 +49,37 @@ class Leaver:
         return self.put[1]
 
     @property
+    def instance(self) -> Instance | None:
+        """The MIG instance that it runs on, None for one that came anew."""
+        return parse_instance(self.place.instance) if self.place is not None and self.place.instance else None
+
+    @property
     def moves(self) -> int:
         """What it costs that it leaves: nothing where it came anew."""
         return int(self.place is not None)
 
 
+def _stays(field: Field, leaver: Leaver, *, stays: bool) -> None:
+    """Count on it that a replica stays where it runs, or does so no more."""
+    node, shape, gpus = leaver.put
+    if leaver.place is None:
+        return
+    field.changing(node).kept[leaver.place] += 1 if stays else -1
+    if leaver.instance is not None:
+        (field.cuts.stay if stays else field.cuts.let_go)(node, gpus[0], leaver.instance)
+    elif field.partial[shape] and field.crowds.parted[node]:
+        (field.crowds.stay if stays else field.crowds.let_go)(node, gpus[0])
+
+
 def leave(field: Field, leaver: Leaver) -> None:
     """Take a replica off its node; where it ran there, it does not stay."""
-    node, shape, gpus = leaver.put
-    if leaver.place is not None:
-        field.changing(node).kept[leaver.place] -= 1
-        if leaver.place.instance:
-            field.cuts.let_go(node, gpus[0], parse_instance(leaver.place.instance))
-        elif field.partial[shape] and field.crowds.parted[node]:
-            field.crowds.let_go(node, gpus[0])
+    _stays(field, leaver, stays=False)
     field.undo(*leaver.put, leaver.profile)
 
 
 def come_back(field: Field, leaver: Leaver) -> None:
     """Put a replica that left back where it was."""
-    node, shape, gpus = leaver.put
-    if leaver.place is not None:
-        field.changing(node).kept[leaver.place] += 1
-        if leaver.place.instance:
-            field.cuts.stay(node, gpus[0], parse_instance(leaver.place.instance))
-        elif field.partial[shape] and field.crowds.parted[node]:
-            field.crowds.stay(node, gpus[0])
+    _stays(field, leaver, stays=True)
     field.put_back(*leaver.put, leaver.profile)
 
 
@@ -234,7 +239,7 @@ class Leavers:
         whole = [
             gpu
             for gpu in self._problem.nodes[node].healthy_gpus()
-            if gpu not in pinned and not row[gpu] and (node, gpu) not in self._field.cuts.closed
+            if gpu not in pinned and not row[gpu] and not self._field.cuts.closed[node, gpu]
         ]
         for slot, count in without_kept(self._problem, node, fill).items():
             gpus = self._problem.shapes[slot.shape].request.gpus

@@ -92,7 +92,7 @@ class Mover:
         return sorted(found, key=self._order)
 
     def _idle(self, node: int, gpu: int) -> bool:
-        return bool(self._field.gpus[node, gpu]) or (node, gpu) in self._field.cuts.closed
+        return bool(self._field.gpus[node, gpu] or self._field.cuts.closed[node, gpu])
 
     def _order(self, put: Put) -> tuple[int, int, int, int]:
         request = self._problem.shapes[put[1]].request

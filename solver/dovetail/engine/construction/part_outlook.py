@@ -57,7 +57,7 @@ class PartOutlook:
         self._look_at(int(numbers.max()))
         ranks = np.append(self._values, np.int32(NOWHERE))[numbers]  # the last for what cannot be cut
         ranks = np.where(ranks == _FRESH, _UNTOUCHED + field.untouched[nodes][:, None], ranks)
-        ranks[~(idle | field.cuts.open(nodes, numbers))] = NOWHERE
+        ranks[~(idle | field.cuts.open(nodes))] = NOWHERE
         allowed = field.gates.open_gpus(self._keys, nodes)
         if allowed is not None:
             ranks[~allowed] = NOWHERE

@@ -52,10 +52,10 @@ class Reliefs:
         modes = self._cuts.profiles(shape.index, cut.make)
         key = number, modes, alike
         if key not in self._known:
-            self._known[key] = list(self._relieving(cut, modes, tenants))
+            self._known[key] = self._relieving(cut, modes, tenants)
         return self._known[key]
 
-    def _relieving(self, cut: Cut, modes: tuple[str, ...], tenants: Sequence[Tenant]) -> Iterator[Relief]:
+    def _relieving(self, cut: Cut, modes: tuple[str, ...], tenants: Sequence[Tenant]) -> Sequence[Relief]:
         found = list[Relief]()
         for gone in self._sets(tenants):
             least = min(
@@ -64,7 +64,7 @@ class Reliefs:
             again = None if least == 0 else self._again(cut, modes, [tenants[i] for i in gone])
             if again is not None and (least is None or len(gone) - len(again) < least):
                 found.append(Relief(gone, frozenset(gone[position] for position in again)))
-                yield found[-1]
+        return found
 
     def _sets(self, tenants: Sequence[Tenant]) -> Iterator[tuple[int, ...]]:
         """Yield sets of tenants that could make room, small ones first."""

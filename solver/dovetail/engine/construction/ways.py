@@ -7,8 +7,9 @@ first what one move makes possible, then two.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ class Ways:
         self._covers = Covers(outlooks.field, self._leavers)
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
         self._homes: dict[Hashable, Ints] = {}
-        self._vain: dict[Hashable, _Vain] = {}
+        self._vain = defaultdict[Hashable, _Vain](partial(_Vain, len(self._problem.nodes)))
         self._hops = 0  # from the first who leaves to the one that is looked at now
         self._sets: dict[tuple[int, int], tuple[int, tuple[Leaver, ...] | None]] = {}
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
@@ -122,8 +123,8 @@ class Ways:
     def wide(self, shape: int) -> Sequence[Way]:
         """Return ways by which any number leave a node, likeliest first.
 
-        Each who leaves has a place by itself; whether all have one is not looked at. Of those of whom rules look at
-        who is where, one may take the place of the next, so that ways with them come last.
+        Each who leaves has a place by itself. Where one may take that of the next, as rules look at who is where, or
+        as instances are scarce, a way comes last.
         """
         fills, found, alike = self._field.fills, list[Way](), Counter[frozenset[int]]()
         for node in self._nodes(shape, EVERYBODY):
@@ -161,13 +162,13 @@ class Ways:
         """
         form = self._problem.shapes[shape]
         for tied, ahead in ((False, _HOMES - 1), (False, 0), (True, 0)):
-
-            def goes(each: Leaver, tied: bool = tied, ahead: int = ahead) -> bool:
-                return (tied or not self._tied(each)) and self.follow(each, 0, ahead if each.profile else 0) == 0
-
-            if found := self._covers.many(form, node, goes):
+            if found := self._covers.many(form, node, partial(self._goes, tied=tied, ahead=ahead)):
                 return found
         return None
+
+    def _goes(self, leaver: Leaver, *, tied: bool, ahead: int) -> bool:
+        """Tell whether one who leaves has a place at once, where so many of the like leave too."""
+        return (tied or not self._tied(leaver)) and self.follow(leaver, 0, ahead) == 0
 
     def _tied(self, leaver: Leaver) -> bool:
         """Tell whether a rule looks at who else is where."""
@@ -229,10 +230,7 @@ class Ways:
         have changed, but mostly there is less room than before.
         """
         found: list[Way] = []
-        key = self._key(shape, self._away.get(shape, ()))
-        vain = self._vain.get(key)
-        if vain is None:
-            vain = self._vain[key] = _Vain(len(self._problem.nodes))
+        vain = self._vain[self._key(shape, self._away.get(shape, ()))]
         for node in self._nodes(shape, moves, vain):
             if self._left <= 0 or self._over():
                 break
@@ -255,7 +253,7 @@ class Ways:
         for each in leavers:
             if total > most:
                 return None
-            more = self.follow(each, most - total, ahead[each.profile] if each.profile else 0)
+            more = self.follow(each, most - total, ahead[each.profile])
             ahead[each.profile] += not each.again
             if more is None:
                 return None
@@ -267,7 +265,7 @@ class Ways:
 
         Parameters
         ----------
-        ahead : how many others have places for it already, on a node each.
+        ahead : how many others on instances of its profile have a place already, on a node each.
         """
         if leaver.again:
             return 0
@@ -285,7 +283,8 @@ class Ways:
             homes = self._homes[key]
             if not leaver.profile or strict:  # else another GPU of its node will do
                 homes = homes[homes != leaver.put[0]]
-            return 0 if len(homes) > ahead else self.find(leaver.shape, most)
+            taken = ahead if leaver.profile else 0  # other nodes have room for many
+            return 0 if len(homes) > taken else self.find(leaver.shape, most)
         finally:
             self._hops -= 1
             if strict:
