@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
-from tests.support.specs import make_spec, node, place, policy, workload
+from tests.support.at_work import GANG, HIGH, LOW, on, ones, planned, racks, running
+from tests.support.specs import node, place, policy, workload
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine import ladder, solve
@@ -18,18 +18,14 @@ from dovetail.engine.construction.vacating import with_gangs
 from dovetail.model.legal import legalise
 from dovetail.model.score import better, debt, hard_policies, sound, view_of
 from dovetail.model.state import State, today_state
-from dovetail.placement import Place, View
+from dovetail.placement import View
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
-from dovetail.spec import Group, Node, Policy, Spec, Topology, Workload, WorkloadSelector
+from dovetail.spec import Group, Spec, Topology, Workload, WorkloadSelector
 from dovetail.verify import verify
-
-GANG: Mapping[str, Any] = {"type": "gang", "checkpoint_every": 600_000}
-LOW: Mapping[str, Any] = {"priority": 100, "preemptible": True}
-HIGH: Mapping[str, Any] = {"priority": 900}
 
 
 def after(spec: Spec) -> tuple[dict[str, int], View]:
@@ -41,35 +37,6 @@ def after(spec: Spec) -> tuple[dict[str, int], View]:
     assert sound(problem, view)
     assert not debt(problem, view, hard_policies(problem))
     return {tier.name: tier.measure(view, problem.context) for tier in problem.tiers}, view
-
-
-def racks(**nodes: int) -> list[Node]:
-    """Return nodes of four GPUs, `x=2` for two in rack `x`, `x0` and `x1`."""
-    return [node(f"{rack}{i}", 4, domains={"rack": rack}) for rack, n in nodes.items() for i in range(n)]
-
-
-def running(**rows: str) -> dict[str, Place]:
-    """Return places of replicas of one GPU: `w="x0 x0"` has two on `x0`."""
-    used: dict[str, int] = {}
-    found = {}
-    for name, hosts in rows.items():
-        for ordinal, host in enumerate(hosts.split()):
-            found[f"{name}#{ordinal}"] = place(host, used.get(host, 0))
-            used[host] = used.get(host, 0) + 1
-    return found
-
-
-def ones(**counts: int) -> list[Workload]:
-    return [workload(name, count, gpus=1) for name, count in counts.items()]
-
-
-def on(view: View, name: str) -> list[str]:
-    """Return the nodes of a workload's replicas, in order."""
-    return sorted(where.node for who, where in view.places.items() if who.workload == name)
-
-
-def planned(nodes: Sequence[Node], work: Sequence[Workload], where: Mapping[str, Place], *more: Policy) -> Spec:
-    return make_spec(nodes, work, policies=more, running=where)
 
 
 def gang(replicas: int = 2, within: str | None = "rack", **more: Any) -> Workload:

@@ -17,6 +17,7 @@ from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.mending import mended
 from dovetail.engine.construction.moving import tidied
+from dovetail.engine.construction.preempting import with_preemption
 from dovetail.engine.construction.returning import Spot, free_spots, returned
 from dovetail.engine.construction.vacating import with_gangs
 from dovetail.engine.fleet.aside import Aside
@@ -232,6 +233,7 @@ class _Search:
             self.best.state = mended(self.problem, self.best.state, self.stop, over)
             self.best.state = with_gangs(self.problem, self.best.state, self.stop, over)
             self.best.state = with_room(self.problem, self.best.state, self.stop, over)
+            self.best.state = with_preemption(self.problem, self.best.state, self.stop, over)
         self.best.report(standing=True)
         if self.best.close_enough():
             return Verdict.OPTIMAL

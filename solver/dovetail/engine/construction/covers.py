@@ -22,7 +22,7 @@ _FREE = 0.01  # moves as which none count
 _ANEW = 2  # replicas that came anew, and leave beside others that move
 
 
-class _Item(NamedTuple):
+class Item(NamedTuple):
     """Replicas that leave together, what that costs at the least, and what it frees in each dimension."""
 
     moves: int
@@ -36,13 +36,13 @@ class _Item(NamedTuple):
             yield replace(leaver, again=True) if position in self.again else leaver
 
 
-class _Look(NamedTuple):
+class Look(NamedTuple):
     """What was seen of a node: when, who has to leave, what is lacking then, and what else may leave."""
 
     turn: int
     barring: Sequence[Leaver]
     lack: tuple[int, ...]
-    items: Sequence[_Item]
+    items: Sequence[Item]
 
 
 class Covers:
@@ -56,11 +56,11 @@ class Covers:
     def __init__(self, field: Field, leavers: Leavers) -> None:
         self._field, self._problem, self._leavers = field, field.problem, leavers
         self._reliefs = Reliefs(field.cuts)
-        self._looks: dict[tuple[int, int], _Look] = {}
+        self._looks: dict[tuple[int, int], Look] = {}
 
     def few(self, form: Shape, node: int, moves: int) -> Iterator[tuple[Leaver, ...]]:
         """Yield sets of replicas without which a node has room for one, none that holds another, few first."""
-        _, barring, lack, items = self._look(form, node)
+        _, barring, lack, items = self.look(form, node)
         budget = moves - sum(each.moves for each in barring)
         if budget < 0:
             return
@@ -94,13 +94,13 @@ class Covers:
                 lack = tuple(short - freed for short, freed in zip(lack, item.freed, strict=True))
         return None if any(short > 0 for short in lack) else (*barring, *gone.values())
 
-    def _look(self, form: Shape, node: int) -> _Look:
+    def look(self, form: Shape, node: int) -> Look:
         """Return what is seen of a node for a shape, looked at anew where that has changed."""
         turn, known = int(self._field.touched[node]), self._looks.get((form.index, node))
         if known is None or known.turn != turn:
             barring, rest = self._told_apart(form, node)
             lack = self._lack(form, node, barring)
-            known = _Look(turn, barring, lack, self._items(form, node, rest, lack))
+            known = Look(turn, barring, lack, self._items(form, node, rest, lack))
             if len(self._looks) >= _LOOKS:
                 self._looks.clear()
             self._looks[form.index, node] = known
@@ -151,7 +151,7 @@ class Covers:
         left, asked = int(self._field.gpus[node, gpu]), self._problem.request(form.index, self._problem.nodes[node])
         return left >= 0 and left + milli >= max(1, asked.gpu_milli)
 
-    def _items(self, form: Shape, node: int, leavers: Sequence[Leaver], lack: Sequence[int]) -> list[_Item]:
+    def _items(self, form: Shape, node: int, leavers: Sequence[Leaver], lack: Sequence[int]) -> list[Item]:
         """Return what may leave, replica by replica, and who of a GPU frees it, or enough of it, together."""
         found = []
         shared: dict[int, list[Leaver]] = {}
@@ -166,7 +166,7 @@ class Covers:
             if request.partial:
                 shared.setdefault(each.put[2][0], []).append(each)
                 gpus = int(form.request.partial and self._relieves(form, node, each.put[2][0], request.gpu_milli))
-            found.append(_Item(each.moves, (*hosts, gpus), (each,)))
+            found.append(Item(each.moves, (*hosts, gpus), (each,)))
         for group in self._groups(node, shared):
             for together in self._freeing(form, node, group):
                 found.append(together)
@@ -184,7 +184,7 @@ class Covers:
                 yield group
         yield from pools.values()
 
-    def _freeing(self, form: Shape, node: int, group: Sequence[Leaver]) -> Iterator[_Item]:
+    def _freeing(self, form: Shape, node: int, group: Sequence[Leaver]) -> Iterator[Item]:
         """Yield who of a GPU or a pool has to leave together to make it idle, or, for a part, to make room there."""
         gpu = group[0].put[2][0]
         tenants = self._field.cuts.held(node, gpu)
@@ -201,7 +201,7 @@ class Covers:
         elif len(group) == tenants and not self._field.cuts.closed[node, gpu]:
             yield self._item(group)
 
-    def _clients(self, form: Shape, node: int, group: Sequence[Leaver]) -> Iterator[_Item]:
+    def _clients(self, form: Shape, node: int, group: Sequence[Leaver]) -> Iterator[Item]:
         """Yield which clients of a pool have to leave: some of a GPU that stays as it is set, else all."""
         crowds, pool = self._field.crowds, pool_of(self._problem.nodes[node], group[0].put[2][0])
         most = crowds.most_with(form, node, group[0].put[2][0]) if form.request.share is not None else 0
@@ -215,11 +215,11 @@ class Covers:
             again = crowds.again(form, node, [(each.shape, each.put[2][0]) for each in group])
             yield self._item(group, again, 1 if form.request.partial else crowds.freed(node, pool))
 
-    def _item(self, leavers: Sequence[Leaver], again: frozenset[int] = frozenset(), gpus: int = 1) -> _Item:
+    def _item(self, leavers: Sequence[Leaver], again: frozenset[int] = frozenset(), gpus: int = 1) -> Item:
         """Return some who leave together, and free what those take who go for good, and GPUs."""
         gone = [self._leavers.asked(each.shape) for i, each in enumerate(leavers) if i not in again]
         hosts = [sum(amounts) for amounts in zip(*gone, strict=True)][:-1] or [0] * len(self._leavers.names)
-        return _Item(sum(each.moves for each in leavers), (*hosts, gpus), tuple(leavers), again)
+        return Item(sum(each.moves for each in leavers), (*hosts, gpus), tuple(leavers), again)
 
     def _together(self, form: Shape, node: int, gpu: int, group: Sequence[Leaver]) -> Sequence[Leaver]:
         """Return which shares of a GPU make it idle, or, for a share, make room on it; none where one alone does."""
@@ -233,20 +233,20 @@ class Covers:
         return largest[:enough] if enough > 1 else ()
 
 
-def _share(item: _Item, lack: Sequence[int]) -> float:
+def _share(item: Item, lack: Sequence[int]) -> float:
     """Return how much of what is lacking an item frees, for each of its moves."""
     freed = sum(min(1.0, more / short) for more, short in zip(item.freed, lack, strict=True) if short > 0)
     return freed / max(item.moves, _FREE)
 
 
-def _chosen(items: Sequence[_Item], lack: tuple[int, ...], budget: int) -> Iterator[tuple[_Item, ...]]:
+def _chosen(items: Sequence[Item], lack: tuple[int, ...], budget: int) -> Iterator[tuple[Item, ...]]:
     """Yield sets of items that free what is lacking within a budget of moves, small sets first."""
     free = any(not item.moves for item in items)
     for size in range(budget + 1 + (_ANEW if free else 0)):
         yield from _of_size(items, lack, budget, size)
 
 
-def _of_size(items: Sequence[_Item], lack: tuple[int, ...], budget: int, size: int) -> Iterator[tuple[_Item, ...]]:
+def _of_size(items: Sequence[Item], lack: tuple[int, ...], budget: int, size: int) -> Iterator[tuple[Item, ...]]:
     wanting = [d for d, amount in enumerate(lack) if amount > 0]
     if not wanting or not size:
         if not wanting and not size:

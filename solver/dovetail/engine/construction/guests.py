@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from dovetail.engine.construction.fragmentation import Ints
-from dovetail.engine.construction.leavers import Leaver, Leavers
+from dovetail.engine.construction.leavers import EVERYBODY, Leaver
 from dovetail.engine.construction.placing import Outlooks
+from dovetail.engine.construction.preempting import Preempting
+from dovetail.engine.construction.victims import Price
 from dovetail.spec import Workload
 from dovetail.spec.cluster import NODE_LEVEL
 from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.workload import MILLI
 
 _DOMAINS = 3  # that are tried for a gang at once
+_PRICED = 6  # domains whose nodes are priced
 _WIDER = 1, 2  # times the room that a gang needs, of which nodes are vacated
 _STUCK = 8  # times its size as which one counts that had no place before
 
@@ -38,15 +40,23 @@ class Guest:
 
     Parameters
     ----------
-    expendable : whether they may go without a place, as they are preempted.
+    price : what it costs that they go without a place, None where they must have one.
     alone : whether there is one, and it counts for itself.
     """
 
     leavers: tuple[Leaver, ...]
     band: int
     milli: int
-    expendable: bool
+    price: Price | None
     alone: bool
+
+    @property
+    def expendable(self) -> bool:
+        """Whether they may go without a place, as they are preempted."""
+        return self.price is not None
+
+
+Known = dict[int, tuple[int, list[Guest]]]
 
 
 class Guests:
@@ -56,23 +66,34 @@ class Guests:
 
     Parameters
     ----------
-    leavers : of the field.
+    preempting : for the band of the gang.
+    known : who may leave a node, as it was at a turn of the field; what is found is entered.
 
     `stuck` are shapes of which somebody who must have a place found none: they weigh more.
     """
 
-    def __init__(self, outlooks: Outlooks, leavers: Leavers, workload: Workload) -> None:
+    def __init__(
+        self,
+        outlooks: Outlooks,
+        preempting: Preempting,
+        workload: Workload,
+        known: dict[int, tuple[int, list[Guest]]],
+    ) -> None:
         self._outlooks, self._field = outlooks, outlooks.field
         self._problem, self._workload = outlooks.field.problem, workload
-        self._band = self._problem.spec.band_of(workload)
+        self._preempting, self._victims, self._known = preempting, preempting.victims, known
         self.stuck: set[int] = set()
         shapes = (self._problem.shapes[shape] for shape in self._problem.shapes_of_workload[workload.id])
         self._largest = max(shapes, key=lambda shape: (shape.request.gpus, shape.request.cpu))
-        self._by_node = self._all(leavers)
+        hosts = self._field.hosts(self._largest) & ~(self._field.cuts.touched | self._field.crowds.parted)
+        self._hosts = np.flatnonzero(hosts)
 
     def on(self, nodes: Iterable[int]) -> Sequence[Guest]:
         """Return who may leave some nodes, each once."""
-        return list({id(guest): guest for node in nodes for guest in self._by_node.get(node, ())}.values())
+        found: dict[object, Guest] = {}
+        for guest in (guest for node in nodes for guest in self._of(node)):
+            found[id(guest) if guest.alone else self._problem.shapes[guest.leavers[0].shape].workload.id] = guest
+        return list(found.values())
 
     def lacking(self) -> int:
         """Return as how many replicas of its largest shape counts what the gang lacks, by GPUs if it has any."""
@@ -82,64 +103,78 @@ class Guests:
         return -(-gpus // max(each.values())) if gpus else sum(wanted.values())
 
     def sets_of_nodes(self) -> Iterator[Ints]:
-        """Yield nodes of a domain that the gang may be in, enough of those that are vacated most easily."""
-        hosts = np.flatnonzero(self._field.hosts(self._largest))
-        room = self._room(hosts)
-        hosts, room = hosts[room > 0], room[room > 0]
-        need, ids = self.lacking(), self._domains(hosts)
+        """Yield nodes of a domain that the gang may be in, enough of those that are vacated most easily.
+
+        By what it costs to preempt there first, if anybody gives way, then by who would have to leave.
+        """
+        room = self._room(self._hosts)
+        hosts, room = self._hosts[room > 0], room[room > 0]
+        if self._preempting.possible:
+            among = self._cheap(hosts, room)
+            yield from self._sets(hosts[among], room[among], self._prices(hosts[among]))
         for weights in _WEIGHTS:
-            weight = np.array([self._weight(node, weights) for node in hosts.tolist()])
-            order = np.lexsort((hosts, weight / room, self._inner(hosts, room, weight)))
-            choices = []
-            for domain in np.unique(ids[ids >= 0]).tolist():
-                own = order[ids[order] == domain]
-                sums = np.cumsum(room[own])
-                if sums[-1] >= need:
-                    heavy = int(weight[own[: 1 + np.searchsorted(sums, need)]].sum())
-                    choices.append((heavy, domain, own, sums))
-            for _, _, own, sums in sorted(choices, key=lambda each: each[:2])[:_DOMAINS]:
-                for times in _WIDER:
-                    yield hosts[own[: 1 + np.searchsorted(sums, min(times * need, sums[-1]))]]
+            yield from self._sets(hosts, room, [self._weight(node, weights) for node in hosts.tolist()])
+
+    def _sets(self, hosts: Ints, room: Ints, weight: Sequence[int]) -> Iterator[Ints]:
+        """Yield sets of nodes of the domains in which those weigh least that have room for the gang."""
+        need, ids = self.lacking(), self._domains(hosts)
+        amount = _amounts(weight, room)
+        order = np.lexsort((hosts, amount / room, self._inner(hosts, room, amount)))
+        choices = []
+        for domain in np.unique(ids[ids >= 0]).tolist():
+            own = order[ids[order] == domain]
+            sums = np.cumsum(room[own])
+            if sums[-1] >= need:
+                heavy = sum(weight[each] for each in own[: 1 + np.searchsorted(sums, need)].tolist())
+                choices.append((heavy, domain, own, sums))
+        for _, _, own, sums in sorted(choices, key=lambda each: each[:2])[:_DOMAINS]:
+            for times in _WIDER:
+                yield hosts[own[: 1 + np.searchsorted(sums, min(times * need, sums[-1]))]]
+
+    def _cheap(self, hosts: Ints, room: Ints) -> Ints:
+        """Return which hosts are in the domains where those who would have to leave are about the least dear."""
+        need, ids = self.lacking(), self._domains(hosts)
+        dearest = self._victims.dearest(self._largest.request.gpu_count)[hosts]
+        order = np.argsort(dearest, kind="stable")
+        keys = []
+        for domain in np.unique(ids[ids >= 0]).tolist():
+            own = order[ids[order] == domain]
+            last = int(np.searchsorted(np.cumsum(room[own]), need))
+            if last < len(own):
+                keys.append((int(dearest[own[last]]), domain))
+        chosen = [domain for _, domain in sorted(keys)[:_PRICED]]
+        return np.flatnonzero(np.isin(ids, chosen))
+
+    def _prices(self, hosts: Ints) -> list[Price]:
+        """Return what it costs to make room on nodes for one of the gang, the most where that is not known."""
+        found = (self._preempting.price(self._largest.index, node) for node in hosts.tolist())
+        return [self._victims.prices.most if price is None else price for price in found]
 
     # Who they are.
 
-    def _all(self, leavers: Leavers) -> Mapping[int, Sequence[Guest]]:
-        field, found = self._field, defaultdict[int, list[Guest]](list)
-        open_to_gang = field.hosts(self._largest) & ~(field.cuts.touched | field.crowds.parted)
-        for node in np.flatnonzero(open_to_gang).tolist():
-            found[node] = [self._guest((leaver,)) for leaver in leavers.of(node)]
-        for gang in self._gangs():
-            for node in {leaver.put[0] for leaver in gang.leavers if open_to_gang[leaver.put[0]]}:
-                found[node].append(gang)
+    def _of(self, node: int) -> list[Guest]:
+        """Return who may leave a node."""
+        turn, found = self._known.get(node, (-1, []))
+        if turn != self._field.touched[node]:
+            found = [self._guest(leaver) for leaver in self._victims.leavers.of(node)]
+            self._known[node] = int(self._field.touched[node]), found
         return found
 
-    def _gangs(self) -> Iterator[Guest]:
-        """Yield all that runs of each workload that stands or falls together and gives way."""
-        found: dict[str, tuple[Leaver, ...]] = defaultdict(tuple)
-        for node, fill in sorted(self._field.fills.items()):
-            for place, count in fill.kept.items():
-                workload = self._problem.shapes[place.shape].workload
-                if count and workload.joint and self._gives_way(workload):
-                    found[workload.id] += (Leaver((node, place.shape, place.gpus), place),) * count
-        for leavers in found.values():
-            if not any(each.place and each.place.instance for each in leavers):
-                yield self._guest(leavers)
-
-    def _gives_way(self, workload: Workload) -> bool:
-        return workload.preemptible and workload.movable and self._problem.spec.band_of(workload) < self._band
-
-    def _guest(self, leavers: tuple[Leaver, ...]) -> Guest:
-        workload, nodes = self._problem.shapes[leavers[0].shape].workload, self._problem.nodes
+    def _guest(self, leaver: Leaver) -> Guest:
+        leavers = tuple(self._victims.together(leaver))
+        workload, nodes = self._problem.shapes[leaver.shape].workload, self._problem.nodes
         milli = sum(self._problem.request(each.shape, nodes[each.put[0]]).gpu_milli for each in leavers)
         band = self._problem.spec.band_of(workload)
-        return Guest(leavers, band, milli, expendable=self._gives_way(workload), alone=not workload.joint)
+        prices = self._victims.prices
+        price = prices.total([prices.evicted(leavers)]) if self._victims.gives_way(leaver) else None
+        return Guest(leavers, band, milli, price, alone=not workload.joint)
 
     # What they leave.
 
     def _weight(self, node: int, weights: _Weights) -> int:
         """Return what it weighs that the guests of a node leave."""
         found = 0
-        for guest in self._by_node.get(node, ()):
+        for guest in self._of(node):
             times = 1 if guest.expendable else weights.kept
             times *= _STUCK if guest.leavers[0].shape in self.stuck and not guest.expendable else 1
             found += times * (guest.milli + weights.each * len(guest.leavers))
@@ -147,20 +182,16 @@ class Guests:
 
     def _room(self, hosts: Ints) -> Ints:
         """Return for how many replicas of the largest shape some nodes have room without their guests."""
-        field, request = self._field, self._largest.request
-        free = np.stack([field.untouched[hosts], field.cpu[hosts], field.memory[hosts]], axis=1).astype(np.int64)
-        for position, node in enumerate(hosts.tolist()):
-            shared: dict[int, int] = defaultdict(int)
-            for leaver in (each for guest in self._by_node.get(node, ()) for each in guest.leavers):
-                if leaver.put[0] == node:
-                    asked = self._problem.request(leaver.shape, self._problem.nodes[node])
-                    free[position] += (asked.gpus, asked.cpu, asked.memory)
-                    if asked.partial:
-                        shared[leaver.put[2][0]] += asked.gpu_milli
-            free[position, 0] += sum(int(field.gpus[node, gpu]) + milli == MILLI for gpu, milli in shared.items())
-        amounts = np.array([request.gpus, request.cpu, request.memory])
-        most = self._largest.demand
-        return np.asarray((free[:, amounts > 0] // amounts[amounts > 0]).min(axis=1, initial=most))
+        leavers = self._victims.leavers
+        *asked, gpus = leavers.asked(self._largest.index)
+        most = leavers.most()[hosts, EVERYBODY]
+        found = np.full(len(hosts), self._largest.demand, dtype=np.int64)
+        for position, (name, amount) in enumerate(zip(leavers.names, asked, strict=True)):
+            if amount:
+                found = np.minimum(found, (leavers.free(name)[hosts] + most[:, position]) // amount)
+        if gpus:
+            found = np.minimum(found, (self._field.untouched[hosts] + most[:, -1]) // gpus)
+        return found
 
     def _domains(self, hosts: Ints) -> Ints:
         """Return the number of the domain of some nodes, of the level that the gang has to be within."""
@@ -178,3 +209,12 @@ class Guests:
         _, number = np.unique(ids[hosts], return_inverse=True)
         each = np.bincount(number, weight) / np.bincount(number, room)
         return np.argsort(np.argsort(each, kind="stable"), kind="stable")[number]
+
+
+def _amounts(weight: Sequence[int], room: Ints) -> Ints:
+    """Return weights as an array, where they are too large for one their ranks per room."""
+    if max(weight, default=0) < 1 << 53:
+        return np.array(weight, dtype=np.int64)
+    each = [w // r for w, r in zip(weight, room.tolist(), strict=True)]
+    rank = {value: number for number, value in enumerate(sorted(set(each)))}
+    return np.array([rank[value] for value in each], dtype=np.int64) * room

@@ -110,12 +110,13 @@ class Leavers:
     Parameters
     ----------
     pinned : workloads that may not move.
+    victims : workloads that may leave nevertheless, as they go without a place.
 
     `names` are CPU, memory and resources, the dimensions before GPUs.
     """
 
-    def __init__(self, field: Field, pinned: frozenset[str]) -> None:
-        self._field, self._problem, self._pinned = field, field.problem, pinned
+    def __init__(self, field: Field, pinned: frozenset[str], victims: frozenset[str] = frozenset()) -> None:
+        self._field, self._problem, self._pinned, self._victims = field, field.problem, pinned, victims
         self.names = ("cpu", "memory", *field.resources)
         self._seen = 0
 
@@ -145,8 +146,8 @@ class Leavers:
     @cached_property
     def _movable(self) -> Bools:
         """Of which shapes replicas may leave where they run."""
-        alike = [shape.workload for shape in self._problem.shapes]
-        return np.array([may_leave(workload, self._pinned) for workload in alike], dtype=bool)
+        of = [shape.workload for shape in self._problem.shapes]
+        return np.array([w.id in self._victims or may_leave(w, self._pinned) for w in of], dtype=bool)
 
     @cached_property
     def _most(self) -> Ints:

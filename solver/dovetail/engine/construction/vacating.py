@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,16 +18,19 @@ from dovetail.engine.construction.clearing import Clearing, allowance
 from dovetail.engine.construction.construct import construct, place_gang
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Ints
-from dovetail.engine.construction.guests import Guest, Guests
-from dovetail.engine.construction.leavers import Leaver, Leavers, come_back, leave
+from dovetail.engine.construction.guests import Guest, Guests, Known
+from dovetail.engine.construction.journal import Journal
+from dovetail.engine.construction.leavers import Leaver
 from dovetail.engine.construction.placing import Outlooks
-from dovetail.engine.construction.returning import back_home, free_spots
+from dovetail.engine.construction.preempting import Preempting
+from dovetail.engine.construction.returning import free_spots
+from dovetail.engine.construction.victims import Price
 from dovetail.engine.construction.ways import Ways
 from dovetail.model.legal import legalise
 from dovetail.model.score import better
 from dovetail.model.seats import without_kept
 from dovetail.model.state import Fill, State
-from dovetail.problem import Present, Problem
+from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.spec import Workload
 
@@ -65,7 +66,8 @@ def _with_those(
     """Return a state with some gangs of one band, or those of them that by themselves make a better plan."""
     if over():
         return state
-    vacating = _Vacating(problem, _without_new(problem, state, problem.spec.band_of(gangs[0])), over, sets)
+    band = problem.spec.band_of(gangs[0])
+    vacating = _Vacating(problem, _without_new(problem, state, band), band, over, sets)
     placed = vacating.place_all(gangs)
     if not placed:
         return state
@@ -102,37 +104,24 @@ def _waits(problem: Problem, admitted: Mapping[int, int], workload: Workload) ->
     return workload.atomic and workload.replicas > 1 and bool(shapes) and not any(admitted[s] for s in shapes)
 
 
-class _Harm(NamedTuple):
-    """What a place for a gang costs, what is worse first.
-
-    Parameters
-    ----------
-    owed, without : the milli-GPU that has no place and must have one, and that may do without, by band from the
-        highest on.
-    moves : replicas that are elsewhere than where they run.
-    """
-
-    owed: tuple[int, ...]
-    without: tuple[int, ...]
-    moves: int
-
-
 class _Vacating:
-    """Vacates nodes of a field for gangs, one after the other; what did not lead to a place is undone.
+    """Vacates nodes of a field for gangs of a band, one after the other; what did not lead to a place is undone.
 
     Parameters
     ----------
     sets : how many sets of nodes are tried for each gang.
     """
 
-    def __init__(self, problem: Problem, state: State, over: Callable[[], bool], sets: int) -> None:
+    def __init__(self, problem: Problem, state: State, band: int, over: Callable[[], bool], sets: int) -> None:
         self.field = Field(problem, state)
         self._problem, self._over, self._sets = problem, over, sets
         self._outlooks = Outlooks(self.field)
         self._homes = free_spots(problem, state)
         self._budget, self._pinned = allowance(problem, state)
-        self._leavers = Leavers(self.field, self._pinned)
-        self._done: list[Callable[[], object]] = []  # undoes what was done for a gang, the last of them first
+        self._journal = Journal(self._outlooks)
+        self._preempting = Preempting(self._journal, band, self._pinned, over, self._budget)
+        self._prices = self._preempting.victims.prices
+        self._known: Known = {}
         self._away: Sequence[Guest] = ()  # who could not go back beside it
         self._homeless: list[Guest] = []  # and has no other place either
         self._more = 0  # others who move: of the gang itself, and for them
@@ -151,35 +140,37 @@ class _Vacating:
 
     def place(self, workload: Workload) -> bool:
         """Place all of a gang; tell whether that was possible."""
-        guests = Guests(self._outlooks, self._leavers, workload)
-        tried: list[tuple[_Harm, int, Ints]] = []
+        guests = Guests(self._outlooks, self._preempting, workload, self._known)
+        tried: list[tuple[Price, int, Ints]] = []
         for nodes in islice(guests.sets_of_nodes(), self._sets):
             if self._over():
                 break
             if self._vacated(workload, nodes, guests):
                 tried.append((self._harm(), len(tried), nodes))
                 guests.stuck |= {guest.leavers[0].shape for guest in self._homeless if not guest.expendable}
-            self._undo()
+            self._journal.undo()
+        moves = self._preempting.moves
         for _, _, nodes in sorted(tried, key=lambda each: each[:2])[:_CHOSEN]:
+            self._preempting.moves = moves
             if self._vacated(workload, nodes, guests) and self._all_placed():
-                self._budget -= self._harm().moves
-                self._done.clear()
+                self._budget -= self._moves()
+                self._journal.keep()
                 return True
-            self._undo()
+            self._journal.undo()
         return False
 
     def _vacated(self, workload: Workload, nodes: Ints, guests: Guests) -> bool:
         """Place a gang on some nodes, and who left for it where there is room; tell whether the gang has a place."""
         gone = sorted(guests.on(nodes.tolist()), key=lambda guest: (guest.expendable, -guest.band, -guest.milli))
         for leaver in (leaver for guest in gone for leaver in guest.leavers):
-            self._leave(leaver)
+            self._journal.leave(leaver)
         self._outlooks.forget()
         only = np.zeros(len(self._problem.nodes), dtype=bool)
         only[nodes] = True
         homes = self._homes.get(workload.id, ())
-        self._more = sum(not (only[node] and self._back(node, place)) for node, place in homes)
+        self._more = sum(not (only[node] and self._journal.back(node, place)) for node, place in homes)
         puts = place_gang(self._outlooks, workload, only=only)
-        self._done += [partial(self.field.undo, *put) for put in puts]
+        self._journal.placed(puts)
         placed = bool(puts) or guests.lacking() == 0
         self._away = [guest for guest in gone if not self._goes_back(guest)] if placed else []
         self._outlooks.forget()
@@ -187,66 +178,64 @@ class _Vacating:
         return placed
 
     def _all_placed(self) -> bool:
-        """Let others make room for who has no place yet; tell whether all have one who must."""
+        """Let others make room for who has no place yet, or give way; tell whether all have one who must."""
         ways = Ways(self._outlooks, self._pinned, self._over, len(self._homeless))
-        clearing = Clearing(self._outlooks, ways, self._budget - self._harm().moves, _PATIENCE)
+        clearing = Clearing(self._outlooks, ways, self._budget - self._moves(), _PATIENCE)
         for guest in list(self._homeless):
             if guest.alone and self._makes_room(clearing, guest):
                 self._homeless.remove(guest)
-            elif not guest.expendable:
+            elif guest.expendable:
+                continue
+            elif guest.alone and self._preempted(guest):
+                self._homeless.remove(guest)
+            else:
                 return False
-        return self._harm().moves <= self._budget
+        return self._moves() <= self._budget
 
-    def _harm(self) -> _Harm:
-        """Return what harm was done for the gang that was placed last."""
-        bands = self._problem.spec.bands
-        owed, without = ([0] * len(bands) for _ in range(2))
+    def _preempted(self, guest: Guest) -> bool:
+        """Place a replica where others give way."""
+        before = self._preempting.moves
+        found = self._preempting.possible and self._preempting.place(guest.leavers[0].shape)
+        self._more += self._preempting.moves - before
+        return found
+
+    def _harm(self) -> Price:
+        """Return about what it costs that a gang was placed as it was last, and that all have a place who must."""
+        homeless = set(map(id, self._homeless))
+        moved = (guest for guest in self._away if id(guest) not in homeless)
+        price = sum(self._prices.moved(each) for guest in moved for each in guest.leavers) + self._more
         for guest in self._homeless:
-            (without if guest.expendable else owed)[bands.index(guest.band)] += guest.milli
+            if guest.price is not None:
+                price += guest.price
+            else:
+                least = self._preempting.least(guest.leavers[0].shape) if guest.alone else None
+                price += guest.milli * self._prices.most if least is None else least
+        return price
+
+    def _moves(self) -> int:
+        """Return how many move for the gang that was placed last."""
         moves = sum(each.moves for guest in self._away for each in guest.leavers)
         spared = sum(each.moves for guest in self._homeless for each in guest.leavers)
-        return _Harm(tuple(owed), tuple(without), moves - spared + self._more)
+        return moves - spared + self._more
 
     def _goes_back(self, guest: Guest) -> bool:
         """Put replicas back where they ran, all or none."""
-        mark = len(self._done)
+        mark = self._journal.mark()
         for leaver in guest.leavers:
-            if leaver.place is None or not self._back(leaver.put[0], leaver.place):
-                self._undo(mark)
+            if leaver.place is None or not self._journal.back(leaver.put[0], leaver.place):
+                self._journal.undo(mark)
                 return False
         return True
 
     def _goes_on(self, guest: Guest) -> bool:
         """Place a replica elsewhere; gangs are left to construction."""
-        self._outlooks.reopen(guest.leavers[0].shape)
-        puts = self._outlooks.place(guest.leavers[0].shape, 1) if guest.alone else []
-        self._done += [partial(self.field.undo, *put) for put in puts]
-        return bool(puts)
+        leaver = guest.leavers[0]
+        return guest.alone and self._preempting.victims.may_move(leaver) and self._journal.place(leaver.shape)
 
     def _makes_room(self, clearing: Clearing, guest: Guest) -> bool:
         """Place a replica where others make room."""
         if not clearing.place(guest.leavers[0].shape):
             return False
-        for each in clearing.done:
-            back = (
-                partial(come_back, self.field, each) if isinstance(each, Leaver) else partial(self.field.undo, *each)
-            )
-            self._done.append(back)
-            self._more += each.moves if isinstance(each, Leaver) else 0
+        self._journal.cleared(clearing.done)
+        self._more += sum(each.moves for each in clearing.done if isinstance(each, Leaver))
         return True
-
-    def _leave(self, leaver: Leaver) -> None:
-        leave(self.field, leaver)
-        self._done.append(partial(come_back, self.field, leaver))
-
-    def _back(self, node: int, place: Present) -> bool:
-        found = back_home(self.field, node, place)
-        if found is not None:
-            self._done.append(partial(leave, self.field, found))
-        return found is not None
-
-    def _undo(self, mark: int = 0) -> None:
-        """Undo, last first, all that was done since a mark."""
-        while len(self._done) > mark:
-            self._done.pop()()
-        self._outlooks.forget()

@@ -1,0 +1,71 @@
+"""What is done in a field to find a place, so that it can be undone where it led to none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.fragmentation import Bools
+from dovetail.engine.construction.leavers import Leaver, come_back, leave
+from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.engine.construction.returning import back_home
+from dovetail.problem import Present
+
+
+class Journal:
+    """Changes a field, and undoes what it changed, last first."""
+
+    def __init__(self, outlooks: Outlooks) -> None:
+        self.outlooks = outlooks
+        self._undo: list[Callable[[], object]] = []
+
+    @property
+    def field(self) -> Field:
+        """The field that is changed."""
+        return self.outlooks.field
+
+    def mark(self) -> int:
+        """Return what to undo to, so that all that is done from now on is undone."""
+        return len(self._undo)
+
+    def leave(self, leaver: Leaver) -> None:
+        """Take a replica off its node."""
+        leave(self.field, leaver)
+        self._undo.append(partial(come_back, self.field, leaver))
+
+    def place(self, shape: int, nodes: Bools | None = None) -> bool:
+        """Place a replica where there is room, on some nodes."""
+        self.outlooks.reopen(shape)
+        puts = self.outlooks.place(shape, 1, nodes=nodes)
+        self.placed(puts)
+        return bool(puts)
+
+    def placed(self, puts: list[Put]) -> None:
+        """Enter replicas that were placed already."""
+        self._undo += [partial(self.field.undo, *put) for put in puts]
+
+    def back(self, node: int, place: Present) -> bool:
+        """Put a replica that waits back where it ran; tell whether there was room."""
+        found = back_home(self.field, node, place)
+        if found is not None:
+            self._undo.append(partial(leave, self.field, found))
+        return found is not None
+
+    def cleared(self, done: Sequence[Put | Leaver]) -> None:
+        """Enter what others did: who was put where, and who left."""
+        for each in done:
+            if isinstance(each, Leaver):
+                self._undo.append(partial(come_back, self.field, each))
+            else:
+                self.placed([each])
+
+    def undo(self, mark: int = 0) -> None:
+        """Undo all that was done since a mark."""
+        while len(self._undo) > mark:
+            self._undo.pop()()
+        self.outlooks.forget()
+
+    def keep(self) -> None:
+        """Keep all that was done."""
+        self._undo.clear()

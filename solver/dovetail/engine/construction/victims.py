@@ -1,0 +1,299 @@
+"""Who gives way to work of a higher band, and what that costs: sets of preemptible replicas, the cheapest first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dovetail.engine.construction.covers import Covers, Item
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.fragmentation import Ints
+from dovetail.engine.construction.leavers import Leaver, Leavers, may_leave
+from dovetail.objectives.disruption import lost_seconds
+from dovetail.problem import Problem, Shape
+from dovetail.spec import Workload
+from dovetail.spec.workload import MILLI
+
+_BITS = 64  # of each measure of a price
+_KEPT = 3  # sets of victims that free as many GPUs, of which the next may make another the cheapest
+_PARTS = 1000  # of what is lacking
+NEVER: Final = np.iinfo(np.int64).max
+
+Price = int
+"""What is lost in the tiers from the highest band of victims on (S5.1), each measure above all that come after it."""
+
+
+def victims_of(problem: Problem, band: int, pinned: frozenset[str]) -> frozenset[str]:
+    """Return the workloads that run and give way to a band (S5.3)."""
+    running = {problem.shapes[shape].workload.id for shape in problem.running}
+    found = (problem.spec.by_id[name] for name in running - pinned)
+    return frozenset(w.id for w in found if gives_way(problem, w, band))
+
+
+def gives_way(problem: Problem, workload: Workload, band: int) -> bool:
+    """Tell whether what runs of a workload may go without a place for work of a band."""
+    whole = not workload.holds and (workload.joint or not workload.ranked)
+    return workload.preemptible and whole and problem.spec.band_of(workload) < band
+
+
+class Toll(NamedTuple):
+    """What it costs that a replica leaves, and the workload that is evicted thereby, which costs once."""
+
+    price: Price
+    evicts: str = ""
+
+
+TollOf = Callable[[Leaver], Toll | None]
+
+
+class Prices:
+    """What it costs that replicas are elsewhere, or nowhere.
+
+    Parameters
+    ----------
+    band : of what they give way to.
+
+    `most` is above all of them; `evicts` is what each workload costs of which anybody is evicted, but for those that
+    are `hit` already.
+    """
+
+    def __init__(self, problem: Problem, band: int) -> None:
+        self._problem = problem
+        lower = sorted(each for each in problem.spec.bands if each < band)
+        self._shift = {each: (3 + place) * _BITS for place, each in enumerate(lower)}
+        self.most: Price = 1 << (4 + len(lower)) * _BITS
+        self.evicts: Price = 1 << 2 * _BITS
+        self.hit: set[str] = set()
+
+    def evicted(self, leavers: Sequence[Leaver]) -> Toll:
+        """Return what it costs that replicas of one workload go without a place."""
+        workload = self._problem.shapes[leavers[0].shape].workload
+        value = sum(max(1, self._problem.shapes[each.shape].members[0].role.value) for each in leavers)
+        first = leavers[0].place is not None and workload.id not in self.hit
+        above = value << self._shift[self._problem.spec.band_of(workload)]
+        return Toll(above + (self._lost(leavers, moved=False) << _BITS), workload.id if first else "")
+
+    def total(self, tolls: Iterable[Toll]) -> Price:
+        """Return what all of some cost together."""
+        each = list(tolls)
+        return sum(toll.price for toll in each) + self.evicts * len({toll.evicts for toll in each if toll.evicts})
+
+    def moved(self, leaver: Leaver) -> Price:
+        """Return what it costs that a replica goes on elsewhere: nothing where it came anew."""
+        return (self._lost([leaver], moved=True) << _BITS) + leaver.moves
+
+    def _lost(self, leavers: Sequence[Leaver], *, moved: bool) -> int:
+        """Return the milli-GPU seconds of work that are lost."""
+        running = [each for each in leavers if each.place is not None]
+        milli = sum(self._problem.shapes[each.shape].request.gpu_milli for each in running)
+        workload = self._problem.shapes[leavers[0].shape].workload
+        return milli * lost_seconds(self._problem.spec, workload, moved=moved)
+
+
+class Eviction(NamedTuple):
+    """Who leaves a node for a replica, and what that costs."""
+
+    price: Price
+    node: int
+    leavers: tuple[Leaver, ...]
+
+
+class Victims:
+    """Who gives way to a band in a field.
+
+    Parameters
+    ----------
+    pinned : workloads that may not move.
+
+    `names` are the workloads that give way, `leavers` they and who may go on elsewhere.
+    """
+
+    def __init__(self, field: Field, band: int, pinned: frozenset[str]) -> None:
+        self._field, self._problem = field, field.problem
+        self.names = victims_of(field.problem, band, pinned)
+        self.prices = Prices(field.problem, band)
+        self._band, self._pinned = band, pinned
+        self.leavers = Leavers(field, pinned, self.names)
+        self._covers = Covers(field, self.leavers)
+
+    def gives_way(self, leaver: Leaver) -> bool:
+        """Tell whether a replica may go without a place: one of lower bands that is preemptible, or new to the plan.
+
+        What came anew of a workload that runs may be somebody who made way before, and must have a place.
+        """
+        workload = self._problem.shapes[leaver.shape].workload
+        if leaver.place is not None or self._problem.running[leaver.shape]:
+            return workload.id in self.names and (leaver.place is not None or not workload.joint)
+        return not workload.joint and self._problem.spec.band_of(workload) < self._band
+
+    def may_move(self, leaver: Leaver) -> bool:
+        """Tell whether a replica may go on elsewhere, by itself."""
+        return may_leave(self._problem.shapes[leaver.shape].workload, self._pinned)
+
+    def together(self, leaver: Leaver) -> Sequence[Leaver]:
+        """Return who goes with a replica that goes without a place: all that run of what counts together only."""
+        workload = self._problem.shapes[leaver.shape].workload
+        if not workload.joint or leaver.place is None:
+            return (leaver,)
+        fills, found = self._field.fills, list[Leaver]()
+        for node in self._nodes_of[workload.id]:
+            for place, count in fills[node].kept.items():
+                if self._problem.shapes[place.shape].workload.id == workload.id:
+                    profile = place.instance.partition("@")[0]
+                    found += [Leaver((node, place.shape, place.gpus), place, profile)] * count
+        return found
+
+    @cached_property
+    def _nodes_of(self) -> Mapping[str, Sequence[int]]:
+        """By workload that gives way and counts together only, the nodes that it runs on."""
+        found = defaultdict[str, list[int]](list)
+        for node, fill in sorted(self._field.fills.items()):
+            names = {self._problem.shapes[place.shape].workload.id for place in fill.kept}
+            for name in names & self.names:
+                found[name].append(node)
+        return found
+
+    def cheapest(self, form: Shape, node: int, toll_of: TollOf) -> Eviction | None:
+        """Return who leaves a node for a replica at the least cost, None where there is no room without them either.
+
+        Parameters
+        ----------
+        toll_of : tells what it costs that a replica leaves, None where it may not.
+        """
+        look = self._covers.look(form, node)
+        barring = [toll_of(each) for each in look.barring]
+        if any(toll is None for toll in barring):
+            return None
+        items = [each for item in self._merged(look.items) if (each := self._priced(item, toll_of)) is not None]
+        chosen = _Covering(items, look.lack, self.prices).chosen()
+        if chosen is None:
+            return None
+        tolls = [toll for toll in barring if toll] + [toll for each in chosen for toll in each.tolls]
+        going = (leaver for each in chosen for leaver in each.item.going())
+        return Eviction(self.prices.total(tolls), node, (*look.barring, *going))
+
+    def _merged(self, items: Iterable[Item]) -> list[Item]:
+        """Return items with those of a node that go together made one."""
+        found, joint = list[Item](), dict[str, Item]()
+        for item in items:
+            workload = self._problem.shapes[item.leavers[0].shape].workload
+            if len(item.leavers) > 1 or not workload.joint:
+                found.append(item)
+            elif (other := joint.get(workload.id)) is None:
+                joint[workload.id] = item
+            else:
+                freed = tuple(a + b for a, b in zip(other.freed, item.freed, strict=True))
+                joint[workload.id] = Item(other.moves + item.moves, freed, other.leavers + item.leavers)
+        return [*found, *joint.values()]
+
+    def _priced(self, item: Item, toll_of: TollOf) -> _Priced | None:
+        """Return an item with what it costs, None where one of it may not leave; what goes together counts once."""
+        tolls, counted = list[Toll](), set[str]()
+        for each in item.going():
+            workload, toll = self._problem.shapes[each.shape].workload, toll_of(each)
+            if toll is None:
+                return None
+            tolls += [toll] if workload.id not in counted else []
+            counted |= {workload.id} if workload.joint else set()
+        return _Priced(tuple(tolls), item)
+
+    def dearest(self, need: int) -> Ints:
+        """Return per node about how dear the dearest is who leaves it to free so many GPUs, `NEVER` for too few."""
+        nodes, milli, ranks = self._rows
+        idle = self._field.untouched
+        found = np.where(idle >= need, 0, NEVER)
+        if len(nodes):
+            starts = np.flatnonzero(np.r_[True, nodes[1:] != nodes[:-1]])
+            freed = np.cumsum(milli)
+            before = np.repeat((freed - milli)[starts], np.diff(np.r_[starts, len(nodes)]))
+            enough = freed - before >= (need - idle[nodes]) * MILLI
+            least = np.minimum.reduceat(np.where(enough, ranks, NEVER), starts)
+            found[nodes[starts]] = np.minimum(found[nodes[starts]], least)
+        return found
+
+    @cached_property
+    def _rows(self) -> tuple[Ints, Ints, Ints]:
+        """Node, milli-GPU, and rank of the price per GPU of everybody who may leave; who must go on ranks last."""
+        rows = list[tuple[int, int, Price]]()
+        for node in sorted(self._field.fills):
+            for leaver in self.leavers.of(node):
+                milli = self._problem.shapes[leaver.shape].request.gpu_milli
+                rows.append((node, milli, self._each(leaver) // max(1, milli)))
+        order = {price: rank for rank, price in enumerate(sorted({price for _, _, price in rows}))}
+        table = np.array([(node, milli, order[price]) for node, milli, price in rows], dtype=np.int64)
+        nodes, gpus, ranks = table.reshape(-1, 3).T
+        by = np.lexsort((ranks, nodes))
+        return nodes[by], gpus[by], ranks[by]
+
+    def _each(self, leaver: Leaver) -> Price:
+        """Return what a replica costs by itself, without those who go with it, more than all if it must go on."""
+        return self.prices.evicted([leaver]).price if self.gives_way(leaver) else self.prices.most
+
+
+class _Priced(NamedTuple):
+    tolls: tuple[Toll, ...]
+    item: Item
+
+
+class _Covering:
+    """Looks for the cheapest of some items that free what is lacking."""
+
+    def __init__(self, items: Sequence[_Priced], lack: tuple[int, ...], prices: Prices) -> None:
+        self._items, self._lack, self._prices = items, lack, prices
+
+    def chosen(self) -> list[_Priced] | None:
+        """Return the cheapest as to GPUs, and whoever else frees most for its price; None where all are too few."""
+        gone = self._for_gpus()
+        if gone is None:
+            return None
+        left = _left(self._lack, gone)
+        rest = [each for each in self._items if each not in gone]
+        while any(short > 0 for short in left):
+            rest = [each for each in rest if _share(each.item, left) and not _overlaps(each.item, gone)]
+            if not rest:
+                return None
+            parts = [max(1, round(_PARTS * _share(each.item, left))) for each in rest]
+            dear = [_PARTS * self._cost([*gone, each]) // part for each, part in zip(rest, parts, strict=True)]
+            gone.append(rest[dear.index(min(dear))])
+            left = _left(left, gone[-1:])
+        for each in sorted(gone, key=lambda each: -self._cost([each])):
+            if all(short + more <= 0 for short, more in zip(left, each.item.freed, strict=True)):
+                gone.remove(each)
+                left = tuple(short + more for short, more in zip(left, each.item.freed, strict=True))
+        return gone
+
+    def _cost(self, chosen: Iterable[_Priced]) -> Price:
+        return self._prices.total(toll for each in chosen for toll in each.tolls)
+
+    def _for_gpus(self) -> list[_Priced] | None:
+        """Return the cheapest items that free the GPUs, by dynamic programming over how many are free."""
+        need = max(0, self._lack[-1])
+        best: dict[int, list[tuple[Price, tuple[_Priced, ...]]]] = {0: [(0, ())]}
+        for each in (each for each in self._items if need and each.item.freed[-1] > 0):
+            for free, known in sorted(best.items(), reverse=True):
+                more = [(*chosen, each) for _, chosen in known if free < need and not _overlaps(each.item, chosen)]
+                reached = best.setdefault(min(need, free + each.item.freed[-1]), []) if more else []
+                reached += [(self._cost(chosen), chosen) for chosen in more]
+                reached.sort(key=lambda priced: priced[0])
+                del reached[_KEPT:]
+        return list(best[need][0][1]) if need in best else None
+
+
+def _overlaps(item: Item, chosen: Iterable[_Priced]) -> bool:
+    own = set(map(id, item.leavers))
+    return any(id(leaver) in own for each in chosen for leaver in each.item.leavers)
+
+
+def _left(lack: tuple[int, ...], gone: Iterable[_Priced]) -> tuple[int, ...]:
+    for each in gone:
+        lack = tuple(short - freed for short, freed in zip(lack, each.item.freed, strict=True))
+    return lack
+
+
+def _share(item: Item, lack: Sequence[int]) -> float:
+    """Return how much of what is lacking an item frees."""
+    return sum(min(1.0, freed / short) for freed, short in zip(item.freed, lack, strict=True) if short > 0)
