@@ -20,7 +20,7 @@ JOINT_RAW = "fleets_joint.json"
 BY_WORK_RAW = "fleets_by_work.json"
 REPLAN_RAW, REPLAN_JOINT_RAW = "replan.json", "replan_joint.json"
 POLICIES_RAW, ZONES_RAW = "replan_policies.json", "replan_zones.json"
-SHARES_RAW, INSTANCES_RAW = "replan_shares.json", "replan_instances.json"
+SHARES_RAW, INSTANCES_RAW, BATCH_RAW = "replan_shares.json", "replan_instances.json", "replan_batch.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
 FLEET_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     HARDNESS_RAW: fleets_page.hardness,
@@ -32,6 +32,7 @@ FLEET_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     ZONES_RAW: lambda figures: replan_page.zones(figures["fleets"]),
     SHARES_RAW: lambda figures: replan_page.shares(figures["fleets"]),
     INSTANCES_RAW: lambda figures: replan_page.instances(figures["fleets"]),
+    BATCH_RAW: lambda figures: replan_page.batch(figures["fleets"]),
 }
 GANG_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     LINGJUN_RAW: gangs_page.lingjun,

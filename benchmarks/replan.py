@@ -26,6 +26,11 @@ does so for fleets full of small shares that get work for whole and half nodes (
 
 does so for fleets full of MIG instances that get work for larger ones and whole GPUs
 (`benchmarks.synthetic.instances`).
+
+    python -m benchmarks.replan --batch [--gpus ...] [--seconds 60] [--fast]
+
+does so for fleets full of preemptible gangs and jobs that get a surge of work of the highest band
+(`benchmarks.synthetic.batch`).
 """
 
 from __future__ import annotations
@@ -43,6 +48,7 @@ from benchmarks.fleet import ALSO, fleet, later, write
 from benchmarks.fleets import PATIENCE, Planned, plan
 from benchmarks.measure import dovetail, taken
 from benchmarks.page import (
+    BATCH_RAW,
     INSTANCES_RAW,
     POLICIES_RAW,
     REPLAN_JOINT_RAW,
@@ -53,6 +59,7 @@ from benchmarks.page import (
     store,
     write_page,
 )
+from benchmarks.synthetic.batch import batch
 from benchmarks.synthetic.hardware import ZONES
 from benchmarks.synthetic.instances import instances
 from benchmarks.synthetic.losses import without_zone
@@ -64,7 +71,12 @@ from dovetail.plan import read
 ROOT = Path(__file__).resolve().parent.parent
 LOAD = 1.0  # of the fleet that was planned first; 90 % of its GPUs go on
 HASTE = 0.5  # units of work for that plan
-FULL = {"shares": (shares, SHARES_RAW), "instances": (instances, INSTANCES_RAW)}  # fleets of their own
+FULL = {  # fleets of their own
+    "shares": (shares, SHARES_RAW),
+    "instances": (instances, INSTANCES_RAW),
+    "batch": (batch, BATCH_RAW),
+}
+NO_RIVALS = frozenset({"instances", "batch"})  # they know no gangs and no MIG
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +124,14 @@ def _options(arguments: Sequence[str] | None) -> Any:
     )
     full = parser.add_mutually_exclusive_group()
     for name in FULL:
-        text = f"fleets full of {name} that get larger work"
+        text = f"fleets full of {name} that get other work"
         full.add_argument(f"--{name}", dest="full", action="store_const", const=name, help=text)
     parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help="what else takes a part of the load")
     parser.add_argument(
         "--rivals",
         nargs="*",
         choices=rivals.REPLANNERS,
-        help="all; with --policies, --zones or --shares the first, with --also or --instances none",
+        help="all; with --policies, --zones or --shares the first; with --also, --instances or --batch none",
     )
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     given = parser.parse_args(arguments)
@@ -129,7 +141,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
     given.zones = list(ZONES) if given.zones == [] else given.zones or []
     if given.rivals is None:
         one = given.policies or given.zones or given.full
-        none = given.also or given.full == "instances"  # they know no gangs and no MIG
+        none = given.also or given.full in NO_RIVALS
         given.rivals = [] if none else list(rivals.REPLANNERS)[: 1 if one else None]
     return given
 
@@ -157,7 +169,7 @@ def measure(gpus: int, given: Any) -> Iterator[Replanned]:
 
 
 def measure_full(gpus: int, given: Any) -> Iterator[Replanned]:
-    """Write one fleet that is full of shares or instances, and plan it."""
+    """Write one fleet that is full of one kind of work, and plan it."""
     project = SCRATCH / f"{given.full}-{gpus}-{given.seed}"
     shutil.rmtree(project, ignore_errors=True)
     made, _ = FULL[given.full]

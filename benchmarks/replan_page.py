@@ -75,6 +75,24 @@ make way ([decision 0093](decisions/0093-instances-and-clients-make-way-too.md))
 """
 
 
+BATCH = """\
+## Fleets of batch work that get a surge of higher priority
+
+Three nodes of ten have gangs of 2 to 16 nodes, the others jobs of one to eight GPUs in three bands of priority, and
+services of the highest. Four of five gangs and jobs are preemptible, one GPU in fifty of the others is idle. Work of
+the highest band asks for a tenth of the capacity and more, most of it by gangs of 2 to 8 nodes within a rack
+(`python -m benchmarks.replan --batch`), so others go for it: of as low a band, then as few GPUs, workloads and as
+little work as will do ([decision 0094](decisions/0094-victims-are-chosen-by-what-they-cost.md)). Gaps are those of the
+highest band, and of what is retained and admitted of the others, from the highest.
+"""
+
+
+def batch(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the part of the page on fleets full of preemptible work."""
+    yield BATCH
+    yield "\n".join(_table(fleets, _BATCH_COLUMNS))
+
+
 def instances(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page on fleets full of instances."""
     yield INSTANCES
@@ -172,6 +190,11 @@ def _gaps(told: _Told) -> str:
     return ", ".join(f"{100 * gap:.2f}" for gap in gaps) + " %"
 
 
+def _gaps_of_all(told: _Told) -> str:
+    found = (name for name in told.tiers if name.startswith((GPU_WORK, "retained[")))
+    return ", ".join(f"{100 * (told.tiers[name]['gap'] or 0.0):.2f}" for name in found) + " %"
+
+
 def _gap_of_first_fit(told: _Told) -> str:
     name, tier = next((name, tier) for name, tier in told.tiers.items() if name.startswith(GPU_WORK))
     found = [rival["values"][name] for rival in told.fleet["rivals"] if rival["values"]]
@@ -257,6 +280,17 @@ _SHARES_COLUMNS: _Columns = {
     **_LAST,
 }
 _INSTANCES_COLUMNS: _Columns = {name: cell for name, cell in _SHARES_COLUMNS.items() if name != "of first fit"}
+_BATCH_COLUMNS: _Columns = {
+    "GPUs": _gpus,
+    "limit": _limit,
+    "replicas": lambda told: f"{told.fleet['replicas']:,}",
+    "gaps": _gaps_of_all,
+    "evicted": _disruption("evicted"),
+    "GPU time lost": _disruption("gpuTimeLost"),
+    "moves": _moves,
+    "first plan": _first,
+    **_LAST,
+}
 _POLICY_COLUMNS: _Columns = {
     "GPUs": _gpus,
     "policy": lambda told: str(told.fleet["policy"]),

@@ -10,6 +10,7 @@ import pytest
 from benchmarks import fleet as command
 from benchmarks.fleet import fleet, later, write
 from benchmarks.measure import dovetail
+from benchmarks.synthetic.batch import HIGH, batch
 from benchmarks.synthetic.documents import ALL
 from benchmarks.synthetic.instances import NEW, instances
 from benchmarks.synthetic.losses import without_zone
@@ -197,3 +198,21 @@ def test_a_fleet_full_of_instances_runs_what_it_tells_and_new_work_has_to_wait(t
     idle = sum(len(layout) for layouts in problem.layouts for layout in layouts.values())
     on_instances = sum(bool(place.instance) * n for own in problem.present.values() for place, n in own.items())
     assert 0.8 < on_instances / idle < 0.97
+
+
+@pytest.mark.parametrize("gpus", [16, 64, 1000])
+def test_a_fleet_full_of_batch_work_has_more_that_gives_way_than_new_work_asks_for(tmp_path: Path, gpus: int) -> None:
+    assert batch(gpus, 1) == batch(gpus, 1) != batch(gpus, 2)
+    write(batch(gpus, 1), tmp_path)
+    problem = problem_of(spec_of(tmp_path))
+    assert not problem.context.today.lost
+    assert problem.running.total() == len(problem.spec.current.replicas)
+    waiting = [s for s in problem.shapes if problem.running[s.index] < s.demand]
+    assert {shape.workload.name.partition("-")[0] for shape in waiting} == {"new"}
+    assert {problem.spec.band_of(shape.workload) for shape in waiting} == {HIGH}
+    gives_way = sum(
+        problem.shapes[shape].request.gpus * count
+        for shape, count in problem.running.items()
+        if problem.shapes[shape].workload.preemptible
+    )
+    assert sum(shape.request.gpus * shape.demand for shape in waiting) < gives_way
