@@ -82,8 +82,8 @@ Three nodes of ten have gangs of 2 to 16 nodes, the others jobs of one to eight 
 services of the highest. Four of five gangs and jobs are preemptible, one GPU in fifty of the others is idle. Work of
 the highest band asks for a tenth of the capacity and more, most of it by gangs of 2 to 8 nodes within a rack
 (`python -m benchmarks.replan --batch`), so others go for it: of as low a band, then as few GPUs, workloads and as
-little work as will do ([decision 0094](decisions/0094-victims-are-chosen-by-what-they-cost.md)). Gaps are those of the
-highest band, and of what is retained and admitted of the others, from the highest.
+little work as will do ([decision 0094](decisions/0094-victims-are-chosen-by-what-they-cost.md)). Gaps are those of
+the highest band, and of what is retained and admitted of the others, from the highest.
 """
 
 

@@ -80,6 +80,16 @@ def test_a_full_quota_is_asked_without_any_node(asked: Counter[str]) -> None:
     assert asked == {"blocked": 3, "refresh": 3}
 
 
+def test_what_a_cohort_lends_is_counted_for_all_who_borrow() -> None:
+    """Each may have ten of its own, and the third has lent what it does not ask for: four."""
+    own = Quota(guaranteed=(("gpus", 10_000),), cohort="all")
+    names = ("a", "b", "c")
+    policies = [policy(name, own, workloads=WorkloadSelector(namespaces=(name,))) for name in names]
+    work = [workload(f"{name}/w", count, gpus=1) for name, count in zip(names, (20, 20, 6), strict=True)]
+    problem = compiled(make_spec([node(f"n{i}", 4) for i in range(20)], work, policies))
+    assert len(constructed(problem)) == 30
+
+
 @pytest.mark.parametrize(("rule", "allowed"), [(Require(), {"n3", "n7"}), (Forbid(), {"n0", "n1", "n2", "n4"})])
 def test_closed_nodes_are_no_hosts(rule: Require | Forbid, allowed: set[str], asked: Counter[str]) -> None:
     named = NodeSelector(names=("n3", "n7") if isinstance(rule, Require) else ("n3", "n5", "n6", "n7"))

@@ -24,7 +24,7 @@ from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
-from dovetail.spec import Spec
+from dovetail.spec import Spec, WorkloadSelector
 from dovetail.verify import verify
 
 
@@ -138,6 +138,43 @@ def test_quotas_and_policies_on_moves_hold() -> None:
     assert not on(after(planned(nodes, work, where, stay))[1], "new")
     apart = [replace(each, tenant=each.id) for each in work]
     assert not on(after(planned(nodes, apart, where, less))[1], "new")
+
+
+@pytest.mark.parametrize(("least", "there", "evicted"), [(2, 2, 1), (3, 0, 0)])
+def test_a_service_has_as_many_replicas_as_it_needs_or_nobody_goes_for_it(
+    least: int, there: int, evicted: int
+) -> None:
+    where = running(low="x0 x0", keep="x0 y0 y0")
+    work = [workload("low", 2, gpus=1, **LOW), *ones(keep=3)]
+    new = workload("new", 3, type="service", gpus=2, min_replicas=least, **HIGH)
+    nodes = [node("x0", 3, domains={"rack": "x"}), node("y0", 4, domains={"rack": "y"})]
+    told, view = after(planned(nodes, [*work, new], where))
+    assert (len(on(view, "new")), told["disruption.evicted"]) == (there, evicted)
+
+
+def test_who_goes_for_a_quota_is_of_those_whom_it_counts() -> None:
+    """The cluster has room enough, but the tenant has used up its quota, and another has work of a lower band."""
+    low = [workload(name, 4, gpus=1, tenant=tenant, **LOW) for name, tenant in (("own", "t"), ("other", "u"))]
+    work = [*low, workload("new", 1, gpus=2, tenant="t", **HIGH)]
+    quota = policy("quota", Quota((("gpus", 5000),), "tenant"))
+    told, view = after(planned(racks(x=1, y=1, z=1), work, running(own="x0 x0 x0 x0", other="y0 y0 y0 y0"), quota))
+    assert (len(on(view, "own")), len(on(view, "other")), len(on(view, "new"))) == (3, 4, 1)
+    assert told["retained[100]"] == 7000
+
+
+def test_as_much_goes_as_is_above_a_quota_of_which_the_least_is_lost() -> None:
+    """A lender asks for what is its own again, so the borrower is above what it may have."""
+    lends = Quota(guaranteed=(("gpus", 4000),), cohort="all")
+    cohort = [policy(name, lends, workloads=WorkloadSelector(namespaces=(name,))) for name in ("a", "b")]
+    work = [
+        workload("a/dear", 1, gpus=4, priority=300, preemptible=True),
+        workload("a/cheap", 3, gpus=1, **LOW),
+        workload("b/back", 3, gpus=1, **HIGH),
+    ]
+    where = {"a/dear#0": place("x0", 0, 1, 2, 3)} | {f"a/cheap#{i}": place("y0", i) for i in range(3)}
+    told, view = after(planned(racks(x=1, y=1), work, where, *cohort))
+    assert told["mend"] == 0
+    assert (len(on(view, "a/dear")), len(on(view, "a/cheap")), len(on(view, "b/back"))) == (1, 1, 3)
 
 
 @pytest.fixture

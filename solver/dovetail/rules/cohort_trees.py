@@ -210,6 +210,18 @@ class CohortGuard(TotalGuard):
             if (amount := requested_of(role.request, name))
         ]
 
+    def counts(self, workload: Workload, role: Role) -> bool:
+        """Tell whether a replica counts in a group of the tree, or towards a limit."""
+        return bool(self._counts(workload, role)) or TotalGuard.counts(self, workload, role)
+
+    def above(self) -> int:
+        """Return by how much groups are above their limits, and cohorts above what they have and may borrow."""
+        taken = (
+            (self.tree.pools[position].most.get(name, amount), amount)
+            for (position, name), amount in self.taken.items()
+        )
+        return TotalGuard.above(self) + sum(max(0, amount - most) for most, amount in taken)
+
     def _more(self, counts: Sequence[tuple[int, str, int]]) -> Mapping[tuple[int, str], int]:
         """Return how much more is taken of each pool with amounts more in groups."""
         more: Counter[tuple[int, str]] = Counter()

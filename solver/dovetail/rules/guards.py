@@ -273,6 +273,14 @@ class TotalGuard(Plain):
             self._known[workload.id, role.name] = found
         return found
 
+    def counts(self, workload: Workload, role: Role) -> bool:
+        """Tell whether a replica counts towards anything at all."""
+        return bool(self._counted(workload, role))
+
+    def above(self) -> int:
+        """Return by how much all that is counted is above its limits."""
+        return sum(max(0, used - self.limit(key)) for key, used in self.used.items())
+
     def bars(self, workload: Workload, role: Role) -> bool:
         """Bar what would take any subject above its limit."""
         return any(self.used[key] + amount > limit for key, amount, limit in self._counted(workload, role))

@@ -227,11 +227,30 @@ class Gates:
 
     def room(self, shape: int) -> int | None:
         """Return how many more replicas of a shape the limits on totals leave room for, None for any number."""
+        member = self._problem.shapes[shape].members[0]
+        rooms = [guard.room(member.workload, member.role) for guard in self._limits(shape)]
+        return min((room for room in rooms if room is not None), default=None)
+
+    @cached_property
+    def totals(self) -> tuple[TotalGuard, ...]:
+        """The guards that limit totals."""
+        return tuple(guard for guard in self._guards if isinstance(guard, TotalGuard))
+
+    def relieves(self, shape: int, other: int, count: int) -> bool:
+        """Tell whether limits on totals leave room for more of a shape once so many replicas of another are gone."""
+        member, limits = self._problem.shapes[other].members[0], self._limits(shape)
+        rooms = []
+        for change in (-count, count):
+            rooms.append(self.room(shape))
+            for guard in limits:
+                guard.add(member.workload, member.role, self._problem.nodes[0], None, change)
+        before, after = rooms
+        return before is not None and (after is None or after > before)
+
+    def _limits(self, shape: int) -> tuple[TotalGuard, ...]:
         if shape not in self._totals:
             self._totals[shape] = tuple(guard for guard in self.guards(shape) if isinstance(guard, TotalGuard))
-        member = self._problem.shapes[shape].members[0]
-        rooms = [guard.room(member.workload, member.role) for guard in self._totals[shape]]
-        return min((room for room in rooms if room is not None), default=None)
+        return self._totals[shape]
 
     def shut(self, shape: int) -> Bools | None:
         """Return the nodes that rules of nodes and wider domains close to a shape, None where no such rule is."""
@@ -299,7 +318,7 @@ def _concerns(guard: Guard, shape: Shape) -> bool:
         case PlacesGuard():
             return shape.workload.holds == guard.scope.policy
         case TotalGuard():
-            return any(guard.amounts(shape.workload, shape.role).values())
+            return guard.counts(shape.workload, shape.role)
     return True
 
 

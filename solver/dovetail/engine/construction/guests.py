@@ -12,14 +12,15 @@ from dovetail.engine.construction.fragmentation import Ints
 from dovetail.engine.construction.leavers import EVERYBODY, Leaver
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.preempting import Preempting
-from dovetail.engine.construction.victims import Price
+from dovetail.engine.construction.prices import Price
 from dovetail.spec import Workload
 from dovetail.spec.cluster import NODE_LEVEL
 from dovetail.spec.inside import INNER_LEVELS
 from dovetail.spec.workload import MILLI
 
 _DOMAINS = 3  # that are tried for a gang at once
-_PRICED = 6  # domains whose nodes are priced
+_PRICED = 6  # domains of which nodes are priced
+_SPARE = 6  # times as many nodes as the gang needs are priced of each
 _WIDER = 1, 2  # times the room that a gang needs, of which nodes are vacated
 _STUCK = 8  # times its size as which one counts that had no place before
 
@@ -132,18 +133,18 @@ class Guests:
                 yield hosts[own[: 1 + np.searchsorted(sums, min(times * need, sums[-1]))]]
 
     def _cheap(self, hosts: Ints, room: Ints) -> Ints:
-        """Return which hosts are in the domains where those who would have to leave are about the least dear."""
+        """Return which hosts, of some domains, are those where who would have to leave is about the least dear."""
         need, ids = self.lacking(), self._domains(hosts)
         dearest = self._victims.dearest(self._largest.request.gpu_count)[hosts]
         order = np.argsort(dearest, kind="stable")
-        keys = []
+        choices = []
         for domain in np.unique(ids[ids >= 0]).tolist():
             own = order[ids[order] == domain]
             last = int(np.searchsorted(np.cumsum(room[own]), need))
             if last < len(own):
-                keys.append((int(dearest[own[last]]), domain))
-        chosen = [domain for _, domain in sorted(keys)[:_PRICED]]
-        return np.flatnonzero(np.isin(ids, chosen))
+                choices.append((int(dearest[own[last]]), domain, own[: _SPARE * (last + 1)]))
+        chosen = [own for *_, own in sorted(choices, key=lambda each: each[:2])[:_PRICED]]
+        return np.sort(np.concatenate(chosen)) if chosen else np.array([], dtype=np.int64)
 
     def _prices(self, hosts: Ints) -> list[Price]:
         """Return what it costs to make room on nodes for one of the gang, the most where that is not known."""

@@ -18,18 +18,22 @@ from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.journal import Journal
-from dovetail.engine.construction.leavers import Leaver
+from dovetail.engine.construction.leavers import Leaver, come_back, leave
 from dovetail.engine.construction.placing import Outlooks
-from dovetail.engine.construction.victims import NEVER, Eviction, Price, Toll, TollOf, Victims
+from dovetail.engine.construction.prices import Price, Toll
+from dovetail.engine.construction.victims import NEVER, Eviction, TollOf, Victims
 from dovetail.engine.construction.ways import Ways
 from dovetail.model.legal import legalise
 from dovetail.model.score import better
 from dovetail.model.state import State
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
+from dovetail.spec import Workload
 
 _AHEAD = 48  # nodes whose victims are known, of those that look cheapest
 _TRIES = 8  # nodes that are tried for a replica
+_QUOTA = -1  # stands for no hops, but a quota that keeps a shape out
+_ROUNDS = 2  # for all bands: what gives way to one may make room in a quota for another
 _HOPS = 1  # of who may not be evicted to where others are for it
 
 
@@ -45,31 +49,55 @@ def with_preemption(problem: Problem, state: State, stop: Stop, over: Callable[[
         return state
     outlooks = Outlooks(Field(problem, state))
     budget, pinned = allowance(problem, state)
-    journal, placed = Journal(outlooks), False
-    for band in problem.spec.bands:
-        preempting = Preempting(journal, band, pinned, lambda: bool(stop) or over(), budget)
-        for shape in _waiting(problem, outlooks.field, band) if preempting.possible else ():
-            while preempting.place(shape.index):
-                journal.keep()
-                placed = True
-        budget -= preempting.moves
-    if not placed:
+    field, journal = outlooks.field, Journal(outlooks)
+    before = field.turn
+    for _ in range(_ROUNDS):
+        for band in problem.spec.bands:
+            preempting = Preempting(journal, band, pinned, lambda: bool(stop) or over(), budget)
+            for shape in _waiting(problem, field, band) if preempting.possible else ():
+                missing = shape.workload.min_replicas - field.admitted[shape.index]
+                if preempting.place_all(shape.index, max(1, missing)):
+                    while preempting.place(shape.index):
+                        journal.keep()
+            budget -= preempting.moves
+        _let_go(field, pinned)
+    if field.turn == before:
         return state
-    found = legalise(problem, outlooks.field.state())
+    found = legalise(problem, field.state())
     found = legalise(problem, construct(problem, found, stop))
     return found if better(problem, found, state, frozenset()) else state
 
 
+def _let_go(field: Field, pinned: frozenset[str]) -> None:
+    """Let victims go, the cheapest first, as long as there is more than limits on totals allow."""
+    guards = [guard for guard in field.gates.totals if guard.above()]
+    if not guards:
+        return
+    victims = Victims(field, max(field.problem.spec.bands) + 1, pinned)
+    for leaver in victims.by_price():
+        above = [guard.above() for guard in guards]
+        if not any(above):
+            break
+        gone = victims.together(leaver)
+        for each in gone:
+            leave(field, each)
+        if not any(guard.above() < much for guard, much in zip(guards, above, strict=True)):
+            for each in reversed(gone):
+                come_back(field, each)
+
+
 def _waiting(problem: Problem, field: Field, band: int) -> list[Shape]:
-    """Return the shapes of a band that wait and stand alone, those first that are worth most for their GPUs."""
-    found = [
-        shape
-        for shape in problem.shapes
-        if problem.spec.band_of(shape.workload) == band
-        and not (shape.workload.joint or shape.workload.ranked or shape.workload.holds)
-        and field.room_in_all(shape.index) > 0
-    ]
+    """Return the shapes of a band that wait and are no gangs, the largest first."""
+    own = (shape for shape in problem.shapes if problem.spec.band_of(shape.workload) == band)
+    found = [shape for shape in own if _counts_alone(problem, shape.workload) and field.wanted(shape.index) > 0]
     return sorted(found, key=lambda shape: (-shape.request.gpu_milli, shape.index))
+
+
+def _counts_alone(problem: Problem, workload: Workload) -> bool:
+    """Tell whether replicas of a workload count one by one, at least from so many of them on."""
+    if workload.atomic or workload.elastic or workload.ranked or workload.holds:
+        return False
+    return not workload.joint or len(problem.shapes_of_workload[workload.id]) == 1
 
 
 class Preempting:
@@ -114,19 +142,37 @@ class Preempting:
         """Return what it costs at the least to make room for a replica by evictions, None where nobody gives way."""
         return self._pool(shape, 0).least() if self.possible else None
 
+    def place_all(self, shape: int, count: int) -> bool:
+        """Place so many replicas of a shape, or none, and keep them."""
+        moves = self.moves
+        done = all(self.place(shape) for _ in range(count))
+        if done:
+            self._journal.keep()
+        else:
+            self._journal.undo()
+            self._ways.forget()
+            self.moves = moves
+        return done
+
     def place(self, shape: int) -> bool:
-        """Place a replica where there is room, or where victims make room."""
-        if self._over() or self._field.room_in_all(shape) <= 0:
+        """Place a replica where there is room, or where victims make room, in a quota as well."""
+        if self._over() or self._field.wanted(shape) <= 0:
             return False
         self._evicted.clear()
-        found = self._found(shape, np.ones(len(self._problem.nodes), dtype=bool), _HOPS)
+        nodes = np.ones(len(self._problem.nodes), dtype=bool)
+        if self._field.room_in_all(shape) > 0:
+            found = self._found(shape, nodes, _HOPS)
+        else:
+            found = self._field.gates.room(shape) == 0 and self._tried(shape, self._relief(shape), nodes, 0)
         self.victims.prices.hit |= set(self._evicted)
         return found
 
     def _found(self, shape: int, nodes: Bools, hops: int) -> bool:
-        if self._journal.place(shape, nodes):
-            return True
-        evictions = islice(self._pool(shape, hops).cheapest(nodes), _TRIES)
+        return self._journal.place(shape, nodes) or self._tried(shape, self._pool(shape, hops), nodes, hops)
+
+    def _tried(self, shape: int, pool: _Pool, nodes: Bools, hops: int) -> bool:
+        """Place a replica on one of some nodes where victims make room, after some tries at the most."""
+        evictions = islice(pool.cheapest(nodes), _TRIES)
         return any(self._done(shape, eviction, nodes, hops) for eviction in evictions)
 
     def _done(self, shape: int, eviction: Eviction, nodes: Bools, hops: int) -> bool:
@@ -180,6 +226,24 @@ class Preempting:
             self._pools[key] = _Pool(self._field, self.victims, self._problem.shapes[shape], self._toll_of(hops))
         return self._pools[key]
 
+    def _relief(self, shape: int) -> _Pool:
+        """Return the nodes where as much goes as a shape asks for, of what a limit counts that keeps it out."""
+        key = shape, _QUOTA
+        if key not in self._pools:
+            form, own = self._problem.shapes[shape], self.victims
+            many = {
+                other.index: _many(form, other) for other in self._problem.shapes if other.workload.id in own.names
+            }
+            gates = self._field.gates
+            counting = {other for other, count in many.items() if gates.relieves(shape, other, count)}
+
+            def toll_of(leaver: Leaver) -> Toll | None:
+                gives = leaver.shape in counting and own.gives_way(leaver)
+                return own.prices.evicted(own.together(leaver)) if gives else None
+
+            self._pools[key] = _Pool(self._field, own, form, toll_of, form.request.gpu_count, possible=bool(counting))
+        return self._pools[key]
+
     def _toll_of(self, hops: int) -> TollOf:
         prices = self.victims.prices
 
@@ -203,19 +267,28 @@ class Preempting:
         return Toll((toll.price + self.victims.prices.evicts * bool(toll.evicts)) // nodes)
 
 
+def _many(form: Shape, other: Shape) -> int:
+    """Return how many replicas of another shape request as much GPU as one."""
+    return -(-form.request.gpu_milli // max(1, other.request.gpu_milli))
+
+
 class _Pool:
     """The nodes that may host a shape, by what it costs to make room there.
 
     Parameters
     ----------
     toll_of : tells what it costs that a replica leaves, None where it may not.
+    gpus : how many have to be freed whatever is idle.
+    possible : whether anybody may leave at all.
     """
 
-    def __init__(self, field: Field, victims: Victims, form: Shape, toll_of: TollOf) -> None:
-        self._field, self._victims, self._form, self._toll_of = field, victims, form, toll_of
+    def __init__(
+        self, field: Field, victims: Victims, form: Shape, toll_of: TollOf, gpus: int = 0, *, possible: bool = True
+    ) -> None:
+        self._gpus, self._field, self._victims, self._form, self._toll_of = gpus, field, victims, form, toll_of
         self._known: list[tuple[Price, int, int, Eviction]] = []  # a heap, with the turn at which a node was seen
         self._vain: set[int] = set()
-        hosts = np.flatnonzero(field.hosts(form))
+        hosts = np.flatnonzero(field.hosts(form)) if possible else np.array([], dtype=np.int64)
         dearest = victims.dearest(form.request.gpu_count)[hosts]
         order = np.argsort(dearest, kind="stable")
         self._unseen = iter(hosts[order[dearest[order] < NEVER]].tolist())
@@ -254,6 +327,6 @@ class _Pool:
                 self._look_at(node)
 
     def _look_at(self, node: int) -> None:
-        found = self._victims.cheapest(self._form, node, self._toll_of)
+        found = self._victims.cheapest(self._form, node, self._toll_of, self._gpus)
         if found is not None:
             heappush(self._known, (found.price, node, int(self._field.touched[node]), found))

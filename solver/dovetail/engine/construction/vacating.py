@@ -23,8 +23,8 @@ from dovetail.engine.construction.journal import Journal
 from dovetail.engine.construction.leavers import Leaver
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.preempting import Preempting
+from dovetail.engine.construction.prices import Price
 from dovetail.engine.construction.returning import free_spots
-from dovetail.engine.construction.victims import Price
 from dovetail.engine.construction.ways import Ways
 from dovetail.model.legal import legalise
 from dovetail.model.score import better

@@ -13,18 +13,14 @@ from dovetail.engine.construction.covers import Covers, Item
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Ints
 from dovetail.engine.construction.leavers import Leaver, Leavers, may_leave
-from dovetail.objectives.disruption import lost_seconds
+from dovetail.engine.construction.prices import Price, Prices, Toll
 from dovetail.problem import Problem, Shape
 from dovetail.spec import Workload
 from dovetail.spec.workload import MILLI
 
-_BITS = 64  # of each measure of a price
 _KEPT = 3  # sets of victims that free as many GPUs, of which the next may make another the cheapest
 _PARTS = 1000  # of what is lacking
 NEVER: Final = np.iinfo(np.int64).max
-
-Price = int
-"""What is lost in the tiers from the highest band of victims on (S5.1), each measure above all that come after it."""
 
 
 def victims_of(problem: Problem, band: int, pinned: frozenset[str]) -> frozenset[str]:
@@ -40,58 +36,7 @@ def gives_way(problem: Problem, workload: Workload, band: int) -> bool:
     return workload.preemptible and whole and problem.spec.band_of(workload) < band
 
 
-class Toll(NamedTuple):
-    """What it costs that a replica leaves, and the workload that is evicted thereby, which costs once."""
-
-    price: Price
-    evicts: str = ""
-
-
 TollOf = Callable[[Leaver], Toll | None]
-
-
-class Prices:
-    """What it costs that replicas are elsewhere, or nowhere.
-
-    Parameters
-    ----------
-    band : of what they give way to.
-
-    `most` is above all of them; `evicts` is what each workload costs of which anybody is evicted, but for those that
-    are `hit` already.
-    """
-
-    def __init__(self, problem: Problem, band: int) -> None:
-        self._problem = problem
-        lower = sorted(each for each in problem.spec.bands if each < band)
-        self._shift = {each: (3 + place) * _BITS for place, each in enumerate(lower)}
-        self.most: Price = 1 << (4 + len(lower)) * _BITS
-        self.evicts: Price = 1 << 2 * _BITS
-        self.hit: set[str] = set()
-
-    def evicted(self, leavers: Sequence[Leaver]) -> Toll:
-        """Return what it costs that replicas of one workload go without a place."""
-        workload = self._problem.shapes[leavers[0].shape].workload
-        value = sum(max(1, self._problem.shapes[each.shape].members[0].role.value) for each in leavers)
-        first = leavers[0].place is not None and workload.id not in self.hit
-        above = value << self._shift[self._problem.spec.band_of(workload)]
-        return Toll(above + (self._lost(leavers, moved=False) << _BITS), workload.id if first else "")
-
-    def total(self, tolls: Iterable[Toll]) -> Price:
-        """Return what all of some cost together."""
-        each = list(tolls)
-        return sum(toll.price for toll in each) + self.evicts * len({toll.evicts for toll in each if toll.evicts})
-
-    def moved(self, leaver: Leaver) -> Price:
-        """Return what it costs that a replica goes on elsewhere: nothing where it came anew."""
-        return (self._lost([leaver], moved=True) << _BITS) + leaver.moves
-
-    def _lost(self, leavers: Sequence[Leaver], *, moved: bool) -> int:
-        """Return the milli-GPU seconds of work that are lost."""
-        running = [each for each in leavers if each.place is not None]
-        milli = sum(self._problem.shapes[each.shape].request.gpu_milli for each in running)
-        workload = self._problem.shapes[leavers[0].shape].workload
-        return milli * lost_seconds(self._problem.spec, workload, moved=moved)
 
 
 class Eviction(NamedTuple):
@@ -157,19 +102,21 @@ class Victims:
                 found[name].append(node)
         return found
 
-    def cheapest(self, form: Shape, node: int, toll_of: TollOf) -> Eviction | None:
+    def cheapest(self, form: Shape, node: int, toll_of: TollOf, gpus: int = 0) -> Eviction | None:
         """Return who leaves a node for a replica at the least cost, None where there is no room without them either.
 
         Parameters
         ----------
         toll_of : tells what it costs that a replica leaves, None where it may not.
+        gpus : how many have to be freed whatever is idle.
         """
         look = self._covers.look(form, node)
+        lack = (*look.lack[:-1], max(look.lack[-1], gpus))
         barring = [toll_of(each) for each in look.barring]
         if any(toll is None for toll in barring):
             return None
         items = [each for item in self._merged(look.items) if (each := self._priced(item, toll_of)) is not None]
-        chosen = _Covering(items, look.lack, self.prices).chosen()
+        chosen = _Covering(items, lack, self.prices).chosen()
         if chosen is None:
             return None
         tolls = [toll for toll in barring if toll] + [toll for each in chosen for toll in each.tolls]
@@ -200,6 +147,18 @@ class Victims:
             tolls += [toll] if workload.id not in counted else []
             counted |= {workload.id} if workload.joint else set()
         return _Priced(tuple(tolls), item)
+
+    def by_price(self) -> list[Leaver]:
+        """Return who runs and gives way, those first who cost least for each GPU; of what goes together one."""
+        found: dict[object, tuple[Price, int, Leaver]] = {}
+        for node in sorted(self._field.fills):
+            for leaver in self.leavers.of(node):
+                workload = self._problem.shapes[leaver.shape].workload
+                if leaver.place is not None and workload.id in self.names:
+                    milli = max(1, self._problem.shapes[leaver.shape].request.gpu_milli)
+                    key = workload.id if workload.joint else len(found)
+                    found[key] = self._each(leaver) // milli, len(found), leaver
+        return [leaver for *_, leaver in sorted(found.values(), key=lambda each: each[:2])]
 
     def dearest(self, need: int) -> Ints:
         """Return per node about how dear the dearest is who leaves it to free so many GPUs, `NEVER` for too few."""
