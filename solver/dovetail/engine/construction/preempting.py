@@ -32,7 +32,6 @@ from dovetail.spec import Workload
 
 _AHEAD = 48  # nodes whose victims are known, of those that look cheapest
 _TRIES = 8  # nodes that are tried for a replica
-_QUOTA = -1  # stands for no hops, but a quota that keeps a shape out
 _ROUNDS = 2  # for all bands: what gives way to one may make room in a quota for another
 _HOPS = 1  # of who may not be evicted to where others are for it
 
@@ -123,6 +122,7 @@ class Preempting:
         self._evicted: list[str] = []  # workloads, once for each of their replicas that go for what is placed now
         self._ways = Ways(self._outlooks, pinned, over)
         self._pools: dict[tuple[Hashable, int], _Pool] = {}
+        self._reliefs: dict[int, _Pool] = {}
         self._over = over
 
     @property
@@ -221,28 +221,27 @@ class Preempting:
         return may_move and hops > 0 and self._found(leaver.shape, nodes, hops - 1)
 
     def _pool(self, shape: int, hops: int) -> _Pool:
-        key = self._outlooks.form(shape), hops
+        gates = self._field.gates
+        alike = shape if gates.strict(shape) else (self._outlooks.form(shape), gates.apart(shape))
+        key = alike, hops
         if key not in self._pools:
             self._pools[key] = _Pool(self._field, self.victims, self._problem.shapes[shape], self._toll_of(hops))
         return self._pools[key]
 
     def _relief(self, shape: int) -> _Pool:
         """Return the nodes where as much goes as a shape asks for, of what a limit counts that keeps it out."""
-        key = shape, _QUOTA
-        if key not in self._pools:
-            form, own = self._problem.shapes[shape], self.victims
-            many = {
-                other.index: _many(form, other) for other in self._problem.shapes if other.workload.id in own.names
-            }
-            gates = self._field.gates
-            counting = {other for other, count in many.items() if gates.relieves(shape, other, count)}
+        if shape not in self._reliefs:
+            form, own, gates = self._problem.shapes[shape], self.victims, self._field.gates
+            others = (other for other in self._problem.shapes if other.workload.id in own.names)
+            counting = {other.index for other in others if gates.relieves(shape, other.index, _many(form, other))}
 
             def toll_of(leaver: Leaver) -> Toll | None:
                 gives = leaver.shape in counting and own.gives_way(leaver)
                 return own.prices.evicted(own.together(leaver)) if gives else None
 
-            self._pools[key] = _Pool(self._field, own, form, toll_of, form.request.gpu_count, possible=bool(counting))
-        return self._pools[key]
+            gpus = form.request.gpu_count
+            self._reliefs[shape] = _Pool(self._field, own, form, toll_of, gpus, possible=bool(counting))
+        return self._reliefs[shape]
 
     def _toll_of(self, hops: int) -> TollOf:
         prices = self.victims.prices
