@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.at_work import HIGH, LOW, on, ones, planned, racks, running
 from tests.support.preempted_specs import preempted
-from tests.support.specs import make_spec, node, place, policy, workload
+from tests.support.specs import make_spec, node, place, policy, request, role, workload
 
 from dovetail.engine import ladder, solve
 from dovetail.engine.construction.construct import construct
@@ -106,6 +106,16 @@ def test_nobody_gives_way_to_the_same_priority_or_without_being_preemptible(more
 def test_a_gang_goes_as_a_whole_and_its_other_nodes_serve_the_next() -> None:
     where = {f"old#{i}": place(name, 0, 1, 2, 3) for i, name in enumerate(("x0", "x1", "x2"))}
     old = workload("old", 3, type="gang", gpus=4, **LOW)
+    told, view = after(planned(racks(x=3), [old, workload("new", 2, gpus=4, **HIGH)], where))
+    assert (len(on(view, "new")), on(view, "old"), told["disruption.evicted"]) == (2, [], 1)
+
+
+def test_an_elastic_gang_goes_on_with_as_many_as_it_needs() -> None:
+    where = {f"old#{i}": place(name, 0, 1, 2, 3) for i, name in enumerate(("x0", "x1", "x2"))}
+    roles = [role("", 3, request(4), least=2)]
+    old = replace(workload("old", roles=roles, type="gang", **LOW), min_replicas=2)
+    told, view = after(planned(racks(x=3), [old, workload("new", 1, gpus=4, **HIGH)], where))
+    assert (len(on(view, "new")), len(on(view, "old"))) == (1, 2)
     told, view = after(planned(racks(x=3), [old, workload("new", 2, gpus=4, **HIGH)], where))
     assert (len(on(view, "new")), on(view, "old"), told["disruption.evicted"]) == (2, [], 1)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.at_work import GANG, HIGH, LOW, on, ones, planned, racks, running
-from tests.support.specs import node, place, policy, workload
+from tests.support.specs import node, place, policy, request, role, workload
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine import ladder, solve
@@ -18,7 +18,7 @@ from dovetail.engine.construction.vacating import with_gangs
 from dovetail.model.legal import legalise
 from dovetail.model.score import better, debt, hard_policies, sound, view_of
 from dovetail.model.state import State, today_state
-from dovetail.placement import View
+from dovetail.placement import Place, View
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of
@@ -120,6 +120,44 @@ def test_groups_have_domains_of_their_own_vacated() -> None:
     told, view = after(planned(racks(x=2, y=2, z=2), [*ones(w=4), grouped], where))
     assert on(view, "gang") == ["x0", "x1", "y0", "y1"]
     assert (told["disruption.evicted"], told["disruption.moves"]) == (0, 2)
+
+
+def elastic(name: str, most: int, least: int, step: int = 1, **more: Any) -> Workload:
+    """Return an elastic gang that keeps within a rack, each of its replicas on a node of its own."""
+    roles = [role("", most, request(4), least=least, step=step)]
+    return replace(workload(name, roles=roles, topology=Topology("rack"), **{**GANG, **more}), min_replicas=least)
+
+
+def nodes_of(name: str, *hosts: str) -> dict[str, Place]:
+    return {f"{name}#{i}": place(host, 0, 1, 2, 3) for i, host in enumerate(hosts)}
+
+
+def test_an_elastic_gang_grows_in_its_domain_where_others_give_way() -> None:
+    low = [workload(name, 1, gpus=4, **LOW) for name in ("a", "b", "c")]
+    where = {**nodes_of("gang", "x0"), **nodes_of("a", "x1"), **nodes_of("b", "x2"), **nodes_of("c", "y0")}
+    told, view = after(planned(racks(x=3, y=1), [elastic("gang", 6, 1, 2, **HIGH), *low], where))
+    assert on(view, "gang") == ["x0", "x1", "x2"], "by a whole step, and not into the other rack"
+    assert (on(view, "c"), told["disruption.evicted"]) == (["y0"], 2)
+
+
+def test_a_new_elastic_gang_has_as_much_as_others_give_way_for() -> None:
+    low = workload("a", 1, gpus=4, **LOW)
+    where = {**nodes_of("a", "x0"), **nodes_of("stay", "x1", "y0"), **nodes_of("more", "x2")}
+    work = [
+        low,
+        *(workload(name, n, gpus=4) for name, n in (("stay", 2), ("more", 1))),
+        elastic("gang", 3, 1, **HIGH),
+    ]
+    _, view = after(planned(racks(x=3, y=1), work, where))
+    assert on(view, "gang") == ["x0"]
+
+
+def test_an_elastic_gang_gives_way_by_as_much_as_has_to_go() -> None:
+    where = nodes_of("old", "x0", "x1", "x2", "x3")
+    old = elastic("old", 4, 2, 2, **LOW)
+    told, view = after(planned(racks(x=4), [old, gang(2)], where))
+    assert (len(on(view, "gang")), len(on(view, "old"))) == (2, 2)
+    assert (told["disruption.evicted"], told["disruption.moves"]) == (1, 0)
 
 
 def test_a_gang_that_spoils_a_plan_does_not_keep_others_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -71,9 +72,18 @@ def _on(host: Node, rng: Random) -> Iterator[_Ran]:
 
 
 def _gang(hosts: list[Node], rng: Random) -> _Ran:
+    """Return a gang on all of some nodes; one of three is elastic, and on two nodes as on one."""
     size = min(host.gpus for host in hosts)
-    own = workload("gang", len(hosts), type="gang", gpus=size, **{**_more(rng), "movable": rng.random() < 0.5})
+    more = {**_more(rng), "movable": rng.random() < 0.5}
+    own = workload("gang", len(hosts), type="gang", gpus=size, **more)
+    if rng.random() < 0.3:
+        own = _elastic(own, len(hosts) + 1, 1)
     return own, {f"gang#{i}": place(host.name, *range(size)) for i, host in enumerate(hosts)}
+
+
+def _elastic(gang: Workload, most: int, least: int) -> Workload:
+    only = gang.roles[0]
+    return replace(gang, roles=(replace(only, replicas=most, least=least),), min_replicas=least)
 
 
 def _new(name: str, rng: Random) -> Workload:
@@ -82,7 +92,8 @@ def _new(name: str, rng: Random) -> Workload:
     if kind == "gang":
         topology = Topology(within="rack") if rng.random() < 0.4 else None
         gpus, cpu = rng.choice((1, 2, 2, 4)), rng.choice((1000, 8000))
-        return workload(name, rng.randint(2, 3), type="gang", gpus=gpus, cpu=cpu, topology=topology, **more)
+        gang = workload(name, rng.randint(2, 3), type="gang", gpus=gpus, cpu=cpu, topology=topology, **more)
+        return _elastic(gang, gang.replicas + 1, 2) if rng.random() < 0.3 else gang
     if kind == "share":
         return workload(name, rng.randint(1, 3), share=rng.choice((300, 600, 900)), **more)
     if kind == "service":

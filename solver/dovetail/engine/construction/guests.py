@@ -87,7 +87,7 @@ class Guests:
         shapes = (self._problem.shapes[shape] for shape in self._problem.shapes_of_workload[workload.id])
         self._largest = max(shapes, key=lambda shape: (shape.request.gpus, shape.request.cpu))
         hosts = self._field.hosts(self._largest) & ~(self._field.cuts.touched | self._field.crowds.parted)
-        self._hosts = np.flatnonzero(hosts)
+        self._hosts = self._near(np.flatnonzero(hosts))
 
     def on(self, nodes: Iterable[int]) -> Sequence[Guest]:
         """Return who may leave some nodes, each once."""
@@ -96,29 +96,45 @@ class Guests:
             found[id(guest) if guest.alone else self._problem.shapes[guest.leavers[0].shape].workload.id] = guest
         return list(found.values())
 
-    def lacking(self) -> int:
-        """Return as how many replicas of its largest shape counts what the gang lacks, by GPUs if it has any."""
+    def lacking(self, *, least: bool = False) -> int:
+        """Return as how many replicas of its largest shape counts what the gang lacks, by GPUs if it has any.
+
+        Parameters
+        ----------
+        least : of an elastic one, without what it may go on without, or the next step (S2.6).
+        """
         wanted = {s: self._field.wanted(s) for s in self._problem.shapes_of_workload[self._workload.id]}
+        if least and any(self._field.admitted[shape] for shape in wanted):
+            roles = {shape: self._problem.shapes[shape].role for shape in wanted}
+            grows = [s for s, role in roles.items() if role.elastic and wanted[s] >= role.step]
+            wanted = {shape: roles[shape].step for shape in grows[:1]}
+        elif least:
+            roles = {shape: self._problem.shapes[shape].role for shape in wanted}
+            wanted = {shape: roles[shape].replicas if r.least is None else r.least for shape, r in roles.items()}
         each = {shape: self._problem.shapes[shape].request.gpus for shape in wanted}
         gpus = sum(each[shape] * count for shape, count in wanted.items())
         return -(-gpus // max(each.values())) if gpus else sum(wanted.values())
 
-    def sets_of_nodes(self) -> Iterator[Ints]:
+    def sets_of_nodes(self, need: int) -> Iterator[Ints]:
         """Yield nodes of a domain that the gang may be in, enough of those that are vacated most easily.
 
         By what it costs to preempt there first, if anybody gives way, then by who would have to leave.
+
+        Parameters
+        ----------
+        need : for how many replicas of the largest shape (`lacking`).
         """
         room = self._room(self._hosts)
         hosts, room = self._hosts[room > 0], room[room > 0]
         if self._preempting.possible:
-            among = self._cheap(hosts, room)
-            yield from self._sets(hosts[among], room[among], self._prices(hosts[among]))
+            among = self._cheap(hosts, room, need)
+            yield from self._sets(hosts[among], room[among], self._prices(hosts[among]), need)
         for weights in _WEIGHTS:
-            yield from self._sets(hosts, room, [self._weight(node, weights) for node in hosts.tolist()])
+            yield from self._sets(hosts, room, [self._weight(node, weights) for node in hosts.tolist()], need)
 
-    def _sets(self, hosts: Ints, room: Ints, weight: Sequence[int]) -> Iterator[Ints]:
+    def _sets(self, hosts: Ints, room: Ints, weight: Sequence[int], need: int) -> Iterator[Ints]:
         """Yield sets of nodes of the domains in which those weigh least that have room for the gang."""
-        need, ids = self.lacking(), self._domains(hosts)
+        ids = self._domains(hosts)
         amount = _amounts(weight, room)
         order = np.lexsort((hosts, amount / room, self._inner(hosts, room, amount)))
         choices = []
@@ -132,9 +148,9 @@ class Guests:
             for times in _WIDER:
                 yield hosts[own[: 1 + np.searchsorted(sums, min(times * need, sums[-1]))]]
 
-    def _cheap(self, hosts: Ints, room: Ints) -> Ints:
+    def _cheap(self, hosts: Ints, room: Ints, need: int) -> Ints:
         """Return which hosts, of some domains, are those where who would have to leave is about the least dear."""
-        need, ids = self.lacking(), self._domains(hosts)
+        ids = self._domains(hosts)
         dearest = self._victims.dearest(self._largest.request.gpu_count)[hosts]
         order = np.argsort(dearest, kind="stable")
         choices = []
@@ -157,18 +173,17 @@ class Guests:
         """Return who may leave a node."""
         turn, found = self._known.get(node, (-1, []))
         if turn != self._field.touched[node]:
-            found = [self._guest(leaver) for leaver in self._victims.leavers.of(node)]
+            found = [self.guest(self._victims.together(leaver)) for leaver in self._victims.leavers.of(node)]
             self._known[node] = int(self._field.touched[node]), found
         return found
 
-    def _guest(self, leaver: Leaver) -> Guest:
-        leavers = tuple(self._victims.together(leaver))
-        workload, nodes = self._problem.shapes[leaver.shape].workload, self._problem.nodes
+    def guest(self, leavers: Sequence[Leaver]) -> Guest:
+        """Return replicas of one workload as one who leaves."""
+        workload, nodes = self._problem.shapes[leavers[0].shape].workload, self._problem.nodes
         milli = sum(self._problem.request(each.shape, nodes[each.put[0]]).gpu_milli for each in leavers)
-        band = self._problem.spec.band_of(workload)
-        prices = self._victims.prices
-        price = prices.total([prices.evicted(leavers)]) if self._victims.gives_way(leaver) else None
-        return Guest(leavers, band, milli, price, alone=not workload.joint)
+        band, prices = self._problem.spec.band_of(workload), self._victims.prices
+        price = prices.total([prices.evicted(leavers)]) if self._victims.gives_way(leavers[0]) else None
+        return Guest(tuple(leavers), band, milli, price, alone=not workload.joint)
 
     # What they leave.
 
@@ -193,6 +208,16 @@ class Guests:
         if gpus:
             found = np.minimum(found, (self._field.untouched[hosts] + most[:, -1]) // gpus)
         return found
+
+    def _near(self, hosts: Ints) -> Ints:
+        """Return those hosts that are in the domain of those of the gang who have a place, all if none has."""
+        own = self._problem.shapes_of_workload[self._workload.id]
+        if not any(self._field.admitted[shape] for shape in own):
+            return hosts
+        there = [
+            n for n, fill in self._field.fills.items() if any(c and s.shape in own for s, c in fill.slots.items())
+        ]
+        return hosts[np.isin(self._domains(hosts), self._domains(np.array(there)))]
 
     def _domains(self, hosts: Ints) -> Ints:
         """Return the number of the domain of some nodes, of the level that the gang has to be within."""

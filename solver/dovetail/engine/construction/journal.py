@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -45,12 +46,35 @@ class Journal:
         """Enter replicas that were placed already."""
         self._undo += [partial(self.field.undo, *put) for put in puts]
 
-    def back(self, node: int, place: Present) -> bool:
-        """Put a replica that waits back where it ran; tell whether there was room."""
+    def back(self, node: int, place: Present) -> Leaver | None:
+        """Put a replica that waits back where it ran, None without room there."""
         found = back_home(self.field, node, place)
         if found is not None:
             self._undo.append(partial(leave, self.field, found))
-        return found is not None
+        return found
+
+    def all_back(self, leavers: Sequence[Leaver]) -> Sequence[Leaver]:
+        """Put replicas of one workload back where they ran, as many as may be there together; return the others.
+
+        Of what counts together only that is all or nobody, of an elastic role as many as make whole steps (S2.6).
+        """
+        mark, problem = self.mark(), self.field.problem
+        there = [found for each in leavers if each.place and (found := self.back(each.put[0], each.place))]
+        workload = problem.shapes[leavers[0].shape].workload
+        if len(there) < len(leavers) and workload.joint:
+            role, count = workload.roles[0], self.field.admitted[leavers[0].shape]
+            if not workload.elastic or len(workload.roles) > 1 or workload.grouped or count < (role.least or 0):
+                self.undo(mark)
+                return leavers
+            for _ in range((count - (role.least or 0)) % role.step):
+                self.leave(there.pop())
+        spots = Counter((each.put[0], each.place) for each in there)
+        away = []
+        for each in leavers:
+            spots[each.put[0], each.place] -= 1
+            if spots[each.put[0], each.place] < 0:
+                away.append(each)
+        return away
 
     def cleared(self, done: Sequence[Put | Leaver]) -> None:
         """Enter what others did: who was put where, and who left."""

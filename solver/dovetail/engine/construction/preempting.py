@@ -7,7 +7,8 @@ and may not be evicted moves to another one, where others may be evicted for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import islice
 
@@ -186,7 +187,7 @@ class Preempting:
         self._ways.forget()
         self._outlooks.forget()
         done = self._journal.place(shape, only)
-        for leaver in gone if done else ():
+        for leaver in self._away(gone) if done else ():
             if not self._settled(leaver, nodes if leaver.again else others, hops):
                 done = False
                 break
@@ -207,6 +208,18 @@ class Preempting:
             elif workload.id not in joint:
                 joint.add(workload.id)
                 yield from self.victims.together(leaver)
+
+    def _away(self, gone: Sequence[Leaver]) -> Iterator[Leaver]:
+        """Put back of elastic gangs what may be there without the others; yield who is away."""
+        gangs = defaultdict[str, list[Leaver]](list)
+        for leaver in gone:
+            workload = self._problem.shapes[leaver.shape].workload
+            if workload.elastic and leaver.place is not None:
+                gangs[workload.id].append(leaver)
+            else:
+                yield leaver
+        for own in gangs.values():
+            yield from self._journal.all_back(own)
 
     def _settled(self, leaver: Leaver, nodes: Bools, hops: int) -> bool:
         """Place a replica elsewhere that left, if it may move; tell whether it may be where it is now."""
@@ -250,7 +263,7 @@ class Preempting:
             if leaver.again or (self.victims.may_move(leaver) and self._ways.follow(leaver, 0) == 0):
                 return Toll(prices.moved(leaver))
             if self.victims.gives_way(leaver):
-                return prices.evicted(self.victims.together(leaver))
+                return prices.evicted(self.victims.losing(leaver))
             if hops and self.victims.may_move(leaver):
                 least = self._pool(leaver.shape, hops - 1).least()
                 return None if least is None else Toll(least + prices.moved(leaver))

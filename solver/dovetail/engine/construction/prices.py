@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -60,7 +61,9 @@ class Prices:
 
     def _lost(self, leavers: Sequence[Leaver], *, moved: bool) -> int:
         """Return the milli-GPU seconds of work that are lost."""
-        running = [each for each in leavers if each.place is not None]
-        milli = sum(self._problem.shapes[each.shape].request.gpu_milli for each in running)
         workload = self._problem.shapes[leavers[0].shape].workload
+        hit = Counter(each.shape for each in leavers if each.place is not None)
+        if workload.atomic and hit:
+            hit = Counter({s: self._problem.running[s] for s in self._problem.shapes_of_workload[workload.id]})
+        milli = sum(self._problem.shapes[shape].request.gpu_milli * count for shape, count in hit.items())
         return milli * lost_seconds(self._problem.spec, workload, moved=moved)

@@ -25,6 +25,7 @@ from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.preempting import Preempting
 from dovetail.engine.construction.prices import Price
 from dovetail.engine.construction.returning import free_spots
+from dovetail.engine.construction.victims import gives_way
 from dovetail.engine.construction.ways import Ways
 from dovetail.model.legal import legalise
 from dovetail.model.score import better
@@ -50,10 +51,11 @@ def with_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bo
     over : tells when time has run out.
     """
     admitted = state.totals().admitted
-    waiting = [w for w in problem.spec.workloads if _waits(problem, admitted, w)]
+    waiting = [w for w in problem.spec.workloads if _waits(problem, admitted, w) or _grows(problem, admitted, w)]
     worth = {w.id: sum(role.value * role.replicas for role in w.roles) for w in waiting}
     for band in problem.spec.bands:
-        own = sorted((w for w in waiting if problem.spec.band_of(w) == band), key=lambda w: (-worth[w.id], w.id))
+        own = [w for w in waiting if problem.spec.band_of(w) == band]
+        own.sort(key=lambda w: (_grows(problem, admitted, w), -worth[w.id], w.id))
         if own:
             sets = max(_LEAST_SETS, _SETS // len(waiting))
             state = _with_those(problem, state, own, sets, stop, lambda: bool(stop) or over())
@@ -74,8 +76,9 @@ def _with_those(
     found = legalise(problem, construct(problem, legalise(problem, vacating.field.state()), stop))
     if better(problem, found, state, frozenset()):
         return found
-    for workload in placed if len(placed) > 1 else ():
-        state = _with_those(problem, state, [workload], sets, stop, over)
+    half = (len(placed) + 1) // 2
+    for some in (placed[:half], placed[half:]) if len(placed) > 1 else ():
+        state = _with_those(problem, state, some, sets, stop, over)
     return state
 
 
@@ -102,6 +105,18 @@ def _waits(problem: Problem, admitted: Mapping[int, int], workload: Workload) ->
     """Tell whether nothing is admitted of what several replicas need each other for."""
     shapes = problem.shapes_of_workload.get(workload.id, ())
     return workload.atomic and workload.replicas > 1 and bool(shapes) and not any(admitted[s] for s in shapes)
+
+
+def _grows(problem: Problem, admitted: Mapping[int, int], workload: Workload) -> bool:
+    """Tell whether a gang is there that could be larger, if others gave way for it."""
+    band, shapes = problem.spec.band_of(workload), problem.shapes_of_workload.get(workload.id, ())
+    there = [admitted[shape] for shape in shapes]
+    return (
+        workload.elastic
+        and any(there)
+        and sum(there) < workload.replicas
+        and any(gives_way(problem, problem.spec.by_id[name], band) for name in problem.context.running)
+    )
 
 
 class _Vacating:
@@ -134,15 +149,25 @@ class _Vacating:
             if vain >= _VAIN:
                 break
             found = self.place(workload)
+            while found and workload.elastic and self.place(workload):
+                pass
             vain = 0 if found else vain + 1
             placed += [workload] if found else []
         return placed
 
     def place(self, workload: Workload) -> bool:
-        """Place all of a gang; tell whether that was possible."""
+        """Place all of a gang that waits, or of an elastic one as much as there is room for; tell whether any was."""
         guests = Guests(self._outlooks, self._preempting, workload, self._known)
+        lacking = guests.lacking()
+        if not lacking:  # who may not move and was evicted does not come back
+            return False
+        needs = dict.fromkeys([lacking, *([guests.lacking(least=True)] if workload.elastic else [])])
+        return any(self._placed(workload, guests, need) for need in needs if need)
+
+    def _placed(self, workload: Workload, guests: Guests, need: int) -> bool:
+        """Place so much of a gang."""
         tried: list[tuple[Price, int, Ints]] = []
-        for nodes in islice(guests.sets_of_nodes(), self._sets):
+        for nodes in islice(guests.sets_of_nodes(need), self._sets):
             if self._over():
                 break
             if self._vacated(workload, nodes, guests):
@@ -172,7 +197,7 @@ class _Vacating:
         puts = place_gang(self._outlooks, workload, only=only)
         self._journal.placed(puts)
         placed = bool(puts) or guests.lacking() == 0
-        self._away = [guest for guest in gone if not self._goes_back(guest)] if placed else []
+        self._away = [rest for guest in gone if (rest := self._gone_back(guest, guests))] if placed else []
         self._outlooks.forget()
         self._homeless = [guest for guest in self._away if not self._goes_on(guest)]
         return placed
@@ -218,14 +243,10 @@ class _Vacating:
         spared = sum(each.moves for guest in self._homeless for each in guest.leavers)
         return moves - spared + self._more
 
-    def _goes_back(self, guest: Guest) -> bool:
-        """Put replicas back where they ran, all or none."""
-        mark = self._journal.mark()
-        for leaver in guest.leavers:
-            if leaver.place is None or not self._journal.back(leaver.put[0], leaver.place):
-                self._journal.undo(mark)
-                return False
-        return True
+    def _gone_back(self, guest: Guest, guests: Guests) -> Guest | None:
+        """Put replicas back where they ran, as many as may be there; return those who are away."""
+        away = self._journal.all_back(guest.leavers)
+        return guests.guest(away) if away else None
 
     def _goes_on(self, guest: Guest) -> bool:
         """Place a replica elsewhere; gangs are left to construction."""

@@ -92,6 +92,13 @@ class Victims:
                     found += [Leaver((node, place.shape, place.gpus), place, profile)] * count
         return found
 
+    def losing(self, leaver: Leaver) -> Sequence[Leaver]:
+        """Return who goes without a place with a replica: of an elastic gang that has more than it needs one step."""
+        workload = self._problem.shapes[leaver.shape].workload
+        together, role = self.together(leaver), workload.roles[0]
+        spare = workload.elastic and len(workload.roles) == 1 and not workload.grouped
+        return together[: role.step] if spare and len(together) - role.step >= (role.least or 0) else together
+
     @cached_property
     def _nodes_of(self) -> Mapping[str, Sequence[int]]:
         """By workload that gives way and counts together only, the nodes that it runs on."""
