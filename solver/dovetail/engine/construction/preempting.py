@@ -250,7 +250,7 @@ class Preempting:
 
             def toll_of(leaver: Leaver) -> Toll | None:
                 gives = leaver.shape in counting and own.gives_way(leaver)
-                return own.prices.evicted(own.together(leaver)) if gives else None
+                return own.prices.evicted(own.losing(leaver)) if gives else None
 
             gpus = form.request.gpu_count
             self._reliefs[shape] = _Pool(self._field, own, form, toll_of, gpus, possible=bool(counting))
