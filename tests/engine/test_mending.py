@@ -14,6 +14,7 @@ from tests.support.tiny_specs import tiny
 from dovetail.engine import solve
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.mending import mended
+from dovetail.engine.start import mended_first
 from dovetail.model.legal import legalise
 from dovetail.model.score import debt, hard_policies, sound, view_of
 from dovetail.model.state import State, today_state
@@ -58,6 +59,21 @@ def running(**rows: str) -> Mapping[str, Place]:
             found[f"{name}#{ordinal}"] = place(host, used.get(host, 0))
             used[host] = used.get(host, 0) + 1
     return found
+
+
+def test_who_makes_room_for_mending_has_to_do_so_before_more_of_it_is_added() -> None:
+    """Of `b`, as soon as it has a fourth replica, none can leave rack `y`, and `a` must come there."""
+    nodes = [node(rack, gpus, domains={"rack": rack}) for rack, gpus in (("x", 5), ("y", 3))]
+    even = policy("even", Spread(over="rack", max_skew=1))
+    spec = make_spec(
+        nodes, [workload("a", 4, gpus=1), workload("b", 4, gpus=1)], [even], running=running(a="xxxy", b="xyy")
+    )
+    problem, before = started(spec)
+    state = mended(problem, before, Stop(), lambda: False)
+    assert values(problem, state)["mend"] == 1
+    first = mended_first(problem, state, Stop(), lambda: False)
+    assert (values(problem, first)["mend"], values(problem, first)["disruption.evicted"]) == (0, 0)
+    assert mended_first(problem, first, Stop(), lambda: False) is first, "there is nothing left to mend"
 
 
 def hosts(view: View, name: str) -> str:

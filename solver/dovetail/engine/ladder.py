@@ -34,7 +34,7 @@ from dovetail.engine.refusal import without_plan
 from dovetail.engine.repacking import Repacking
 from dovetail.engine.solvers.answer import Verdict
 from dovetail.engine.sparing import FULL, Sparing
-from dovetail.engine.start import start, untouched
+from dovetail.engine.start import mended_first, start, untouched
 from dovetail.engine.turns import in_turns
 from dovetail.model.score import owed, view_of
 from dovetail.model.state import State
@@ -231,6 +231,7 @@ class _Search:
         if self.problem.present and not self.best.unpaid:  # before bounds, which take longer
             over = budget.part(0.0, _WAY_TIME).out_of_time
             self.best.state = mended(self.problem, self.best.state, self.stop, over)
+            self.best.state = mended_first(self.problem, self.best.state, self.stop, over)
             self.best.state = with_gangs(self.problem, self.best.state, self.stop, over)
             self.best.state = with_room(self.problem, self.best.state, self.stop, over)
             self.best.state = with_preemption(self.problem, self.best.state, self.stop, over)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dovetail.engine.construction.construct import construct
+from dovetail.engine.construction.mending import mended
 from dovetail.engine.construction.served import without_surplus
 from dovetail.engine.hinted import hinted
 from dovetail.model.legal import legalise
 from dovetail.model.score import better, hard_policies, owed, sound, view_of
 from dovetail.model.state import State, today_state
+from dovetail.objectives.violations import Mend
 from dovetail.placement import Places
 from dovetail.problem import Problem
 from dovetail.progress import Stop
@@ -31,6 +35,27 @@ def untouched(problem: Problem) -> State | None:
     if not sound(problem, view_of(problem, state)) or owed(problem, state, hard_policies(problem)):
         return None
     return state
+
+
+def mended_first(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
+    """Return today's state mended before it is filled up, where another one leaves something to mend.
+
+    What is added where something is missing keeps others from evening out, who would have to leave for it.
+
+    Parameters
+    ----------
+    state : the other one, returned where this is no better plan.
+    over : tells when time has run out.
+    """
+    mend = next((tier for tier in problem.tiers if isinstance(tier, Mend)), None)
+    if mend is None or stop or over() or not mend.measure(view_of(problem, state), problem.context):
+        return state
+    bare = untouched(problem)
+    early = None if bare is None else mended(problem, bare, stop, over)
+    if early is None or early is bare:
+        return state
+    found = _filled(problem, early, None, stop)
+    return found if better(problem, found, state, frozenset()) else state
 
 
 def _filled(problem: Problem, begun: State, hint: Places | None, stop: Stop) -> State:
