@@ -206,8 +206,25 @@ class Guests:
             if amount:
                 found = np.minimum(found, (leavers.free(name)[hosts] + most[:, position]) // amount)
         if gpus:
-            found = np.minimum(found, (self._field.untouched[hosts] + most[:, -1]) // gpus)
+            idle = self._field.untouched[hosts] + most[:, -1]
+            for position, node in enumerate(hosts.tolist()):
+                fill = self._field.fills.get(node)
+                if fill is not None and any(self._field.partial[slot.shape] for slot in fill.slots):
+                    idle[position] = self._idle(node)
+            found = np.minimum(found, idle // gpus)
         return found
+
+    def _idle(self, node: int) -> int:
+        """Return how many GPUs of a node are idle without its guests; of a shared one all may have to leave."""
+        found, milli = int(self._field.untouched[node]), dict(enumerate(self._field.gpus[node].tolist()))
+        shared = set[int]()
+        for leaver in (each for guest in self._of(node) for each in guest.leavers if each.put[0] == node):
+            asked = self._problem.request(leaver.shape, self._problem.nodes[node])
+            found += asked.gpus
+            if asked.partial:
+                milli[leaver.put[2][0]] += asked.gpu_milli
+                shared.add(leaver.put[2][0])
+        return found + sum(milli[gpu] == MILLI for gpu in shared)
 
     def _near(self, hosts: Ints) -> Ints:
         """Return those hosts that are in the domain of those of the gang who have a place, all if none has."""
