@@ -120,6 +120,13 @@ def test_an_elastic_gang_goes_on_with_as_many_as_it_needs() -> None:
     assert (len(on(view, "new")), on(view, "old"), told["disruption.evicted"]) == (2, [], 1)
 
 
+def test_a_service_goes_on_with_as_many_as_it_needs() -> None:
+    where = {f"old#{i}": place(name, 0, 1, 2, 3) for i, name in enumerate(("x0", "x1", "x2"))}
+    old = workload("old", 3, type="service", gpus=4, min_replicas=2, **LOW)
+    told, view = after(planned(racks(x=3), [old, workload("new", 1, gpus=4, **HIGH)], where))
+    assert (len(on(view, "new")), len(on(view, "old")), told["disruption.moves"]) == (1, 2, 0)
+
+
 def test_shares_of_a_gpu_go_together_for_a_whole_one() -> None:
     where = {f"s#{i}": place("x0", 0) for i in range(4)} | {f"t#{i}": place("x0", 1) for i in range(2)}
     low = [workload("s", 4, share=200, **LOW), workload("t", 2, share=300, **LOW)]

@@ -73,13 +73,7 @@ class Guests:
     `stuck` are shapes of which somebody who must have a place found none: they weigh more.
     """
 
-    def __init__(
-        self,
-        outlooks: Outlooks,
-        preempting: Preempting,
-        workload: Workload,
-        known: dict[int, tuple[int, list[Guest]]],
-    ) -> None:
+    def __init__(self, outlooks: Outlooks, preempting: Preempting, workload: Workload, known: Known) -> None:
         self._outlooks, self._field = outlooks, outlooks.field
         self._problem, self._workload = outlooks.field.problem, workload
         self._preempting, self._victims, self._known = preempting, preempting.victims, known
@@ -216,7 +210,8 @@ class Guests:
 
     def _idle(self, node: int) -> int:
         """Return how many GPUs of a node are idle without its guests; of a shared one all may have to leave."""
-        found, milli = int(self._field.untouched[node]), dict(enumerate(self._field.gpus[node].tolist()))
+        found = int(self._field.untouched[node])
+        milli: list[int] = self._field.gpus[node].tolist()
         shared = set[int]()
         for leaver in (each for guest in self._of(node) for each in guest.leavers if each.put[0] == node):
             asked = self._problem.request(leaver.shape, self._problem.nodes[node])

@@ -8,7 +8,7 @@ from functools import partial
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
-from dovetail.engine.construction.leavers import Leaver, come_back, leave
+from dovetail.engine.construction.leavers import Leaver, come_back, fewest, leave
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.construction.returning import back_home
 from dovetail.problem import Present
@@ -56,17 +56,17 @@ class Journal:
     def all_back(self, leavers: Sequence[Leaver]) -> Sequence[Leaver]:
         """Put replicas of one workload back where they ran, as many as may be there together; return the others.
 
-        Of what counts together only that is all or nobody, of an elastic role as many as make whole steps (S2.6).
+        Of what counts together only that is all or nobody, or as many as it goes on with, in whole steps (`fewest`).
         """
         mark, problem = self.mark(), self.field.problem
         there = [found for each in leavers if each.place and (found := self.back(each.put[0], each.place))]
         workload = problem.shapes[leavers[0].shape].workload
         if len(there) < len(leavers) and workload.joint:
-            role, count = workload.roles[0], self.field.admitted[leavers[0].shape]
-            if not workload.elastic or len(workload.roles) > 1 or workload.grouped or count < (role.least or 0):
+            least, count = fewest(workload), self.field.admitted[leavers[0].shape]
+            if least is None or count < least[0]:
                 self.undo(mark)
                 return leavers
-            for _ in range((count - (role.least or 0)) % role.step):
+            for _ in range((count - least[0]) % least[1]):
                 self.leave(there.pop())
         spots = Counter((each.put[0], each.place) for each in there)
         away = []

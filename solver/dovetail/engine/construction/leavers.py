@@ -94,6 +94,17 @@ def may_leave(workload: Workload, pinned: Collection[str]) -> bool:
     return _alone(workload) and workload.movable and workload.id not in pinned
 
 
+def fewest(workload: Workload) -> tuple[int, int] | None:
+    """Return with how many replicas what counts together goes on, and in which steps with more (S2.1, S2.6).
+
+    None where it does so with all of them only, or where that depends on which they are.
+    """
+    if len(workload.roles) > 1 or workload.grouped or (workload.atomic and not workload.elastic):
+        return None
+    (role,) = workload.roles
+    return max(role.least or 0, workload.min_replicas), role.step
+
+
 def _alone(workload: Workload) -> bool:
     return not (workload.joint or workload.ranked or workload.holds)
 

@@ -19,7 +19,7 @@ from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.journal import Journal
-from dovetail.engine.construction.leavers import Leaver, come_back, leave
+from dovetail.engine.construction.leavers import Leaver, come_back, fewest, leave
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.prices import Price, Toll
 from dovetail.engine.construction.victims import NEVER, Eviction, TollOf, Victims
@@ -210,15 +210,15 @@ class Preempting:
                 yield from self.victims.together(leaver)
 
     def _away(self, gone: Sequence[Leaver]) -> Iterator[Leaver]:
-        """Put back of elastic gangs what may be there without the others; yield who is away."""
-        gangs = defaultdict[str, list[Leaver]](list)
+        """Put back, of what goes on with fewer, who may be there without the others; yield who is away."""
+        parts = defaultdict[str, list[Leaver]](list)
         for leaver in gone:
             workload = self._problem.shapes[leaver.shape].workload
-            if workload.elastic and leaver.place is not None:
-                gangs[workload.id].append(leaver)
+            if workload.joint and leaver.place is not None and fewest(workload) is not None:
+                parts[workload.id].append(leaver)
             else:
                 yield leaver
-        for own in gangs.values():
+        for own in parts.values():
             yield from self._journal.all_back(own)
 
     def _settled(self, leaver: Leaver, nodes: Bools, hops: int) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from dovetail.engine.construction.covers import Covers, Item
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Ints
-from dovetail.engine.construction.leavers import Leaver, Leavers, may_leave
+from dovetail.engine.construction.leavers import Leaver, Leavers, fewest, may_leave
 from dovetail.engine.construction.prices import Price, Prices, Toll
 from dovetail.problem import Problem, Shape
 from dovetail.spec import Workload
@@ -93,11 +93,10 @@ class Victims:
         return found
 
     def losing(self, leaver: Leaver) -> Sequence[Leaver]:
-        """Return who goes without a place with a replica: of an elastic gang that has more than it needs one step."""
-        workload = self._problem.shapes[leaver.shape].workload
-        together, role = self.together(leaver), workload.roles[0]
-        spare = workload.elastic and len(workload.roles) == 1 and not workload.grouped
-        return together[: role.step] if spare and len(together) - role.step >= (role.least or 0) else together
+        """Return who goes without a place with a replica: of what has more than it goes on with one step."""
+        together = self.together(leaver)
+        least = fewest(self._problem.shapes[leaver.shape].workload) if len(together) > 1 else None
+        return together[: least[1]] if least is not None and len(together) - least[1] >= least[0] else together
 
     @cached_property
     def _nodes_of(self) -> Mapping[str, Sequence[int]]:
