@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 from tests.oracle.brute import TooLarge, ascending, brute
@@ -148,6 +149,24 @@ def test_what_goes_for_higher_bands_is_proved() -> None:
     running = {f"w#{i}": place("n", i) for i in range(4)}
     spec = make_spec(nodes=[node("n", 5)], workloads=work, running=running)
     assert proved(spec, "retained[0]", {"admitted[9]": 3000}) == 2000
+
+
+def test_what_work_is_lost_for_higher_bands_is_proved() -> None:
+    """Two of four GPUs are taken by what comes first: those go who have lost least, of a gang all or nobody."""
+    nodes, high = [node("n", 4)], workload("h", 2, gpus=1, priority=9)
+    low = [workload(name, 1, gpus=1, preemptible=True) for name in ("young", "older", "old", "oldest")]
+    where = {f"{each.id}#0": place("n", i) for i, each in enumerate(low)}
+    spec = make_spec(nodes=nodes, workloads=[high, *low], running=where)
+    elapsed = {"young": 10_000, "older": 20_000, "old": 40_000, "oldest": 80_000}
+    spec = replace(spec, current=replace(spec.current, elapsed=elapsed))
+    given = {"admitted[9]": 2000, "retained[0]": 2000, "admitted[0]": 2000, "disruption.evicted": 2}
+    assert proved(spec, "disruption.gpuTimeLost", given) == 1000 * (10 + 20)
+    gang = workload("gang", 2, type="gang", gpus=1, preemptible=True, checkpoint_every=60_000)
+    where = {"gang#0": place("n", 0), "gang#1": place("n", 1), "old#0": place("n", 2), "oldest#0": place("n", 3)}
+    spec = make_spec(nodes=nodes, workloads=[high, gang, *low[2:]], running=where)
+    spec = replace(spec, current=replace(spec.current, elapsed=elapsed))
+    assert proved(spec, "disruption.gpuTimeLost", {**given, "disruption.evicted": 1}) == 2000 * 30
+    assert proved(spec, "disruption.gpuTimeLost", given) == 2000 * 30
 
 
 @pytest.mark.parametrize("size", [1, 2])

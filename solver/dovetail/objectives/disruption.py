@@ -186,6 +186,11 @@ def at_stake(context: Context, workloads: Iterable[Workload]) -> Iterator[tuple[
             yield workload, context.running[workload.id]
 
 
+def lost_with_all(spec: Spec, workload: Workload, running: Mapping[str, int]) -> int:
+    """Return the milli-GPU seconds lost with any of the running replicas of an atomic workload, if none moves."""
+    return _gpu_milli(workload, running) * lost_seconds(spec, workload, moved=False)
+
+
 def lost_with_each(context: Context) -> Mapping[tuple[str, str], int]:
     """Return, per running workload and role, the milli-GPU seconds lost at the least with each replica that moves.
 

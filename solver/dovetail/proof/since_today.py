@@ -1,4 +1,4 @@
-"""What tiers say of today, told by counts of shapes: what is mended, who is evicted, what of preemptible work stays.
+"""What tiers say of today, told by counts of shapes: what is mended or lost, who is evicted, who of others stays.
 
 Where anything is, is no matter here. What is protected is admitted in every plan, and of what is one shape without
 today all count together; so the values are no worse than those of any plan with the same counts.
@@ -14,13 +14,13 @@ from dovetail.linear import Linear
 from dovetail.model.counting import Counting
 from dovetail.objectives import Tier
 from dovetail.objectives.admitted import Retained
-from dovetail.objectives.disruption import Evicted
+from dovetail.objectives.disruption import Evicted, GpuTimeLost, at_stake, lost_seconds, lost_with_all
 from dovetail.objectives.violations import Mend
 from dovetail.placement import Today
 from dovetail.problem import Problem
 from dovetail.spec import ReplicaId, Spec
 
-_COUNTED: Final = Mend, Evicted, Retained
+_COUNTED: Final = Mend, Evicted, Retained, GpuTimeLost
 
 
 def told_by_counts(tier: Tier, spec: Spec) -> bool:
@@ -46,6 +46,9 @@ def since_today_of(tier: Tier, original: Problem, counts: Counting, protected: C
         return tier.encode(counts)
     if isinstance(tier, Evicted):
         return _evicted(original.context.today, counts)
+    if isinstance(tier, GpuTimeLost):
+        preemptible = original.context.today.preemptible  # without any, what is lost is lost already, or by moves
+        return _lost(tier, original, counts) if preemptible else Linear(constant=tier.limit(original.context))
     return _retained(tier.band, original, counts, protected) if isinstance(tier, Retained) else None
 
 
@@ -63,6 +66,39 @@ def _evicted(today: Today, counts: Counting) -> Linear:
         if model.range_of(row)[0] < ran[shape]:
             model.require(row, lower=ran[shape])
     return Linear(dict.fromkeys(flags.values(), 1))
+
+
+def _lost(tier: GpuTimeLost, original: Problem, counts: Counting) -> Linear:
+    """Return the milli-GPU seconds lost at the least, by those who are not admitted any more; moves are not counted.
+
+    Who ran until its place went has lost that work already. Of an atomic workload the work of all is lost with any.
+    """
+    context, spec, model = original.context, original.spec, counts.model
+    stakes = {workload.id: running for workload, running in at_stake(context, spec.workloads)}
+    gone = Counter((replica.workload, _shape(counts, replica)) for replica in context.today.lost)
+    total, flags = Linear(constant=tier.limit(context)), dict[str, int]()
+    ran, rows = Counter[int](), dict[int, Linear]()
+    for key, (present, kept) in _ran(context.today, counts).items():
+        (name, shape), workload = key, spec.by_id[key[0]]
+        ran[shape] += present
+        row = rows.setdefault(shape, Linear().add(counts.admitted_shape(shape)))
+        free = present - kept if workload.atomic and name not in stakes else min(gone[key], present - kept)
+        left = present - kept - free
+        if free:
+            row.add_term(model.integer(0, free), 1)
+        if left and workload.atomic:
+            flag = flags[name] = flags[name] if name in flags else model.integer(0, 1)
+            row.add_term(flag, left)
+            total.terms[flag] = lost_with_all(spec, workload, stakes[name])
+        elif left:
+            each = counts.problem.shapes[shape].request.gpu_milli * lost_seconds(spec, workload, moved=False)
+            some = model.integer(0, left)
+            row.add_term(some, 1)
+            total.add_term(some, each)
+    for shape, row in rows.items():
+        if model.range_of(row)[0] < ran[shape]:
+            model.require(row, lower=ran[shape])
+    return total
 
 
 def _ran(today: Today, counts: Counting) -> Mapping[tuple[str, int], tuple[int, int]]:
