@@ -84,11 +84,15 @@ class Guests:
         self._hosts = self._near(np.flatnonzero(hosts))
 
     def on(self, nodes: Iterable[int]) -> Sequence[Guest]:
-        """Return who may leave some nodes, each once."""
-        found: dict[object, Guest] = {}
+        """Return who may leave some nodes, each once; who leaves together as they are now, on other nodes too."""
+        alone = list[Guest]()
+        joint = dict[str, Leaver]()
         for guest in (guest for node in nodes for guest in self._of(node)):
-            found[id(guest) if guest.alone else self._problem.shapes[guest.leavers[0].shape].workload.id] = guest
-        return list(found.values())
+            if guest.alone:
+                alone.append(guest)
+            else:
+                joint[self._problem.shapes[guest.leavers[0].shape].workload.id] = guest.leavers[0]
+        return [*alone, *(self.guest(self._victims.together(leaver)) for leaver in joint.values())]
 
     def lacking(self, *, least: bool = False) -> int:
         """Return as how many replicas of its largest shape counts what the gang lacks, by GPUs if it has any.
@@ -145,7 +149,7 @@ class Guests:
     def _cheap(self, hosts: Ints, room: Ints, need: int) -> Ints:
         """Return which hosts, of some domains, are those where who would have to leave is about the least dear."""
         ids = self._domains(hosts)
-        dearest = self._victims.dearest(self._largest.request.gpu_count)[hosts]
+        dearest = self._victims.dearest(self._largest.request.gpu_count, alone=False)[hosts]
         order = np.argsort(dearest, kind="stable")
         choices = []
         for domain in np.unique(ids[ids >= 0]).tolist():

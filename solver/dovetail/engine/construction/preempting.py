@@ -7,10 +7,10 @@ and may not be evicted moves to another one, where others may be evicted for it.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import islice
+from itertools import chain, islice, zip_longest
 
 import numpy as np
 
@@ -54,7 +54,9 @@ def with_preemption(problem: Problem, state: State, stop: Stop, over: Callable[[
     for _ in range(_ROUNDS):
         for band in problem.spec.bands:
             preempting = Preempting(journal, band, pinned, lambda: bool(stop) or over(), budget)
-            for shape in _waiting(problem, field, band) if preempting.possible else ():
+            waiting = _waiting(problem, field, band) if preempting.possible else []
+            preempting.expect(waiting)
+            for shape in waiting:
                 missing = shape.workload.min_replicas - field.admitted[shape.index]
                 if preempting.place_all(shape.index, max(1, missing)):
                     while preempting.place(shape.index):
@@ -122,6 +124,7 @@ class Preempting:
         self._budget, self.moves = budget, 0
         self._evicted: list[str] = []  # workloads, once for each of their replicas that go for what is placed now
         self._ways = Ways(self._outlooks, pinned, over)
+        self._waiting = Counter[Hashable]()  # by form, how many replicas of the band are to be placed
         self._pools: dict[tuple[Hashable, int], _Pool] = {}
         self._reliefs: dict[int, _Pool] = {}
         self._over = over
@@ -131,12 +134,17 @@ class Preempting:
         """Whether anybody gives way to the band."""
         return bool(self.victims.names)
 
+    def expect(self, shapes: Iterable[Shape]) -> None:
+        """Tell what is to be placed: what a gang costs that goes for several of it is shared by these."""
+        for shape in shapes:
+            self._waiting[self._outlooks.form(shape.index)] += self._field.wanted(shape.index)
+
     def price(self, shape: int, node: int) -> Price | None:
         """Return what it costs to make room for a replica on a node, None where that is not possible.
 
         Of what counts together only and is on several nodes, it is the part of this node.
         """
-        found = self.victims.cheapest(self._problem.shapes[shape], node, self._shared_toll_of)
+        found = self.victims.cheapest(self._problem.shapes[shape], node, self._toll_of(_HOPS))
         return None if found is None else found.price
 
     def least(self, shape: int) -> Price | None:
@@ -160,12 +168,14 @@ class Preempting:
         if self._over() or self._field.wanted(shape) <= 0:
             return False
         self._evicted.clear()
+        self._ways.forget()
         nodes = np.ones(len(self._problem.nodes), dtype=bool)
         if self._field.room_in_all(shape) > 0:
             found = self._found(shape, nodes, _HOPS)
         else:
             found = self._field.gates.room(shape) == 0 and self._tried(shape, self._relief(shape), nodes, 0)
         self.victims.prices.hit |= set(self._evicted)
+        self._waiting[self._outlooks.form(shape)] -= found
         return found
 
     def _found(self, shape: int, nodes: Bools, hops: int) -> bool:
@@ -238,7 +248,8 @@ class Preempting:
         alike = shape if gates.strict(shape) else (self._outlooks.form(shape), gates.apart(shape))
         key = alike, hops
         if key not in self._pools:
-            self._pools[key] = _Pool(self._field, self.victims, self._problem.shapes[shape], self._toll_of(hops))
+            form = self._problem.shapes[shape]
+            self._pools[key] = _Pool(self._field, self.victims, form, self._toll_of(hops, shape))
         return self._pools[key]
 
     def _relief(self, shape: int) -> _Pool:
@@ -252,31 +263,35 @@ class Preempting:
                 gives = leaver.shape in counting and own.gives_way(leaver)
                 return own.prices.evicted(own.losing(leaver)) if gives else None
 
-            gpus = form.request.gpu_count
-            self._reliefs[shape] = _Pool(self._field, own, form, toll_of, gpus, possible=bool(counting))
+            self._reliefs[shape] = _Pool(self._field, own, form, toll_of, counting)
         return self._reliefs[shape]
 
-    def _toll_of(self, hops: int) -> TollOf:
+    def _sharing(self, gone: Sequence[Leaver], shape: int | None) -> int:
+        """Return for how many those go who go together: of a shape that wait and fit in their GPUs, or nodes."""
+        if shape is None:
+            return len({each.put[0] for each in gone})
+        shapes = self._problem.shapes
+        freed = sum(shapes[each.shape].request.gpu_milli for each in gone)
+        most = freed // max(1, shapes[shape].request.gpu_milli)
+        return max(1, min(most, self._waiting[self._outlooks.form(shape)]))
+
+    def _toll_of(self, hops: int, shape: int | None = None) -> TollOf:
+        """Return what tells what it costs that a replica leaves, for one of a shape, or for a gang."""
         prices = self.victims.prices
 
         def toll_of(leaver: Leaver) -> Toll | None:
             if leaver.again or (self.victims.may_move(leaver) and self._ways.follow(leaver, 0) == 0):
                 return Toll(prices.moved(leaver))
             if self.victims.gives_way(leaver):
-                return prices.evicted(self.victims.losing(leaver))
+                own = self.victims.losing(leaver)
+                toll, sharing = prices.evicted(own), self._sharing(own, shape) if len(own) > 1 else 1
+                return toll if sharing == 1 else Toll(prices.total([toll]) // sharing)
             if hops and self.victims.may_move(leaver):
                 least = self._pool(leaver.shape, hops - 1).least()
                 return None if least is None else Toll(least + prices.moved(leaver))
             return None
 
         return toll_of
-
-    def _shared_toll_of(self, leaver: Leaver) -> Toll | None:
-        toll = self._toll_of(_HOPS)(leaver)
-        if toll is None or not self.victims.gives_way(leaver):
-            return toll
-        nodes = len({each.put[0] for each in self.victims.together(leaver)})
-        return Toll((toll.price + self.victims.prices.evicts * bool(toll.evicts)) // nodes)
 
 
 def _many(form: Shape, other: Shape) -> int:
@@ -290,20 +305,24 @@ class _Pool:
     Parameters
     ----------
     toll_of : tells what it costs that a replica leaves, None where it may not.
-    gpus : how many have to be freed whatever is idle.
-    possible : whether anybody may leave at all.
+    shapes : of which those are who leave, for as many GPUs as are asked for whatever is idle; None for any.
     """
 
     def __init__(
-        self, field: Field, victims: Victims, form: Shape, toll_of: TollOf, gpus: int = 0, *, possible: bool = True
+        self, field: Field, victims: Victims, form: Shape, toll_of: TollOf, shapes: Collection[int] | None = None
     ) -> None:
-        self._gpus, self._field, self._victims, self._form, self._toll_of = gpus, field, victims, form, toll_of
+        self._field, self._victims, self._form, self._toll_of = field, victims, form, toll_of
+        self._gpus = 0 if shapes is None else form.request.gpu_count
         self._known: list[tuple[Price, int, int, Eviction]] = []  # a heap, with the turn at which a node was seen
         self._vain: set[int] = set()
-        hosts = np.flatnonzero(field.hosts(form)) if possible else np.array([], dtype=np.int64)
-        dearest = victims.dearest(form.request.gpu_count)[hosts]
-        order = np.argsort(dearest, kind="stable")
-        self._unseen = iter(hosts[order[dearest[order] < NEVER]].tolist())
+        hosts = np.flatnonzero(field.hosts(form))
+        orders = []
+        for alone in (False, True):  # gangs are cheap for many, and dear for one
+            dearest = victims.dearest(form.request.gpu_count, alone=alone, shapes=shapes)[hosts]
+            order = np.argsort(dearest, kind="stable")
+            orders.append(hosts[order[dearest[order] < NEVER]].tolist())
+        turns = chain.from_iterable(zip_longest(*orders))
+        self._unseen = iter(dict.fromkeys(node for node in turns if node is not None))
 
     def cheapest(self, nodes: Bools) -> Iterator[Eviction]:
         """Yield who could leave which of some nodes, the cheapest first; a node that was in vain is left alone."""

@@ -213,6 +213,7 @@ class _Vacating:
                 continue
             elif guest.alone and self._preempted(guest):
                 self._homeless.remove(guest)
+                ways.forget()  # others have left meanwhile
             else:
                 return False
         return self._moves() <= self._budget

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -37,6 +37,9 @@ def gives_way(problem: Problem, workload: Workload, band: int) -> bool:
 
 
 TollOf = Callable[[Leaver], Toll | None]
+
+
+_Rows = tuple[Ints, Ints, Ints, Ints]
 
 
 class Eviction(NamedTuple):
@@ -161,15 +164,24 @@ class Victims:
             for leaver in self.leavers.of(node):
                 workload = self._problem.shapes[leaver.shape].workload
                 if leaver.place is not None and workload.id in self.names:
-                    milli = max(1, self._problem.shapes[leaver.shape].request.gpu_milli)
                     key = workload.id if workload.joint else len(found)
-                    found[key] = self._each(leaver) // milli, len(found), leaver
+                    if key not in found:
+                        found[key] = self._unit(leaver), len(found), leaver
         return [leaver for *_, leaver in sorted(found.values(), key=lambda each: each[:2])]
 
-    def dearest(self, need: int) -> Ints:
-        """Return per node about how dear the dearest is who leaves it to free so many GPUs, `NEVER` for too few."""
-        nodes, milli, ranks = self._rows
+    def dearest(self, need: int, *, alone: bool, shapes: Collection[int] | None = None) -> Ints:
+        """Return per node about how dear the dearest is who leaves it to free so many GPUs, `NEVER` for too few.
+
+        Parameters
+        ----------
+        alone : who counts together only is as dear as who must go on.
+        shapes : of which all of it has to be, whatever is idle; None for any.
+        """
+        nodes, milli, ranks, of = self._alone if alone else self._all
         idle = self._field.untouched
+        if shapes is not None:
+            own = np.isin(of, sorted(shapes))
+            nodes, milli, ranks, idle = nodes[own], milli[own], ranks[own], np.zeros_like(idle)
         found = np.where(idle >= need, 0, NEVER)
         if len(nodes):
             starts = np.flatnonzero(np.r_[True, nodes[1:] != nodes[:-1]])
@@ -181,22 +193,39 @@ class Victims:
         return found
 
     @cached_property
-    def _rows(self) -> tuple[Ints, Ints, Ints]:
-        """Node, milli-GPU, and rank of the price per GPU of everybody who may leave; who must go on ranks last."""
-        rows = list[tuple[int, int, Price]]()
+    def _alone(self) -> _Rows:
+        return self._rows(alone=True)
+
+    @cached_property
+    def _all(self) -> _Rows:
+        return self._rows(alone=False)
+
+    def _rows(self, *, alone: bool) -> _Rows:
+        """Return node, milli-GPU, rank of the price per GPU, and shape of all who may leave, who must go on last."""
+        rows, joint = list[tuple[int, int, Price, int]](), dict[str, Price]()
         for node in sorted(self._field.fills):
             for leaver in self.leavers.of(node):
-                milli = self._problem.shapes[leaver.shape].request.gpu_milli
-                rows.append((node, milli, self._each(leaver) // max(1, milli)))
-        order = {price: rank for rank, price in enumerate(sorted({price for _, _, price in rows}))}
-        table = np.array([(node, milli, order[price]) for node, milli, price in rows], dtype=np.int64)
-        nodes, gpus, ranks = table.reshape(-1, 3).T
+                shape = self._problem.shapes[leaver.shape]
+                if not shape.workload.joint:
+                    price = self._unit(leaver)
+                elif alone:
+                    price = self.prices.most
+                else:
+                    price = joint.get(shape.workload.id) or joint.setdefault(shape.workload.id, self._unit(leaver))
+                rows.append((node, shape.request.gpu_milli, price, leaver.shape))
+        order = {price: rank for rank, price in enumerate(sorted({price for _, _, price, _ in rows}))}
+        table = np.array([(node, milli, order[price], shape) for node, milli, price, shape in rows], dtype=np.int64)
+        nodes, gpus, ranks, shapes = table.reshape(-1, 4).T
         by = np.lexsort((ranks, nodes))
-        return nodes[by], gpus[by], ranks[by]
+        return nodes[by], gpus[by], ranks[by], shapes[by]
 
-    def _each(self, leaver: Leaver) -> Price:
-        """Return what a replica costs by itself, without those who go with it, more than all if it must go on."""
-        return self.prices.evicted([leaver]).price if self.gives_way(leaver) else self.prices.most
+    def _unit(self, leaver: Leaver) -> Price:
+        """Return what it costs for each thousandth of a GPU that a replica goes, the most if it must go on."""
+        if not self.gives_way(leaver):
+            return self.prices.most
+        own = self.losing(leaver)
+        milli = sum(self._problem.shapes[each.shape].request.gpu_milli for each in own)
+        return self.prices.total([self.prices.evicted(own)]) // max(1, milli)
 
 
 class _Priced(NamedTuple):
