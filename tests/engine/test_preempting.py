@@ -202,7 +202,7 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("in_parts")
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [*range(60), 88, 687])
 def test_plans_of_random_clusters_stand_where_work_gives_way(seed: int) -> None:
     spec = preempted(Random(f"preempted {seed}"))
     plan = solve(spec, Limits(work=0.3))
