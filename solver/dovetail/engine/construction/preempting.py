@@ -282,14 +282,18 @@ class Preempting:
         def toll_of(leaver: Leaver) -> Toll | None:
             if leaver.again or (self.victims.may_move(leaver) and self._ways.follow(leaver, 0) == 0):
                 return Toll(prices.moved(leaver))
+            toll: Toll | None = None
             if self.victims.gives_way(leaver):
                 own = self.victims.losing(leaver)
                 toll, sharing = prices.evicted(own), self._sharing(own, shape) if len(own) > 1 else 1
-                return toll if sharing == 1 else Toll(prices.total([toll]) // sharing)
-            if hops and self.victims.may_move(leaver):
-                least = self._pool(leaver.shape, hops - 1).least()
-                return None if least is None else Toll(least + prices.moved(leaver))
-            return None
+                toll = toll if sharing == 1 else Toll(prices.total([toll]) // sharing)
+            if hops and self.victims.may_move(leaver) and (toll is None or not self.victims.lowest(leaver)):
+                least = self._pool(leaver.shape, hops - 1).least()  # who is evicted takes the place of others in turn
+                moved = None if least is None else Toll(least + prices.moved(leaver))
+                toll = min(
+                    (each for each in (toll, moved) if each), key=lambda each: prices.total([each]), default=None
+                )
+            return toll
 
         return toll_of
 

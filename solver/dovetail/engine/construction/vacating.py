@@ -230,13 +230,15 @@ class _Vacating:
         homeless = set(map(id, self._homeless))
         moved = (guest for guest in self._away if id(guest) not in homeless)
         price = sum(self._prices.moved(each) for guest in moved for each in guest.leavers) + self._more
-        for guest in self._homeless:
-            if guest.price is not None:
-                price += guest.price
-            else:
-                least = self._preempting.least(guest.leavers[0].shape) if guest.alone else None
-                price += guest.milli * self._prices.most if least is None else least
-        return price
+        return price + sum(map(self._price, self._homeless))
+
+    def _price(self, guest: Guest) -> Price:
+        """Return about what it costs that replicas have no place: they go, or move to where others go for them."""
+        least = self._preempting.least(guest.leavers[0].shape) if guest.alone else None
+        if least is None:
+            return guest.milli * self._prices.most if guest.price is None else guest.price
+        moved = least + self._prices.moved(guest.leavers[0])
+        return moved if guest.price is None else min(moved, guest.price)
 
     def _moves(self) -> int:
         """Return how many move for the gang that was placed last."""

@@ -78,6 +78,15 @@ class Victims:
             return workload.id in self.names and (leaver.place is not None or not workload.joint)
         return not workload.joint and self._problem.spec.band_of(workload) < self._band
 
+    def lowest(self, leaver: Leaver) -> bool:
+        """Tell whether nobody who gives way is of a lower band than a replica."""
+        return self._problem.spec.band_of(self._problem.shapes[leaver.shape].workload) <= self._lowest
+
+    @cached_property
+    def _lowest(self) -> int:
+        spec = self._problem.spec
+        return min((spec.band_of(spec.by_id[name]) for name in self.names), default=self._band)
+
     def may_move(self, leaver: Leaver) -> bool:
         """Tell whether a replica may go on elsewhere, by itself."""
         return may_leave(self._problem.shapes[leaver.shape].workload, self._pinned)
