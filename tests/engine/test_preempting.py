@@ -8,20 +8,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.support.at_work import HIGH, LOW, on, ones, planned, racks, running
+from tests.support.at_work import HIGH, LOW, on, ones, planned, racks, running, stepped
 from tests.support.preempted_specs import preempted
 from tests.support.specs import make_spec, node, place, policy, request, role, workload
 
 from dovetail.engine import ladder, solve
-from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.preempting import with_preemption
-from dovetail.model.legal import legalise
-from dovetail.model.score import debt, hard_policies, sound, view_of
-from dovetail.model.state import today_state
 from dovetail.placement import View
-from dovetail.problem import compile_problem
-from dovetail.progress import Limits, Stop
-from dovetail.rules import context_of
+from dovetail.progress import Limits
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.spec import Spec, WorkloadSelector
@@ -30,13 +24,7 @@ from dovetail.verify import verify
 
 def after(spec: Spec) -> tuple[dict[str, int], View]:
     """Return the values of the tiers, and the view, of what construction begins and others are preempted in."""
-    problem = compile_problem(context_of(spec))
-    before = legalise(problem, construct(problem, today_state(problem), Stop()))
-    state = with_preemption(problem, before, Stop(), lambda: False)
-    view = view_of(problem, state)
-    assert sound(problem, view)
-    assert not debt(problem, view, hard_policies(problem))
-    return {tier.name: tier.measure(view, problem.context) for tier in problem.tiers}, view
+    return stepped(spec, with_preemption)
 
 
 def test_work_of_the_lowest_band_goes_first() -> None:

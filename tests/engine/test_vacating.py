@@ -7,21 +7,18 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.support.at_work import GANG, HIGH, LOW, on, ones, planned, racks, running
+from tests.support.at_work import GANG, HIGH, LOW, on, ones, planned, racks, running, stepped
 from tests.support.specs import node, place, policy, request, role, workload
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine import ladder, solve
 from dovetail.engine.construction import vacating
-from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.vacating import with_gangs
-from dovetail.model.legal import legalise
-from dovetail.model.score import better, debt, hard_policies, sound, view_of
-from dovetail.model.state import State, today_state
+from dovetail.model.score import better
+from dovetail.model.state import State
 from dovetail.placement import Place, View
-from dovetail.problem import Problem, compile_problem
-from dovetail.progress import Limits, Stop
-from dovetail.rules import context_of
+from dovetail.problem import Problem
+from dovetail.progress import Limits
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.spec import Group, Spec, Topology, Workload, WorkloadSelector
@@ -30,13 +27,7 @@ from dovetail.verify import verify
 
 def after(spec: Spec) -> tuple[dict[str, int], View]:
     """Return the values of the tiers, and the view, of what construction begins and gangs have room made in."""
-    problem = compile_problem(context_of(spec))
-    before = legalise(problem, construct(problem, today_state(problem), Stop()))
-    state = with_gangs(problem, before, Stop(), lambda: False)
-    view = view_of(problem, state)
-    assert sound(problem, view)
-    assert not debt(problem, view, hard_policies(problem))
-    return {tier.name: tier.measure(view, problem.context) for tier in problem.tiers}, view
+    return stepped(spec, with_gangs)
 
 
 def gang(replicas: int = 2, within: str | None = "rack", **more: Any) -> Workload:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.support.specs import make_spec, node, place, workload
 
+from dovetail.engine.construction.construct import construct
+from dovetail.model.legal import legalise
+from dovetail.model.score import debt, hard_policies, sound, view_of
+from dovetail.model.state import State, today_state
 from dovetail.placement import Place, View
+from dovetail.problem import Problem, compile_problem
+from dovetail.progress import Stop
+from dovetail.rules import context_of
 from dovetail.spec import Node, Policy, Spec, Workload
 
 GANG: Mapping[str, Any] = {"type": "gang", "checkpoint_every": 600_000}
@@ -42,3 +49,17 @@ def on(view: View, name: str) -> list[str]:
 
 def planned(nodes: Sequence[Node], work: Sequence[Workload], where: Mapping[str, Place], *more: Policy) -> Spec:
     return make_spec(nodes, work, policies=more, running=where)
+
+
+Step = Callable[[Problem, State, Stop, Callable[[], bool]], State]
+
+
+def stepped(spec: Spec, step: Step) -> tuple[dict[str, int], View]:
+    """Return the values of the tiers, and the view, of what construction begins and a step of it goes on from."""
+    problem = compile_problem(context_of(spec))
+    before = legalise(problem, construct(problem, today_state(problem), Stop()))
+    state = step(problem, before, Stop(), lambda: False)
+    view = view_of(problem, state)
+    assert sound(problem, view)
+    assert not debt(problem, view, hard_policies(problem))
+    return {tier.name: tier.measure(view, problem.context) for tier in problem.tiers}, view

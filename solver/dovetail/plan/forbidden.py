@@ -11,7 +11,8 @@ from typing import Final
 from dovetail.placement import Place, Places, View
 from dovetail.plan.space import Space, Wanting
 from dovetail.rules import Context, Guard, Violations
-from dovetail.rules.guards import ApartGuard, CrowdGuard, SkewGuard, TotalGuard, domain_of
+from dovetail.rules.guards import ApartGuard, CrowdGuard, SkewGuard, domain_of
+from dovetail.rules.totals import TotalGuard
 from dovetail.spec import Node, Policy, ReplicaId, Role, Spec, Workload
 
 MOST_TRIALS: Final = 256

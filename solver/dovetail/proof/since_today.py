@@ -7,7 +7,7 @@ today all count together; so the values are no worse than those of any plan with
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from dovetail.linear import Linear
@@ -55,16 +55,12 @@ def since_today_of(tier: Tier, original: Problem, counts: Counting, protected: C
 def _evicted(today: Today, counts: Counting) -> Linear:
     """Return how many workloads lose a replica at the least: those of which not all are admitted that ran."""
     model, flags = counts.model, dict[str, int]()
-    ran, rows = Counter[int](), dict[int, Linear]()
-    for (workload, shape), (present, kept) in _ran(today, counts).items():
-        ran[shape] += present
-        row = rows.setdefault(shape, Linear().add(counts.admitted_shape(shape)))
-        if present > kept:
-            flags[workload] = flag = flags[workload] if workload in flags else model.integer(0, 1)
-            row.add_term(flag, present - kept)
-    for shape, row in rows.items():
-        if model.range_of(row)[0] < ran[shape]:
-            model.require(row, lower=ran[shape])
+
+    def leaving(workload: str, shape: int, free: int) -> Iterator[tuple[int, int]]:
+        flag = flags[workload] = flags[workload] if workload in flags else model.integer(0, 1)
+        yield flag, free
+
+    _tell_who_leaves(today, counts, leaving)
     return Linear(dict.fromkeys(flags.values(), 1))
 
 
@@ -77,28 +73,45 @@ def _lost(tier: GpuTimeLost, original: Problem, counts: Counting) -> Linear:
     stakes = {workload.id: running for workload, running in at_stake(context, spec.workloads)}
     gone = Counter((replica.workload, _shape(counts, replica)) for replica in context.today.lost)
     total, flags = Linear(constant=tier.limit(context)), dict[str, int]()
-    ran, rows = Counter[int](), dict[int, Linear]()
-    for key, (present, kept) in _ran(context.today, counts).items():
-        (name, shape), workload = key, spec.by_id[key[0]]
-        ran[shape] += present
-        row = rows.setdefault(shape, Linear().add(counts.admitted_shape(shape)))
-        free = present - kept if workload.atomic and name not in stakes else min(gone[key], present - kept)
-        left = present - kept - free
-        if free:
-            row.add_term(model.integer(0, free), 1)
+
+    def leaving(name: str, shape: int, free: int) -> Iterator[tuple[int, int]]:
+        workload = spec.by_id[name]
+        lost = free if workload.atomic and name not in stakes else min(gone[name, shape], free)
+        left = free - lost
+        if lost:
+            yield model.integer(0, lost), 1
         if left and workload.atomic:
             flag = flags[name] = flags[name] if name in flags else model.integer(0, 1)
-            row.add_term(flag, left)
             total.terms[flag] = lost_with_all(spec, workload, stakes[name])
+            yield flag, left
         elif left:
-            each = counts.problem.shapes[shape].request.gpu_milli * lost_seconds(spec, workload, moved=False)
             some = model.integer(0, left)
-            row.add_term(some, 1)
-            total.add_term(some, each)
-    for shape, row in rows.items():
-        if model.range_of(row)[0] < ran[shape]:
-            model.require(row, lower=ran[shape])
+            milli = counts.problem.shapes[shape].request.gpu_milli
+            total.add_term(some, milli * lost_seconds(spec, workload, moved=False))
+            yield some, 1
+
+    _tell_who_leaves(context.today, counts, leaving)
     return total
+
+
+def _tell_who_leaves(
+    today: Today, counts: Counting, leaving: Callable[[str, int, int], Iterable[tuple[int, int]]]
+) -> None:
+    """Require of every shape that those admitted, and those who leave, are as many as ran.
+
+    Parameters
+    ----------
+    leaving : yields, by workload and shape, variables by which some of so many leave, each with how many that are.
+    """
+    ran, rows = Counter[int](), dict[int, Linear]()
+    for (workload, shape), (present, kept) in _ran(today, counts).items():
+        ran[shape] += present
+        row = rows.setdefault(shape, Linear().add(counts.admitted_shape(shape)))
+        for variable, many in leaving(workload, shape, present - kept) if present > kept else ():
+            row.add_term(variable, many)
+    for shape, row in rows.items():
+        if counts.model.range_of(row)[0] < ran[shape]:
+            counts.model.require(row, lower=ran[shape])
 
 
 def _ran(today: Today, counts: Counting) -> Mapping[tuple[str, int], tuple[int, int]]:

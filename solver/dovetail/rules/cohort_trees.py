@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dovetail.linear import Linear, Model
 from dovetail.rules.cohorts import Lends, Queue, asked_by, requested_of
-from dovetail.rules.guards import TotalGuard
+from dovetail.rules.totals import TotalGuard
 from dovetail.spec import Role, Workload
 
 

@@ -23,8 +23,8 @@ from dovetail.rules.cohorts import (
     spelt_out,
 )
 from dovetail.rules.grouping import group_of, grouped
-from dovetail.rules.guards import TotalGuard
 from dovetail.rules.scope import Scope
+from dovetail.rules.totals import TotalGuard
 from dovetail.spec import Policy, Role, Spec, Workload, WorkloadSelector
 from dovetail.spec.workload import MILLI
 

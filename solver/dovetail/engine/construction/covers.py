@@ -30,6 +30,14 @@ class Item(NamedTuple):
     leavers: tuple[Leaver, ...]
     again: frozenset[int] = frozenset()  # of the leavers, who has room on its GPU again
 
+    def part_of(self, lack: Sequence[int]) -> float:
+        """Return how much of what is lacking it frees, dimension by dimension and added up."""
+        return sum(min(1.0, more / short) for more, short in zip(self.freed, lack, strict=True) if short > 0)
+
+    def left_of(self, lack: Sequence[int]) -> tuple[int, ...]:
+        """Return what is lacking once it is gone."""
+        return tuple(short - more for short, more in zip(lack, self.freed, strict=True))
+
     def going(self) -> Iterator[Leaver]:
         """Yield who leaves, each with whether it has room again."""
         for position, leaver in enumerate(self.leavers):
@@ -91,7 +99,7 @@ class Covers:
             useful = any(freed and short > 0 for freed, short in zip(item.freed, lack, strict=True))
             if useful and not any(id(each) in gone for each in item.leavers):
                 gone |= {id(each): going for each, going in zip(item.leavers, item.going(), strict=True)}
-                lack = tuple(short - freed for short, freed in zip(lack, item.freed, strict=True))
+                lack = item.left_of(lack)
         return None if any(short > 0 for short in lack) else (*barring, *gone.values())
 
     def look(self, form: Shape, node: int) -> Look:
@@ -235,8 +243,7 @@ class Covers:
 
 def _share(item: Item, lack: Sequence[int]) -> float:
     """Return how much of what is lacking an item frees, for each of its moves."""
-    freed = sum(min(1.0, more / short) for more, short in zip(item.freed, lack, strict=True) if short > 0)
-    return freed / max(item.moves, _FREE)
+    return item.part_of(lack) / max(item.moves, _FREE)
 
 
 def _chosen(items: Sequence[Item], lack: tuple[int, ...], budget: int) -> Iterator[tuple[Item, ...]]:
@@ -260,6 +267,6 @@ def _of_size(items: Sequence[Item], lack: tuple[int, ...], budget: int, size: in
         if item.moves > budget or same == last or not any(item.freed[d] for d in wanting):
             continue
         last = same
-        left = tuple(a - b for a, b in zip(lack, item.freed, strict=True))
+        left = item.left_of(lack)
         for more in _of_size(items[position + 1 :], left, budget - item.moves, size - 1):
             yield (item, *more)

@@ -21,10 +21,10 @@ from dovetail.rules.guards import (
     CrowdGuard,
     SkewGuard,
     TogetherGuard,
-    TotalGuard,
     domain_of,
 )
 from dovetail.rules.reserve import PlacesGuard
+from dovetail.rules.totals import TotalGuard
 from dovetail.spec import Workload
 
 FREE, MIXED = -1, -2

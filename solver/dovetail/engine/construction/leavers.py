@@ -59,6 +59,11 @@ class Leaver:
         return int(self.place is not None)
 
 
+def running_at(node: int, place: Present) -> Leaver:
+    """Return one who runs at a place of a node."""
+    return Leaver((node, place.shape, place.gpus), place, place.instance.partition("@")[0])
+
+
 def _stays(field: Field, leaver: Leaver, *, stays: bool) -> None:
     """Count on it that a replica stays where it runs, or does so no more."""
     node, shape, gpus = leaver.put
@@ -233,7 +238,7 @@ class Leavers:
         if fill is None:
             return []
         found = [
-            Leaver((node, place.shape, place.gpus), place, place.instance.partition("@")[0])
+            running_at(node, place)
             for place, count in fill.kept.items()
             if self._movable[place.shape]
             for _ in range(count)

@@ -19,7 +19,7 @@ from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.journal import Journal
-from dovetail.engine.construction.leavers import Leaver, come_back, fewest, leave
+from dovetail.engine.construction.leavers import Leaver, fewest
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.prices import Price, Toll
 from dovetail.engine.construction.victims import NEVER, Eviction, TollOf, Victims
@@ -58,11 +58,11 @@ def with_preemption(problem: Problem, state: State, stop: Stop, over: Callable[[
             preempting.expect(waiting)
             for shape in waiting:
                 missing = shape.workload.min_replicas - field.admitted[shape.index]
-                if preempting.place_all(shape.index, max(1, missing)):
-                    while preempting.place(shape.index):
-                        journal.keep()
+                count = max(1, missing)
+                while preempting.place_all(shape.index, count):
+                    count = 1
             budget -= preempting.moves
-        _let_go(field, pinned)
+        _let_go(journal, pinned)
     if field.turn == before:
         return state
     found = legalise(problem, field.state())
@@ -70,8 +70,9 @@ def with_preemption(problem: Problem, state: State, stop: Stop, over: Callable[[
     return found if better(problem, found, state, frozenset()) else state
 
 
-def _let_go(field: Field, pinned: frozenset[str]) -> None:
+def _let_go(journal: Journal, pinned: frozenset[str]) -> None:
     """Let victims go, the cheapest first, as long as there is more than limits on totals allow."""
+    field = journal.field
     guards = [guard for guard in field.gates.totals if guard.above()]
     if not guards:
         return
@@ -80,12 +81,12 @@ def _let_go(field: Field, pinned: frozenset[str]) -> None:
         above = [guard.above() for guard in guards]
         if not any(above):
             break
-        gone = victims.together(leaver)
-        for each in gone:
-            leave(field, each)
-        if not any(guard.above() < much for guard, much in zip(guards, above, strict=True)):
-            for each in reversed(gone):
-                come_back(field, each)
+        for each in victims.together(leaver):
+            journal.leave(each)
+        if any(guard.above() < much for guard, much in zip(guards, above, strict=True)):
+            journal.keep()
+        else:
+            journal.undo()
 
 
 def _waiting(problem: Problem, field: Field, band: int) -> list[Shape]:

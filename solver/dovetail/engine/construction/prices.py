@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from dovetail.engine.construction.leavers import Leaver
-from dovetail.objectives.disruption import lost_seconds
+from dovetail.objectives.disruption import lost_seconds, lost_with_all
 from dovetail.problem import Problem
 
 _BITS = 64  # of each measure of a price
@@ -61,9 +60,9 @@ class Prices:
 
     def _lost(self, leavers: Sequence[Leaver], *, moved: bool) -> int:
         """Return the milli-GPU seconds of work that are lost."""
-        workload = self._problem.shapes[leavers[0].shape].workload
-        hit = Counter(each.shape for each in leavers if each.place is not None)
-        if workload.atomic and hit:
-            hit = Counter({s: self._problem.running[s] for s in self._problem.shapes_of_workload[workload.id]})
-        milli = sum(self._problem.shapes[shape].request.gpu_milli * count for shape, count in hit.items())
-        return milli * lost_seconds(self._problem.spec, workload, moved=moved)
+        problem, workload = self._problem, self._problem.shapes[leavers[0].shape].workload
+        running = [each.shape for each in leavers if each.place is not None]
+        if workload.atomic and running:
+            return lost_with_all(problem.spec, workload, problem.context.running[workload.id])
+        milli = sum(problem.shapes[shape].request.gpu_milli for shape in running)
+        return milli * lost_seconds(problem.spec, workload, moved=moved)

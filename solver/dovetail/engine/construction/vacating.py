@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
+from math import inf
 
 import numpy as np
 
@@ -51,11 +52,12 @@ def with_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bo
     over : tells when time has run out.
     """
     admitted = state.totals().admitted
-    waiting = [w for w in problem.spec.workloads if _waits(problem, admitted, w) or _grows(problem, admitted, w)]
+    grows = _growing(problem, admitted)
+    waiting = [w for w in problem.spec.workloads if w.id in grows or _waits(problem, admitted, w)]
     worth = {w.id: sum(role.value * role.replicas for role in w.roles) for w in waiting}
     for band in problem.spec.bands:
         own = [w for w in waiting if problem.spec.band_of(w) == band]
-        own.sort(key=lambda w: (_grows(problem, admitted, w), -worth[w.id], w.id))
+        own.sort(key=lambda w: (w.id in grows, -worth[w.id], w.id))
         if own:
             sets = max(_LEAST_SETS, _SETS // len(waiting))
             state = _with_those(problem, state, own, sets, stop, lambda: bool(stop) or over())
@@ -107,16 +109,17 @@ def _waits(problem: Problem, admitted: Mapping[int, int], workload: Workload) ->
     return workload.atomic and workload.replicas > 1 and bool(shapes) and not any(admitted[s] for s in shapes)
 
 
-def _grows(problem: Problem, admitted: Mapping[int, int], workload: Workload) -> bool:
-    """Tell whether a gang is there that could be larger, if others gave way for it."""
-    band, shapes = problem.spec.band_of(workload), problem.shapes_of_workload.get(workload.id, ())
-    there = [admitted[shape] for shape in shapes]
-    return (
-        workload.elastic
-        and any(there)
-        and sum(there) < workload.replicas
-        and any(gives_way(problem, problem.spec.by_id[name], band) for name in problem.context.running)
-    )
+def _growing(problem: Problem, admitted: Mapping[int, int]) -> frozenset[str]:
+    """Return the gangs that are there and could be larger, if others gave way for it."""
+    spec = problem.spec
+    running = (spec.by_id[name] for name in problem.context.running)
+    lowest = min((spec.band_of(w) for w in running if gives_way(problem, w, inf)), default=inf)
+    found = set[str]()
+    for workload in (w for w in spec.workloads if w.elastic and spec.band_of(w) > lowest):
+        there = sum(admitted[shape] for shape in problem.shapes_of_workload.get(workload.id, ()))
+        if 0 < there < workload.replicas:
+            found.add(workload.id)
+    return frozenset(found)
 
 
 class _Vacating:

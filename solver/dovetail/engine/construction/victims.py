@@ -12,7 +12,7 @@ import numpy as np
 from dovetail.engine.construction.covers import Covers, Item
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Ints
-from dovetail.engine.construction.leavers import Leaver, Leavers, fewest, may_leave
+from dovetail.engine.construction.leavers import Leaver, Leavers, fewest, may_leave, running_at
 from dovetail.engine.construction.prices import Price, Prices, Toll
 from dovetail.problem import Problem, Shape
 from dovetail.spec import Workload
@@ -23,22 +23,13 @@ _PARTS = 1000  # of what is lacking
 NEVER: Final = np.iinfo(np.int64).max
 
 
-def victims_of(problem: Problem, band: int, pinned: frozenset[str]) -> frozenset[str]:
-    """Return the workloads that run and give way to a band (S5.3)."""
-    running = {problem.shapes[shape].workload.id for shape in problem.running}
-    found = (problem.spec.by_id[name] for name in running - pinned)
-    return frozenset(w.id for w in found if gives_way(problem, w, band))
-
-
-def gives_way(problem: Problem, workload: Workload, band: int) -> bool:
+def gives_way(problem: Problem, workload: Workload, band: float) -> bool:
     """Tell whether what runs of a workload may go without a place for work of a band."""
     whole = not workload.holds and (workload.joint or not workload.ranked)
     return workload.preemptible and whole and problem.spec.band_of(workload) < band
 
 
 TollOf = Callable[[Leaver], Toll | None]
-
-
 _Rows = tuple[Ints, Ints, Ints, Ints]
 
 
@@ -62,7 +53,8 @@ class Victims:
 
     def __init__(self, field: Field, band: int, pinned: frozenset[str]) -> None:
         self._field, self._problem = field, field.problem
-        self.names = victims_of(field.problem, band, pinned)
+        running = (field.problem.shapes[shape].workload for shape in field.problem.running)
+        self.names = frozenset(w.id for w in running if w.id not in pinned and gives_way(field.problem, w, band))
         self.prices = Prices(field.problem, band)
         self._band, self._pinned = band, pinned
         self.leavers = Leavers(field, pinned, self.names)
@@ -100,8 +92,7 @@ class Victims:
         for node in self._nodes_of[workload.id]:
             for place, count in fills[node].kept.items():
                 if self._problem.shapes[place.shape].workload.id == workload.id:
-                    profile = place.instance.partition("@")[0]
-                    found += [Leaver((node, place.shape, place.gpus), place, profile)] * count
+                    found += [running_at(node, place)] * count
         return found
 
     def losing(self, leaver: Leaver) -> Sequence[Leaver]:
@@ -211,22 +202,31 @@ class Victims:
 
     def _rows(self, *, alone: bool) -> _Rows:
         """Return node, milli-GPU, rank of the price per GPU, and shape of all who may leave, who must go on last."""
-        rows, joint = list[tuple[int, int, Price, int]](), dict[str, Price]()
-        for node in sorted(self._field.fills):
-            for leaver in self.leavers.of(node):
-                shape = self._problem.shapes[leaver.shape]
-                if not shape.workload.joint:
-                    price = self._unit(leaver)
-                elif alone:
-                    price = self.prices.most
-                else:
-                    price = joint.get(shape.workload.id) or joint.setdefault(shape.workload.id, self._unit(leaver))
-                rows.append((node, shape.request.gpu_milli, price, leaver.shape))
+        most, shapes = self.prices.most, self._problem.shapes
+        rows = [
+            (node, shapes[of].request.gpu_milli, most if alone and shapes[of].workload.joint else price, of)
+            for node, of, price in self._units
+        ]
         order = {price: rank for rank, price in enumerate(sorted({price for _, _, price, _ in rows}))}
         table = np.array([(node, milli, order[price], shape) for node, milli, price, shape in rows], dtype=np.int64)
-        nodes, gpus, ranks, shapes = table.reshape(-1, 4).T
+        nodes, gpus, ranks, kinds = table.reshape(-1, 4).T
         by = np.lexsort((ranks, nodes))
-        return nodes[by], gpus[by], ranks[by], shapes[by]
+        return nodes[by], gpus[by], ranks[by], kinds[by]
+
+    @cached_property
+    def _units(self) -> list[tuple[int, int, Price]]:
+        """Node, shape and price per GPU of all who may leave; those who go together have the price of the first."""
+        found, joint = list[tuple[int, int, Price]](), dict[str, Price]()
+        for node in sorted(self._field.fills):
+            for leaver in self.leavers.of(node):
+                workload = self._problem.shapes[leaver.shape].workload
+                price = joint.get(workload.id)
+                if price is None:
+                    price = self._unit(leaver)
+                    if workload.joint:
+                        joint[workload.id] = price
+                found.append((node, leaver.shape, price))
+        return found
 
     def _unit(self, leaver: Leaver) -> Price:
         """Return what it costs for each thousandth of a GPU that a replica goes, the most if it must go on."""
@@ -253,16 +253,18 @@ class _Covering:
         gone = self._for_gpus()
         if gone is None:
             return None
-        left = _left(self._lack, gone)
+        left = self._lack
+        for each in gone:
+            left = each.item.left_of(left)
         rest = [each for each in self._items if each not in gone]
         while any(short > 0 for short in left):
-            rest = [each for each in rest if _share(each.item, left) and not _overlaps(each.item, gone)]
+            rest = [each for each in rest if each.item.part_of(left) and not _overlaps(each.item, gone)]
             if not rest:
                 return None
-            parts = [max(1, round(_PARTS * _share(each.item, left))) for each in rest]
+            parts = [max(1, round(_PARTS * each.item.part_of(left))) for each in rest]
             dear = [_PARTS * self._cost([*gone, each]) // part for each, part in zip(rest, parts, strict=True)]
             gone.append(rest[dear.index(min(dear))])
-            left = _left(left, gone[-1:])
+            left = gone[-1].item.left_of(left)
         for each in sorted(gone, key=lambda each: -self._cost([each])):
             if all(short + more <= 0 for short, more in zip(left, each.item.freed, strict=True)):
                 gone.remove(each)
@@ -289,14 +291,3 @@ class _Covering:
 def _overlaps(item: Item, chosen: Iterable[_Priced]) -> bool:
     own = set(map(id, item.leavers))
     return any(id(leaver) in own for each in chosen for leaver in each.item.leavers)
-
-
-def _left(lack: tuple[int, ...], gone: Iterable[_Priced]) -> tuple[int, ...]:
-    for each in gone:
-        lack = tuple(short - freed for short, freed in zip(lack, each.item.freed, strict=True))
-    return lack
-
-
-def _share(item: Item, lack: Sequence[int]) -> float:
-    """Return how much of what is lacking an item frees."""
-    return sum(min(1.0, freed / short) for freed, short in zip(item.freed, lack, strict=True) if short > 0)
