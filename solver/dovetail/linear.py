@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import gcd
 from typing import NamedTuple
 
 
@@ -68,6 +69,11 @@ class Linear:
     def scaled(self, factor: int) -> Linear:
         """Return a new expression `factor * self`."""
         return Linear({v: factor * c for v, c in self.terms.items()}, factor * self.constant)
+
+    def reduced(self) -> Linear:
+        """Return the expression over the greatest integer that divides all of it, of the same sign everywhere."""
+        common = gcd(self.constant, *self.terms.values()) or 1
+        return Linear({v: c // common for v, c in self.terms.items()}, self.constant // common)
 
     @property
     def is_constant(self) -> bool:

@@ -50,4 +50,4 @@ def _wish(field: Field, replica: ReplicaId, place: Place) -> Wished | None:
     node = problem.node_index.get(place.node)
     if shape is None or node is None or not field.room_on(node, problem.shapes[shape], place.gpus):
         return None
-    return node, shape, place.gpus, 1
+    return Wished(node, shape, place.gpus, 1, place.instance.partition("@")[0])

@@ -11,7 +11,7 @@ from dovetail.objectives.base import Sense, TierPart
 from dovetail.placement import View
 from dovetail.placement.served import served
 from dovetail.rules import Context
-from dovetail.rules.rates import sustained
+from dovetail.rules.rates import by_rate, require_served
 from dovetail.spec import Role, Spec, Workload
 
 
@@ -51,7 +51,8 @@ def _worth_of_rate(part: TierPart, workload: Workload, role: Role) -> Linear:
     if slo is None or not slo.rate or not value:
         return Linear(constant=value)
     earned = Linear.of(part.model.integer(0, value))
-    part.model.require(earned.scaled(slo.rate).minus(sustained(part, workload).scaled(value)), upper=0)
+    served = by_rate(workload, part.by_host(workload))
+    require_served(part.model, served, earned.scaled(-slo.rate).plus(slo.rate * value), value, slo.rate)
     return earned
 
 

@@ -21,7 +21,7 @@ from dovetail.objectives.occupied import GpusInUse
 from dovetail.problem import Problem, Shape
 from dovetail.proof.cells import Cell, Plot, Question, asked_by, domains_of, questions_of
 from dovetail.proof.forgetting import forgotten
-from dovetail.proof.hosts import hosts_of
+from dovetail.proof.hosts import ByMode, hosts_of, served_apart
 from dovetail.proof.kinds import Kind, capacities, kinds_of, least_load, room_for
 from dovetail.proof.lagrangian import Block, PlainRow, plain_ends, plain_rows
 from dovetail.proof.limits import tighten
@@ -47,7 +47,8 @@ class FleetModel(Counting):
     ----------
     original : the Problem to bound; what runs today is set aside. `flags` are, by workload that stands or falls
         together, the variables that tell whether it is there. `in_use` are sums of nodes in use, each with the
-        number of kinds that it is about.
+        number of kinds that it is about. `modes_of` are, per kind, the variables of counts by mode, of shapes that
+        serve more on some instances than on others.
     priced : whether to tell nodes apart by price and count those in use, as tiers with `counts_nodes` need it.
     sided : whether rules that keep sides of single nodes apart are counted.
     """
@@ -66,6 +67,7 @@ class FleetModel(Counting):
         self.cells_of: list[Mapping[int, list[Cell]]] = []
         self.plots_of = [tuple(_plots(self.problem, kind, questions)) for kind in self.kinds]
         self.counts_of = [self._add_counts(position, kind, questions) for position, kind in enumerate(self.kinds)]
+        self.modes_of = [self._add_modes(position, kind) for position, kind in enumerate(self.kinds)]
         self.used_of = [self._count_in_use(1, kind, kind.node.price) for kind in self.kinds]
         counted = any(isinstance(tier, GpusInUse) for tier in original.tiers)
         self.gpus_used_of = [
@@ -113,6 +115,16 @@ class FleetModel(Counting):
         for question in dict.fromkeys(q for shape in found for q in questions.get(shape, ())):
             self._add_room_of_cells(kind, question, cells)
         self.cells_of.append(cells)
+        return found
+
+    def _add_modes(self, position: int, kind: Kind) -> ByMode:
+        """Cut counts up by how replicas are on a GPU, where what they serve depends on it."""
+        found: dict[int, Mapping[str, int]] = {}
+        for shape, count in self.counts_of[position].items() if self.tells_modes else ():
+            most = self.model.upper[count]
+            if modes := served_apart(self.problem, shape, kind.node):
+                found[shape] = {mode: self.model.integer(0, most) for mode in modes}
+                self.model.require(Linear(dict.fromkeys(found[shape].values(), -1) | {count: 1}), lower=0, upper=0)
         return found
 
     def _add_cells(self, kind: Kind, count: int, room: int, questions: tuple[Question, ...]) -> list[Cell]:
@@ -191,6 +203,11 @@ class FleetModel(Counting):
         return found
 
     @property
+    def tells_modes(self) -> bool:
+        """Whether it counts on which instances of a GPU replicas are, where they serve more on some."""
+        return True
+
+    @property
     def tells_settings(self) -> bool:
         """Whether it counts how the GPUs of a node are shared or cut as a whole."""
         return self.sided
@@ -265,7 +282,8 @@ class FleetModel(Counting):
     def by_host(self, workload: Workload) -> Mapping[str, Linear]:
         """Return how many replicas of a workload are on each host; see `hosts`."""
         if workload.id not in self._by_host:
-            self._by_host[workload.id] = hosts_of(self.problem, self.model, self.kinds, self.counts_of, workload)
+            counts = zip(self.kinds, self.counts_of, self.modes_of, strict=True)
+            self._by_host[workload.id] = hosts_of(self.problem, self.model, counts, workload)
         return self._by_host[workload.id]
 
     @cached_property
@@ -356,7 +374,7 @@ class FleetModel(Counting):
         for block, (kind, _) in enumerate(self.sides):
             found[kind].append(prices.get(block, {}))
         return [
-            NodeLimit(packing, self.counts_of[k], self.used_of[k], self.gpus_used_of[k], found[k])
+            NodeLimit(packing, self.counts_of[k], self.modes_of[k], self.used_of[k], self.gpus_used_of[k], found[k])
             for k, packing in enumerate(self.packings)
         ]
 

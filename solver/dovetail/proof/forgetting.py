@@ -29,7 +29,7 @@ def _unnamed(fleet: FleetModel) -> Iterator[str]:
         yield "mix"
     if fleet.original.context.today.places:
         yield "current state"
-    if any(w.slo is not None and w.slo.by_profile for w in fleet.original.spec.workloads):
+    if not fleet.tells_modes and any(w.slo is not None and w.slo.by_profile for w in fleet.original.spec.workloads):
         yield "which instances services are on"
     if any(share.memory is not None for share in shares) and not (fleet.tells_settings and all(by_parts)):
         yield "share memory"

@@ -12,12 +12,15 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from math import gcd
+from typing import Final
 
 from dovetail.problem import Problem, Shape
 from dovetail.proof.cutting import best_layout
+from dovetail.proof.hosts import ByMode
 from dovetail.proof.kinds import Kind, blocks_for, dimensions, room_for
 from dovetail.proof.sides import Card, Side
 
+_NOTHING: Final[Mapping[str, int]] = {"": 0}
 Prices = Mapping[int, int]  # per dimension of the node (see `dimensions`), over the certificate's denominator
 
 
@@ -27,7 +30,7 @@ class NodeLimit:
     Parameters
     ----------
     packing : the knapsacks of a node of the kind.
-    counts : the variable of each shape's count on the kind's nodes.
+    counts : the variable of each shape's count on the kind's nodes; `modes` are those by mode (see `hosts`).
     used, gpus_used : the variables of nodes that host anything and of GPUs in use, where the model has them.
     prices : per side of the kind, the multipliers of its dimensions; any non-negative ones give a valid bound.
     """
@@ -36,29 +39,32 @@ class NodeLimit:
         self,
         packing: Packing,
         counts: Mapping[int, int],
+        modes: ByMode,
         used: int | None,
         gpus_used: int | None,
         prices: Sequence[Prices] = (),
     ) -> None:
         self._packing = packing
-        self._counts, self._used, self._gpus_used = counts, used, gpus_used
+        self._counts, self._modes, self._used, self._gpus_used = counts, modes, used, gpus_used
         self._prices = prices
 
     @property
     def variables(self) -> list[int]:
         """The counts, and what counts nodes and GPUs in use."""
         extra = [variable for variable in (self._used, self._gpus_used) if variable is not None]
-        return [*self._counts.values(), *extra]
+        by_mode = (variable for modes in self._modes.values() for variable in modes.values())
+        return [*self._counts.values(), *by_mode, *extra]
 
     def limit(self, costs: Mapping[int, int]) -> int:
         """Return a value that the costs of what all nodes of the kind hold never exceed."""
         worth = {shape: costs[variable] for shape, variable in self._counts.items()}
+        extra = {s: {mode: costs[variable] for mode, variable in modes.items()} for s, modes in self._modes.items()}
         per_gpu = 0 if self._gpus_used is None else costs[self._gpus_used]
         per_node = 0 if self._used is None else costs[self._used]
         best = 0
         for position, side in enumerate(self._packing.kind.sides):
             prices = self._prices[position] if position < len(self._prices) else {}
-            best = max(best, self._packing.earnings(side, worth, per_gpu, prices) + per_node)
+            best = max(best, self._packing.earnings(side, worth, extra, per_gpu, prices) + per_node)
         return self._packing.kind.size * best
 
 
@@ -83,12 +89,13 @@ class Packing:
                 found[s].append((position, amount))
         return found
 
-    def earnings(self, side: Side, worth: Mapping[int, int], per_gpu: int, prices: Prices) -> int:
+    def earnings(self, side: Side, worth: Mapping[int, int], extra: ByMode, per_gpu: int, prices: Prices) -> int:
         """Return a value that no content of one side earns more than, what it pays for resources included.
 
         Parameters
         ----------
         worth : what a replica of each shape earns; `per_gpu` what each GPU in use earns on top (often negative).
+        extra : what replicas of some shapes earn on top by how they are on a GPU, which is told of all ways then.
         """
         known = {d: price for d, price in prices.items() if price > 0 and d < len(self.dimensions)}
         total = sum(price * self.dimensions[d].capacity for d, price in known.items())
@@ -101,7 +108,7 @@ class Packing:
             room, request = self._room[s], self._shapes[s].request
             if request.gpus:
                 value += per_gpu * request.gpus
-            if value <= 0 or room <= 0:
+            if value + max(extra.get(s, _NOTHING).values()) <= 0 or room <= 0:
                 continue
             if request.partial:
                 shares[s] = value
@@ -109,7 +116,7 @@ class Packing:
                 hosts.setdefault(request.gpus, []).extend([value] * room)
             else:
                 total += value * room
-        shared = self._best_shared(side, shares) + per_gpu
+        shared = self._best_shared(side, shares, extra) + per_gpu
         if shared > 0 and shares:
             hosts.setdefault(1, []).extend([shared] * self._gpus)
         return total + sum(packed(hosts, gpus) for gpus in self._blocks(side))
@@ -120,22 +127,24 @@ class Packing:
             return (self._gpus,)
         return blocks_for(self.kind, [self._shapes[s] for s in side.shapes])
 
-    def _best_shared(self, side: Side, values: Mapping[int, int]) -> int:
+    def _best_shared(self, side: Side, values: Mapping[int, int], extra: ByMode) -> int:
         """Return what shares or instances on one GPU earn at the most."""
         if not values:
             return 0
-        return max((self._best_card(side, card, values) for card in side.cards), default=0)
+        return max((self._best_card(side, card, values, extra) for card in side.cards), default=0)
 
-    def _best_card(self, side: Side, card: Card, values: Mapping[int, int]) -> int:
+    def _best_card(self, side: Side, card: Card, values: Mapping[int, int], extra: ByMode) -> int:
         """Return what one GPU earns at the most, shared or cut, whichever is better."""
-        best = self._knapsack(card, {s: value for s, value in values.items() if s in card.loads})
+        uncut = {s: value + extra.get(s, _NOTHING).get("", 0) for s, value in values.items() if s in card.loads}
+        best = self._knapsack(card, {s: value for s, value in uncut.items() if value > 0})
         if self.kind.geometry is None:
             return best
         worth: dict[str, int] = {}
         for s, profiles in side.profiles.items():
             if s in values and s in card.shapes:
+                more = extra.get(s, _NOTHING)
                 for profile in profiles:
-                    worth[profile] = max(values[s], worth.get(profile, 0))
+                    worth[profile] = max(values[s] + more.get(profile, 0), worth.get(profile, 0))
         return max(best, best_layout(self.kind.geometry, worth)) if worth else best
 
     def _knapsack(self, card: Card, values: Mapping[int, int]) -> int:

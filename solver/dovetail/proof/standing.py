@@ -127,6 +127,11 @@ class StandingModel(FleetModel):
         return total
 
     @property
+    def tells_modes(self) -> bool:
+        """Whether it counts on which instances of a GPU replicas are: not here."""
+        return False
+
+    @property
     def tells_settings(self) -> bool:
         """Whether it counts how the GPUs of a node are shared or cut as a whole: not here."""
         return False

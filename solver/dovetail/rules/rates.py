@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from dovetail.linear import Linear
+from collections.abc import Mapping
+
+from dovetail.linear import Linear, Model
 from dovetail.rules.base import Part
 from dovetail.spec import Workload
 
 
-def sustained(part: Part, workload: Workload) -> Linear:
-    """Return the thousandths of a request per second that a service's admitted replicas sustain."""
+def by_rate(workload: Workload, by_host: Mapping[str, Linear]) -> Mapping[int, Linear]:
+    """Return how many replicas of a service sustain each rate, in thousandths, of those on each host."""
     rates = {} if workload.slo is None else workload.slo.rates
-    total = Linear()
-    for host, count in part.by_host(workload).items():
+    found: dict[int, Linear] = {}
+    for host, count in by_host.items():
         if rates.get(host):
-            total.add(count, rates[host])
-    return total
+            found.setdefault(rates[host], Linear()).add(count)
+    return found
+
+
+def require_served(model: Model, served: Mapping[int, Linear], short: Linear, unit: int, asked: int) -> None:
+    """Let what is short of a rate, and replicas that serve of it, make up what is asked, `unit` times each.
+
+    Replicas are whole, so that often some of them serve more than is left to serve. Rows beside the one that says the
+    sum tell as much of that as rounding to multiples of one replica's rate shows (mixed-integer rounding; Nemhauser
+    and Wolsey 1990). They leave out no plan and make relaxations closer.
+
+    Parameters
+    ----------
+    served : how many replicas sustain each rate.
+    short : at least 0 wherever it may be.
+    """
+    sums = [({rate: rate for rate in served}, asked)]
+    for step in served:
+        if rest := asked % step:
+            parts = {rate: rate // step * rest + min(rate % step, rest) for rate in served}
+            sums.append((parts, -(-asked // step) * rest))
+    for parts, whole in sums:
+        there = Linear.total(count.scaled(unit * parts[rate]) for rate, count in served.items())
+        model.require(there.add(short).plus(-unit * whole).reduced(), lower=0)
 
 
 def shortfall(part: Part, workload: Workload, asked: int) -> Linear:
@@ -23,17 +47,18 @@ def shortfall(part: Part, workload: Workload, asked: int) -> Linear:
         return Linear(constant=1000)
     if not asked:
         return Linear()
-    return _missing(part, sustained(part, workload), asked)
+    missing = part.model.integer(0, 1000)
+    served = by_rate(workload, part.by_host(workload))
+    require_served(part.model, served, Linear.of(missing, asked), 1000, asked)
+    return Linear.of(missing)
 
 
 def absent(part: Part, workload: Workload) -> Linear:
     """Return a variable of at least the thousandths that are missing of the replicas that a class promises."""
     least = 0 if workload.slo is None else workload.slo.least(workload.replicas)
-    return _missing(part, part.admitted(workload), least) if least else Linear()
-
-
-def _missing(part: Part, there: Linear, asked: int) -> Linear:
+    if not least:
+        return Linear()
     missing = part.model.integer(0, 1000)
-    enough = Linear.of(missing, asked).add(there, 1000)
-    part.model.require(enough, lower=1000 * asked)
+    beyond = Linear.of(missing, least).add(part.admitted(workload), 1000).plus(-1000 * least)
+    part.model.require(beyond.reduced(), lower=0)
     return Linear.of(missing)

@@ -8,7 +8,8 @@ then dealt out to nodes, where rules and hosts may object; whatever finds no pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dovetail.engine.construction.field import Field
@@ -16,11 +17,13 @@ from dovetail.engine.solvers.answer import Effort
 from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear, Model
 from dovetail.model.state import State
-from dovetail.problem import Problem
+from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.cutting import layouts_of, profiles_of
 from dovetail.proof.kinds import Kind, capacities, kinds_of, room_for
 from dovetail.rules.quota import requested_of
+from dovetail.rules.rates import by_rate, require_served
+from dovetail.spec.slo import host_of
 from dovetail.spec.workload import MILLI
 
 _WORK = 2.0  # units per priority band, and for the cost
@@ -105,13 +108,15 @@ def _add_demands(problem: Problem, model: Model, cuts: list[_Cut]) -> None:
 
 def _solved(problem: Problem, model: Model, cuts: list[_Cut], stop: Stop, seconds: float | None) -> list[int] | None:
     """Return values that admit most, band by band, and then cost least."""
+    objectives = [*_admitted(problem, model, cuts), _cost(cuts)]
     engine = CpSat(model)
     values: list[int] | None = None
-    objectives = [*_admitted(problem, cuts), _cost(cuts)]
-    effort = Effort(_WORK, None if seconds is None else seconds / len(objectives))
-    for objective in objectives:
+    deadline = None if seconds is None else time.monotonic() + seconds
+    for number, objective in enumerate(objectives):
         if stop or not objective.terms:
             continue
+        left = None if deadline is None else (deadline - time.monotonic()) / (len(objectives) - number)
+        effort = Effort(_WORK, left)
         hint = None if values is None else dict(enumerate(values))
         answer = engine.solve(objective, "max", effort, hint, stop)
         if answer.values is None:
@@ -121,10 +126,34 @@ def _solved(problem: Problem, model: Model, cuts: list[_Cut], stop: Stop, second
     return values
 
 
-def _admitted(problem: Problem, cuts: list[_Cut]) -> Iterator[Linear]:
+def _admitted(problem: Problem, model: Model, cuts: list[_Cut]) -> Iterator[Linear]:
+    """Yield what is admitted of each band: the value of replicas, or what is served of a rate."""
+    earned = {s.index: _earned(model, s, cuts) for s in problem.shapes if s.workload.asks_rate}
     for band in problem.spec.bands:
         mine = {s.index: s.role.value for s in problem.shapes if problem.spec.band_of(s.workload) == band}
-        yield Linear({v: mine[s] for cut in cuts for s, v in _counts(cut) if mine.get(s)})
+        replicas = (Linear({v: mine[s]}) for cut in cuts for s, v in _counts(cut) if mine.get(s) and s not in earned)
+        yield Linear.total((*replicas, *(own for s, own in earned.items() if s in mine)))
+
+
+def _earned(model: Model, shape: Shape, cuts: list[_Cut]) -> Linear:
+    """Return a variable of at most what the rate is worth that a shape serves (S2.8)."""
+    slo, value = shape.workload.slo, shape.role.value * shape.demand
+    earned = Linear.of(model.integer(0, value))
+    if slo is not None and slo.rate:
+        served = by_rate(shape.workload, _by_host(shape, cuts))
+        require_served(model, served, earned.scaled(-slo.rate).plus(slo.rate * value), value, slo.rate)
+    return earned
+
+
+def _by_host(shape: Shape, cuts: list[_Cut]) -> Mapping[str, Linear]:
+    """Return how many replicas of a shape are on each host."""
+    found: dict[str, Linear] = {}
+    for cut in cuts:
+        own = {name: v for (s, name), v in cut.parts.items() if s == shape.index}
+        own |= {"": cut.whole[shape.index]} if shape.index in cut.whole else {}
+        for name, variable in own.items():
+            found.setdefault(host_of(cut.kind.node.accelerator, name), Linear()).add_term(variable)
+    return found
 
 
 def _cost(cuts: list[_Cut]) -> Linear:
@@ -147,14 +176,14 @@ def _deal(result: Field, cut: _Cut, values: list[int]) -> None:
                 whole.remove(s)
         for gpu in result.problem.nodes[node].healthy_gpus():
             if contents and result.gpus[node, gpu] == MILLI:
-                rest = [s for s in contents.pop(0) if not _put(result, node, s, (gpu,))]
+                rest = [(s, name) for s, name in contents.pop(0) if not _put(result, node, s, (gpu,), name)]
                 contents += [rest] if rest else []
 
 
-def _contents(cut: _Cut, values: list[int]) -> Iterator[list[int]]:
-    """Yield what single GPUs hold, shape by shape."""
+def _contents(cut: _Cut, values: list[int]) -> Iterator[list[tuple[int, str]]]:
+    """Yield what single GPUs hold, replica by replica: its shape and the profile that it is on."""
     pools = {
-        name: [s for (s, own), v in cut.parts.items() if own == name for _ in range(values[v])]
+        name: [(s, name) for (s, own), v in cut.parts.items() if own == name for _ in range(values[v])]
         for _, name in cut.parts
     }
     for layout, variable in cut.layouts.items():
@@ -164,10 +193,10 @@ def _contents(cut: _Cut, values: list[int]) -> Iterator[list[int]]:
                 yield taken
 
 
-def _put(result: Field, node: int, shape: int, gpus: tuple[int, ...]) -> bool:
+def _put(result: Field, node: int, shape: int, gpus: tuple[int, ...], profile: str = "") -> bool:
     form = result.problem.shapes[shape]
     seen = gpus[0] if form.request.partial else None
     if result.wanted(shape) <= 0 or not result.room_on(node, form, gpus) or result.blocked(node, shape, seen):
         return False
-    result.put(node, shape, gpus)
+    result.put(node, shape, gpus, like=profile)
     return True

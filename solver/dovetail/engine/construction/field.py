@@ -163,10 +163,12 @@ class Field:
         for guard in self.gates.guards(shape):
             guard.add(workload, role, node, seen, count)
 
-    def _put(self, index: int, shape: int, gpus: tuple[int, ...], count: int, again: str | None = None) -> str:
+    def _put(
+        self, index: int, shape: int, gpus: tuple[int, ...], count: int, again: str | None = None, like: str = ""
+    ) -> str:
         """Add replicas, `gpus` being those of all of them together; a negative count takes them off.
 
-        Returns the profile of the instance, if any: `again` where that is known.
+        Returns the profile of the instance, if any: `again` where that is known, `like` where there is room for that.
         """
         request = self.problem.shapes[shape].request
         self.turn += 1
@@ -179,7 +181,7 @@ class Field:
         profile = ""
         partial = self.partial[shape]
         if partial:
-            profile = self._put_part(index, shape, gpus[0], count, again)
+            profile = self._put_part(index, shape, gpus[0], count, again, like)
         elif gpus:
             self.gpus[index, list(gpus)] = 0 if count > 0 else MILLI
             self.untouched[index] -= count * request.gpus
@@ -217,14 +219,16 @@ class Field:
             block = self.problem.set_of(index, slot.shape, gpus[start : start + each])
             fill.slots[slot._replace(block=block)] += 1 if count > 0 else -1
 
-    def _put_part(self, index: int, shape: int, gpu: int, count: int, again: str | None) -> str:
+    def _put_part(self, index: int, shape: int, gpu: int, count: int, again: str | None, like: str) -> str:
         """Add a replica that takes part of a GPU, or take one off; return the profile of its instance, if any."""
         form = self.problem.shapes[shape]
+        untouched = bool(self.gpus[index, gpu] == MILLI)
+        if like and self.cuts.profile(index, gpu, form, untouched=untouched, like=like) == like:
+            again = like
         shared = again == "" if again is not None else count > 0 and self.share_fits(index, form, gpu)
         if shared or not form.request.may_use_mig:
             self._put_share(index, shape, gpu, count)
             return ""
-        untouched = bool(self.gpus[index, gpu] == MILLI)
         if count > 0:
             profile = again or self.cuts.profile(index, gpu, form, untouched=untouched)
             if profile is None:
@@ -261,9 +265,14 @@ class Field:
         self.untouched[index] += row[gpu] == MILLI
         self.partly[index] = any(0 < left < MILLI for left in row.tolist())
 
-    def put(self, index: int, shape: int, gpus: tuple[int, ...], count: int = 1) -> None:
-        """Add replicas on given GPUs, those of all of them together; shares one at a time."""
-        self._put(index, shape, gpus, count)
+    def put(self, index: int, shape: int, gpus: tuple[int, ...], count: int = 1, like: str = "") -> None:
+        """Add replicas on given GPUs, those of all of them together; shares one at a time.
+
+        Parameters
+        ----------
+        like : the profile of the instance that one is to be on, if there is room for it.
+        """
+        self._put(index, shape, gpus, count, like=like)
 
     def undo(self, index: int, shape: int, gpus: tuple[int, ...], profile: str | None = None) -> str:
         """Take a replica off again; return the profile of its instance, which may be told: empty without one."""

@@ -174,10 +174,14 @@ class Cuts:
         offered = not anew and idle[profile] > 0
         return Offer(profile, offered, bool(cut.contents), anew, cut.layout is not None, cut.geometry.compute - taken)
 
-    def profile(self, index: int, gpu: int, shape: Shape, *, untouched: bool) -> str | None:
-        """Return the profile of that instance."""
+    def profile(self, index: int, gpu: int, shape: Shape, *, untouched: bool, like: str = "") -> str | None:
+        """Return the profile of that instance, or the one that it is to be like where there is room for that."""
         found = self.offer(index, gpu, shape, untouched=untouched)
-        return found.profile if found else None
+        if found is None:
+            return None
+        if like in self.profiles(shape.index, self._problem.makes.of[index]):
+            return self.first(self.cut(self.number(index, gpu)), (like,)) or found.profile
+        return found.profile
 
     def cut(self, number: int) -> Cut:
         """Return how GPUs with a number are cut."""

@@ -53,6 +53,15 @@ class Rates:
         return self._served[shape] - self.asked[shape].rate
 
 
+def all_served(problem: Problem, state: State) -> frozenset[int]:
+    """Return the shapes that serve all of the rate that is asked of them."""
+    rates = Rates(problem)
+    for index, fill in state.fills.items() if rates.asked else ():
+        for slot, count in fill.slots.items():
+            rates.count(problem.nodes[index], slot, count)
+    return frozenset(shape for shape in rates.asked if rates.spare(shape) >= 0)
+
+
 def without_surplus(problem: Problem, state: State) -> State:
     """Return a state without the replicas that services can do without: no fewer than run today, nor than must be."""
     rates, fills = Rates(problem), dict[int, Fill]()

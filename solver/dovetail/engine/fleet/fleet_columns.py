@@ -40,6 +40,8 @@ class FleetColumns:
         rows = fleet.rows  # encodes the tiers, so that all variables exist
         model = fleet.model
         priced = {variable for counts in fleet.counts_of for variable in counts.values()}
+        by_mode = {v for by_mode in fleet.modes_of for modes in by_mode.values() for v in modes.values()}
+        priced |= by_mode
         for variable, (low, high) in enumerate(zip(model.lower, model.upper, strict=True)):
             # What nodes hold is bounded by rows alone, since a proof prices it there and not by its limits.
             lp.column(low, np.inf if variable in priced else high)
@@ -51,6 +53,8 @@ class FleetColumns:
         self.unplaced = self._add_unplaced()
         self._wanted = {variable for expression in fleet.tiers.values() for variable in expression.terms}
         self._links: dict[int, int] = {}
+        for variable in by_mode - self._wanted:  # columns of sides take its place
+            lp.limits(variable, 0.0, 0.0)
         self.sides: list[Side] = []
         self._gpus_in_use: list[int | None] = []  # a row per kind that counts them, if any does
         self.nodes: list[int] = []
@@ -112,12 +116,22 @@ class FleetColumns:
 
     def _twin(self, own: int) -> int:
         """Return a column for the part of a count that is on one side; all sides together take the count's place."""
+        column = self.lp.column(0.0, np.inf)
+        self._stand_in(own, column)
+        return column
+
+    def _stand_in(self, own: int, column: int) -> None:
+        """Let a column take the place of a part of what a variable counts."""
         if own in self._wanted:
             if own not in self._links:
                 self._links[own] = self.lp.row(-np.inf, 0.0, {own: 1.0})
-            return self.lp.column(0.0, np.inf, {self._links[own]: -1.0})
-        self.lp.limits(own, 0.0, 0.0)
-        return self.lp.column(0.0, np.inf, self.lp.entries(own))
+            entries: Mapping[int, float] = {self._links[own]: -1.0}
+        else:
+            self.lp.limits(own, 0.0, 0.0)
+            entries = self.lp.entries(own)
+        there = self.lp.entries(column)
+        for row, amount in entries.items():
+            self.lp.entry(row, column, there.get(row, 0.0) + amount)
 
     def _add_hosts(self, kind: Kind, side: Side, shapes: Sequence[int]) -> None:
         """Bind the dimensions of a side's nodes in all, and what rules allow of a shape per node."""
@@ -179,6 +193,9 @@ class FleetColumns:
         outside: dict[int, int] = {}
         for s, modes in ways.items():
             columns = {modes[0]: counts[s]} if len(modes) == 1 else self._split(counts[s], modes)
+            for mode, own in self.fleet.modes_of[side.kind].get(s, {}).items():
+                if mode in columns:
+                    self._stand_in(own, columns[mode])
             for mode, column in columns.items():
                 if mode:
                     self.lp.entry(rows[mode], column, 1.0)

@@ -100,7 +100,7 @@ class Draws:
         if self._turn % 2 or not picture.waiting:
             return Drawn(frozenset(self._idlest(picture, nodes, size)))
         shape = self._wanted.draw(picture.waiting)
-        hosts = [node for lot in self._lots if shape in lot.rows for node in lot.nodes]
+        hosts = [node for lot in self._lots if shape in lot.shapes for node in lot.nodes]
         first = self._hosts(picture, shape, hosts, min(len(hosts), int(_HOSTS * size)))
         taken = set(first)
         rest = [node for node in nodes if node not in taken]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from math import inf
+from typing import NamedTuple
 
 from dovetail.engine.construction.clearing import make_room
 from dovetail.engine.construction.construct import fill_band
@@ -16,7 +17,17 @@ from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 
-Wished = tuple[int, int, tuple[int, ...], int]  # node, shape, GPUs of all replicas together, count
+
+class Wished(NamedTuple):
+    """Replicas of a shape that are wished for on a node: on GPUs of all together, on instances of a profile."""
+
+    node: int
+    shape: int
+    gpus: tuple[int, ...]
+    many: int
+    profile: str = ""
+
+
 _TRIES = 300  # nodes that are cleared to see whether what they hold finds another place
 _ROUNDS = 5  # in which what is owed waits for rules to open its places
 _WAYS = 4  # how often lower bands make way for a band
@@ -110,33 +121,33 @@ def wishes_on(problem: Problem, node: int, pattern: Pattern) -> Iterator[Wished]
     free = [gpu for position, gpu in enumerate(healthy) if position not in shared]
     for slot, count in pattern:
         if slot.gpu >= 0:
-            yield node, slot.shape, (healthy[slot.gpu],), count
+            yield Wished(node, slot.shape, (healthy[slot.gpu],), count, slot.profile)
         else:
             wanted = count * problem.shapes[slot.shape].request.gpus
             taken, free = free[:wanted], free[wanted:]
-            yield node, slot.shape, tuple(taken), count
+            yield Wished(node, slot.shape, tuple(taken), count)
 
 
 def grant_owed(field: Field, wishes: list[Wished], owed: Mapping[int, int]) -> list[Wished]:
     """Put no more of what is wished for than is owed, where hard rules let it; return the rest of the wishes."""
     for _ in range(_ROUNDS):
         left, more = [], False
-        for node, shape, gpus, count in wishes:
-            most = min(count, owed.get(shape, 0) - field.admitted[shape])
-            done = _put(field, node, shape, gpus, most) if most > 0 else []
+        for wish in wishes:
+            most = min(wish.many, owed.get(wish.shape, 0) - field.admitted[wish.shape])
+            done = _put(field, wish, most) if most > 0 else []
             more = more or bool(done)
-            if len(done) < count:
-                left.append((node, shape, _without_used(field, shape, gpus, done), count - len(done)))
+            if len(done) < wish.many:
+                left.append(_rest(field, wish, done))
         wishes = left
         if not more:
             break
     return wishes
 
 
-def _without_used(field: Field, shape: int, gpus: tuple[int, ...], done: list[Put]) -> tuple[int, ...]:
-    """Return the GPUs of a wish that are left once some of it was put."""
-    used = {gpu for _, _, taken in done for gpu in taken} if not field.partial[shape] else ()
-    return tuple(gpu for gpu in gpus if gpu not in used)
+def _rest(field: Field, wish: Wished, done: list[Put]) -> Wished:
+    """Return what is left of a wish once some of it was put."""
+    used = {gpu for _, _, taken in done for gpu in taken} if not field.partial[wish.shape] else ()
+    return wish._replace(gpus=tuple(gpu for gpu in wish.gpus if gpu not in used), many=wish.many - len(done))
 
 
 def _grant(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop) -> dict[int, list[Put]]:
@@ -161,13 +172,12 @@ def _grant(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
 
 def _grant_one(field: Field, wish: Wished, planned: Counter[int], granted: dict[int, list[Put]]) -> Wished | None:
     """Put what is wished for on a node; return what rules keep off that may open places again."""
-    node, shape, gpus, count = wish
-    count = min(count, planned[shape] - field.admitted[shape])
-    done = _put(field, node, shape, gpus, count)
-    granted[node] += done
+    count = min(wish.many, planned[wish.shape] - field.admitted[wish.shape])
+    done = _put(field, wish, count)
+    granted[wish.node] += done
     if len(done) >= count or not _turned_away(field, wish):
         return None
-    return node, shape, _without_used(field, shape, gpus, done), count - len(done)
+    return _rest(field, wish._replace(many=count), done)
 
 
 class _Queues:
@@ -181,10 +191,9 @@ class _Queues:
     def add(self, wish: Wished | None) -> None:
         """Let a wish wait, if any is left."""
         if wish is not None:
-            node, shape, gpus, _ = wish
-            domains = self._field.gates.domains(shape, node, _seen(self._field, shape, gpus))
-            self._waiting[shape][domains].append(wish)
-            self._tried.setdefault(shape, -1)
+            domains = self._field.gates.domains(wish.shape, wish.node, _seen(self._field, wish.shape, wish.gpus))
+            self._waiting[wish.shape][domains].append(wish)
+            self._tried.setdefault(wish.shape, -1)
 
     def opened(self) -> Iterator[Wished]:
         """Take out wishes for places that have opened to their shape since it was tried last, as long as they do."""
@@ -199,8 +208,7 @@ class _Queues:
 
 def _turned_away(field: Field, wish: Wished) -> bool:
     """Tell whether rules keep a wish off its place for now."""
-    node, shape, gpus, _ = wish
-    return field.turned_away(node, shape, _seen(field, shape, gpus))
+    return field.turned_away(wish.node, wish.shape, _seen(field, wish.shape, wish.gpus))
 
 
 def _seen(field: Field, shape: int, gpus: tuple[int, ...]) -> int | None:
@@ -208,8 +216,9 @@ def _seen(field: Field, shape: int, gpus: tuple[int, ...]) -> int | None:
     return gpus[0] if field.partial[shape] else None
 
 
-def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int) -> list[Put]:
-    """Put as many replicas as are asked for, fit and keep hard rules; return them."""
+def _put(field: Field, wish: Wished, count: int) -> list[Put]:
+    """Put as many replicas of a wish as are asked for, fit and keep hard rules; return them."""
+    node, shape, gpus, profile = wish.node, wish.shape, wish.gpus, wish.profile
     form, done = field.problem.shapes[shape], list[Put]()
     partial, single = field.partial[shape], bool(field.gates.strict(shape))
     while (left := count - len(done)) > 0:
@@ -220,7 +229,8 @@ def _put(field: Field, node: int, shape: int, gpus: tuple[int, ...], count: int)
         found = field.places_on(node, form, gpus, 1 if single else left)
         if not found:
             break
-        field.put(node, shape, gpus if partial else tuple(gpu for place in found for gpu in place), len(found))
+        taken = gpus if partial else tuple(gpu for place in found for gpu in place)
+        field.put(node, shape, taken, len(found), profile)
         done += [(node, shape, place) for place in found]
     return done
 

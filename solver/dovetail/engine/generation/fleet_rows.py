@@ -8,33 +8,53 @@ that are all one to the rows, as much counts as the LP likes, up to what is ther
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from dovetail.engine.fleet.plots import widened
-from dovetail.model.state import State
+from dovetail.engine.generation.patterns import Keys, key_of
+from dovetail.model.state import Slot, State
+from dovetail.objectives.admitted import Admitted
 from dovetail.proof.cells import Plot
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import Kind
 from dovetail.proof.lagrangian import PlainRow
 from dovetail.proof.without_today import twins_of
+from dovetail.spec.slo import host_of
 
 Entries = Mapping[int, float]  # by row
 
+_THERE = 1e-6  # of the worth of a replica, that it is there where it is worth what it serves: so that it is counted
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Lot:
     """Alike nodes that may be planned anew.
 
     Parameters
     ----------
     nodes : by their position in the Problem's node list.
-    rows : the row that a replica of each shape supplies, by one.
+    rows : the row that a replica of each shape supplies, by one; by `keys` where these tell replicas apart.
+    units : as how many of its shape a replica counts that is worth what it serves of a rate, where that is more than
+        one; as `rows`.
     """
 
     kind: Kind
     nodes: tuple[int, ...]
     rows: Mapping[int, int]
+    units: Mapping[int, int] = field(default_factory=dict)
+    keys: Keys = field(default_factory=dict)
+
+    def row(self, slot: Slot) -> int | None:
+        """Return the row that a replica in a slot supplies, None where no row counts it."""
+        return self.rows.get(key_of(self.keys, slot))
+
+    @cached_property
+    def shapes(self) -> frozenset[int]:
+        """The shapes that its rows count."""
+        apart = {number: shape for (shape, _), number in self.keys.items()}
+        return frozenset(apart.get(key, key) for key in self.rows)
 
     @property
     def gpus(self) -> int:
@@ -47,7 +67,8 @@ class Counted:
     """Something that rows count: its least and greatest value, and what one of it is in every row.
 
     `shape` is the shape whose admitted replicas it counts, -1 for anything else; `alike` are all shapes that it
-    counts, which only today's state tells apart. They are worth what is wished for, unless `worth` says otherwise.
+    counts, which only today's state tells apart. One earns `each` times what is wished for of the shape that it
+    `earns` for, if any, unless `worth` says otherwise.
     """
 
     low: float
@@ -56,6 +77,8 @@ class Counted:
     shape: int = -1
     alike: tuple[int, ...] = ()
     worth: float | None = None
+    earns: int = -1
+    each: float = 1.0
 
 
 @dataclass(slots=True)
@@ -65,6 +88,7 @@ class FleetRows:
     limits: list[float] = field(default_factory=list)
     counted: list[Counted] = field(default_factory=list)
     lots: list[Lot] = field(default_factory=list)
+    keys: Keys = field(default_factory=dict)
 
     def row(self, limit: float) -> int:
         """Add a row and return its number."""
@@ -76,16 +100,18 @@ def fleet_rows(fleet: FleetModel, state: State, free: Collection[int]) -> FleetR
     """Return the rows of a fleet whose `free` nodes are planned anew, while others hold what a state says."""
     draft = _Draft(fleet)
     originals = _originals(fleet)
+    keys = draft.found.keys = _keys(fleet, originals)
     for position, kind in enumerate(fleet.kinds):
         own = _in_terms_of(kind, originals)
         alone = [s for s in fleet.counts_of[position] if not fleet.problem.shapes[s].workload.joint]
+        units = dict(_units(fleet, kind, alone, originals, keys))
         for plot in widened(fleet, position)[0]:
-            supplied = {s: draft.supply(position, plot, s) for s in alone}
-            rows = {s: row for twin, row in supplied.items() for s in originals[twin]}
-            draft.stay(plot, rows, state, free)
-            nodes = tuple(node for node in plot.members if node in free)
-            if nodes:
-                draft.found.lots.append(Lot(own, nodes, rows))
+            supplied = {(s, mode): draft.supply(position, plot, s, mode) for s, mode in _ways(fleet, position, alone)}
+            rows = {keys.get((s, mode), s): row for (twin, mode), row in supplied.items() for s in originals[twin]}
+            lot = Lot(own, tuple(node for node in plot.members if node in free), rows, units, keys)
+            draft.stay(plot, lot.row, state, free)
+            if lot.nodes:
+                draft.found.lots.append(lot)
         draft.stay_together(position, originals, state, free)
     found = draft.found
     found.counted += draft.counted(_together(fleet, originals, state))
@@ -93,7 +119,45 @@ def fleet_rows(fleet: FleetModel, state: State, free: Collection[int]) -> FleetR
     return found
 
 
+def _ways(fleet: FleetModel, kind: int, shapes: Iterable[int]) -> Iterator[tuple[int, str]]:
+    """Yield shapes on a kind with every way to be on a GPU there by which replicas of them are told apart."""
+    told = {s for by_mode in fleet.modes_of for s in by_mode}
+    for shape in shapes:
+        modes = fleet.problem.modes(shape, fleet.kinds[kind].node) if shape in told else ("",)
+        yield from ((shape, mode) for mode in modes)
+
+
+def _keys(fleet: FleetModel, originals: Mapping[int, list[int]]) -> Keys:
+    """Number the ways to be on a GPU of shapes that serve more on some instances than on others."""
+    found: dict[tuple[int, str], int] = {}
+    told = sorted({s for by_mode in fleet.modes_of for s in by_mode})
+    for kind, counts in enumerate(fleet.counts_of):
+        for twin, mode in _ways(fleet, kind, [s for s in told if s in counts]):
+            for shape in originals[twin]:
+                found.setdefault((shape, mode), len(fleet.original.shapes) + len(found))
+    return found
+
+
+def _units(
+    fleet: FleetModel, kind: Kind, shapes: Iterable[int], originals: Mapping[int, list[int]], keys: Keys
+) -> Iterator[tuple[int, int]]:
+    """Yield, by key, as how many replicas one on a kind counts, of shapes that are worth what they serve.
+
+    They ask for as many as serve the rate on the slowest of their hosts.
+    """
+    for twin in shapes:
+        form = fleet.problem.shapes[twin]
+        slo = form.workload.slo
+        if slo is not None and form.workload.asks_rate and slo.rate:
+            for mode in fleet.problem.modes(twin, kind.node) if form.request.partial else ("",):
+                served = slo.rates.get(host_of(kind.node.accelerator, mode), 0)
+                unit = form.workload.replicas * served // slo.rate
+                yield from ((keys.get((shape, mode), shape), unit) for shape in originals[twin] if unit > 1)
+
+
 def _in_own_terms(counted: Counted, originals: Mapping[int, list[int]]) -> Counted:
+    if counted.earns >= 0:
+        counted = replace(counted, earns=originals[counted.earns][0])
     if counted.shape < 0:
         return counted
     alike = originals[counted.shape]
@@ -110,6 +174,9 @@ class _Draft:
         self._held = {v: (k, s) for k, counts in enumerate(fleet.counts_of) for s, v in counts.items()}
         for k, cells in enumerate(fleet.cells_of):
             self._held.update({cell.variable: (k, s) for s, found in cells.items() for cell in found})
+        for k, by_mode in enumerate(fleet.modes_of):
+            self._held.update({variable: (k, s) for s, modes in by_mode.items() for variable in modes.values()})
+        self._earned = dict(self._rates())
         self._asked: dict[int, int] = {}
         self._by_variable: dict[int, dict[int, float]] = defaultdict(dict)
         self._supplied: dict[tuple[int, frozenset[tuple[int, float]]], int] = {}
@@ -140,12 +207,22 @@ class _Draft:
         held = {self._held.get(variable) for variable in row.variables}
         return len(held) == 1 and None not in held and min(row.coefficients) < 0 < max(row.coefficients)
 
-    def supply(self, kind: int, plot: Plot, shape: int) -> int:
-        """Return the row that a replica on a plot supplies."""
+    def _rates(self) -> Iterator[tuple[int, int]]:
+        """Yield the variables that tell what rates are worth as they are served, each with the shape that serves."""
+        told = (self._fleet.tiers[t.name] for t in self._fleet.original.tiers if isinstance(t, Admitted))
+        worths = {v for expression in told for v in expression.terms} - self._admitted.keys()
+        for row in self._fleet.rows if any(s.workload.asks_rate for s in self._fleet.problem.shapes) else ():
+            for variable in worths.intersection(row.variables):
+                serving = {self._held[v][1] for v in row.variables if v in self._held}
+                yield from ((variable, shape) for shape in serving)
+
+    def supply(self, kind: int, plot: Plot, shape: int, mode: str = "") -> int:
+        """Return the row that a replica on a plot supplies, in one way to be on a GPU where these are told apart."""
         count = self._fleet.counts_of[kind][shape]
         cell = next(cell for cell in self._fleet.cells_of[kind][shape] if plot.lies_in(cell))
+        by_mode = self._fleet.modes_of[kind].get(shape, {})
         total: dict[int, float] = {}
-        for variable in {count, cell.variable}:
+        for variable in {count, cell.variable, by_mode.get(mode, count)}:
             for row, amount in self._by_variable.get(variable, {}).items():
                 total[row] = total.get(row, 0.0) + amount
         entries = {row: amount for row, amount in total.items() if amount}
@@ -157,12 +234,12 @@ class _Draft:
             self.found.counted.append(Counted(0.0, float("inf"), {**entries, self._supplied[key]: 1.0}))
         return self._supplied[key]
 
-    def stay(self, plot: Plot, rows: Mapping[int, int], state: State, free: Collection[int]) -> None:
-        """Count what stays on a plot's nodes that are not free, by the row that each shape supplies."""
+    def stay(self, plot: Plot, row_of: Callable[[Slot], int | None], state: State, free: Collection[int]) -> None:
+        """Count what stays on a plot's nodes that are not free, by the row that each replica supplies."""
         for node in plot.members:
-            for s, count in state.fill(node).counts().items() if node not in free else ():
-                if s in rows:
-                    self.found.limits[rows[s]] += count
+            for slot, count in state.fill(node).slots.items() if node not in free else ():
+                if (row := row_of(slot)) is not None:
+                    self.found.limits[row] += count
 
     def stay_together(
         self, kind: int, originals: Mapping[int, list[int]], state: State, free: Collection[int]
@@ -174,7 +251,7 @@ class _Draft:
         for plot in self._fleet.plots_of[kind] if joint else ():
             held = {s for n in plot.members if n not in free for s in state.fill(n).counts()}
             rows = {s: self.supply(kind, plot, joint[s]) for s in sorted(held & joint.keys())}
-            self.stay(plot, rows, state, free)
+            self.stay(plot, Lot(self._fleet.kinds[kind], (), rows).row, state, free)
 
     def counted(self, together: Mapping[int, int]) -> Iterator[Counted]:
         """Yield what rows count beside supply; what stands or falls together is there as often as it stays."""
@@ -183,7 +260,11 @@ class _Draft:
             if variable not in self._held and variable in self._by_variable:
                 shape = self._admitted.get(variable, -1)
                 least, most = (together[shape],) * 2 if shape in together else (low, high)
-                yield Counted(least, most, self._by_variable[variable], shape)
+                serves = self._earned.get(variable, -1)
+                value = self._fleet.problem.shapes[serves].role.value if serves >= 0 else 1
+                by_rate = shape >= 0 and self._fleet.problem.shapes[shape].workload.asks_rate
+                each = _THERE if by_rate else 1 / value
+                yield Counted(least, most, self._by_variable[variable], shape, earns=max(serves, shape), each=each)
 
 
 def _together(fleet: FleetModel, originals: Mapping[int, list[int]], state: State) -> Mapping[int, int]:

@@ -16,6 +16,7 @@ from math import inf
 from typing import NamedTuple
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.construction.served import all_served
 from dovetail.engine.generation.diving import TAILS, Chosen, dive
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
@@ -29,7 +30,7 @@ from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
 from dovetail.spec.workload import MILLI
 
-_ROUNDS = 60
+_ROUNDS = 1000
 _ALMOST = 1e-6
 _GRAIN = 1e-7, 1e-4  # of what is asked for in all, and in the band that is worth least
 _GRAIN_OF_COST = 1e-4  # of what all nodes cost
@@ -104,11 +105,14 @@ class Generation:
                 fixed.update(fill.counts())
         self.rows = fleet_rows(self.fleet, self.state, free)
         there = (self.best or self.state).admitted()
-        most = {s.index: min(s.demand, there[s.index]) if self.full else s.demand for s in self.problem.shapes}
+        serving = {s.index for s in self.problem.shapes if s.workload.asks_rate}
+        limited = {s.index: min(s.demand, there[s.index]) for s in self.problem.shapes if s.index not in serving}
+        most = {s.index: limited.get(s.index, s.demand) if self.full else s.demand for s in self.problem.shapes}
         if self.full:
             self._ask_at_most(most)
         demand = {s: n - fixed[s] for s, n in most.items() if s not in joint and n > fixed[s]}
-        complete = self.roomy or all(there[s] >= n + fixed[s] for s, n in demand.items())
+        served = all_served(self.problem, self.best or self.state)
+        complete = self.roomy or all(there[s] >= n + fixed[s] or s in served for s, n in demand.items())
         spare = self._spare(demand) if complete else None
         self.spares = spare is not None
         self.wish = spare or self._ask(demand)
@@ -210,7 +214,7 @@ class Generation:
                 return
             master = self._with_wish(master)
             mixture = _mixed(master, pricing)
-        self.planned = self._admitted(mixture)
+        self.planned = self._planned(mixture)
         ample = (left := budget.seconds()) is None or left > _AMPLE * filling
         if ample and not self.spares:
             began = time.monotonic()
@@ -226,7 +230,7 @@ class Generation:
     def _misses(self, mixture: Mixture) -> bool:
         """Tell whether a mixture lacks anything of what is wished for, so that worth decides on what."""
         there = self._admitted(mixture)
-        return any(there[s] < self.problem.shapes[s].demand for s in self.wish.demand)
+        return any(there[s] < self.problem.shapes[s].demand for s in self.wish.demand.keys() - mixture.served)
 
     def _admitted(self, mixture: Mixture) -> Counter[int]:
         """Return the replicas per shape that a mixture admits, of alike shapes first those that run today."""
@@ -240,6 +244,15 @@ class Generation:
                     left -= more
         return found
 
+    def _planned(self, mixture: Mixture) -> Counter[int]:
+        """Return the replicas per shape that there may be for a mixture: any number of those that serve all they may.
+
+        How many these are depends on the instances that they get in the end.
+        """
+        found = self._admitted(mixture)
+        found.update({s: self.problem.shapes[s].demand - found[s] for s in mixture.served})
+        return found
+
     def _saves(self, mixture: Mixture) -> bool:
         """Wish for the least cost where a mixture has all that asks; tell whether that is another wish.
 
@@ -248,7 +261,7 @@ class Generation:
         asked = self.wish.demand
         there = self._admitted(mixture)
         fixed = {s: self.problem.shapes[s].demand - n for s, n in asked.items()}
-        demand = {s: min(n, there.get(s, 0) - fixed[s]) for s, n in asked.items()}
+        demand = {s: n if s in mixture.served else min(n, there.get(s, 0) - fixed[s]) for s, n in asked.items()}
         complete = sum(demand.values()) >= (1 - _LACKING) * sum(asked.values())
         spare = self._spare({s: n for s, n in demand.items() if n > 0}) if complete and not self.spares else None
         if spare is None:

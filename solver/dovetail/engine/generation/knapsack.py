@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import gcd
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from dovetail.engine.generation.dominance import Dominance
 from dovetail.engine.generation.gpu_contents import Contents, Floats, Ints, Shares, earnings, spread
 from dovetail.engine.generation.instance_contents import Instances
-from dovetail.engine.generation.patterns import Pattern, pattern_of
+from dovetail.engine.generation.patterns import Keys, Pattern, pattern_of
 from dovetail.model.state import NO_GPU, Fill, Slot
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem
@@ -29,6 +30,7 @@ from dovetail.proof.sides import Card, Side
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
 
+Item = tuple[int, tuple[str, ...]]  # a shape, and how it may be on a GPU: `""` outside MIG, else a profile
 Priced = list[tuple[float, Pattern]]  # what patterns earn at some prices, best first
 
 _PRICED = 2  # resources of a host that multipliers price: CPU and memory; the others are only kept to
@@ -64,11 +66,21 @@ class _Card:
 
     __slots__ = ("loads", "size", "there")
 
-    def __init__(self, card: Card, shapes: Sequence[int]) -> None:
+    def __init__(self, card: Card, items: Sequence[Item]) -> None:
         step = reduce(gcd, card.loads.values(), card.parts)
         self.size = card.parts // step
-        self.loads = np.array([card.loads.get(s, 0) // step for s in shapes], dtype=np.int64)
-        self.there = np.array([s in card.shapes for s in shapes], dtype=bool)
+        loads = [card.loads.get(s, 0) // step if "" in modes else 0 for s, modes in items]
+        self.loads = np.array(loads, dtype=np.int64)
+        self.there = np.array([s in card.shapes for s, _ in items], dtype=bool)
+
+
+def _items(side: Side, keys: Keys) -> Iterator[Item]:
+    """Yield what is priced by itself: shapes, and of some every way to be on a GPU."""
+    apart = {shape for shape, _ in keys}
+    for s in side.shapes:
+        outside = ("",) if any(s in card.loads for card in side.cards) else ()
+        modes = (*outside, *side.profiles.get(s, ()))
+        yield from ((s, (mode,)) for mode in modes) if s in apart and modes else ((s, modes),)
 
 
 class Knapsack:
@@ -77,35 +89,49 @@ class Knapsack:
     Parameters
     ----------
     side : what may be on it.
+    keys : what of a shape is priced by itself.
+    units : by key, as how many replicas one counts, where that is more than one.
     """
 
-    def __init__(self, problem: Problem, kind: Kind, side: Side) -> None:
-        shapes = side.shapes
+    def __init__(
+        self,
+        problem: Problem,
+        kind: Kind,
+        side: Side,
+        keys: Keys = MappingProxyType({}),
+        units: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        items = list(_items(side, keys))
+        shapes, modes = [s for s, _ in items], [own for _, own in items]
         self.gpus = len(kind.node.healthy_gpus())
         forms = [problem.shapes[s] for s in shapes]
         self.shapes = np.array(shapes, dtype=np.int64)
+        self.keys = [keys.get((s, own[0]), s) if own else s for s, own in items]
+        self.units = np.array([units.get(key, 1) for key in self.keys], dtype=np.int64)
+        self.apart = frozenset(shape for shape, _ in keys)
         self.millis = {s: form.request.gpu_milli for s, form in zip(shapes, forms, strict=True)}
         names = list(capacities(kind))
         self.room = np.array(list(capacities(kind).values()), dtype=np.int64)
         amounts = [[requested_of(form.request, name) for name in names] for form in forms]
         self.host = np.array(amounts, dtype=np.int64).reshape(len(forms), len(names))
-        self.cards = [_Card(card, shapes) for card in side.cards]
-        self.shared = np.array([any(s in card.loads for card in side.cards) for s in shapes], dtype=bool)
-        self.instances = Instances(kind.geometry, [side.profiles.get(s, ()) for s in shapes])
+        self.cards = [_Card(card, items) for card in side.cards]
+        self.shared = np.array(["" in own for own in modes], dtype=bool)
+        profiles = [tuple(mode for mode in own if mode) for own in modes]
+        self.instances = Instances(kind.geometry, profiles)
         self.whole = np.array([f.request.gpus for f in forms], dtype=np.int64)
         self.card = problem.spec.accelerators[kind.node.accelerator].memory if kind.node.accelerator else 0
         asked = [form.on(kind.node.accelerator) for form in forms]
         self.vram = np.array([share_memory(request, self.card) for request in asked], dtype=np.int64)
         self.limit = np.array([room_for(kind, form) for form in forms], dtype=np.int64)
-        self._dominance = self._compared(side)
+        self._dominance = self._compared(profiles)
         # Contents are told apart by sums of these, which wrap around: equal sums of others are next to impossible.
         self.codes = np.random.default_rng(1).integers(-(2**62), 2**62, len(forms), dtype=np.int64)
         self.multipliers = np.zeros(_PRICED)
 
-    def _compared(self, side: Side) -> Dominance:
+    def _compared(self, profiles: Sequence[tuple[str, ...]]) -> Dominance:
         """Return how items compare: by what they take of the host and of GPUs, if they may be in the same places."""
         cards = [zip(card.loads > 0, card.there, strict=True) for card in self.cards]
-        places = zip(self.whole > 0, (side.profiles.get(s, ()) for s in side.shapes), *cards, strict=True)
+        places = zip(self.whole > 0, profiles, *cards, strict=True)
         sizes = [self.whole, self.vram, *(card.loads for card in self.cards)]
         each = [1, MILLI * self.card, *(card.size for card in self.cards)]
         room = np.concatenate([self.room, self.gpus * np.array(each, dtype=np.int64)])
@@ -125,15 +151,15 @@ class Knapsack:
         ----------
         left : the most replicas per shape that a node may hold, where less than all that are asked for.
         """
-        worth = np.array([prices.get(int(s), 0.0) for s in self.shapes])
+        worth = np.array([prices.get(key, 0.0) for key in self.keys])
         limit = self.limit
         if left is not None:
-            limit = np.minimum(limit, [left.get(int(s), 0) for s in self.shapes])
+            limit = np.minimum(limit, [left.get(int(s), 0) for s in self.shapes] // self.units)
         rows = np.flatnonzero((worth > 1e-9) & (limit > 0))
         if not len(rows):
             return []
         rows = rows[self._dominance.undominated(rows, worth[rows], limit[rows])]
-        search = _Search(self, rows, worth[rows], limit[rows], width)
+        search = _Search(self, rows, worth[rows], limit[rows], width, left)
         self.multipliers = search.multipliers
         return search.run()
 
@@ -141,7 +167,15 @@ class Knapsack:
 class _Search:
     """One call of pricing: the items that pay, and what is known of GPUs so far."""
 
-    def __init__(self, node: Knapsack, rows: Ints, worth: Floats, limit: Ints, width: Width) -> None:
+    def __init__(
+        self,
+        node: Knapsack,
+        rows: Ints,
+        worth: Floats,
+        limit: Ints,
+        width: Width,
+        left: Mapping[int, int] | None,
+    ) -> None:
         self.node, self.rows, self.worth, self.limit, self.width = node, rows, worth, limit, width
         self.host, self.shared, self.whole = node.host[rows], node.shared[rows], node.whole[rows]
         self.sizes = sorted({int(k) for k in self.whole if k})
@@ -149,10 +183,19 @@ class _Search:
         self.alone = np.flatnonzero(~self.shared & (self.whole == 0) & ~self.cut.any())
         self.shares = self._shares(np.ones(len(rows), dtype=bool))
         self.codes = node.codes[rows]
+        self.together = list(self._together(left)) if left is not None and node.apart else []
         self.known: dict[int, Contents] = {}
         self._told: dict[int, Sequence[tuple[tuple[int, str], int]]] = {-1: ()}
         self.multipliers = self._descend()
         self.reduced = worth - earnings(self.host[:, :_PRICED], self.multipliers)
+
+    def _together(self, left: Mapping[int, int]) -> Iterator[tuple[Ints, Ints, int]]:
+        """Yield the items of each shape that has several, their units, and how many of these there may be."""
+        shapes = self.node.shapes[self.rows]
+        for shape in sorted(self.node.apart.intersection(shapes.tolist())):
+            items = np.flatnonzero(shapes == shape)
+            if len(items) > 1:
+                yield items, self.node.units[self.rows[items]], left.get(shape, 0)
 
     def _shares(self, wanted: NDArray[np.bool_]) -> list[Shares]:
         """Return those shares among some items that may meet on a GPU, for each way that it may be shared."""
@@ -242,7 +285,10 @@ class _Search:
             layers.append(self.cut.contents(self.reduced, self.limit, card.there[self.rows] & wanted))
         counts = np.concatenate([whole, *layers])
         host = counts @ self.host
-        counts, host = counts[fits := (host <= self.node.room).all(axis=1)], host[fits]
+        fits = (host <= self.node.room).all(axis=1)
+        for items, units, most in self.together:
+            fits &= counts[:, items] @ units <= most
+        counts, host = counts[fits], host[fits]
         return counts[spread(earnings(counts, self.reduced), self._load(host), limit)]
 
     def _shared(self, shares: Shares) -> Iterator[Ints]:
@@ -316,6 +362,11 @@ class _Search:
             some, more = np.flatnonzero(left.counts[:, item]), np.flatnonzero(right.counts[:, item])
             full = left.counts[some, item][:, None] + right.counts[more, item] > self.limit[item]
             bad[np.ix_(some, more)] |= full
+        for items, units, limit in self.together:
+            mine, theirs = left.counts[:, items] @ units, right.counts[:, items] @ units
+            some, more = np.flatnonzero(mine), np.flatnonzero(theirs)
+            if len(some) and len(more):
+                bad[np.ix_(some, more)] |= mine[some, None] + theirs[more] > limit
         one, two = np.nonzero(~bad)
         keep = spread(value[one, two], load[one, two], 4 * self.width.joined)
         one, two = one[keep], two[keep]

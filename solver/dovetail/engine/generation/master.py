@@ -13,15 +13,16 @@ may keep down) places nobody, and demand is not less for it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import highspy
 import numpy as np
 
 from dovetail.engine.generation.fleet_rows import FleetRows
-from dovetail.engine.generation.patterns import MANY_NODES, Column, Mixture, Pattern, Whole, Wish, counts_of, without
+from dovetail.engine.generation.patterns import MANY_NODES, Column, Mixture, Pattern, Whole, Wish, without
 from dovetail.engine.solvers.highs import DUAL, PRIMAL
+from dovetail.model.state import Slot
 
 _WHOLE = 1e-6
 _CLOSE = 0.5  # times what is no matter, from the best there is in whole numbers
@@ -45,10 +46,11 @@ class Master:
         self._highs.setOptionValue("threads", 1)
         self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
         self._size_row = len(rows.limits)  # that of the first lot
+        self._unit_of = {lot.rows[key]: unit for lot in rows.lots for key, unit in lot.units.items()}  # by row
         for limit in [*rows.limits, *(len(lot.nodes) for lot in rows.lots)]:
             self._highs.addRow(-np.inf, float(limit), 0, np.array([], dtype=np.int32), np.array([]))
         for counted in rows.counted:
-            gain = wish.worth.get(counted.shape, 0.0) if counted.worth is None else counted.worth
+            gain = wish.worth.get(counted.earns, 0.0) * counted.each if counted.worth is None else counted.worth
             self._add_column(gain, counted.low, counted.high, counted.entries)
         supplied = {row for lot in rows.lots for row in lot.rows.values()}
         self._uses = [
@@ -76,12 +78,28 @@ class Master:
 
     def column(self, lot: int, pattern: Pattern) -> Column:
         """Return a pattern on a lot as a column, be it among those to mix or not."""
-        counts = {s: n for s, n in counts_of(pattern).items() if s in self.demand}
+        counts = Counter[int]()
         entries = {self._size_row + lot: 1.0}
-        for shape, count in counts.items():
-            row = self.rows.lots[lot].rows[shape]
+        for row, slot, count in self._supplied(lot, pattern):
+            counts[slot.shape] += count * self._unit_of.get(row, 1)
             entries[row] = entries.get(row, 0.0) - count
         return Column(lot, pattern, counts, entries)
+
+    def _supplied(self, lot: int, pattern: Pattern) -> Iterator[tuple[int, Slot, int]]:
+        """Yield the rows that what a node of a lot holds supplies, as far as anybody asks for it."""
+        for slot, count in pattern:
+            row = self.rows.lots[lot].row(slot) if slot.shape in self.demand else None
+            if row is not None:
+                yield row, slot, count
+
+    def own_worth(self) -> list[dict[int, float]]:
+        """Return what a replica on each lot is worth by itself, by key."""
+        shape_of = {number: shape for (shape, _), number in self.rows.keys.items()}
+        worth = self.wish.worth
+        return [
+            {key: worth.get(shape_of.get(key, key), 0.0) * lot.units.get(key, 1) for key in lot.rows}
+            for lot in self.rows.lots
+        ]
 
     def _cost(self, column: Column) -> float:
         return (self.wish.cost[column.lot] if column.counts else 0.0) - self._own(column)
@@ -113,7 +131,8 @@ class Master:
         self._paid += self._cost(column) * times
         for shape, count in column.counts.items():
             self.demand[shape] -= times * count
-            self._settled[self.rows.lots[column.lot].rows[shape]][shape] += times * count
+        for row, slot, count in self._supplied(column.lot, column.pattern):
+            self._settled[row][slot.shape] += times * count
         for row, amount in column.entries.items():
             self._limits[row] -= times * amount
 
@@ -157,7 +176,7 @@ class Master:
             needed = int(self._needed.get(row, 0.0) - self.rows.limits[row] + _WHOLE)
             for shape, count in settled.items():
                 counts = min(count, max(0, needed))
-                self.demand[shape] -= counts
+                self.demand[shape] -= counts * self._unit_of.get(row, 1)
                 needed -= counts
 
     def solve(self, seconds: float | None = None) -> Mixture:
@@ -193,13 +212,19 @@ class Master:
             for row, amount in amounts if times else ():
                 self._needed[row] += amount * times
         uses = {index: times for index, times in enumerate(primal) if times > 1e-9}
-        prices = [{s: max(0.0, dual[row]) for s, row in lot.rows.items()} for lot in self.rows.lots]
+        prices = [{key: max(0.0, dual[row]) for key, row in lot.rows.items()} for lot in self.rows.lots]
         value = self._highs.getInfo().objective_function_value - self._paid
         admitted: dict[int, float] = defaultdict(float)
         for counted, count in zip(self.rows.counted, first, strict=True):
             if counted.shape >= 0:
                 admitted[counted.shape] += count
-        return Mixture(value, uses, prices, dual[self._size_row :], self.wish.cost, admitted, steps)
+        served = frozenset(
+            counted.earns
+            for counted, amount in zip(self.rows.counted, first, strict=True)
+            if counted.shape < 0 <= counted.earns and amount >= counted.high * (1 - _WHOLE)
+        )
+        keys, nodes = self.rows.keys, dual[self._size_row :]
+        return Mixture(value, uses, prices, nodes, self.wish.cost, admitted, steps, served, keys)
 
     def whole(
         self,
@@ -282,7 +307,7 @@ class Master:
         for column in (self.columns[index] for index in mixture.uses):
             if self.sizes[column.lot] > 0 and not self.times(column):
                 surplus = Counter(column.counts) - Counter(self.demand)
-                trimmed.append((column.lot, without(column.pattern, surplus, {s: s for s in surplus})))
+                trimmed.append((column.lot, without(column.pattern, surplus, lambda slot: slot.shape)))
         self.forget(mixture)
         for lot, pattern in trimmed:
             self.add(lot, pattern)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dovetail.model.state import Fill, Slot
 
 Pattern = tuple[tuple[Slot, int], ...]
+
+Keys = Mapping[tuple[int, str], int]
+"""By shape and profile, the number by which replicas are priced that serve more on some instances than on others.
+
+All others are priced by shape; numbers begin where those of shapes end."""
 
 MANY_NODES = 5000  # to place replicas on them takes longer than to mix patterns
 
@@ -42,16 +47,22 @@ def counts_of(pattern: Pattern) -> Counter[int]:
     return total
 
 
-def without(pattern: Pattern, surplus: Counter[int], rows: Mapping[int, int]) -> Pattern:
-    """Return a pattern without what there is a surplus of, by row of a shape, which is less by that then.
+def key_of(keys: Keys, slot: Slot) -> int:
+    """Return the number by which a replica in a slot is priced."""
+    return keys.get((slot.shape, slot.profile), slot.shape) if keys else slot.shape
 
-    Shapes without a row are no part of any surplus.
+
+def without(pattern: Pattern, surplus: Counter[int], row_of: Callable[[Slot], int | None]) -> Pattern:
+    """Return a pattern without what there is a surplus of, by row of a slot, which is less by that then.
+
+    Slots without a row are no part of any surplus.
     """
     left = []
     for slot, count in pattern:
-        gone = min(count, max(0, surplus[rows[slot.shape]])) if slot.shape in rows else 0
-        if gone:
-            surplus[rows[slot.shape]] -= gone
+        row = row_of(slot)
+        gone = 0 if row is None else min(count, max(0, surplus[row]))
+        if row is not None and gone:
+            surplus[row] -= gone
         if count > gone:
             left.append((slot, count - gone))
     return tuple(left)
@@ -59,10 +70,11 @@ def without(pattern: Pattern, surplus: Counter[int], rows: Mapping[int, int]) ->
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """An LP solution: its value, uses of each column's pattern, prices of shapes on each lot, and of a node of it.
+    """An LP solution: its value, uses of each column's pattern, prices of replicas on each lot, and of a node of it.
 
-    `cost` is what it takes to use a node of each lot, `admitted` are the replicas per shape that it admits, `steps`
-    those of the simplex algorithm that it took.
+    Prices are by `keys` where these tell replicas of a shape apart. `cost` is what it takes to use a node of a lot,
+    `admitted` are the replicas per shape that it admits, `served` the shapes of which it serves all the rate that is
+    asked for, `steps` those of the simplex algorithm that it took.
 
     What is settled already counts in the value, which is minus infinity where a ceiling left no solution.
     """
@@ -74,11 +86,13 @@ class Mixture:
     cost: Sequence[float]
     admitted: Mapping[int, float]
     steps: int
+    served: frozenset[int] = frozenset()
+    keys: Keys = field(default_factory=dict)
 
     def gain(self, lot: int, pattern: Pattern) -> float:
         """Return what a pattern earns on a lot beyond the price of a node and the cost of its use."""
         prices = self.prices[lot]
-        earned = sum(prices.get(slot.shape, 0.0) * count for slot, count in pattern)
+        earned = sum(prices.get(key_of(self.keys, slot), 0.0) * count for slot, count in pattern)
         return earned - self.nodes[lot] - self.cost[lot]
 
 

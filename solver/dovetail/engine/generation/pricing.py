@@ -65,7 +65,7 @@ class PriceJob:
 
     Parameters
     ----------
-    prices : of shapes.
+    prices : of replicas, by key.
     left : the most replicas per shape that a node may hold.
     """
 
@@ -91,8 +91,8 @@ class _Group:
     nodes: Sequence[Knapsack]
 
 
-def _sides(problem: Problem, kind: Kind) -> list[Knapsack]:
-    return [Knapsack(problem, kind, side) for side in kind.sides]
+def _sides(problem: Problem, lot: Lot) -> list[Knapsack]:
+    return [Knapsack(problem, lot.kind, side, lot.keys, lot.units) for side in lot.kind.sides]
 
 
 class Pricing:
@@ -121,7 +121,7 @@ class Pricing:
         for position, lot in enumerate(lots):
             groups.setdefault(_alike(lot.kind), []).append(position)
         self._few_nodes = sum(len(lot.nodes) for lot in lots) <= _FEW_NODES
-        self._groups = [_Group(members, _sides(problem, lots[members[0]].kind)) for members in groups.values()]
+        self._groups = [_Group(members, _sides(problem, lots[members[0]])) for members in groups.values()]
         self._stages = _STAGES if all(len(group.nodes) == 1 for group in self._groups) else _SIDED
 
     @property
@@ -187,7 +187,7 @@ class Pricing:
 
         Parameters
         ----------
-        prices : of shapes, lot by lot, at which patterns are asked for; what they gain is told by the mixture's.
+        prices : of replicas, lot by lot, at which patterns are asked for; what they gain is told by the mixture's.
         """
         grown = False
         self._turn += 1
@@ -251,8 +251,7 @@ class Pricing:
             prices = _between(prices, mixture.prices, self._stages[stage].inertia)
             grown = self.grow(master, mixture, prices, self._stages[stage].width)
             if sum(master.sizes) <= _FEW:
-                own = [master.wish.worth] * len(master.sizes)
-                grown |= self.grow(master, mixture, own, self._stages[stage].width)
+                grown |= self.grow(master, mixture, master.own_worth(), self._stages[stage].width)
             if grown and self._few_nodes:
                 master.forget(mixture)
             better = self.solve(master) if grown else mixture

@@ -163,7 +163,7 @@ class Remixing:
             lot = self._lot_of[node]
             fill, kind = self._picture.state.fill(node), lots[lot].kind
             here = fill.counts().keys()
-            for shape in (s for s in lacking if s in lots[lot].rows and kind.lets_share_node({*here, s})):
+            for shape in (s for s in lacking if s in lots[lot].shapes and kind.lets_share_node({*here, s})):
                 if (slot := self._seat(node, shape, kind)) is not None:
                     fuller = fill.copy()
                     fuller.slots[slot] += 1
@@ -261,10 +261,10 @@ class Remixing:
         kept = [(node, column.pattern) for node, column in self._columns.items() if node not in free]
         surplus = self._surplus([*planned, *kept], found)
         lots, lot_of = self._generation.rows.lots, self._lot_of
-        wished = [(node, without(pattern, surplus, lots[lot_of[node]].rows)) for node, pattern in planned]
+        wished = [(node, without(pattern, surplus, lots[lot_of[node]].row)) for node, pattern in planned]
         fills = {node: Fill() for node in free}
         for node, pattern in kept if any(surplus.values()) else ():
-            left = without(pattern, surplus, lots[lot_of[node]].rows)
+            left = without(pattern, surplus, lots[lot_of[node]].row)
             if left != pattern:
                 fills[node] = Fill()
                 wished.append((node, left))
@@ -278,8 +278,8 @@ class Remixing:
         for node, pattern in contents:
             lot = rows.lots[self._lot_of[node]]
             for slot, count in pattern:
-                if slot.shape in lot.rows:
-                    supply[lot.rows[slot.shape]] += count
+                if (row := lot.row(slot)) is not None:
+                    supply[row] += count
         return Counter({r: int(rows.limits[r]) + n - found.needed.get(r, 0) for r, n in supply.items()})
 
 
