@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,6 +25,7 @@ from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Mixed
+from dovetail.engine.generation.guided import Lead
 from dovetail.engine.improving import Improving
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.mixing import Mixing
@@ -60,6 +62,7 @@ _APART_SHARE = 0.05  # of the work that is left, for a bound that tells nodes ap
 _WAY_TIME = 0.5  # to let some of what runs make way; later to let replicas make way and empty nodes
 _RETURNS = 20  # workloads that go back by themselves, where not all can
 _FAST_WORKERS = 8
+_BY_COUNT = 0.01  # a gap of what is admitted, from which on patterns lose more than they gain where rates are served
 
 
 def solve(
@@ -168,7 +171,8 @@ class _Search:
         model then starts. Gangs on alike domains close by classes of these, so that it only has a glance before.
         """
         counts = self.problem.counts
-        cut = cutting.suits(self.problem) and not self.bounds.fleet.large  # there the LP over kinds leads further
+        # Of large fleets the LP over kinds leads further, but where services ask for rates.
+        cut = cutting.suits(self.problem) and (not self.bounds.fleet.large or self._rates)
         first = [_Step("cut", self._cut, 0.1)] if cut else []
         gather = [_Step("gather", self._gather, _GATHER_SHARE)] if Gatherings.suits(self.problem) else []
         if counts > EXACT_VARIABLES:
@@ -178,6 +182,11 @@ class _Search:
         close = [_Step("exact", self._close, _CLOSE_SHARE, _CLOSE_SHARE)] if small else []
         parts = _Step("generate", self._parts, *_PARTS_SHARE[small])
         return [*first, *glance, *gather, *close, parts, _Step("exact", self._exact, 1.0)]
+
+    @property
+    def _rates(self) -> bool:
+        """Whether any service asks for a rate, and not for replicas."""
+        return any(shape.workload.asks_rate for shape in self.problem.shapes)
 
     def _cut(self, budget: Budget) -> Verdict:
         """Cut the GPUs of alike nodes all at once, and look whether the bounds close on that."""
@@ -239,12 +248,13 @@ class _Search:
         if self.best.close_enough():
             return Verdict.OPTIMAL
         self.jobs.warm_up()
-        led = self.at_once.follow(budget)
+        by_count = self._rates and self.best.full_but_for(_BY_COUNT)
+        led = Lead((), self.best.state) if by_count else self.at_once.follow(budget)
         if not self.best.unpaid:
             self.sparing.run(budget, FULL)
         self.choosing.run(budget)
         Repacking(self.best, self.jobs, self.stop).run(budget, self._construction)
-        mixed = self.at_once.mix(budget, led, self._construction)
+        mixed = Mixed([], Counter()) if by_count else self.at_once.mix(budget, led, self._construction)
         budget.work -= self.best.tell_apart(_APART_SHARE * budget.work)
         if self.choosing.due(budget):  # for which that broke off
             self.choosing.run(budget)

@@ -93,7 +93,9 @@ def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
                 break
             _place(outlooks, _lacking(field, mine, rank_of, planned))
         if not problem.present:  # others decide on what runs
-            for node in make_room(outlooks, _lacking(field, mine, rank_of, planned), stop):
+            lacking = _lacking(field, mine, rank_of, planned)
+            fixed = {s: n for s, n in lacking.items() if s not in field.rates.asked}  # rates are served in other ways
+            for node in make_room(outlooks, fixed, stop):
                 granted[node] = mover.contents(node) or []
         fill_band(outlooks, band, stop)
 

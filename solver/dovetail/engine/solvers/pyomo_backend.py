@@ -87,7 +87,7 @@ def solve_pyomo(
     if stop is None:
         highs.run()
     else:
-        with _Watch(highs, stop):
+        with Watch(highs, stop):
             highs.run()
     return _answer(model, objective, sense, highs, columns)
 
@@ -189,7 +189,7 @@ def _outward(bound: float, sense: str) -> int | None:
     return math.floor(bound + slack) if sense == "max" else math.ceil(bound - slack)
 
 
-class _Watch:
+class Watch:
     """Ends a running search when the caller asks to stop."""
 
     def __init__(self, highs: Any, stop: Stop) -> None:

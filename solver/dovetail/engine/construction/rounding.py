@@ -1,0 +1,111 @@
+"""Whole numbers near the solution of an LP, for one objective after the other.
+
+Most values of an LP with few rows beside its columns are whole. Where every count has to be one of the two whole
+numbers beside its value, an integer program of thousands of counts is solved in moments (relaxation enforced
+neighbourhood; Berthold 2014); from there on others near by are looked at.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor
+
+from dovetail.engine.fleet.plain_lp import lp_of
+from dovetail.engine.solvers.whole import near_best
+from dovetail.linear import Linear, Model
+from dovetail.progress import Stop
+from dovetail.proof.lagrangian import plain_rows
+
+_SPREADS = (0, 0), (1, 0), (1, 1)  # how far beyond the numbers beside a value that is not whole, and one that is
+_CLOSE = 1e-4  # of what there is of an objective: who lacks less is let be; of the first one all counts
+_LOST = 5000, 100  # the part of the next objective that the first may cost where it was solved before, and of others
+_ALMOST = 1e-6
+_LEAST = 0.1  # seconds for an objective
+_SHARE = 0.3  # of the time that is left, for the next objective
+
+
+def rounded(
+    model: Model, objectives: Sequence[Linear], counts: Collection[int], stop: Stop, seconds: float | None = None
+) -> list[int] | None:
+    """Return values that are good for one objective after the other, greater being better, None where none are found.
+
+    Parameters
+    ----------
+    counts : the variables that keep near the LP's solution.
+    seconds : a ceiling for all of it, None without one; a little more may go by.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    told = [objective for objective in objectives if not objective.is_constant]
+    target = _relaxed(model, told, stop)
+    values: list[int] | None = None
+    for spreads in _SPREADS:
+        lower, upper = list(model.lower), list(model.upper)
+        for v in counts:
+            below, above = floor(target[v] + _ALMOST), ceil(target[v] - _ALMOST)
+            more = spreads[above <= below]
+            lower[v] = max(lower[v], below - more)
+            upper[v] = max(lower[v], min(upper[v], above + more))
+        near = replace(model, lower=lower, upper=upper, rows=list(model.rows))
+        values = _Climb(near, told, target, stop, deadline).from_(values)
+    return values
+
+
+def _relaxed(model: Model, objectives: Sequence[Linear], stop: Stop) -> Mapping[int, float]:
+    """Return the value of every variable in the LP, optimised for one objective after the other."""
+    rows = plain_rows(model)
+    lp, column = lp_of(rows, lambda variable: (float(model.lower[variable]), float(model.upper[variable])))
+    known = [{column[v]: float(c) for v, c in objective.terms.items() if v in column} for objective in objectives]
+    floors = [lp.row(-float("inf"), float("inf"), terms) for terms in known]
+    for terms, row in zip(known, floors, strict=True):
+        lp.objective(terms)
+        value = lp.solve()
+        if stop or not lp.complete:
+            break
+        lp.bounds(row, value - _ALMOST * max(1.0, abs(value)), float("inf"))
+    values = lp.values()
+    return {v: values[column[v]] if v in column else float(low) for v, low in enumerate(model.lower)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Climb:
+    """An integer program whose objectives are met one after the other, each as well as time lets it.
+
+    Parameters
+    ----------
+    target : the LP's solution.
+    """
+
+    model: Model
+    objectives: Sequence[Linear]
+    target: Mapping[int, float]
+    stop: Stop
+    deadline: float | None
+
+    def from_(self, values: list[int] | None) -> list[int] | None:
+        """Return values, better ones where some are known; None where none are found."""
+        for number, objective in enumerate(self.objectives):
+            left = None if self.deadline is None else _SHARE * (self.deadline - time.monotonic())
+            if self.stop or (left is not None and left <= _LEAST):
+                break
+            if values is None or self._lacks(objective, values, 0.0 if number == 0 else _CLOSE):
+                if values is not None:
+                    self._keep(objective, self.objectives[number + 1 :] if number == 0 else (), values)
+                found = near_best(self.model, objective, values, self.stop, left, _CLOSE if number else 0.0)
+                values = values if found is None else found
+            if values is None:
+                break
+            self.model.require(objective, lower=objective.value(values))
+        return values
+
+    def _lacks(self, objective: Linear, values: list[int], close: float) -> bool:
+        best = objective.constant + sum(c * self.target[v] for v, c in objective.terms.items())
+        return best - objective.value(values) > close * abs(best) + _ALMOST
+
+    def _keep(self, objective: Linear, others: Sequence[Linear], values: list[int]) -> None:
+        """Let nothing get worse, but for a little of objectives that come later."""
+        self.model.require(objective, lower=objective.value(values))
+        for number, other in enumerate(others):
+            reached = other.value(values)
+            self.model.require(other, lower=reached - abs(reached) // _LOST[number > 0])
