@@ -18,9 +18,10 @@ from dovetail.linear import Linear, Model
 from dovetail.progress import Stop
 from dovetail.proof.lagrangian import plain_rows
 
-_SPREADS = (0, 0), (1, 0), (1, 1)  # how far beyond the numbers beside a value that is not whole, and one that is
+# How far a count may be beyond the numbers beside a value that is not whole, and beside one that is; and the part of
+# the next objective, and of others, that the first may cost, where they were solved before.
+_STEPS = ((0, 0), (1, 1)), ((1, 0), (5000, 100)), ((1, 1), (5000, 100)), ((1, 1), (100, 10))
 _CLOSE = 1e-4  # of what there is of an objective: who lacks less is let be; of the first one all counts
-_LOST = 5000, 100  # the part of the next objective that the first may cost where it was solved before, and of others
 _ALMOST = 1e-6
 _LEAST = 0.1  # seconds for an objective
 _SHARE = 0.3  # of the time that is left, for the next objective
@@ -40,7 +41,7 @@ def rounded(
     told = [objective for objective in objectives if not objective.is_constant]
     target = _relaxed(model, told, stop)
     values: list[int] | None = None
-    for spreads in _SPREADS:
+    for spreads, lost in _STEPS:
         lower, upper = list(model.lower), list(model.upper)
         for v in counts:
             below, above = floor(target[v] + _ALMOST), ceil(target[v] - _ALMOST)
@@ -48,7 +49,10 @@ def rounded(
             lower[v] = max(lower[v], below - more)
             upper[v] = max(lower[v], min(upper[v], above + more))
         near = replace(model, lower=lower, upper=upper, rows=list(model.rows))
-        values = _Climb(near, told, target, stop, deadline).from_(values)
+        climb = _Climb(near, told, target, lost, stop, deadline)
+        if values is not None and lost == _STEPS[-1][1] and not climb.lacks(told[0], values, 0.0):
+            break  # it is for the first alone
+        values = climb.from_(values)
     return values
 
 
@@ -75,11 +79,13 @@ class _Climb:
     Parameters
     ----------
     target : the LP's solution.
+    lost : the parts of what later objectives have reached before that the first may cost.
     """
 
     model: Model
     objectives: Sequence[Linear]
     target: Mapping[int, float]
+    lost: tuple[int, int]
     stop: Stop
     deadline: float | None
 
@@ -89,7 +95,7 @@ class _Climb:
             left = None if self.deadline is None else _SHARE * (self.deadline - time.monotonic())
             if self.stop or (left is not None and left <= _LEAST):
                 break
-            if values is None or self._lacks(objective, values, 0.0 if number == 0 else _CLOSE):
+            if values is None or self.lacks(objective, values, 0.0 if number == 0 else _CLOSE):
                 if values is not None:
                     self._keep(objective, self.objectives[number + 1 :] if number == 0 else (), values)
                 found = near_best(self.model, objective, values, self.stop, left, _CLOSE if number else 0.0)
@@ -99,7 +105,8 @@ class _Climb:
             self.model.require(objective, lower=objective.value(values))
         return values
 
-    def _lacks(self, objective: Linear, values: list[int], close: float) -> bool:
+    def lacks(self, objective: Linear, values: list[int], close: float) -> bool:
+        """Tell whether more of an objective than a part of what the LP has is not reached."""
         best = objective.constant + sum(c * self.target[v] for v, c in objective.terms.items())
         return best - objective.value(values) > close * abs(best) + _ALMOST
 
@@ -108,4 +115,4 @@ class _Climb:
         self.model.require(objective, lower=objective.value(values))
         for number, other in enumerate(others):
             reached = other.value(values)
-            self.model.require(other, lower=reached - abs(reached) // _LOST[number > 0])
+            self.model.require(other, lower=reached - abs(reached) // self.lost[number > 0])
