@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             told = f"{done.took:.0f} s: {done.failed or gaps}{'' if same else ', and other bytes again'}"
             print(f"{gpus:,} GPUs at {share:g}: {told}", file=sys.stderr)
             keep(BY_WORK_RAW, load, asdict(found) | {"again": same})
-    write_page(given.out)
+    write_page(given.out, BY_WORK_RAW)
     return 0
 
 

@@ -16,6 +16,7 @@ large sizes can be measured another day. Figures of one page should be of one ve
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import json
 import shutil
 import sys
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for gpus in given.gpus:
         for share in given.loads:
             keep(name, load, asdict(_tell(measure(gpus, share, given))))
-    write_page(given.out)
+    write_page(given.out, name)
     return 0
 
 
@@ -161,14 +162,20 @@ def begun(gpus: int, load: float, seed: int, also: Sequence[str]) -> tuple[Fleet
     return Fleet(gpus, load, seed, validated.seconds, tuple(also), gangs), scratch
 
 
-def plan(project: Path, file: Path, seconds: int | None, fast: bool, load: float) -> Planned:
-    """Plan and verify; so much work is allowed that the seconds end the search, where there are any."""
+def plan(
+    project: Path, file: Path, seconds: int | None, fast: bool, load: float, day: dt.date | None = None
+) -> Planned:
+    """Plan and verify; so much work is allowed that the seconds end the search, where there are any.
+
+    The plan is made for a `day`, for today where none is given.
+    """
+    dated = ["--as-of", str(day)] if day is not None else []
     limits = [] if seconds is None else ["--time-limit", f"{seconds}s", "--work", str(PLENTY * seconds)]
     limits += ["--fast"] if fast else []
-    run = dovetail("plan", project, *limits, "--out", file, ceiling=PATIENCE + 4 * (seconds or 0))
+    run = dovetail("plan", project, *limits, *dated, "--out", file, ceiling=PATIENCE + 4 * (seconds or 0))
     if not file.exists():
         return Planned(seconds, fast, run.seconds, run.peak, failed=_why(run))
-    verified = dovetail("verify", file, project)
+    verified = dovetail("verify", file, project, *dated)
     done = read(file.read_text(encoding="utf-8"), file.name)
     if done.outcome.stopped_by == "crash":
         print(run.err, file=sys.stderr)  # the search's last words

@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = plan_file(given.file, given.time_limit, given.only)
     if given.page:
         page.store(page.CASES_RAW, {"load": load, **summary(found)})
-        page.write_page(given.page)
+        page.write_page(given.page, page.CASES_RAW)
     print(json.dumps(found, indent=1) if given.output == "json" else table(found))
     return 0
 

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{load:g}: without {name}: {found}: {rows[-1]['gain']:.2f} %", file=sys.stderr)
     told = {"gpus": given.gpus, "seed": given.seed, "seconds": given.seconds, "load": busy}
     store(HARDNESS_RAW, {**told, "rows": rows})
-    write_page(given.out)
+    write_page(given.out, HARDNESS_RAW)
     return 0
 
 

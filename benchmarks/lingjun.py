@@ -182,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs = [_run(read_hosts(Path(root) / FILE), busy, given) for busy in given.busy]
     if given.page:
         page.store(page.LINGJUN_RAW, {"load": load, "runs": runs})
-        page.write_page(given.page)
+        page.write_page(given.page, page.LINGJUN_RAW)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The page of measurements, in Markdown: put together from the raw figures of every runner in build/bench/."""
+"""The page of measurements, in Markdown: each runner writes its sections from its raw figures in build/bench/."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import fleets_page, gangs_page, replan_page, trace_page
+from benchmarks import fleets_page, gangs_page, replan_page, serving_page, trace_page
 from benchmarks.trace_page import Measured, Row
 
 SCRATCH = Path(__file__).resolve().parent.parent / "build" / "bench"
@@ -21,8 +21,14 @@ BY_WORK_RAW = "fleets_by_work.json"
 REPLAN_RAW, REPLAN_JOINT_RAW = "replan.json", "replan_joint.json"
 POLICIES_RAW, ZONES_RAW = "replan_policies.json", "replan_zones.json"
 SHARES_RAW, INSTANCES_RAW, BATCH_RAW = "replan_shares.json", "replan_instances.json", "replan_batch.json"
+SERVING_RAW = "serving.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
-FLEET_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
+AT_TOP = (TRACE_RAW, FLEETS_RAW)
+"""Raw figures whose machine is named at the top of the page."""
+
+SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
+    TRACE_RAW: lambda figures: _trace(_lists(figures)),
+    FLEETS_RAW: lambda figures: fleets_page.section(figures["fleets"]),
     HARDNESS_RAW: fleets_page.hardness,
     JOINT_RAW: lambda figures: fleets_page.joint(figures["fleets"]),
     BY_WORK_RAW: lambda figures: fleets_page.by_work(figures["fleets"]),
@@ -33,11 +39,11 @@ FLEET_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     SHARES_RAW: lambda figures: replan_page.shares(figures["fleets"]),
     INSTANCES_RAW: lambda figures: replan_page.instances(figures["fleets"]),
     BATCH_RAW: lambda figures: replan_page.batch(figures["fleets"]),
-}
-GANG_SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
+    SERVING_RAW: lambda figures: serving_page.section(figures["fleets"]),
     LINGJUN_RAW: gangs_page.lingjun,
     CASES_RAW: gangs_page.cases,
 }
+MACHINE = "Machine: "
 PACKAGES = ("dovetail", "ortools", "highspy", "numpy")
 BUSY = 0.3  # processors that others have at the start, above which times are not those of a quiet machine
 
@@ -45,47 +51,42 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `make bench`, which measures it section by section (`python -m benchmarks.trace`, `benchmarks.fleets`,
-`benchmarks.by_work`, `benchmarks.hardness`, `benchmarks.replan`, `benchmarks.lingjun`, `benchmarks.gang_cases`) and
-keeps the raw figures in `build/bench/`, from which any of them writes the page anew; sections without raw figures
+`benchmarks.by_work`, `benchmarks.hardness`, `benchmarks.replan`, `benchmarks.serving`, `benchmarks.lingjun`,
+`benchmarks.gang_cases`): each keeps its raw figures in `build/bench/` and writes its own sections anew; all others
 stay as they stand. In full it takes many hours: what stands here was measured with fewer rivals and times where a
 table has fewer.
 """
 
 
-def write_page(out: Path) -> None:
-    """Write page and plots from all raw figures that there are; sections of others stay as they stand."""
-    texts = dict(_plots())
-    page = out / PAGE
+def write_page(out: Path, measured: str) -> None:
+    """Write the sections and plots of the raw figures that were just `measured`; all others stay as they stand."""
+    figures, page = raw(measured), out / PAGE
     before = _sections(page.read_text(encoding="utf-8")) if page.exists() else {}
-    now = _sections("\n".join(_parts()))
-    head = now.pop("") if raw(TRACE_RAW) or raw(FLEETS_RAW) or not before else before[""]
-    texts[PAGE] = "".join(({"": "", **before, **now} | {"": head}).values())
+    head = f"{INTRODUCTION}\n{_machine_at_top(before.get('', ''), measured)}".rstrip() + "\n\n"
+    now = _sections("\n".join(_told(measured, figures)))
+    texts = dict(_plots(measured, figures)) | {PAGE: "".join(({**before, **now} | {"": head}).values())}
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (out / name).write_text(text.rstrip() + "\n", encoding="utf-8")
     print(f"wrote {', '.join(sorted(texts))} to {out}")
 
 
-def _parts() -> Iterator[str]:
-    trace, fleets = raw(TRACE_RAW), raw(FLEETS_RAW)
-    yield INTRODUCTION
-    yield _machine(max((figures["load"] for figures in (trace, fleets) if figures), default=0.0))
-    if trace:
-        yield from trace_page.section(_lists(trace))
-    if fleets:
-        yield from fleets_page.section(fleets["fleets"])
-    yield from _measured(FLEET_SECTIONS)
-    if trace:
-        yield trace_page.baselines(_lists(trace))
-    yield from _measured(GANG_SECTIONS)
+def _machine_at_top(before: str, measured: str) -> str:
+    """Return what the top of the page says of the machine, as it stands where something else was measured."""
+    if measured not in AT_TOP:
+        return before[before.index(MACHINE) :] if MACHINE in before else ""
+    return _machine(max(figures["load"] for name in AT_TOP if (figures := raw(name))))
 
 
-def _measured(sections: Mapping[str, Callable[[Any], Iterable[str]]]) -> Iterator[str]:
-    """Yield the sections that there are raw figures for, each with its machine."""
-    for name, section in sections.items():
-        if figures := raw(name):
-            first, *rest = section(figures)
-            yield from (first, _machine(figures["load"]), *rest)
+def _told(name: str, figures: Any) -> Iterator[str]:
+    """Yield the sections of raw figures, the first with its machine unless that is at the top."""
+    first, *rest = SECTIONS[name](figures)
+    yield from (first, *rest) if name in AT_TOP else (first, _machine(figures["load"]), *rest)
+
+
+def _trace(lists: list[Measured]) -> Iterator[str]:
+    yield from trace_page.section(lists)
+    yield trace_page.baselines(lists)
 
 
 def _sections(text: str) -> dict[str, str]:
@@ -97,11 +98,12 @@ def _sections(text: str) -> dict[str, str]:
     return {heading: f"{part.rstrip()}\n\n" for heading, part in found.items()}
 
 
-def _plots() -> Iterator[tuple[str, str]]:
-    if trace := raw(TRACE_RAW):
-        yield trace_page.GAP_PLOT, trace_page.plot(_lists(trace))
-    if fleets := raw(FLEETS_RAW):
-        yield from fleets_page.plots(fleets["fleets"]).items()
+def _plots(name: str, figures: Any) -> Iterator[tuple[str, str]]:
+    """Yield the plots of raw figures, by file."""
+    if name == TRACE_RAW:
+        yield trace_page.GAP_PLOT, trace_page.plot(_lists(figures))
+    if name == FLEETS_RAW:
+        yield from fleets_page.plots(figures["fleets"]).items()
 
 
 def raw(name: str) -> Any:
@@ -125,7 +127,7 @@ def _machine(load: float) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     text = (
-        f"Machine: {cores} cores ({platform.machine()}), {memory:.0f} GiB memory, {platform.system()}; "
+        f"{MACHINE}{cores} cores ({platform.machine()}), {memory:.0f} GiB memory, {platform.system()}; "
         f"Python {platform.python_version()}, {packages}.\n"
     )
     if load > BUSY:

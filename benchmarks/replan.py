@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     raw = REPLAN_JOINT_RAW if given.also else REPLAN_RAW
     raw = POLICIES_RAW if given.policies else ZONES_RAW if given.zones else FULL[given.full][1] if given.full else raw
     store(raw, {"load": load, "fleets": found})
-    write_page(given.out)
+    write_page(given.out, raw)
     return 0
 
 

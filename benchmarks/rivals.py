@@ -1,6 +1,6 @@
 """What plans are measured against on any project, each in a process of its own, within the same seconds.
 
-    python -m benchmarks.rivals PROJECT --rival NAME --seconds 60
+    python -m benchmarks.rivals PROJECT --rival NAME --seconds 60 [--as-of DATE]
 
 prints a line of JSON: what was placed, per tier, whether `verify` passes it, or why there is nothing.
 """
@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 
-from benchmarks import baselines, plain, solvers
+from benchmarks import autoscaler, baselines, plain, solvers
 from benchmarks.measure import measured
 from benchmarks.plain import Rows, Scope, Slot, TooLarge, Unit
 from benchmarks.specs import Case, case_of, values
@@ -200,13 +200,17 @@ REPLANNERS: dict[str, Callable[[Case, float], tuple[Places, str]]] = {
 """Rivals for projects where something runs."""
 
 
-def run(project: Path, rival: str, seconds: float) -> Result:
+SERVERS: dict[str, Callable[[Case, float], tuple[Places, str]]] = {"greedy autoscaler": autoscaler.place}
+"""Rivals that know rates and MIG."""
+
+
+def run(project: Path, rival: str, seconds: float, day: dt.date | None = None) -> Result:
     """Let a rival place the replicas of a project in this process; times are without reading the project."""
-    spec = build(load_project(project), as_of=dt.datetime.now(dt.UTC).date())
+    spec = build(load_project(project), as_of=day or dt.datetime.now(dt.UTC).date())
     case = case_of(spec)
     began = time.monotonic()
     try:
-        places, note = {**RIVALS, **REPLANNERS}[rival](case, seconds)
+        places, note = {**RIVALS, **REPLANNERS, **SERVERS}[rival](case, seconds)
     except TooLarge as error:
         return Result(rival, failed=f"not built: {error.variables:,} variables")
     except Failure as error:
@@ -219,9 +223,10 @@ def run(project: Path, rival: str, seconds: float) -> Result:
     return Result(rival, took, values(plan), note=note, verified=verify(spec, plan).ok, cpu_only=cpu_only)
 
 
-def ask(project: Path, rival: str, seconds: float) -> Result:
+def ask(project: Path, rival: str, seconds: float, day: dt.date | None = None) -> Result:
     """Run a rival in a process of its own, which is ended where it does not end by itself."""
     command = [sys.executable, "-m", "benchmarks.rivals", str(project), "--rival", rival, "--seconds", str(seconds)]
+    command += ["--as-of", str(day)] if day is not None else []
     done = measured(command, cwd=Path(__file__).resolve().parent.parent, ceiling=int(4 * seconds) + 240)
     if done.code:
         why = "out of memory" if "MemoryError" in done.err or "bad_alloc" in done.err else "ended by force"
@@ -233,11 +238,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one rival and print its result."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rivals", description=__doc__.partition("\n")[0])
     parser.add_argument("project", type=Path)
-    parser.add_argument("--rival", choices=[*RIVALS, *REPLANNERS], required=True)
+    parser.add_argument("--rival", choices=[*RIVALS, *REPLANNERS, *SERVERS], required=True)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--as-of", type=dt.date.fromisoformat, help="the day of deadlines; default today, UTC")
     given = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    print(json.dumps(asdict(run(given.project, given.rival, given.seconds))))
+    print(json.dumps(asdict(run(given.project, given.rival, given.seconds, given.as_of))))
     return 0
 
 

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     load = taken()
     found = [measure(given.data, arrived, given.seconds, given.models) for arrived in given.arrived]
     store(TRACE_RAW, {"load": load, "lists": [asdict(each) for each in found]})
-    write_page(given.out)
+    write_page(given.out, TRACE_RAW)
     return 0
 
 

@@ -1,8 +1,8 @@
 """An inference fleet: services ask for rates on MIG instances and whole GPUs, batches for deadlines, jobs for the rest.
 
-Equal arguments give equal bytes. The load is what is asked for, in GPUs, over what there is; a part of a service's
-rate counts as the H100s that would serve it, whole or cut. Nothing runs yet. Single services, batches and jobs grow
-with the square root of the fleet, so that larger fleets have more of them and larger ones.
+Equal arguments give equal bytes. The load is what is asked for, in GPUs, over what there is; a service counts for the
+H100s that would serve its rate, about. Nothing runs yet. Single services, batches and jobs grow with the square root
+of the fleet, so that larger fleets have more of them, and larger ones.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ GROUPS = (("h100", FAST, 5, 25.0), ("a100", SLOW, 3, 13.0), ("l40s", PLAIN, 2, 8
 ON_INSTANCES, ON_WHOLE, TO_DEADLINES = 0.45, 0.65, 0.85  # of the load, where each kind of work ends; jobs are the rest
 PROFILES = {"1g.10gb": 1, "2g.20gb": 2, "3g.40gb": 3}  # with compute slices,
 SLICES = 7  # of which a GPU has so many
-HALF, BATCH_SPEED = 0.5, 0.45  # what an A100 does of an H100: of a service, and of a batch
-BOTH_MODELS, NO_SMALL = 0.6, 0.4  # of the services on instances may run on A100s too; of them need 2g or more
-BASE = 20, 200  # requests per second that a whole H100 serves, for services on instances a seventh of one
+HALF, BATCH_SPEED = 0.5, 0.45  # what an A100 does of what an H100 does, for services and for batches
+BOTH, NOT_SMALLEST = 0.6, 0.4  # of the services on instances run on A100s too, and not on the smallest of H100s
+BASE = 20, 200  # requests per second that an H100 serves, of services on instances a seventh of one
 UNIT = 1000  # GPUs, from which on single services grow with the fleet
 HIGH, MIDDLE, LOW = 900, 500, 100
 
@@ -79,9 +79,9 @@ def _work(gpus: int, rng: Random, load: float) -> Iterator[str]:
 def _on_instances(rng: Random, scale: float, number: int) -> _Made:
     gpus, base = rng.uniform(0.3, 6) * scale, rng.randint(*BASE)
     hosts = [(f"{FAST}/{profile}", slices / SLICES) for profile, slices in PROFILES.items()]
-    if rng.random() < BOTH_MODELS:
+    if rng.random() < BOTH:
         hosts += [(f"{SLOW}/{profile}", HALF * slices / SLICES) for profile, slices in PROFILES.items()]
-    if rng.random() < NO_SMALL:
+    if rng.random() < NOT_SMALLEST:
         hosts = hosts[1:]
     rates = {host: max(1, int(base * SLICES * part * rng.uniform(0.85, 1.2))) for host, part in hosts}
     priority, cores = rng.choice((HIGH, HIGH, MIDDLE)), rng.choice((1, 2, 3))
