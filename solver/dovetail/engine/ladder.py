@@ -230,9 +230,12 @@ class _Search:
         self.budget.work -= found.work
         if found.contradiction:
             self.reporter.warning(found.contradiction)
-        if found.verdict in (Verdict.OPTIMAL, Verdict.FEASIBLE):
-            return self.best.take(found)
-        return found.verdict
+        if found.verdict not in (Verdict.OPTIMAL, Verdict.FEASIBLE):
+            return found.verdict
+        verdict = self.best.take(found)
+        if verdict is Verdict.FEASIBLE:  # what later tiers lack, for which there was no time, may have room
+            self.best.offer(construct(self.problem, self.best.state, self.stop))
+        return verdict
 
     def _parts(self, budget: Budget) -> Verdict:
         """Re-plan everything free at once, then part after part."""
