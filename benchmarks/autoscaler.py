@@ -122,7 +122,9 @@ def _untouched(room: Room, request: Request) -> Spot | None:
 
 
 def _instance(room: Room, request: Request, profile: str) -> Spot | None:
-    for gpu in range(room.node.gpus) if room.geometry is not None else ():
+    if room.geometry is None:
+        return None
+    for gpu in range(room.node.gpus):
         made = arrange(room.geometry, {profile: 1}, layout_of(room.instances.get(gpu, ())))
         if made and room.lacks(request, (gpu,), str(made[0])) is None:
             return (gpu,), str(made[0])

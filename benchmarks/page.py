@@ -43,6 +43,8 @@ SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     LINGJUN_RAW: gangs_page.lingjun,
     CASES_RAW: gangs_page.cases,
 }
+"""The sections that are written from each file of raw figures."""
+
 MACHINE = "Machine: "
 PACKAGES = ("dovetail", "ortools", "highspy", "numpy")
 BUSY = 0.3  # processors that others have at the start, above which times are not those of a quiet machine

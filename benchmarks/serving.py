@@ -2,9 +2,9 @@
 
     python -m benchmarks.serving [--gpus 1000 10000] [--loads 1.0] [--seed 1] [--seconds 60] [--fast]
 
-writes its part of docs/benchmarks.md and the raw figures to build/bench/serving.json, and prints the table. Fleets are
-those of `benchmarks.synthetic.serving`; the autoscaler (`benchmarks.autoscaler`) places the same documents within the
-same seconds, and its places are measured by the tiers of the plan and checked like it.
+writes its part of docs/benchmarks.md and the raw figures to build/bench/serving.json, and prints the table. Fleets
+are those of `benchmarks.synthetic.serving`; the autoscaler (`benchmarks.autoscaler`) places the same documents within
+the same seconds, and its places are measured by the tiers of the plan and checked like it.
 """
 
 from __future__ import annotations

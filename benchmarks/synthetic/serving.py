@@ -1,4 +1,4 @@
-"""An inference fleet: services ask for rates on MIG instances and whole GPUs, batches for deadlines, jobs for the rest.
+"""An inference fleet: services ask for rates on MIG instances and whole GPUs, batches for deadlines; and jobs.
 
 Equal arguments give equal bytes. The load is what is asked for, in GPUs, over what there is; a service counts for the
 H100s that would serve its rate, about. Nothing runs yet. Single services, batches and jobs grow with the square root
@@ -22,7 +22,11 @@ NODE = 8  # GPUs of a node
 RACK = 16  # nodes of a rack
 FAST, SLOW, PLAIN = "H100-80GB", "A100-80GB", "L40S-48GB"
 GROUPS = (("h100", FAST, 5, 25.0), ("a100", SLOW, 3, 13.0), ("l40s", PLAIN, 2, 8.0))  # tenths of the nodes, price/h
-ON_INSTANCES, ON_WHOLE, TO_DEADLINES = 0.45, 0.65, 0.85  # of the load, where each kind of work ends; jobs are the rest
+ON_INSTANCES, ON_WHOLE, TO_DEADLINES = (
+    0.45,
+    0.65,
+    0.85,
+)  # of the load, where each kind of work ends; jobs are the rest
 PROFILES = {"1g.10gb": 1, "2g.20gb": 2, "3g.40gb": 3}  # with compute slices,
 SLICES = 7  # of which a GPU has so many
 HALF, BATCH_SPEED = 0.5, 0.45  # what an A100 does of what an H100 does, for services and for batches
@@ -44,15 +48,14 @@ def serving(gpus: int, seed: int, load: float = 1.0) -> Mapping[str, str]:
 def _cluster(nodes: int) -> str:
     counts = [nodes * tenths // 10 for _, _, tenths, _ in GROUPS[:-1]]
     groups = zip(GROUPS, [*counts, nodes - sum(counts)], strict=True)
-    return head("Cluster", "serving") + (
-        "  reconfiguration: gpu\n"
-        "  positions: toolChosen\n"
-        "  levels: [{name: rack}, {name: node}]\n"
-        "  nodeGroups:\n"
-    ) + "".join(
-        f"  - name: {name}\n    count: {count}\n    accelerator: {accelerator}\n    gpus: {NODE}\n"
-        f"    cpu: 128\n    memory: 1024Gi\n    domains: {{rack: {{size: {RACK}}}}}\n    pricePerHour: {price}\n"
-        for (name, accelerator, _, price), count in groups
+    return (
+        head("Cluster", "serving")
+        + ("  reconfiguration: gpu\n  positions: toolChosen\n  levels: [{name: rack}, {name: node}]\n  nodeGroups:\n")
+        + "".join(
+            f"  - name: {name}\n    count: {count}\n    accelerator: {accelerator}\n    gpus: {NODE}\n"
+            f"    cpu: 128\n    memory: 1024Gi\n    domains: {{rack: {{size: {RACK}}}}}\n    pricePerHour: {price}\n"
+            for (name, accelerator, _, price), count in groups
+        )
     )
 
 

@@ -31,15 +31,45 @@ LINGJUN = {
 def test_a_section_is_written_anew_and_others_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "SCRATCH", tmp_path / "raw")
     written = tmp_path / page.PAGE
-    written.write_text("# Benchmarks\n\nBy hand.\n\n## Fleets\n\nOld.\n", encoding="utf-8")
+    written.write_text("# Old\n\nOld.\n\nMachine: by hand.\n\n## Fleets\n\nOld.\n", encoding="utf-8")
     page.store(page.LINGJUN_RAW, LINGJUN)
-    page.write_page(tmp_path)
+    page.write_page(tmp_path, page.LINGJUN_RAW)
     once = written.read_text(encoding="utf-8")
-    assert once.startswith("# Benchmarks\n\nBy hand.\n\n## Fleets\n\nOld.\n\n## Ten gangs")
+    assert once.startswith(f"{page.INTRODUCTION}\nMachine: by hand.\n\n## Fleets\n\nOld.\n\n## Ten gangs")
     assert "| 847 | dovetail | 10 | 10 | 10 | 60 | optimal | 4.0 s |" in once
     assert "| 847 | greedy | 9 | 10 | 10 | 68 |  |  |" in once
-    page.write_page(tmp_path)
+    page.write_page(tmp_path, page.LINGJUN_RAW)
     assert written.read_text(encoding="utf-8") == once
+
+
+def test_raw_figures_of_what_was_not_measured_now_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "SCRATCH", tmp_path / "raw")
+    page.store(page.LINGJUN_RAW, LINGJUN)
+    page.write_page(tmp_path, page.LINGJUN_RAW)
+    page.store(page.LINGJUN_RAW, LINGJUN | {"load": 9.0, "runs": []})
+    page.store(page.TRACE_RAW, {"load": 9.0, "lists": []})
+    page.store(page.INSTANCES_RAW, {"load": 0.0, "fleets": []})
+    before = (tmp_path / page.PAGE).read_text(encoding="utf-8")
+    page.write_page(tmp_path, page.INSTANCES_RAW)
+    after = (tmp_path / page.PAGE).read_text(encoding="utf-8")
+    assert after.startswith(before)
+    assert after.removeprefix(before).strip().startswith("## Fleets of instances")
+
+
+def test_the_machine_at_the_top_is_that_of_the_first_sections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "SCRATCH", tmp_path / "raw")
+    (tmp_path / page.PAGE).write_text("# Old\n\nMachine: by hand.\n", encoding="utf-8")
+    page.store(page.FLEETS_RAW, {"load": 1.5, "fleets": []})
+    page.write_page(tmp_path, page.FLEETS_RAW)
+    top, _, rest = (tmp_path / page.PAGE).read_text(encoding="utf-8").partition("## Synthetic fleets")
+    assert top.count(page.MACHINE) == 1
+    assert "by hand" not in top
+    assert "**Others had 1.5 processors" in top
+    assert page.MACHINE not in rest
 
 
 def test_raw_figures_of_fleets_are_kept_one_by_one_and_a_fleet_replaces_itself(
@@ -73,7 +103,7 @@ def test_a_section_says_what_others_had_of_the_processors(tmp_path: Path, monkey
     monkeypatch.setattr(page, "SCRATCH", tmp_path / "raw")
     for load, told in ((0.1, False), (1.5, True)):
         page.store(page.LINGJUN_RAW, LINGJUN | {"load": load})
-        page.write_page(tmp_path)
+        page.write_page(tmp_path, page.LINGJUN_RAW)
         text = (tmp_path / page.PAGE).read_text(encoding="utf-8")
         remark = "**Others had 1.5 processors at the start: times and what they allow are not typical.**"
         assert (remark in text) == told
