@@ -30,6 +30,7 @@ class PartOutlook:
         self._field = field
         self._shape = shape
         self._hosts = field.hosts(shape)
+        self._cut_alone = shape.request.share is None or not _outside(field, shape)
         self._keys = field.gates.keys(shape)
         self._seen = -1
         self._best = np.zeros(len(self._hosts), dtype=np.int16)
@@ -40,7 +41,7 @@ class PartOutlook:
         """Rank the nodes again that changed since the last time."""
         rows = np.flatnonzero(self._hosts & (self._field.touched > self._seen))
         self._seen = self._field.turn
-        if self._shape.request.share is None:
+        if self._cut_alone:
             self._rank_instances(rows)
         else:  # who may share a GPU outside MIG has more to choose from
             for node in rows.tolist():
@@ -72,7 +73,7 @@ class PartOutlook:
 
     def _again(self, node: int) -> None:
         """Rank one node again."""
-        if self._shape.request.share is None:
+        if self._cut_alone:
             self._rank_instances(np.array([node]))
             return
         found = self.places(node) if self._field.host_fits(self._shape, node) else []
@@ -137,6 +138,13 @@ class PartOutlook:
             return None
         rank = _rank_of(offer)
         return _UNTOUCHED + untouched if rank == _FRESH else rank
+
+
+def _outside(field: Field, shape: Shape) -> bool:
+    """Tell whether a share may be outside MIG on any node."""
+    problem = field.problem
+    hosts = (problem.makes.members[make][0] for make in problem.makes_for(shape))
+    return any("" in problem.modes(shape.index, node) for node in hosts)
 
 
 def _rank_of(offer: Offer) -> int:
