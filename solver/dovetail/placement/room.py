@@ -24,6 +24,7 @@ class Room:
 
     __slots__ = (
         "_asked",
+        "_beside",
         "card",
         "compute",
         "cpu",
@@ -56,11 +57,13 @@ class Room:
         self.tenants = [0] * node.gpus
         # The last request whose terms were asked for, and these.
         self._asked: tuple[Request | None, Terms | None] = (None, None)
+        self._beside: dict[int, frozenset[str]] = {}  # see `profiles_beside`
 
     def close(self, index: int) -> None:
         """Leave nothing of a GPU to anybody."""
         self.compute[index] = self.vram[index] = 0
         self.tenants[index] += 1
+        self._beside.pop(index, None)
 
     def lacks(
         self, request: Request, gpus: tuple[int, ...], instance: str = "", *, running: bool = False
@@ -161,6 +164,18 @@ class Room:
         """Tell whether any GPU of the node might serve a request with an instance."""
         return self.geometry is not None and request.may_use_mig
 
+    def profiles_beside(self, index: int) -> frozenset[str]:
+        """Return the profiles of instances that a GPU could have beside those in use."""
+        if index not in self._beside:
+            self._beside[index] = frozenset(instance.profile for instance in self._instances_beside(index))
+        return self._beside[index]
+
+    def profiles_for(self, request: Request) -> frozenset[str]:
+        """Return the profiles of instances that could serve a request, on GPUs that have room for them."""
+        if self.geometry is None or not self.may_cut_for(request):
+            return frozenset()
+        return frozenset(name for name in self.geometry.by_name if self._holds(request, name))
+
     def instance_for(self, request: Request, index: int) -> Instance | None:
         """Return an instance of a GPU that could serve a request beside those in use, the smallest first."""
         return next(self.instances_for(request, index), None)
@@ -191,6 +206,7 @@ class Room:
         if self.crowd is not None and not instance:
             self._enter(self.crowd, request, gpus, sign)
         for index in gpus:
+            self._beside.pop(index, None)
             self.compute[index] -= sign * compute
             self.vram[index] -= sign * vram
             self.tenants[index] += sign

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from dovetail.placement import Makes, Room, View, ask_of
@@ -34,11 +35,41 @@ def stranded(view: View) -> int:
     for one in classes:
         for make in makes.hosting(one.workload, one.role):
             usable[make].append(one.role.request)
+    asks = [_asks(Room(nodes[0], spec.accelerators), own) for nodes, own in zip(makes.members, usable, strict=True)]
     total = 0
     for node, make in zip(spec.cluster.nodes, makes.of, strict=True):
         if not node.down and not node.cordoned:
-            total += _stranded_on(rooms.get(node.name) or Room(node, spec.accelerators), usable[make])
+            total += _stranded_on(rooms.get(node.name) or Room(node, spec.accelerators), asks[make])
     return total
+
+
+class _Ask(NamedTuple):
+    """A request, and the profiles of the instances that could serve it."""
+
+    request: Request
+    profiles: frozenset[str]
+
+    def least_of(self, other: _Ask) -> bool:
+        """Tell whether a node that has room for another, which is served on the same GPUs, has room for this one."""
+        mine, theirs = self.request, other.request
+        more = all(amount <= theirs.resources.get(name, 0) for name, amount in mine.resources.items())
+        return more and mine.cpu <= theirs.cpu and mine.memory <= theirs.memory
+
+
+def _asks(room: Room, requests: Iterable[Request]) -> list[_Ask]:
+    """Return what is asked of nodes of a make, but for what the same GPUs serve and takes no less beside them."""
+    alike: dict[Hashable, list[_Ask]] = {}
+    for request in requests:
+        ask = _Ask(request, room.profiles_for(request))
+        share = request.share
+        if share is not None and room.crowd is None:  # which hosts are listed for it is all said by the profiles
+            fraction = share.takes_fraction(room.node.accelerator)
+            share = replace(request.on(room.node.accelerator).share or share, rated=((str(fraction), 0),))
+        key = request.gpus, request.inside, request.mig, request.mig_milli, share, ask.profiles
+        known = alike.setdefault(key, [])
+        if not any(other.least_of(ask) for other in known):
+            known[:] = [*(other for other in known if not ask.least_of(other)), ask]
+    return [ask for known in alike.values() for ask in known]
 
 
 def request_classes(spec: Spec) -> tuple[RequestClass, ...]:
@@ -51,16 +82,17 @@ def request_classes(spec: Spec) -> tuple[RequestClass, ...]:
     return tuple(sorted(found.values(), key=lambda c: (c.role.request.gpu_milli, c.role.request.cpu)))
 
 
-def _stranded_on(room: Room, requests: Iterable[Request]) -> int:
+def _stranded_on(room: Room, asks: Iterable[_Ask]) -> int:
     idle = [index for index, milli in enumerate(room.compute) if milli > 0]
-    if not idle:
-        return 0
-    for request in requests:
+    beside = {index: room.profiles_beside(index) for index in idle}
+    for request, profiles in asks if idle else ():
         if not host_fits(room, request):
             continue
-        fitting = set(usable_gpus(room, request))
-        if fitting:
+        if request.gpus:
+            fitting = set(usable_gpus(room, request))
             idle = [index for index in idle if index not in fitting]
+        else:
+            idle = [i for i in idle if profiles.isdisjoint(beside[i]) and not room.gpu_fits(request, i)]
         if not idle:
             return 0
     return sum(room.compute[index] for index in idle)
@@ -85,5 +117,5 @@ def usable_gpus(room: Room, request: Request) -> list[int]:
 def gpus_that_fit(room: Room, request: Request) -> list[int]:
     """Return the indices of the GPUs that could serve a request, or be one of the several that it asks for."""
     indices = range(len(room.compute))
-    cut = room.may_cut_for(request)
-    return [i for i in indices if room.gpu_fits(request, i) or (cut and room.instance_for(request, i) is not None)]
+    profiles = room.profiles_for(request)
+    return [i for i in indices if room.gpu_fits(request, i) or not profiles.isdisjoint(room.profiles_beside(i))]
