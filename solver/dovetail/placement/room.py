@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dovetail.mig import Instance, beside, parse_instance
 from dovetail.placement.clients import Crowd, Terms, equal_parts, terms_of
@@ -170,11 +170,12 @@ class Room:
             self._beside[index] = frozenset(instance.profile for instance in self._instances_beside(index))
         return self._beside[index]
 
-    def profiles_for(self, request: Request) -> frozenset[str]:
-        """Return the profiles of instances that could serve a request, on GPUs that have room for them."""
+    def profiles_for(self, request: Request, names: Iterable[str] | None = None) -> frozenset[str]:
+        """Return the profiles, of some or of all, whose instances could serve a request where there is room."""
         if self.geometry is None or not self.may_cut_for(request):
             return frozenset()
-        return frozenset(name for name in self.geometry.by_name if self._holds(request, name))
+        found = self.geometry.by_name if names is None else names
+        return frozenset(name for name in found if self._holds(request, name))
 
     def instance_for(self, request: Request, index: int) -> Instance | None:
         """Return an instance of a GPU that could serve a request beside those in use, the smallest first."""

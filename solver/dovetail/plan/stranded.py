@@ -117,5 +117,6 @@ def usable_gpus(room: Room, request: Request) -> list[int]:
 def gpus_that_fit(room: Room, request: Request) -> list[int]:
     """Return the indices of the GPUs that could serve a request, or be one of the several that it asks for."""
     indices = range(len(room.compute))
-    profiles = room.profiles_for(request)
-    return [i for i in indices if room.gpu_fits(request, i) or not profiles.isdisjoint(room.profiles_beside(i))]
+    beside = [room.profiles_beside(i) for i in indices] if room.may_cut_for(request) else []
+    profiles = room.profiles_for(request, frozenset[str]().union(*beside)) if any(beside) else frozenset[str]()
+    return [i for i in indices if room.gpu_fits(request, i) or (profiles and not profiles.isdisjoint(beside[i]))]
