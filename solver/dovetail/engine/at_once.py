@@ -89,10 +89,6 @@ class AtOnce:
         full : whether nothing is asked for beyond what the best state has.
         """
         saves, brief, found = self._saves, self._brief(budget), list[State]()
-        import os
-
-        if os.environ.get("NOMIX"):
-            return Mixed(found, led.planned)
         if saves and brief:
             return Mixed(found, led.planned)
         work, seconds = _GENERATE_SHARE, _SAVING_TIME if saves else _GENERATE_TIME[self.many]

@@ -25,7 +25,7 @@ from dovetail.proof.without_today import twins_of
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
 
-_TIME_SHARE = 0.25  # of the time that is left
+_TIME_SHARE = 0.4  # of the time that is left
 
 Layout = tuple[tuple[str, int], ...]
 

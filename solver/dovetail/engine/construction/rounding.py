@@ -24,7 +24,7 @@ _STEPS = ((0, 0), (1, 1)), ((1, 0), (5000, 100)), ((1, 1), (5000, 100)), ((1, 1)
 _CLOSE = 1e-4  # of what there is of an objective: who lacks less is let be; of the first one all counts
 _ALMOST = 1e-6
 _LEAST = 0.1  # seconds for an objective
-_SHARE = 0.3  # of the time that is left, for the next objective
+_SHARE = 0.5, 0.3  # of the time that is left, for the first objective, and for the next one
 
 
 def rounded(
@@ -92,7 +92,7 @@ class _Climb:
     def from_(self, values: list[int] | None) -> list[int] | None:
         """Return values, better ones where some are known; None where none are found."""
         for number, objective in enumerate(self.objectives):
-            left = None if self.deadline is None else _SHARE * (self.deadline - time.monotonic())
+            left = None if self.deadline is None else _SHARE[number > 0] * (self.deadline - time.monotonic())
             if self.stop or (left is not None and left <= _LEAST):
                 break
             if values is None or self.lacks(objective, values, 0.0 if number == 0 else _CLOSE):

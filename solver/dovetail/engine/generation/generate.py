@@ -30,7 +30,7 @@ from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
 from dovetail.spec.workload import MILLI
 
-_ROUNDS = 1000
+_ROUNDS = 60, 1000  # of pricing; and where what is on each instance has a price of its own
 _ALMOST = 1e-6
 _GRAIN = 1e-7, 1e-4  # of what is asked for in all, and in the band that is worth least
 _GRAIN_OF_COST = 1e-4  # of what all nodes cost
@@ -313,4 +313,4 @@ class Generation:
 def _mixed(master: Master, pricing: Pricing) -> Mixture:
     """Return the LP with nothing settled, priced to its end or for its part of the time and work."""
     pricing.pause_after(*_MIXING)
-    return pricing.settle(master, pricing.solve(master), _ROUNDS, inf)
+    return pricing.settle(master, pricing.solve(master), _ROUNDS[bool(master.rows.keys)], inf)
