@@ -25,6 +25,7 @@ class Room:
     __slots__ = (
         "_asked",
         "_beside",
+        "_offers",
         "card",
         "compute",
         "cpu",
@@ -58,12 +59,14 @@ class Room:
         # The last request whose terms were asked for, and these.
         self._asked: tuple[Request | None, Terms | None] = (None, None)
         self._beside: dict[int, frozenset[str]] = {}  # see `profiles_beside`
+        self._offers: frozenset[str] | None = None  # see `offers`
 
     def close(self, index: int) -> None:
         """Leave nothing of a GPU to anybody."""
         self.compute[index] = self.vram[index] = 0
         self.tenants[index] += 1
         self._beside.pop(index, None)
+        self._offers = None
 
     def lacks(
         self, request: Request, gpus: tuple[int, ...], instance: str = "", *, running: bool = False
@@ -170,6 +173,15 @@ class Room:
             self._beside[index] = frozenset(instance.profile for instance in self._instances_beside(index))
         return self._beside[index]
 
+    def offers(self) -> frozenset[str]:
+        """Return in what ways any GPU may have room for a part of one: `""` outside MIG, else a profile."""
+        if self._offers is None:
+            indices = range(len(self.compute))
+            uncut = any(self.compute[i] and not self.instances.get(i) for i in indices)
+            outside = frozenset(("",)) if uncut or self.crowd is not None else frozenset[str]()
+            self._offers = outside.union(*map(self.profiles_beside, indices))
+        return self._offers
+
     def profiles_for(self, request: Request, names: Iterable[str] | None = None) -> frozenset[str]:
         """Return the profiles, of some or of all, whose instances could serve a request where there is room."""
         if self.geometry is None or not self.may_cut_for(request):
@@ -199,6 +211,7 @@ class Room:
         self._change(request, gpus, instance, -1)
 
     def _change(self, request: Request, gpus: tuple[int, ...], instance: str, sign: int) -> None:
+        self._offers = None
         self.cpu -= sign * request.cpu
         self.memory -= sign * request.memory
         for name, amount in request.resources.items():

@@ -171,7 +171,7 @@ class _Judge:
         if request.gpu_count:
             if self._too_few_gpus(request, nodes):
                 return TOO_FEW_GPUS
-            nodes = [node for node in nodes if self.space.gpus_fit(node, request)]
+            nodes = [node for node in self.space.open_to(request, nodes) if self.space.gpus_fit(node, request)]
             if not nodes:
                 return NO_GPU_FREE if request.partial else self._apart(request, wanting.nodes)
         return RESOURCES if any(request.cpu <= self.space.room(node).cpu for node in nodes) else CPU

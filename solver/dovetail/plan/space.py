@@ -65,6 +65,19 @@ class Space:
         """Tell whether a node has the GPUs free that a request asks for."""
         return bool(usable_gpus(self.room(node), request))
 
+    def open_to(self, request: Request, nodes: Iterable[Node]) -> Iterator[Node]:
+        """Yield those of some nodes that may have room on a GPU for a request for part of one; all for others."""
+        if not request.partial:
+            yield from nodes
+            return
+        ways: dict[str | None, frozenset[str]] = {}
+        for node in nodes:
+            room = self.room(node)
+            if node.accelerator not in ways:
+                ways[node.accelerator] = room.profiles_for(request) | {""}
+            if not ways[node.accelerator].isdisjoint(room.offers()):
+                yield node
+
     def has_room(self, wanting: Wanting) -> bool:
         """Tell whether one more replica of a role fits somewhere."""
         key = wanting.key
@@ -78,7 +91,7 @@ class Space:
 
     def options(self, wanting: Wanting) -> Iterator[Place]:
         """Yield where one more replica fits; of a node's untouched GPUs one choice stands for all."""
-        for node in wanting.nodes:
+        for node in self.open_to(wanting.role.request, wanting.nodes):
             yield from places_in(self.room(node), wanting.role.request)
 
     def too_few_fit(self, workload: Workload, missing: Sequence[Wanting], needed: int) -> bool:
