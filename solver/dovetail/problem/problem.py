@@ -156,6 +156,10 @@ class Problem:
         """Return what the GPUs of a node can be cut into, None where they cannot be cut."""
         return self.spec.accelerators[node.accelerator].mig if node.accelerator else None
 
+    def card(self, node: Node) -> int:
+        """Return the memory of a GPU of a node in MiB, 0 where it has none."""
+        return self.spec.accelerators[node.accelerator].memory if node.accelerator else 0
+
     def request(self, shape: int, node: Node) -> Request:
         """Return what a replica of a shape asks of a node."""
         return self.shapes[shape].on(node.accelerator)

@@ -21,7 +21,7 @@ from dovetail.objectives.occupied import GpusInUse
 from dovetail.problem import Problem, Shape
 from dovetail.proof.cells import Cell, Plot, Question, asked_by, domains_of, questions_of
 from dovetail.proof.forgetting import forgotten
-from dovetail.proof.hosts import ByMode, hosts_of, served_apart
+from dovetail.proof.hosts import ByMode, cut_up, hosts_of, served_apart
 from dovetail.proof.kinds import Kind, capacities, kinds_of, least_load, room_for
 from dovetail.proof.lagrangian import Block, PlainRow, plain_ends, plain_rows
 from dovetail.proof.limits import tighten
@@ -121,10 +121,8 @@ class FleetModel(Counting):
         """Cut counts up by how replicas are on a GPU, where what they serve depends on it."""
         found: dict[int, Mapping[str, int]] = {}
         for shape, count in self.counts_of[position].items() if self.tells_modes else ():
-            most = self.model.upper[count]
             if modes := served_apart(self.problem, shape, kind.node):
-                found[shape] = {mode: self.model.integer(0, most) for mode in modes}
-                self.model.require(Linear(dict.fromkeys(found[shape].values(), -1) | {count: 1}), lower=0, upper=0)
+                found[shape] = cut_up(self.model, Linear.of(count), modes)
         return found
 
     def _add_cells(self, kind: Kind, count: int, room: int, questions: tuple[Question, ...]) -> list[Cell]:

@@ -54,16 +54,16 @@ def hosts_of(
                 found.setdefault((kind.node.accelerator, modes), Linear()).add_term(own[shape])
     hosts: dict[str, Linear] = {}
     for (accelerator, modes), total in found.items():
-        for mode, count in _cut_up(model, total, modes).items():
+        apart = {} if len(modes) == 1 else cut_up(model, total, modes)
+        counts = {mode: Linear.of(variable) for mode, variable in apart.items()} or dict.fromkeys(modes, total)
+        for mode, count in counts.items():
             hosts.setdefault(host_of(accelerator, mode), Linear()).add(count)
     return hosts
 
 
-def _cut_up(model: Model, total: Linear, modes: tuple[str, ...]) -> Mapping[str, Linear]:
-    """Return how much of a count is in each of several modes."""
-    if len(modes) == 1:
-        return {modes[0]: total}
+def cut_up(model: Model, total: Linear, modes: Iterable[str]) -> dict[str, int]:
+    """Return variables for how much of a count is in each of several modes, which add up to it."""
     most = model.range_of(total)[1]
-    found = {mode: Linear.of(model.integer(0, most)) for mode in modes}
-    model.require(total.minus(Linear.total(found.values())), lower=0, upper=0)
+    found = {mode: model.integer(0, most) for mode in modes}
+    model.require(total.minus(Linear(dict.fromkeys(found.values(), 1))), lower=0, upper=0)
     return found

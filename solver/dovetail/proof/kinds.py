@@ -144,7 +144,7 @@ def _kind(
         tuple(groups_of(shapes, by_node if sided else [])),
         dict(most),
         problem.geometry(node),
-        problem.spec.accelerators[node.accelerator].memory if node.accelerator else 0,
+        problem.card(node),
         frozenset(shape for index in indices for shape in present.get(index, ())),
     )
 

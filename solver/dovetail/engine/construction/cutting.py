@@ -20,6 +20,7 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.cutting import layouts_of
 from dovetail.proof.fleet import FleetModel
+from dovetail.proof.hosts import cut_up
 from dovetail.proof.kinds import Kind, capacities
 from dovetail.proof.without_today import twins_of
 from dovetail.rules.quota import requested_of
@@ -134,9 +135,7 @@ def _modes(fleet: FleetModel, shape: int, position: int) -> Mapping[str, int]:
     count, modes = fleet.counts_of[position][shape], fleet.problem.modes(shape, fleet.kinds[position].node)
     if len(modes) < 2:
         return dict.fromkeys(modes, count)
-    found = {mode: fleet.model.integer(0, fleet.model.upper[count]) for mode in modes}
-    fleet.model.require(Linear(dict.fromkeys(found.values(), -1) | {count: 1}), lower=0, upper=0)
-    return found
+    return cut_up(fleet.model, Linear.of(count), modes)
 
 
 def _loads(problem: Problem, cut: _Cut, own: Mapping[int, int], values: list[int]) -> Iterator[Load]:

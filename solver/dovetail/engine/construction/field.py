@@ -17,7 +17,6 @@ from dovetail.model.state import NO_GPU, Fill, Slot, State, settled
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem, Shape
 from dovetail.rules import Guard
-from dovetail.spec import Node
 from dovetail.spec.workload import MILLI
 
 
@@ -41,7 +40,7 @@ class Field:
         self.resources = {n: np.array([node.resources.get(n, 0) for node in nodes], dtype=np.int64) for n in names}
         self.gpus = np.full((len(nodes), width), -1, dtype=np.int64)
         self.vram = np.full((len(nodes), width), -1, dtype=np.int64)
-        self.card = np.array([_card(problem, node) for node in nodes], dtype=np.int64)
+        self.card = np.array([problem.card(node) for node in nodes], dtype=np.int64)
         for index, node in enumerate(nodes):
             if node.failed_gpus:
                 healthy = list(node.healthy_gpus())
@@ -268,9 +267,7 @@ class Field:
     def put(self, index: int, shape: int, gpus: tuple[int, ...], count: int = 1, like: str = "") -> None:
         """Add replicas on given GPUs, those of all of them together; shares one at a time.
 
-        Parameters
-        ----------
-        like : the profile of the instance that one is to be on, if there is room for it.
+        One is on an instance `like` a profile where there is room for that.
         """
         self._put(index, shape, gpus, count, like=like)
 
@@ -400,7 +397,3 @@ class Field:
         for index in self._changed:
             fills[index] = Fill(+fills[index].slots, +fills[index].kept)
         return State({index: fill for index, fill in fills.items() if fill.slots})
-
-
-def _card(problem: Problem, node: Node) -> int:
-    return problem.spec.accelerators[node.accelerator].memory if node.accelerator else 0

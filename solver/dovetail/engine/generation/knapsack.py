@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from math import gcd
 from types import MappingProxyType
 from typing import Final
 
@@ -21,16 +19,16 @@ from numpy.typing import NDArray
 from dovetail.engine.generation.dominance import Dominance
 from dovetail.engine.generation.gpu_contents import Contents, Floats, Ints, Shares, earnings, spread
 from dovetail.engine.generation.instance_contents import Instances
+from dovetail.engine.generation.items import CardItems, items_of
 from dovetail.engine.generation.patterns import Keys, Pattern, pattern_of
 from dovetail.model.state import NO_GPU, Fill, Slot
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem
 from dovetail.proof.kinds import Kind, capacities, room_for
-from dovetail.proof.sides import Card, Side
+from dovetail.proof.sides import Side
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
 
-Item = tuple[int, tuple[str, ...]]  # a shape, and how it may be on a GPU: `""` outside MIG, else a profile
 Priced = list[tuple[float, Pattern]]  # what patterns earn at some prices, best first
 
 _PRICED = 2  # resources of a host that multipliers price: CPU and memory; the others are only kept to
@@ -58,31 +56,6 @@ WIDE: Final = Width(2000, 400, 1.0)
 NARROW: Final = Width(300, 60, 0.3)
 
 
-class _Card:
-    """What one GPU may be: who may be `there`, and the steps that each takes of its `size` while it is not cut.
-
-    Who may not be there then has a load of 0.
-    """
-
-    __slots__ = ("loads", "size", "there")
-
-    def __init__(self, card: Card, items: Sequence[Item]) -> None:
-        step = reduce(gcd, card.loads.values(), card.parts)
-        self.size = card.parts // step
-        loads = [card.loads.get(s, 0) // step if "" in modes else 0 for s, modes in items]
-        self.loads = np.array(loads, dtype=np.int64)
-        self.there = np.array([s in card.shapes for s, _ in items], dtype=bool)
-
-
-def _items(side: Side, keys: Keys) -> Iterator[Item]:
-    """Yield what is priced by itself: shapes, and of some every way to be on a GPU."""
-    apart = {shape for shape, _ in keys}
-    for s in side.shapes:
-        outside = ("",) if any(s in card.loads for card in side.cards) else ()
-        modes = (*outside, *side.profiles.get(s, ()))
-        yield from ((s, (mode,)) for mode in modes) if s in apart and modes else ((s, modes),)
-
-
 class Knapsack:
     """One empty node of a kind, priced for changing prices of shapes.
 
@@ -101,7 +74,7 @@ class Knapsack:
         keys: Keys = MappingProxyType({}),
         units: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        items = list(_items(side, keys))
+        items = list(items_of(side, keys))
         shapes, modes = [s for s, _ in items], [own for _, own in items]
         self.gpus = len(kind.node.healthy_gpus())
         forms = [problem.shapes[s] for s in shapes]
@@ -114,12 +87,12 @@ class Knapsack:
         self.room = np.array(list(capacities(kind).values()), dtype=np.int64)
         amounts = [[requested_of(form.request, name) for name in names] for form in forms]
         self.host = np.array(amounts, dtype=np.int64).reshape(len(forms), len(names))
-        self.cards = [_Card(card, items) for card in side.cards]
+        self.cards = [CardItems(card, items) for card in side.cards]
         self.shared = np.array(["" in own for own in modes], dtype=bool)
         profiles = [tuple(mode for mode in own if mode) for own in modes]
         self.instances = Instances(kind.geometry, profiles)
         self.whole = np.array([f.request.gpus for f in forms], dtype=np.int64)
-        self.card = problem.spec.accelerators[kind.node.accelerator].memory if kind.node.accelerator else 0
+        self.card = kind.card
         asked = [form.on(kind.node.accelerator) for form in forms]
         self.vram = np.array([share_memory(request, self.card) for request in asked], dtype=np.int64)
         self.limit = np.array([room_for(kind, form) for form in forms], dtype=np.int64)
