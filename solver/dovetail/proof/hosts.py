@@ -55,8 +55,8 @@ def hosts_of(
     hosts: dict[str, Linear] = {}
     for (accelerator, modes), total in found.items():
         apart = {} if len(modes) == 1 else cut_up(model, total, modes)
-        counts = {mode: Linear.of(variable) for mode, variable in apart.items()} or dict.fromkeys(modes, total)
-        for mode, count in counts.items():
+        there = {each: Linear.of(variable) for each, variable in apart.items()} or dict.fromkeys(modes, total)
+        for mode, count in there.items():
             hosts.setdefault(host_of(accelerator, mode), Linear()).add(count)
     return hosts
 
