@@ -73,6 +73,7 @@ class Rescue:
                 self._hold(replica, place)
         self._block_cut_gpus()
         self._idle = {name: _untouched(room) for name, room in self._rooms.items()}
+        self._best: dict[tuple[str, str], dict[str, tuple[int, Place]]] = {}
         self._hosting: dict[tuple[str, str], dict[str, Node]] = {}
         self._bonds: dict[ReplicaId, tuple[Bond, ...]] = {}
         self._standing: dict[tuple[Bond, str], frozenset[str | None]] = {}
@@ -93,10 +94,12 @@ class Rescue:
 
     def _block_cut_gpus(self) -> None:
         """Leave nothing of GPUs that the plan has cut but their instances: no GPU is cut anew."""
+        self._cut: dict[str, list[int]] = {}
         for gpu in self._free:
             name, _, index = gpu.rpartition("/")
             if name in self._rooms:
                 self._rooms[name].close(int(index))
+                self._cut.setdefault(name, []).append(int(index))
 
     def lost(self, failure: Failure) -> list[ReplicaId]:
         """Return the replicas that have to restart, those that are hardest to place first."""
@@ -209,6 +212,10 @@ class Rescue:
         """Return the nodes that a failure leaves."""
         return [node for node in self._nodes if node.name not in failure.nodes]
 
+    def node(self, name: str) -> Node:
+        """Return a node by its name."""
+        return self._view.spec.cluster.by_name[name]
+
     def idle(self, node: Node) -> int:
         """Return how many GPUs of a node hold nothing, with what restarts on trial."""
         return self._idle[node.name]
@@ -230,13 +237,23 @@ class Rescue:
 
     def _instances_for(self, node: Node, role: Role) -> Iterator[tuple[int, Place]]:
         """Yield the free instances of a node that take a request for a profile, the first of each GPU."""
-        if self._rooms[node.name].lacks(_without_gpus(role.request), ()) is not None:
+        cut = self._cut.get(node.name, ())
+        if not cut or self._rooms[node.name].lacks(_without_gpus(role.request), ()) is not None:
             return
-        for index in node.healthy_gpus():
-            free = [each for each in self._free.get(f"{node.name}/{index}", ()) if each.profile == role.request.mig]
+        for index in sorted(cut):
+            free = [each for each in self._free[f"{node.name}/{index}"] if each.profile == role.request.mig]
             if free:
                 first = min(free, key=lambda each: each.start)
                 yield len(free) - 1, Place(node.name, (index,), str(first))
+
+    def best(self, replica: ReplicaId) -> Mapping[str, tuple[int, Place]]:
+        """Return per node the first of the options of a replica's role with nothing on trial, the first ones first."""
+        key = replica.workload, replica.role
+        if key not in self._best:
+            found = ((node.name, min(self.options(replica, [node]), default=None)) for node in self._nodes)
+            there = [(name, option) for name, option in found if option is not None]
+            self._best[key] = dict(sorted(there, key=lambda each: each[1]))
+        return self._best[key]
 
     def take(self, replica: ReplicaId, place: Place) -> bool:
         """Take a place on trial, and tell whether that goes."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import groupby
 from typing import Final
 
 from dovetail.placement import Place, Places
@@ -17,7 +19,7 @@ _STEPS: Final = 20_000
 
 def search(rescue: Rescue, failure: Failure) -> Places:
     """Return places for what is lost: all of it where quick steps or a bounded search find that."""
-    lost = rescue.lost(failure)
+    lost = [r for r in rescue.lost(failure) if any(name not in failure.nodes for name in rescue.best(r))]
     found = _Quick(rescue, failure).run(lost)
     if len(found) < len(lost):  # more of them may restart where the small ones go first
         found = max(found, _Quick(rescue, failure).run(lost[::-1]), key=len)
@@ -118,6 +120,8 @@ class _Quick(_Trial):
     def _one_by_one(
         self, own: Sequence[ReplicaId], chosen: Mapping[Bond, str], nodes: Sequence[Node]
     ) -> dict[ReplicaId, Place]:
+        if not chosen:
+            return self._anywhere(own)
         inner = {bond: side for bond, side in chosen.items() if bond.level in INNER_LEVELS}
         found: dict[ReplicaId, Place] = {}
         for replica in own:
@@ -127,6 +131,35 @@ class _Quick(_Trial):
             if best is not None and self._put(replica, best[1]):
                 found[replica] = best[1]
         return found
+
+    def _anywhere(self, own: Sequence[ReplicaId]) -> dict[ReplicaId, Place]:
+        """Restart replicas where they fit best, asking anew only nodes that something restarts on."""
+        found: dict[ReplicaId, Place] = {}
+        for _, alike in groupby(own, key=lambda replica: replica.role):
+            members = list(alike)
+            asked = {place.node for place in self._now.values()}
+            options = [self._best_on(members[0], name) for name in sorted(asked)]
+            changed = [each for each in options if each is not None]
+            heapify(changed)
+            closed = asked | self._failure.nodes
+            others = (option for name, option in self._rescue.best(members[0]).items() if name not in closed)
+            other = next(others, None)
+            for replica in members:
+                if other is not None and (not changed or other < changed[0]):
+                    (_, place), other = other, next(others, None)
+                elif changed:
+                    _, place = heappop(changed)
+                else:
+                    break
+                if self._put(replica, place):
+                    found[replica] = place
+                again = self._best_on(replica, place.node)
+                if again is not None:
+                    heappush(changed, again)
+        return found
+
+    def _best_on(self, replica: ReplicaId, name: str) -> tuple[int, Place] | None:
+        return min(self._rescue.options(replica, [self._rescue.node(name)]), default=None)
 
 
 class _Exact(_Trial):
