@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dovetail.engine.bounds import Bounds, Results
+from dovetail.engine.construction.forgoing import without_too_many
 from dovetail.engine.construction.served import without_surplus
 from dovetail.engine.exact import Climb, TierAnswer
 from dovetail.engine.fleet.losses import Losses
@@ -56,6 +57,8 @@ class Record:
     def offer(self, candidate: State) -> bool:
         """Take a state if it is better than the one at hand; tell whether it is."""
         candidate = legalise(self.problem, candidate)
+        if self.searching - self.unpaid:
+            candidate = without_too_many(self.problem, candidate)
         spared = without_surplus(self.problem, candidate)
         taken = False
         for state in (spared,) if spared is candidate else (spared, candidate):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dovetail.engine.construction.construct import construct
+from dovetail.engine.construction.forgoing import without_too_many
 from dovetail.engine.construction.mending import mended
 from dovetail.engine.construction.served import without_surplus
 from dovetail.engine.hinted import hinted
@@ -19,7 +20,7 @@ from dovetail.progress import Stop
 
 def start(problem: Problem, hint: Places | None, stop: Stop) -> tuple[State, frozenset[str]]:
     """Return a state to search from, and the hard policies that it breaks: those remain unpaid."""
-    state = _filled(problem, today_state(problem), hint, stop)
+    state = without_too_many(problem, _filled(problem, today_state(problem), hint, stop))
     unpaid = owed(problem, state, hard_policies(problem))
     if hint and not stop and (told := hinted(problem, hint)) is not None:
         other = _filled(problem, told, None, stop)

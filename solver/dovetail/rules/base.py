@@ -242,6 +242,12 @@ class Rule(Protocol):
         No two subjects mean the same replica.
         """
 
+    def too_many(self, view: View, scope: Scope, excused: Mapping[str, int]) -> Collection[ReplicaId]:
+        """Return replicas without which a rule that `searches` is violated less, as far as today does not excuse it.
+
+        Nobody runs among them. Where they and what stands or falls with them are gone, more may be left to name.
+        """
+
     def could_hold(self, view: View, scope: Scope) -> tuple[Place, ...]:
         """Return places that the rule could hold free beside what is there, as many as there may be."""
 
@@ -280,6 +286,10 @@ class RuleDefaults:
     def guard(self, scope: Scope) -> Guard | None:
         """Return none: adding a replica breaks the rule on closed nodes only, or never."""
         return None
+
+    def too_many(self, view: View, scope: Scope, excused: Mapping[str, int]) -> Collection[ReplicaId]:
+        """Return nobody: what adds replicas one by one keeps such a rule."""
+        return ()
 
     def closed_nodes(self, scope: Scope) -> frozenset[str]:
         """Close no nodes."""

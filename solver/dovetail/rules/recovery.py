@@ -247,7 +247,7 @@ class Rescue:
                 yield len(free) - 1, Place(node.name, (index,), str(first))
 
     def best(self, replica: ReplicaId) -> Mapping[str, tuple[int, Place]]:
-        """Return per node the first of the options of a replica's role with nothing on trial, the first ones first."""
+        """Return per node the first of the options of a replica's role with nothing on trial, in their order."""
         key = replica.workload, replica.role
         if key not in self._best:
             found = ((node.name, min(self.options(replica, [node]), default=None)) for node in self._nodes)

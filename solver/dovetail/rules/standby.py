@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from dovetail.rules.chances import Chances
 from dovetail.rules.guards import Plain
 from dovetail.rules.recovery import Failure, Stakes
 from dovetail.spec import Node, Role, Workload
@@ -23,8 +24,8 @@ class StandbyGuard(Plain):
     `spare` tells per size and failure how many places of that size stand by beyond those needed, in parts of one.
     """
 
-    def __init__(self, stakes: Stakes, failures: Sequence[Failure], nodes: Sequence[Node]) -> None:
-        self._stakes = stakes
+    def __init__(self, stakes: Stakes, failures: Sequence[Failure], nodes: Sequence[Node], chances: Chances) -> None:
+        self._stakes, self._chances = stakes, chances
         self._cases: defaultdict[str, list[int]] = defaultdict(list)
         for position, failure in enumerate(failures):
             for name in failure.nodes:
@@ -41,6 +42,10 @@ class StandbyGuard(Plain):
                 for position in self._cases[name]:
                     self.spare[k][position] -= MILLI * (free // k)
 
+    def bars(self, workload: Workload, role: Role) -> bool:
+        """Keep out who has to survive and could restart nowhere."""
+        return workload.id in self._stakes.ids and self._chances.none(workload, role)
+
     def opened(self, workload: Workload) -> int:
         """Return nothing that changes: what is counted out is asked about anew."""
         return 0
@@ -49,6 +54,8 @@ class StandbyGuard(Plain):
         """Block where any failure would have too little standing by."""
         if workload.id in self._stakes.evictable:
             return False
+        if self.bars(workload, role):
+            return True
         taken = self._taken(role, node, gpu, 1)
         own = set(self._cases[node.name])
         for k in self._sizes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import ClassVar
@@ -12,12 +12,13 @@ from dovetail.mig import maximal
 from dovetail.placement import Places, View
 from dovetail.placement.clients import promised
 from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Told, Violations
+from dovetail.rules.chances import Chances
 from dovetail.rules.levels import level_problem
 from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of
 from dovetail.rules.restarts import search
 from dovetail.rules.scope import Scope
 from dovetail.rules.standby import StandbyGuard
-from dovetail.spec import Node, Role, Spec, Workload, WorkloadSelector
+from dovetail.spec import Node, ReplicaId, Role, Spec, Workload, WorkloadSelector
 from dovetail.spec.cluster import NODE_LEVEL
 
 
@@ -54,7 +55,21 @@ class Survive(RuleDefaults):
         for failure in failures:
             lost = [domains[path] for path in failure.domains if path in domains]
             self._add_sums(part, scope, lost, failure, found[failure.name])
+            if lost and len(lost) == len(failure.domains):
+                self._add_instances(part, scope, lost, failure, found[failure.name])
         return found
+
+    def tighten(self, part: Part, scope: Scope, excused: Mapping[str, int]) -> None:
+        """Admit nobody who could restart nowhere, but for as many as today excuses: each is lost some time."""
+        without = self._chances(scope).without
+        if without and self._takes_all(scope):
+            for workload in without:
+                part.model.require(part.admitted(workload), upper=sum(excused.values()))
+
+    def _takes_all(self, scope: Scope) -> bool:
+        """Tell whether every node is lost in some failure."""
+        taken = frozenset[str]().union(*(failure.nodes for failure in self._failures(scope)))
+        return taken >= scope.spec.cluster.by_name.keys()
 
     def _add_sums(self, part: Part, scope: Scope, lost: Sequence[Domain], case: Failure, missing: Linear) -> None:
         """Let no more restart than the surviving nodes have in all: plain where nodes tell it at length.
@@ -72,6 +87,18 @@ class Survive(RuleDefaults):
                 for domain in lost if others else ():
                     asked.add(part.requested(others, name, domain), -1)
                 part.model.require(asked.minus(missing.scaled(largest)), upper=capacity)
+
+    def _add_instances(self, part: Part, scope: Scope, lost: Sequence[Domain], case: Failure, short: Linear) -> None:
+        """Let no more restart on instances of a profile than there are today, or are given up, elsewhere."""
+        chances = self._chances(scope)
+        for profile, matched in chances.profiles.items():
+            going = chances.offering(profile)
+            idle = sum(n for node, n in chances.instances.get(profile, {}).items() if node not in case.nodes)
+            asked = Linear.total(part.count(matched, domain) for domain in lost)
+            asked.add(Linear.total(part.admitted(workload) for workload in going), -1)
+            for domain in lost if going else ():
+                asked.add(part.count(going, domain))
+            part.model.require(asked.minus(short), upper=idle)
 
     def _standing(self, scope: Scope) -> tuple[Workload, ...]:
         """Return who is neither matched nor evicted."""
@@ -116,9 +143,22 @@ class Survive(RuleDefaults):
             known[scope.policy] = {name: rows for name, rows in found if rows}
         return known[scope.policy]
 
+    def too_many(self, view: View, scope: Scope, excused: Violations) -> Collection[ReplicaId]:
+        """Return new replicas that a failure takes for good, those that do not restart before others."""
+        recovery, rescue = self._search(view, scope), Rescue(view, self._stakes(scope))
+        found: set[ReplicaId] = set()
+        for failure in self._failures(scope):
+            lost, again = rescue.lost(failure), recovery.get(failure.name, {})
+            missing = len(lost) - len(again) - excused.get(failure.name, 0)
+            if missing > 0:
+                new = [r for r in lost if r not in view.today.protected]
+                found.update(sorted(new, key=lambda r: (r in again, r in view.today.places))[:missing])
+        return found
+
     def guard(self, scope: Scope) -> Guard | None:
-        """Keep as many GPUs idle elsewhere as each domain would lose."""
-        return StandbyGuard(self._stakes(scope), self._failures(scope), scope.spec.cluster.nodes)
+        """Keep as many GPUs idle elsewhere as each domain would lose, and out who could restart nowhere."""
+        stakes, chances = self._stakes(scope), self._chances(scope)
+        return StandbyGuard(stakes, self._failures(scope), scope.spec.cluster.nodes, chances)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish matched workloads from others, which the engine does for every rule."""
@@ -154,6 +194,9 @@ class Survive(RuleDefaults):
 
     def _stakes(self, scope: Scope) -> Stakes:
         return scope.once("stakes", lambda: self._found_stakes(scope))
+
+    def _chances(self, scope: Scope) -> Chances:
+        return scope.once("chances", lambda: Chances(scope.spec, self._stakes(scope)))
 
     def _found_stakes(self, scope: Scope) -> Stakes:
         spec = scope.spec

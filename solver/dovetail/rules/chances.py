@@ -1,0 +1,88 @@
+"""Who could restart after a failure at all, as no GPU is cut anew for that: shares and MIG instances (S4.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final
+
+from dovetail.mig import parse_instance
+from dovetail.placement.layouts import declared_layouts
+from dovetail.rules.recovery import Stakes
+from dovetail.spec import Role, Spec, Workload
+
+_FRACTION: Final = "fraction"
+
+
+class Chances:
+    """Where those who have to survive may restart: what there is today, and whoever may give an instance up.
+
+    Parameters
+    ----------
+    spec : with the cluster as it is cut today.
+    stakes : who has to survive, and who may go for that.
+    """
+
+    def __init__(self, spec: Spec, stakes: Stakes) -> None:
+        self._spec, self._stakes = spec, stakes
+
+    def none(self, workload: Workload, role: Role) -> bool:
+        """Tell whether a replica could restart on no node, whatever a plan holds."""
+        hosts, request = self._stakes.hosts[workload.id, role.name], role.request
+        if request.mig:
+            return not self.offering(request.mig) and not hosts & self.instances.get(request.mig, {}).keys()
+        if request.share is not None:
+            return _FRACTION not in request.share.modes or not hosts & self._shared_by_fractions
+        return not hosts
+
+    @cached_property
+    def without(self) -> tuple[Workload, ...]:
+        """Those who have to survive of whom no replica could restart."""
+        return tuple(w for w in self._stakes.matched if all(self.none(w, role) for role in w.roles))
+
+    @cached_property
+    def profiles(self) -> Mapping[str, tuple[Workload, ...]]:
+        """Those who have to survive of whom every replica is on an instance of one MIG profile, by its name."""
+        found: dict[str, list[Workload]] = {}
+        for workload in self._stakes.matched:
+            asked = {role.request.mig for role in workload.roles}
+            if len(asked) == 1 and (profile := asked.pop()):
+                found.setdefault(profile, []).append(workload)
+        return {profile: tuple(own) for profile, own in sorted(found.items())}
+
+    def offering(self, profile: str) -> tuple[Workload, ...]:
+        """Return those who go where room is needed and may be on instances of a MIG profile."""
+        return self._offering.get(profile, self._on_any)
+
+    @cached_property
+    def _offering(self) -> Mapping[str, tuple[Workload, ...]]:
+        going = [w for w in self._spec.workloads if w.id in self._stakes.evictable]
+        named = sorted({role.request.mig for w in going for role in w.roles if role.request.mig})
+        return {
+            profile: tuple(w for w in going if w in self._on_any or any(r.request.mig == profile for r in w.roles))
+            for profile in named
+        }
+
+    @cached_property
+    def _on_any(self) -> tuple[Workload, ...]:
+        shares = ((w, role.request.share) for w in self._spec.workloads for role in w.roles)
+        asked = {w.id for w, share in shares if share is not None and "mig" in share.modes}
+        return tuple(w for w in self._spec.workloads if w.id in asked & self._stakes.evictable)
+
+    @cached_property
+    def instances(self) -> Mapping[str, Mapping[str, int]]:
+        """How many instances of each MIG profile nodes have today, in use or not."""
+        there = {(gpu, each) for gpu, layout in declared_layouts(self._spec).items() for each in layout}
+        for row in self._spec.current.replicas:
+            if row.instance:
+                there.add((f"{row.node}/{row.gpus[0]}", parse_instance(row.instance)))
+        found: dict[str, dict[str, int]] = {}
+        for gpu, instance in there:
+            own = found.setdefault(instance.profile, {})
+            name = gpu.rpartition("/")[0]
+            own[name] = own.get(name, 0) + 1
+        return found
+
+    @cached_property
+    def _shared_by_fractions(self) -> frozenset[str]:
+        return frozenset(node.name for node in self._spec.cluster.nodes if node.mechanism == _FRACTION)
