@@ -65,6 +65,8 @@ class FleetModel(Counting):
         self.model = Model()
         self._known_sizes: dict[tuple[int, tuple[Question, ...]], Mapping[tuple[str | bool | None, ...], int]] = {}
         self.cells_of: list[Mapping[int, list[Cell]]] = []
+        self._by_host: dict[str, Mapping[str, Linear]] = {}
+        self._answers: dict[tuple[int, Question], dict[str | bool | None, list[Cell]]] = {}
         self.plots_of = [tuple(_plots(self.problem, kind, questions)) for kind in self.kinds]
         self.counts_of = [self._add_counts(position, kind, questions) for position, kind in enumerate(self.kinds)]
         self.modes_of = [self._add_modes(position, kind) for position, kind in enumerate(self.kinds)]
@@ -247,9 +249,18 @@ class FleetModel(Counting):
         return self._in_cells(shape, dict(zip(questions_of(domain, None), answers, strict=True)))
 
     def _in_cells(self, shape: int, wanted: Mapping[Question, str | bool]) -> Linear:
-        cells = (cell for by_shape in self.cells_of for cell in by_shape.get(shape, ()))
-        here = (cell for cell in cells if all(cell.answers[q] == answer for q, answer in wanted.items()))
-        return Linear({cell.variable: 1 for cell in here})
+        (question, answer), *rest = wanted.items()
+        cells = self._answering(shape, question).get(answer, ())
+        return Linear({cell.variable: 1 for cell in cells if all(cell.answers[q] == a for q, a in rest)})
+
+    def _answering(self, shape: int, question: Question) -> Mapping[str | bool | None, Sequence[Cell]]:
+        """Return the cells of a shape by what they answer to a question, once its counts are all there."""
+        key = shape, question
+        if key not in self._answers:
+            found = self._answers[key] = {}
+            for cell in (each for by_shape in self.cells_of for each in by_shape.get(shape, ())):
+                found.setdefault(cell.answers[question], []).append(cell)
+        return self._answers[key]
 
     def counts(
         self, workload: Workload, level: str, nodes: frozenset[str] | None = None, *, role: str | None = None
@@ -283,10 +294,6 @@ class FleetModel(Counting):
             counts = zip(self.kinds, self.counts_of, self.modes_of, strict=True)
             self._by_host[workload.id] = hosts_of(self.problem, self.model, counts, workload)
         return self._by_host[workload.id]
-
-    @cached_property
-    def _by_host(self) -> dict[str, Mapping[str, Linear]]:
-        return {}
 
     @cached_property
     def _kind_of(self) -> Mapping[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
@@ -24,11 +25,11 @@ class Chances:
     """
 
     def __init__(self, spec: Spec, stakes: Stakes) -> None:
-        self._spec, self._stakes = spec, stakes
+        self.stakes, self._spec = stakes, spec
 
     def none(self, workload: Workload, role: Role) -> bool:
         """Tell whether a replica could restart on no node, whatever a plan holds."""
-        hosts, request = self._stakes.hosts[workload.id, role.name], role.request
+        hosts, request = self.stakes.hosts[workload.id, role.name], role.request
         if request.mig:
             return not self.offering(request.mig) and not hosts & self.instances.get(request.mig, {}).keys()
         if request.share is not None:
@@ -38,13 +39,13 @@ class Chances:
     @cached_property
     def without(self) -> tuple[Workload, ...]:
         """Those who have to survive of whom no replica could restart."""
-        return tuple(w for w in self._stakes.matched if all(self.none(w, role) for role in w.roles))
+        return tuple(w for w in self.stakes.matched if all(self.none(w, role) for role in w.roles))
 
     @cached_property
     def profiles(self) -> Mapping[str, tuple[Workload, ...]]:
         """Those who have to survive of whom every replica is on an instance of one MIG profile, by its name."""
         found: dict[str, list[Workload]] = {}
-        for workload in self._stakes.matched:
+        for workload in self.stakes.matched:
             asked = {role.request.mig for role in workload.roles}
             if len(asked) == 1 and (profile := asked.pop()):
                 found.setdefault(profile, []).append(workload)
@@ -56,7 +57,7 @@ class Chances:
 
     @cached_property
     def _offering(self) -> Mapping[str, tuple[Workload, ...]]:
-        going = [w for w in self._spec.workloads if w.id in self._stakes.evictable]
+        going = [w for w in self._spec.workloads if w.id in self.stakes.evictable]
         named = sorted({role.request.mig for w in going for role in w.roles if role.request.mig})
         return {
             profile: tuple(w for w in going if w in self._on_any or any(r.request.mig == profile for r in w.roles))
@@ -67,20 +68,23 @@ class Chances:
     def _on_any(self) -> tuple[Workload, ...]:
         shares = ((w, role.request.share) for w in self._spec.workloads for role in w.roles)
         asked = {w.id for w, share in shares if share is not None and "mig" in share.modes}
-        return tuple(w for w in self._spec.workloads if w.id in asked & self._stakes.evictable)
+        return tuple(w for w in self._spec.workloads if w.id in asked & self.stakes.evictable)
 
     @cached_property
     def instances(self) -> Mapping[str, Mapping[str, int]]:
-        """How many instances of each MIG profile nodes have today, in use or not."""
+        """How many instances of each MIG profile nodes have today, in use or not, or get as they are cut alike."""
         there = {(gpu, each) for gpu, layout in declared_layouts(self._spec).items() for each in layout}
         for row in self._spec.current.replicas:
             if row.instance:
                 there.add((f"{row.node}/{row.gpus[0]}", parse_instance(row.instance)))
-        found: dict[str, dict[str, int]] = {}
+        found: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for gpu, instance in there:
-            own = found.setdefault(instance.profile, {})
-            name = gpu.rpartition("/")[0]
-            own[name] = own.get(name, 0) + 1
+            found[instance.profile][gpu.rpartition("/")[0]] += 1
+        for node in self._spec.cluster.nodes:
+            card = self._spec.accelerators.get(node.accelerator or "")
+            for profile in card.mig.profiles if card and card.mig and node.mig_strategy == "single" else ():
+                own = found[profile.name]
+                own[node.name] = max(own[node.name], profile.maximum * len(node.healthy_gpus()))
         return found
 
     @cached_property

@@ -8,16 +8,15 @@ from math import comb
 from typing import ClassVar
 
 from dovetail.linear import Linear
-from dovetail.mig import maximal
 from dovetail.placement import Places, View
-from dovetail.placement.clients import promised
-from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Told, Violations
+from dovetail.rules.base import Guard, Part, RuleDefaults, Told, Violations
 from dovetail.rules.chances import Chances
 from dovetail.rules.levels import level_problem
 from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of
 from dovetail.rules.restarts import search
 from dovetail.rules.scope import Scope
 from dovetail.rules.standby import StandbyGuard
+from dovetail.rules.survivors import Sums
 from dovetail.spec import Node, ReplicaId, Role, Spec, Workload, WorkloadSelector
 from dovetail.spec.cluster import NODE_LEVEL
 
@@ -51,12 +50,9 @@ class Survive(RuleDefaults):
         found = part.not_restarted(stakes, failures)
         if found is None:
             found = {failure.name: Linear.of(part.model.integer(0, most)) for failure in failures}
-        domains = {domain.path: domain for domain in part.every_domain(self.of)}
+        sums, domains = Sums(part, scope, self._chances(scope)), {d.path: d for d in part.every_domain(self.of)}
         for failure in failures:
-            lost = [domains[path] for path in failure.domains if path in domains]
-            self._add_sums(part, scope, lost, failure, found[failure.name])
-            if lost and len(lost) == len(failure.domains):
-                self._add_instances(part, scope, lost, failure, found[failure.name])
+            sums.add(failure, [domains[path] for path in failure.domains if path in domains], found[failure.name])
         return found
 
     def tighten(self, part: Part, scope: Scope, excused: Mapping[str, int]) -> None:
@@ -70,40 +66,6 @@ class Survive(RuleDefaults):
         """Tell whether every node is lost in some failure."""
         taken = frozenset[str]().union(*(failure.nodes for failure in self._failures(scope)))
         return taken >= scope.spec.cluster.by_name.keys()
-
-    def _add_sums(self, part: Part, scope: Scope, lost: Sequence[Domain], case: Failure, missing: Linear) -> None:
-        """Let no more restart than the surviving nodes have in all: plain where nodes tell it at length.
-
-        Where a model does not tell what the lost domains hold, only those who have to survive are counted.
-        """
-        stakes = self._stakes(scope)
-        others = self._standing(scope) if len(lost) == len(case.domains) else ()
-        for name, capacity in _capacity(scope, case).items():
-            largest = max((_most_of(w, name) for w in stakes.matched), default=0)
-            if largest:
-                asked = part.requested(stakes.matched, name)
-                if others:
-                    asked.add(part.requested(others, name))
-                for domain in lost if others else ():
-                    asked.add(part.requested(others, name, domain), -1)
-                part.model.require(asked.minus(missing.scaled(largest)), upper=capacity)
-
-    def _add_instances(self, part: Part, scope: Scope, lost: Sequence[Domain], case: Failure, short: Linear) -> None:
-        """Let no more restart on instances of a profile than there are today, or are given up, elsewhere."""
-        chances = self._chances(scope)
-        for profile, matched in chances.profiles.items():
-            going = chances.offering(profile)
-            idle = sum(n for node, n in chances.instances.get(profile, {}).items() if node not in case.nodes)
-            asked = Linear.total(part.count(matched, domain) for domain in lost)
-            asked.add(Linear.total(part.admitted(workload) for workload in going), -1)
-            for domain in lost if going else ():
-                asked.add(part.count(going, domain))
-            part.model.require(asked.minus(short), upper=idle)
-
-    def _standing(self, scope: Scope) -> tuple[Workload, ...]:
-        """Return who is neither matched nor evicted."""
-        gone = self._stakes(scope).ids | self._stakes(scope).evictable
-        return scope.once("standing", lambda: tuple(w for w in scope.spec.everything if w.id not in gone))
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Replay the recovery that is told, or search for one, and count what does not restart."""
@@ -218,39 +180,3 @@ def _open_nodes(workload: Workload, role: Role, scope: Scope) -> frozenset[str]:
             if mode in policy.rule.closes():
                 closed |= every if other.nodes is None else other.nodes
     return every - closed
-
-
-def _most_of(workload: Workload, name: str) -> int:
-    """Return the most that one replica of a workload asks for of `gpus` (milli), `cpu` or `memory`."""
-    asked = (role.request for role in workload.roles)
-    return max(r.gpu_milli if name == "gpus" else r.cpu if name == "cpu" else r.memory for r in asked)
-
-
-def _capacity(scope: Scope, failure: Failure) -> Mapping[str, int]:
-    """Return what the nodes that survive a failure have in all."""
-    nodes = [n for n in scope.spec.cluster.nodes if n.name not in failure.nodes and not n.down]
-    gpus = sum(_most_on(scope, node) * len(node.healthy_gpus()) for node in nodes)
-    return {"gpus": gpus, "cpu": sum(node.cpu for node in nodes), "memory": sum(node.memory for node in nodes)}
-
-
-def _most_on(scope: Scope, node: Node) -> int:
-    """Return the most milli-GPU of requests that one GPU of a node holds: instances may count for more than it."""
-    card = scope.spec.accelerators.get(node.accelerator or "")
-    if card is None or card.mig is None or not scope.spec.uses_mig:
-        return promised(node)
-    geometry, worth = card.mig, scope.once("worth", lambda: _worth_of(scope.spec))
-    amounts = {p.name: max(p.milli, worth.get(p.name, 0)) for p in geometry.profiles}
-    layouts = scope.once(
-        ("fullest", node.accelerator),
-        lambda: max(sum(count * amounts[name] for name, count in counts.items()) for counts in maximal(geometry)),
-    )
-    return max(promised(node), layouts)
-
-
-def _worth_of(spec: Spec) -> Mapping[str, int]:
-    """Return what requests for each MIG profile count for, in milli-GPU."""
-    found: dict[str, int] = {}
-    for request in (role.request for workload in spec.everything for role in workload.roles):
-        if request.mig:
-            found[request.mig] = max(found.get(request.mig, 0), request.mig_milli)
-    return found
