@@ -50,7 +50,7 @@ class View:
         found = View(self.spec, places, self.today, self.held)
         own = tuple(sorted([*self.admitted(workload), *more]))
         found.__dict__["by_workload"] = {**self.by_workload, workload.id: own}
-        found.__dict__["_origin"] = self, workload.id
+        found.__dict__["origin"] = self, workload.id
         return found
 
     def as_told(self, layouts: Layouts, told: Mapping[str, Mapping[int, Setting]]) -> View:
@@ -68,7 +68,7 @@ class View:
         return found
 
     @cached_property
-    def _origin(self) -> tuple[View, str] | None:
+    def origin(self) -> tuple[View, str] | None:
         """The view that this one extends, and the workload in which they differ."""
         return None
 
@@ -120,8 +120,8 @@ class View:
         self, level: str, workload: Workload, nodes: frozenset[str] | None, uncut: bool = False
     ) -> Counter[str]:
         """Return how many replicas of a workload lie in each domain, worked out once."""
-        if self._origin is not None and self._origin[1] != workload.id:
-            return self._origin[0]._spread_of(level, workload, nodes, uncut)
+        if self.origin is not None and self.origin[1] != workload.id:
+            return self.origin[0]._spread_of(level, workload, nodes, uncut)
         key = level, workload.id, nodes, uncut
         found = self._spreads.get(key)
         if found is None:

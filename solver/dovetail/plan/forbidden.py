@@ -18,6 +18,9 @@ from dovetail.spec import Node, Policy, ReplicaId, Role, Spec, Workload
 MOST_TRIALS: Final = 256
 """Trial placements per plan; after them nothing more is claimed about policies."""
 
+_SEARCHED: Final = 1_000
+"""Of so many replicas, a policy that searches a placement on its own takes as long as a trial."""
+
 
 def closed_nodes(context: Context, workload: Workload) -> frozenset[str]:
     """Return the nodes that hard policies close to a workload, whatever else runs."""
@@ -127,6 +130,8 @@ class Trials:
         suspects = [policy for policy in policies if self._rises(policy, workload, more)]
         if any(self._certain(policy, more) for policy in suspects):
             return True
+        if any(policy.rule.searches for policy in suspects):
+            self.left -= len(self.view.places) // _SEARCHED
         view = self.view.extended(workload, more)
         return any(self._broken(policy, view) for policy in suspects)
 

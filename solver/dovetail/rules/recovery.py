@@ -12,7 +12,7 @@ from dovetail.mig import parse_instance
 from dovetail.placement import Place, Places, Room, View, copies, obstacle
 from dovetail.placement.clients import WHOLE
 from dovetail.rules.bonds import Bond, bonds_of, side_of
-from dovetail.spec import Cluster, Node, ReplicaId, Request, Role, Workload
+from dovetail.spec import Cluster, Node, ReplicaId, Request, Role, Spec, Workload
 from dovetail.spec.inside import mask_of
 from dovetail.spec.workload import MILLI
 
@@ -54,6 +54,23 @@ class Stakes:
     def ids(self) -> frozenset[str]:
         """Ids of the workloads that have to survive."""
         return frozenset(workload.id for workload in self.matched)
+
+    def could_host(self, spec: Spec, workload: str, role: str) -> Mapping[str, Node]:
+        """Return the nodes that a role of a matched workload may restart on, by name, however they are shared."""
+        key = workload, role
+        if key not in self._could:
+            asking, hosts = spec.by_id[workload], self.hosts[key]
+            own = asking.by_role[role]
+            self._could[key] = {
+                node.name: node
+                for node in spec.cluster.nodes
+                if not node.down and node.name in hosts and obstacle(asking, own, node, spec.accelerators) is None
+            }
+        return self._could[key]
+
+    @cached_property
+    def _could(self) -> dict[tuple[str, str], Mapping[str, Node]]:
+        return {}
 
 
 class Rescue:
@@ -152,15 +169,8 @@ class Rescue:
         """Return the nodes that a replica may restart on, by name, whatever room they have."""
         key = replica.workload, replica.role
         if key not in self._hosting:
-            spec, workload, role = self._view.spec, self._view.spec.by_id[key[0]], self._view.role(replica)
-            open_to = self._stakes.hosts[key]
-            self._hosting[key] = {
-                node.name: node
-                for node in self._nodes
-                if node.name in open_to
-                and obstacle(workload, role, node, spec.accelerators) is None
-                and self._as_it_is(role, node)
-            }
+            role, could = self._view.role(replica), self._stakes.could_host(self._view.spec, *key)
+            self._hosting[key] = {name: node for name, node in could.items() if self._as_it_is(role, node)}
         return self._hosting[key]
 
     def _as_it_is(self, role: Role, node: Node) -> bool:

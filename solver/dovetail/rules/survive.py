@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from dovetail.linear import Linear
 from dovetail.placement import Places, View
@@ -19,6 +19,13 @@ from dovetail.rules.standby import StandbyGuard
 from dovetail.rules.survivors import Sums
 from dovetail.spec import Node, ReplicaId, Role, Spec, Workload, WorkloadSelector
 from dovetail.spec.cluster import NODE_LEVEL
+
+
+class _Recovery(NamedTuple):
+    """Where lost replicas restart, by failure case, and how many do not."""
+
+    rows: Mapping[str, Places]
+    missing: Violations
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +77,19 @@ class Survive(RuleDefaults):
     def check(self, view: View, scope: Scope) -> Violations:
         """Replay the recovery that is told, or search for one, and count what does not restart."""
         told = None if view.recovery is None else view.recovery.get(scope.policy)
-        recovery = self._search(view, scope) if told is None else told
+        if told is None:
+            return self._searched(view, scope).missing
         rescue = Rescue(view, self._stakes(scope))
         found = {}
         for failure in self._failures(scope):
             lost = rescue.lost(failure)
-            missing = len(lost) - len(rescue.replay(failure, recovery.get(failure.name, {}))) if lost else 0
-            if missing:
-                found[failure.name] = missing
-        return found
+            found[failure.name] = len(lost) - len(rescue.replay(failure, told.get(failure.name, {}))) if lost else 0
+        return {name: missing for name, missing in found.items() if missing}
 
     def told(self, view: View, scope: Scope) -> Told:
         """Tell for every failure case that takes anything where it restarts."""
         recovery = (view.recovery or {}).get(scope.policy)
-        return Told(recovery=self._search(view, scope) if recovery is None else recovery)
+        return Told(recovery=self._searched(view, scope).rows if recovery is None else recovery)
 
     def idle_talk(self, view: View, scope: Scope) -> Sequence[str]:
         """Return the failure cases, as told, of which a row does not hold."""
@@ -96,18 +102,29 @@ class Survive(RuleDefaults):
             if name not in known or len(rescue.replay(known[name], rows)) < len(rows)
         ]
 
-    def _search(self, view: View, scope: Scope) -> Mapping[str, Places]:
-        """Return a recovery for every failure case, worked out once for a view."""
-        known: dict[str, Mapping[str, Places]] = view.__dict__.setdefault("searched", {})
+    def _searched(self, view: View, scope: Scope) -> _Recovery:
+        """Return a recovery for every failure case, worked out once for a view.
+
+        Of one that extends another, what restarts as it does there is not looked for anew.
+        """
+        known: dict[str, _Recovery] = view.__dict__.setdefault("searched", {})
         if scope.policy not in known:
-            rescue = Rescue(view, self._stakes(scope))
-            found = ((failure.name, search(rescue, failure)) for failure in self._failures(scope))
-            known[scope.policy] = {name: rows for name, rows in found if rows}
+            before = {} if view.origin is None else self._searched(view.origin[0], scope).rows
+            rescue, rows, missing = Rescue(view, self._stakes(scope)), dict[str, Places](), dict[str, int]()
+            for failure in self._failures(scope):
+                lost, again = rescue.lost(failure), before.get(failure.name, {})
+                if lost and (again.keys() != set(lost) or len(rescue.replay(failure, again)) < len(lost)):
+                    again = search(rescue, failure)
+                if lost and again:
+                    rows[failure.name] = again
+                if len(again) < len(lost):
+                    missing[failure.name] = len(lost) - len(again)
+            known[scope.policy] = _Recovery(rows, missing)
         return known[scope.policy]
 
     def too_many(self, view: View, scope: Scope, excused: Violations) -> Collection[ReplicaId]:
         """Return new replicas that a failure takes for good, those that do not restart before others."""
-        recovery, rescue = self._search(view, scope), Rescue(view, self._stakes(scope))
+        recovery, rescue = self._searched(view, scope).rows, Rescue(view, self._stakes(scope))
         found: set[ReplicaId] = set()
         for failure in self._failures(scope):
             lost, again = rescue.lost(failure), recovery.get(failure.name, {})
