@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
 
 from dovetail.rules.chances import Chances
 from dovetail.rules.guards import Plain
@@ -21,7 +22,9 @@ from dovetail.spec.workload import MILLI
 class StandbyGuard(Plain):
     """Blocks what would leave a failure with more to restart than there is room for.
 
-    `spare` tells per size and failure how many places of that size stand by beyond those needed, in parts of one.
+    `_spare` tells per size how many places of that size stand by beyond those needed, in parts of one, whatever
+    fails; `_more` by how many there are more in each failure. A replica changes the latter of its own failures alone.
+    `_least` are heaps of these, with old ones among them.
     """
 
     def __init__(self, stakes: Stakes, failures: Sequence[Failure], nodes: Sequence[Node], chances: Chances) -> None:
@@ -35,12 +38,15 @@ class StandbyGuard(Plain):
         self._sizes = sorted(sizes)
         self._free = {node.name: len(node.healthy_gpus()) for node in nodes}
         self._shared: Counter[tuple[str, int]] = Counter()
-        total = {k: sum(free // k for free in self._free.values()) for k in self._sizes}
-        self.spare = {k: [MILLI * total[k]] * len(failures) for k in self._sizes}
+        self._spare = {k: MILLI * sum(free // k for free in self._free.values()) for k in self._sizes}
+        self._more = {k: [0] * len(failures) for k in self._sizes}
         for name, free in self._free.items():
             for k in self._sizes:
                 for position in self._cases[name]:
-                    self.spare[k][position] -= MILLI * (free // k)
+                    self._more[k][position] -= MILLI * (free // k)
+        self._least = {k: [(more, position) for position, more in enumerate(self._more[k])] for k in self._sizes}
+        for heap in self._least.values():
+            heapify(heap)
 
     def bars(self, workload: Workload, role: Role) -> bool:
         """Keep out who has to survive and could restart nowhere."""
@@ -56,27 +62,35 @@ class StandbyGuard(Plain):
             return False
         if self.bars(workload, role):
             return True
-        taken = self._taken(role, node, gpu, 1)
-        own = set(self._cases[node.name])
+        taken, own = self._taken(role, node, gpu, 1), self._cases[node.name]
         for k in self._sizes:
-            less, more = self._less(node, taken, k), self._more(workload, role, k)
-            if not less and not more:
-                continue
-            for position, spare in enumerate(self.spare[k]):
-                if spare < (more if position in own else less):
-                    return True
+            less, needed = self._less(node, taken, k), self._needed(workload, role, k)
+            if (less or needed) and self._lacks(k, own, less, needed):
+                return True
         return False
+
+    def _lacks(self, size: int, own: Sequence[int], less: int, needed: int) -> bool:
+        """Tell whether a failure would have too little: one of those of a replica, or any other."""
+        spare, more, heap = self._spare[size], self._more[size], self._least[size]
+        if any(spare + more[position] < needed for position in own):
+            return True
+        while heap and heap[0][0] != more[heap[0][1]]:  # it has changed since
+            heappop(heap)
+        if not heap or spare + heap[0][0] >= less:
+            return False
+        return any(spare + each < less for position, each in enumerate(more) if position not in own)
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count replicas in."""
         if workload.id in self._stakes.evictable:
             return
-        taken = self._taken(role, node, gpu, count)
-        own = set(self._cases[node.name])
+        taken, own = self._taken(role, node, gpu, count), self._cases[node.name]
         for k in self._sizes:
-            less, more = self._less(node, taken, k), count * self._more(workload, role, k)
-            if less or more:
-                self.spare[k] = [s - (more if p in own else less) for p, s in enumerate(self.spare[k])]
+            less, needed = self._less(node, taken, k), count * self._needed(workload, role, k)
+            self._spare[k] -= less
+            for position in own if less != needed else ():
+                self._more[k][position] += less - needed
+                heappush(self._least[k], (self._more[k][position], position))
         self._free[node.name] -= taken
         if gpu is not None:
             self._shared[node.name, gpu] += count
@@ -92,7 +106,7 @@ class StandbyGuard(Plain):
         free = self._free[node.name]
         return MILLI * (free // size - (free - taken) // size)
 
-    def _more(self, workload: Workload, role: Role, size: int) -> int:
+    def _needed(self, workload: Workload, role: Role, size: int) -> int:
         """Return what one more replica in a domain needs elsewhere, in thousandths of places of a size."""
         request = role.request
         if workload.id not in self._stakes.ids or request.mig or request.gpu_count < size:

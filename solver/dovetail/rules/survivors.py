@@ -54,7 +54,8 @@ class Sums:
                     for domain in lost:
                         asked.add(self._part.requested(self._standing, name, domain), -1)
                 left = sum(each.values()) - sum(each.get(node, 0) for node in case.nodes)
-                self._part.model.require(asked.minus(missing.scaled(self._largest[name])), upper=left)
+                if self._part.model.range_of(asked)[1] > left:
+                    self._part.model.require(asked.minus(missing.scaled(self._largest[name])), upper=left)
         if lost and told:
             self._add_instances(case, lost, missing)
 
