@@ -36,8 +36,9 @@ JOINT = """\
 of 2 to 128 whole nodes, at most a sixteenth of the fleet, that demand or prefer a rack or a zone of ragged racks, ask
 for 15 % of the capacity, and services on MIG instances of 1g to 7g of two products for 6 %. Gangs, whole GPUs, parts
 of one and instances are in one plan. A gang is there as a whole or not at all, and bounds count it so too.
-`--also single` has some nodes offer MIG with `migStrategy: single`, `--also modes` some shared by equal parts, with
-policies on modes and clients.
+`--also survive` lets services of the highest priority survive the loss of any rack, for which work of lower ones
+goes; `--also single` has some nodes offer MIG with `migStrategy: single`, `--also modes` some shared by equal parts,
+with policies on modes and clients.
 """
 
 BY_WORK = """\

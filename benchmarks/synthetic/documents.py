@@ -117,10 +117,18 @@ def _request(shape: Shape) -> str:
     return f"gpus: {shape.milli // MILLI}, {host}"
 
 
+def _failures(also: Collection[str]) -> Iterator[Rule]:
+    """Yield with `survive` that the foremost services survive the loss of a rack, and others go for that."""
+    if "survive" in also:
+        foremost = f"types: [service], priority: {{min: {max(BANDS)}}}"
+        others = f"priority: {{max: {sorted(BANDS)[-2]}}}"
+        yield "survive", "any-rack-may-fail", foremost, "", f"of: rack, mayEvict: {{{others}}}"
+
+
 def policies(hardware: Hardware, found: Sequence[Shape], kinds: Kinds = ALL, also: Collection[str] = ()) -> str:
-    """Return the Policies of some kinds of rules, and those on modes where these are asked for."""
+    """Return the Policies of some kinds of rules, and those on modes and failures where these are asked for."""
     rules = [*_quotas(hardware.milli), *_apart(), *_spreads(found), *_nodes()]
-    chosen = [*(rule for rule in rules if rule[0] in kinds), *modes.rules(also)]
+    chosen = [*(rule for rule in rules if rule[0] in kinds), *modes.rules(also), *_failures(also)]
     return "---\n".join(_policy(*rule) for rule in chosen)
 
 

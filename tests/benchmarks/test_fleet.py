@@ -116,6 +116,13 @@ def test_some_nodes_are_cut_alike_and_some_shared_by_equal_parts_where_that_is_a
     assert {policy.rule.kind for policy in spec.policies} >= ALL | {"sharing"}
 
 
+def test_services_survive_the_loss_of_a_rack_where_that_is_asked_for(tmp_path: Path) -> None:
+    write(fleet(200, 1, 1.0, also=("survive",)), tmp_path)
+    spec = spec_of(tmp_path)
+    rules = {policy.rule.kind: policy for policy in spec.policies}
+    assert {w.type for w in spec.matched(rules["survive"])} == {"service"}
+
+
 def test_the_command_writes_a_project_and_refuses_nonsense(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

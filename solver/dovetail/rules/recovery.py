@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -149,7 +149,7 @@ class Rescue:
         return side_of(bond, self._view.spec.cluster, place)
 
     @cached_property
-    def _bound(self) -> Mapping[Bond, Sequence[Place]]:
+    def _bound(self) -> Mapping[Bond, list[Place]]:
         """The places of those who have to survive, by bond."""
         found: dict[Bond, list[Place]] = {}
         for replica, place in self._view.places.items():
@@ -260,10 +260,29 @@ class Rescue:
         """Return per node the first of the options of a replica's role with nothing on trial, in their order."""
         key = replica.workload, replica.role
         if key not in self._best:
-            found = ((node.name, min(self.options(replica, [node]), default=None)) for node in self._nodes)
-            there = [(name, option) for name, option in found if option is not None]
-            self._best[key] = dict(sorted(there, key=lambda each: each[1]))
+            self._best[key] = self._sorted(replica, self._nodes, {})
         return self._best[key]
+
+    def _sorted(
+        self, replica: ReplicaId, nodes: Iterable[Node], known: Mapping[str, tuple[int, Place]]
+    ) -> dict[str, tuple[int, Place]]:
+        """Return the first option of some nodes and what is known of others, in the order of options."""
+        asked = {node.name: min(self.options(replica, [node]), default=None) for node in nodes}
+        there = {name: option for name, option in {**known, **asked}.items() if option is not None}
+        return dict(sorted(there.items(), key=lambda each: each[1]))
+
+    def leave(self, gone: Collection[ReplicaId]) -> None:
+        """Count replicas out that would have to survive, and give back what they hold; nothing may be on trial."""
+        places = {replica: self._view.places[replica] for replica in gone}
+        self._give(places)
+        for replica, place in places.items():
+            self._on[place.node].remove(replica)
+            for bond in self.bonds(replica):
+                self._bound[bond].remove(place)
+        self._standing.clear()
+        nodes = [self.node(name) for name in sorted({place.node for place in places.values()})]
+        for (workload, role), best in self._best.items() if nodes else ():
+            self._best[workload, role] = self._sorted(ReplicaId(workload, role, 0), nodes, best)
 
     def take(self, replica: ReplicaId, place: Place) -> bool:
         """Take a place on trial, and tell whether that goes."""

@@ -123,15 +123,22 @@ class Survive(RuleDefaults):
         return known[scope.policy]
 
     def too_many(self, view: View, scope: Scope, excused: Violations) -> Collection[ReplicaId]:
-        """Return new replicas that a failure takes for good, those that do not restart before others."""
-        recovery, rescue = self._searched(view, scope).rows, Rescue(view, self._stakes(scope))
-        found: set[ReplicaId] = set()
-        for failure in self._failures(scope):
-            lost, again = rescue.lost(failure), recovery.get(failure.name, {})
-            missing = len(lost) - len(again) - excused.get(failure.name, 0)
-            if missing > 0:
-                new = [r for r in lost if r not in view.today.protected]
-                found.update(sorted(new, key=lambda r: (r in again, r in view.today.places))[:missing])
+        """Return new replicas that a failure takes for good, those that do not restart before others.
+
+        Where they were others restart in the failures that follow.
+        """
+        rows, missing = self._searched(view, scope)
+        rescue, found = Rescue(view, self._stakes(scope)), list[ReplicaId]()
+        for failure in self._failures(scope) if any(n > excused.get(name, 0) for name, n in missing.items()) else ():
+            if failure.name not in missing:
+                continue  # whoever leaves takes no room from it
+            lost = rescue.lost(failure)
+            again = search(rescue, failure) if found else rows.get(failure.name, {})
+            many = len(lost) - len(again) - excused.get(failure.name, 0)
+            new = [replica for replica in lost if replica not in view.today.protected]
+            gone = sorted(new, key=lambda r: (r in again, r in view.today.places))[: max(0, many)]
+            rescue.leave(gone)
+            found += gone
         return found
 
     def guard(self, scope: Scope) -> Guard | None:
