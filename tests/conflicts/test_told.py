@@ -132,3 +132,32 @@ def test_what_an_empty_cluster_has_is_held_free() -> None:
     plan = solve(spec)
     assert plan.outcome.status == "optimal"
     assert len(plan.held["room"].held) == 4
+
+
+CHAT = workload("type: service\nreplicas: 4\nrequest: {mig: 1g.10gb, cpu: 1}", "chat")
+SURVIVES = policy("match: {workloads: {names: [chat]}}\nrule: {survive: {of: node}}", name="any-node")
+IN_FULL = policy("match: {workloads: {names: [chat]}}\nrule: {admission: {}}", name="all-chat")
+
+
+def test_instances_that_nothing_has_to_spare_are_told_and_nobody_is_on_them() -> None:
+    (fault,) = told(CHAT, SURVIVES)
+    assert (fault.code, fault.severity) == ("DT1920", "warning")
+    assert "no replica of chat could restart after a failure that 'any-node' lets it survive" in fault.message
+    plan = solve(assemble(documents(SMALL, GANG, CHAT, SURVIVES), as_of=AS_OF).spec)
+    assert plan.outcome.status == "optimal"
+    assert plan.admitted["chat"].state == "none"
+
+
+def test_who_must_run_and_could_not_restart_is_a_contradiction() -> None:
+    (fault,) = told(CHAT, SURVIVES, IN_FULL)
+    assert (fault.code, fault.severity) == ("DT1633", "error")
+    spec = assemble(documents(SMALL, GANG, CHAT, SURVIVES, IN_FULL), as_of=AS_OF).spec
+    assert solve(spec).outcome.status == "infeasible"
+
+
+def test_instances_of_nodes_that_are_cut_alike_are_to_spare() -> None:
+    alike = SMALL.replace("sharing: {mechanism: fraction}", "migStrategy: single")
+    given = documents(alike, GANG, CHAT, SURVIVES)
+    spec = assemble(given, as_of=AS_OF).spec
+    assert contradictions(given, spec) == ()
+    assert sum(replica.workload == "chat" for replica in solve(spec).placements) == 4

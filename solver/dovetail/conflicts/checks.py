@@ -52,6 +52,15 @@ def barred(facts: Facts) -> Iterator[Found]:
             )
 
 
+def lost_for_good(facts: Facts) -> Iterator[Found]:
+    """A workload that has to survive failures, and could restart on no node, whatever else there is."""
+    for name in sorted(facts.names & facts.ground.claims.keys()):
+        for workload in facts.ground.claims[name].barred:
+            if workload.id in facts.needed and facts.hosts(workload):
+                why = f"no replica of {workload.id} could restart after a failure that '{name}' lets it survive"
+                yield Found((workload.id,), _demanding(facts, (workload.id,)) | {name}, why)
+
+
 def too_few_gpus(facts: Facts) -> Iterator[Found]:
     """More whole GPUs have to be given out than the nodes have that are open to those who ask for them."""
     asked: dict[frozenset[str], list[tuple[Workload, Role]]] = {}
@@ -307,6 +316,7 @@ TABLE: Final[Mapping[str, Check]] = MappingProxyType(
         "DT1628": too_wide,
         "DT1629": beside_reserves,
         "DT1632": never_free,
+        "DT1633": lost_for_good,
     }
 )
 """Checks by the code of the fault they lead to."""

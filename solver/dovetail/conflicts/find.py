@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dovetail.conflicts.checks import TABLE, Check, Found, barred, told_short
+from dovetail.conflicts.checks import TABLE, Check, Found, barred, lost_for_good, told_short
 from dovetail.conflicts.facts import Facts, Ground
 from dovetail.spec import Spec, Workload
 
@@ -77,7 +77,7 @@ def _never(ground: Ground, blamed: set[str]) -> Iterator[Conflict]:
             continue
         itself = frozenset({workload.id})
         facts = Facts(ground, names, itself, itself)
-        for check in TABLE.values() if _all_or_nothing(workload) else (barred,):
+        for check in TABLE.values() if _all_or_nothing(workload) else (barred, lost_for_good):
             for found in _first_of_each(check(facts), told):
                 policies, least = _irreducible(facts, check, found)
                 if policies and least.workloads:

@@ -248,6 +248,11 @@ POLICIES: Final[Mapping[str, CodeInfo]] = {
     "DT1631": CodeInfo(
         "amount without effect on fragmentation", "Fragmentation is about GPUs and their node's CPU (S5.5)."
     ),
+    "DT1633": CodeInfo(
+        "what has to survive restarts nowhere",
+        "Hard policies demand the admission of work that has to survive failures, and none of it could restart. No "
+        "GPU is cut for that: it takes instances that there are today or that evictable work gives up.",
+    ),
     "DT1650": CodeInfo(
         "name of a built-in policy", "Plans call what workloads demand of topology by this name. Choose another one."
     ),

@@ -74,6 +74,7 @@ class Claims:
     moves : how many of the matched running replicas may move in all, None where nothing is said of that.
     places, domains : whole GPUs that are held free, in places of their own, and in whole domains at least.
     short : what is to be held free and never can be, None where it can.
+    barred : workloads of which no replica may ever be admitted, wherever it would be.
     """
 
     admitted: tuple[Workload, ...] = ()
@@ -86,6 +87,7 @@ class Claims:
     places: int = 0
     domains: int = 0
     short: Short | None = None
+    barred: tuple[Workload, ...] = ()
 
     def __bool__(self) -> bool:
         """Tell whether anything is claimed."""

@@ -11,6 +11,7 @@ from dovetail.linear import Linear
 from dovetail.placement import Places, View
 from dovetail.rules.base import Guard, Part, RuleDefaults, Told, Violations
 from dovetail.rules.chances import Chances
+from dovetail.rules.claims import Claims
 from dovetail.rules.levels import level_problem
 from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of
 from dovetail.rules.restarts import search
@@ -140,6 +141,12 @@ class Survive(RuleDefaults):
             rescue.leave(gone)
             found += gone
         return found
+
+    def claims(self, scope: Scope) -> Claims:
+        """Bar who could restart nowhere, while nobody runs who has to survive: nothing is excused then."""
+        if self._stakes(scope).ids & scope.running or not self._takes_all(scope):
+            return Claims()
+        return Claims(barred=self._chances(scope).without)
 
     def guard(self, scope: Scope) -> Guard | None:
         """Keep as many GPUs idle elsewhere as each domain would lose, and out who could restart nowhere."""

@@ -23,9 +23,10 @@ def without_too_many(problem: Problem, state: State) -> State:
     for _ in range(_ROUNDS):
         view = view_of(problem, state)
         gone = sorted(_too_many(problem, view))
-        if not gone:
+        fewer = _without(problem, state, ((replica, view.places[replica]) for replica in gone))
+        if fewer is state:
             break
-        state = legalise(problem, _without(problem, state, ((r, view.places[r]) for r in gone)))
+        state = legalise(problem, fewer)
     return state
 
 
@@ -37,11 +38,11 @@ def _too_many(problem: Problem, view: View) -> Iterator[ReplicaId]:
 
 
 def _without(problem: Problem, state: State, gone: Iterable[tuple[ReplicaId, Place]]) -> State:
-    """Return a state without replicas at some places, but for those that stay where they run."""
+    """Return a state without replicas at some places, but for those that stay where they run; else the same."""
     fills: dict[int, Fill] = {}
     for replica, place in gone:
         index = problem.node_index[place.node]
-        fill = fills.setdefault(index, state.fill(index).copy())
+        fill = fills.get(index) or state.fill(index).copy()
         shape = problem.shapes_of_role[replica.workload, replica.role]
         profile = parse_instance(place.instance).profile if place.instance else ""
         staying: Counter[Slot] = Counter()
@@ -54,4 +55,5 @@ def _without(problem: Problem, state: State, gone: Iterable[tuple[ReplicaId, Pla
         ]
         if movable:
             fill.slots[min(movable, key=lambda slot: (slot.gpu not in place.gpus, slot))] -= 1
-    return state.with_fills({index: Fill(+fill.slots, fill.kept) for index, fill in fills.items()})
+            fills[index] = Fill(+fill.slots, fill.kept)
+    return state.with_fills(fills) if fills else state
