@@ -26,9 +26,16 @@ class Chances:
 
     def __init__(self, spec: Spec, stakes: Stakes) -> None:
         self.stakes, self._spec = stakes, spec
+        self._none: dict[tuple[str, str], bool] = {}
 
     def none(self, workload: Workload, role: Role) -> bool:
         """Tell whether a replica could restart on no node, whatever a plan holds."""
+        key = workload.id, role.name
+        if key not in self._none:
+            self._none[key] = self._has_none(workload, role)
+        return self._none[key]
+
+    def _has_none(self, workload: Workload, role: Role) -> bool:
         hosts, request = self.stakes.hosts[workload.id, role.name], role.request
         if request.mig:
             return not self.offering(request.mig) and not hosts & self.instances.get(request.mig, {}).keys()

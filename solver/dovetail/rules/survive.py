@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from dovetail.linear import Linear
 from dovetail.placement import Places, View
-from dovetail.rules.base import Guard, Part, RuleDefaults, Told, Violations
+from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Told, Violations
 from dovetail.rules.chances import Chances
 from dovetail.rules.claims import Claims
 from dovetail.rules.levels import level_problem
@@ -58,10 +58,13 @@ class Survive(RuleDefaults):
         found = part.not_restarted(stakes, failures)
         if found is None:
             found = {failure.name: Linear.of(part.model.integer(0, most)) for failure in failures}
-        sums, domains = Sums(part, scope, self._chances(scope)), {d.path: d for d in part.every_domain(self.of)}
+        sums, domains = Sums(part, scope, self._chances(scope), len(failures)), self._every_domain(part)
         for failure in failures:
             sums.add(failure, [domains[path] for path in failure.domains if path in domains], found[failure.name])
         return found
+
+    def _every_domain(self, part: Part) -> Mapping[str, Domain]:
+        return {domain.path: domain for domain in part.every_domain(self.of)}
 
     def tighten(self, part: Part, scope: Scope, excused: Mapping[str, int]) -> None:
         """Admit nobody who could restart nowhere, but for as many as today excuses: each is lost some time."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 from dovetail.linear import Linear
 from dovetail.mig import maximal
@@ -18,6 +19,9 @@ from dovetail.rules.recovery import Failure
 from dovetail.rules.scope import Scope
 from dovetail.spec import Node, Spec, Workload
 
+_MOST_COUNTED: Final = 40_000
+"""Workloads counted by domain, in all: a whole fleet tells each of them apart on each kind of node of each domain."""
+
 
 class Sums:
     """Rows for the failures of one policy.
@@ -27,14 +31,18 @@ class Sums:
     part : the model.
     scope : of the policy.
     chances : who could restart at all.
+    failures : how many there are.
     """
 
-    def __init__(self, part: Part, scope: Scope, chances: Chances) -> None:
-        self._part, self._chances = part, chances
+    def __init__(self, part: Part, scope: Scope, chances: Chances, failures: int) -> None:
+        self._part, self._chances, self._failures = part, chances, failures
         gone = chances.stakes.ids | chances.stakes.evictable
         self._standing = scope.once("standing", lambda: tuple(w for w in scope.spec.everything if w.id not in gone))
         self._capacities = scope.once("capacities", lambda: _capacities(scope))
         matched = chances.stakes.matched
+        self._tells_standing = self._few(len(self._standing))
+        own = {w.id for name, ws in chances.profiles.items() for w in (*ws, *chances.offering(name))}
+        self._tells_instances = self._few(len(own))
         self._largest = {name: max((_most_of(w, name) for w in matched), default=0) for name in self._capacities}
 
     def add(self, case: Failure, lost: Sequence[Domain], missing: Linear) -> None:
@@ -46,18 +54,23 @@ class Sums:
         missing : the replicas that do not restart.
         """
         told = len(lost) == len(case.domains)
+        standing = told and self._tells_standing and self._standing
         for name, each in self._capacities.items():
             if self._largest[name]:
                 asked = self._matched[name].plus(0)
-                if told and self._standing:
+                if standing:
                     asked.add(self._staying[name])
                     for domain in lost:
                         asked.add(self._part.requested(self._standing, name, domain), -1)
                 left = sum(each.values()) - sum(each.get(node, 0) for node in case.nodes)
                 if self._part.model.range_of(asked)[1] > left:
                     self._part.model.require(asked.minus(missing.scaled(self._largest[name])), upper=left)
-        if lost and told:
+        if lost and told and self._tells_instances:
             self._add_instances(case, lost, missing)
+
+    def _few(self, workloads: int) -> bool:
+        """Tell whether so many workloads may be counted in what each failure takes."""
+        return workloads * self._failures <= _MOST_COUNTED
 
     @cached_property
     def _matched(self) -> Mapping[str, Linear]:
