@@ -120,8 +120,10 @@ class Improving:
         """Take what a round came to, if it may be; tell whether it led further."""
         if lead is not None:
             self._vain[lead.tier.name] = 0 if done.better else self._vain[lead.tier.name] + 1
-        if done.state is self.best.state or not self.best.holds(done.state):
+        if done.state is self.best.state:
             return False
+        if not self.best.holds(done.state):
+            return self.best.offer(done.state)  # without what is too many, if that is better
         self._take(done.state)
         return done.better
 

@@ -65,9 +65,9 @@ class Chances:
     @cached_property
     def _offering(self) -> Mapping[str, tuple[Workload, ...]]:
         going = [w for w in self._spec.workloads if w.id in self.stakes.evictable]
-        named = sorted({role.request.mig for w in going for role in w.roles if role.request.mig})
+        named, on_any = sorted({r.request.mig for w in going for r in w.roles} - {""}), {w.id for w in self._on_any}
         return {
-            profile: tuple(w for w in going if w in self._on_any or any(r.request.mig == profile for r in w.roles))
+            profile: tuple(w for w in going if w.id in on_any or any(r.request.mig == profile for r in w.roles))
             for profile in named
         }
 
