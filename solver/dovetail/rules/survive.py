@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from dovetail.linear import Linear
 from dovetail.placement import Places, View
-from dovetail.rules.base import Domain, Guard, Part, RuleDefaults, Told, Violations
+from dovetail.rules.base import Guard, Part, RuleDefaults, Told, Violations
 from dovetail.rules.chances import Chances
 from dovetail.rules.claims import Claims
 from dovetail.rules.levels import level_problem
@@ -58,13 +58,11 @@ class Survive(RuleDefaults):
         found = part.not_restarted(stakes, failures)
         if found is None:
             found = {failure.name: Linear.of(part.model.integer(0, most)) for failure in failures}
-        sums, domains = Sums(part, scope, self._chances(scope), len(failures)), self._every_domain(part)
+        sums = Sums(part, scope, self._chances(scope), len(failures))
+        domains = {domain.path: domain for domain in part.every_domain(self.of)}
         for failure in failures:
             sums.add(failure, [domains[path] for path in failure.domains if path in domains], found[failure.name])
         return found
-
-    def _every_domain(self, part: Part) -> Mapping[str, Domain]:
-        return {domain.path: domain for domain in part.every_domain(self.of)}
 
     def tighten(self, part: Part, scope: Scope, excused: Mapping[str, int]) -> None:
         """Admit nobody who could restart nowhere, but for as many as today excuses: each is lost some time."""
@@ -132,8 +130,10 @@ class Survive(RuleDefaults):
         Where they were others restart in the failures that follow.
         """
         rows, missing = self._searched(view, scope)
+        if all(count <= excused.get(name, 0) for name, count in missing.items()):
+            return ()
         rescue, found = Rescue(view, self._stakes(scope)), list[ReplicaId]()
-        for failure in self._failures(scope) if any(n > excused.get(name, 0) for name, n in missing.items()) else ():
+        for failure in self._failures(scope):
             if failure.name not in missing:
                 continue  # whoever leaves takes no room from it
             lost = rescue.lost(failure)

@@ -39,6 +39,7 @@ class Sums:
         gone = chances.stakes.ids | chances.stakes.evictable
         self._standing = scope.once("standing", lambda: tuple(w for w in scope.spec.everything if w.id not in gone))
         self._capacities = scope.once("capacities", lambda: _capacities(scope))
+        self._in_all = {name: sum(each.values()) for name, each in self._capacities.items()}
         matched = chances.stakes.matched
         self._tells_standing = self._few(len(self._standing))
         own = {w.id for name, ws in chances.profiles.items() for w in (*ws, *chances.offering(name))}
@@ -62,7 +63,7 @@ class Sums:
                     asked.add(self._staying[name])
                     for domain in lost:
                         asked.add(self._part.requested(self._standing, name, domain), -1)
-                left = sum(each.values()) - sum(each.get(node, 0) for node in case.nodes)
+                left = self._in_all[name] - sum(each.get(node, 0) for node in case.nodes)
                 if self._part.model.range_of(asked)[1] > left:
                     self._part.model.require(asked.minus(missing.scaled(self._largest[name])), upper=left)
         if lost and told and self._tells_instances:
