@@ -80,7 +80,7 @@ def test_patterns_that_lose_too_much_are_in_no_better_solution(seed: int) -> Non
 def test_where_time_left_no_lp_all_patterns_are_chosen_among() -> None:
     master, _, mixture = mixed(1)
     lots = len(master.rows.lots)
-    late = Mixture(-inf, {}, [{} for _ in range(lots)], [0.0] * lots, [0.0] * lots, {}, 0)
+    late = Mixture(-inf, {}, [{} for _ in range(lots)], [0.0] * lots, master.wish, {}, 0)
     assert 0.8 * mixture.value <= master.whole(late, None).value <= mixture.value + 1e-6
 
 

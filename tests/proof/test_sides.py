@@ -11,8 +11,9 @@ from tests.support.mig_specs import card, mig_request
 from tests.support.specs import make_spec, node, place, policy, role, workload
 
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
-from dovetail.engine.generation.knapsack import WIDE, Knapsack
+from dovetail.engine.generation.knapsack import Knapsack
 from dovetail.engine.generation.patterns import counts_of
+from dovetail.engine.generation.width import WIDE
 from dovetail.problem import compile_problem
 from dovetail.progress import Stop
 from dovetail.proof.kinds import kinds_of

@@ -279,15 +279,14 @@ class Bounds:
                 self.fleet.prove(tier, given, reached=told.value, priced=True, seconds=seconds, counts=_COUNTS)
             given[tier.name] = told.value
 
-    def prove_cost(self, told: Sequence[TierResult]) -> float:
-        """Look for the best bound on the first tier that counts nodes, sides told apart; return the seconds it took.
+    def prove_at(self, place: int, told: Sequence[TierResult]) -> float:
+        """Look for the best bound on a tier, prices and sides of nodes told apart; return the seconds it took.
 
         Parameters
         ----------
         told : the values of all tiers.
         """
         began, left = time.monotonic(), self._left()
-        place = next(i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes)
         given = {tier.name: tier.value for tier in told[:place]}
         most = None if left is None else _FIRST * left
         self.fleet.prove(self.problem.tiers[place], given, priced=True, seconds=most)

@@ -53,6 +53,8 @@ class Choosing:
         best, problem = self.best, self.best.problem
         if self.done or len(problem.nodes) > _FEW_NODES or best.unpaid or best.close_enough():
             return False
+        if not any(tier.counts_nodes for tier in problem.tiers):
+            return False
         if not (roomy(problem, best.now, FULL) and best.full_but_for(WIDE)):
             return False
         ample = _SHARE * _NUMBERS_SHARE * budget.units() >= self._work_of_numbers

@@ -81,7 +81,7 @@ class Mixing:
             self._keep(self.sparing.run(budget, ALMOST_FULL))
         best = self.best
         done = self._thrifty = best.full_but_for(WIDE if late else 0.0)
-        leads = best.leads_of_cost if done else [led.losses for led in best.undecided]
+        leads = best.leads_of_spared if done else [led.losses for led in best.undecided]
         return Reached(best.state, done, best.bounds_of_bands, leads)
 
     def _keep(self, states: Iterable[State]) -> None:

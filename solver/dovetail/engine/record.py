@@ -11,6 +11,7 @@ from dovetail.engine.construction.served import without_surplus
 from dovetail.engine.exact import Climb, TierAnswer
 from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.fleet.pursuit import WIDE
+from dovetail.engine.generation.thrift import left_to_decide
 from dovetail.engine.incumbent import Keep
 from dovetail.engine.solvers.answer import Verdict
 from dovetail.model.legal import legalise
@@ -115,9 +116,9 @@ class Record:
         return {band: bound for band, bound in named.items() if bound is not None}
 
     @property
-    def leads_of_cost(self) -> list[Losses]:
-        """What nodes lose by the best bound on what they cost, once there is one; nothing before."""
-        place = next((i for i, tier in enumerate(self.problem.tiers) if tier.counts_nodes), None)
+    def leads_of_spared(self) -> list[Losses]:
+        """What nodes lose by the best bound on what is left to decide at last; nothing before there is one."""
+        place = left_to_decide(self.problem)
         found = None if place is None or not self.now else self._losses(place)
         return [] if found is None else [found]
 

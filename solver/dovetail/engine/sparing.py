@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.engine.budget import Budget
-from dovetail.engine.generation.thrift import cheaper, roomy
+from dovetail.engine.generation.thrift import cheaper, left_to_decide, roomy
 from dovetail.engine.record import Record
 from dovetail.model.state import State
 from dovetail.progress import Stop
@@ -45,12 +45,15 @@ class Sparing:
             was found before for what is admitted.
         """
         best, found = self.best, list[State]()
-        if self._done == best.admitted or budget.spent() or not roomy(best.problem, best.now, part):
+        place = left_to_decide(best.problem)
+        done = self._done == best.admitted or budget.spent()
+        if place is None or done or not roomy(best.problem, best.now, part):
             return found
         spare = 0.5 * budget.seconds_before(best.bounds.until)
-        budget.hold_back(-min(spare, best.bounds.prove_cost(best.now)))
+        budget.hold_back(-min(spare, best.bounds.prove_at(place, best.now)))
+        lp = best.bounds.fleet.asked_of(best.problem.tiers[place], priced=True)
         over = budget.part(0.0, _TIME).out_of_time
-        for state in cheaper(best.bounds.fleet.priced, best.state, self.stop, over):
+        for state in cheaper(lp, best.state, self.stop, over):
             found.append(state)
             if best.offer(state):
                 self._done = best.admitted

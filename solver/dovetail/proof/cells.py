@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from dovetail.linear import Linear
 from dovetail.model.counting import Counting
 from dovetail.objectives import Tier
 from dovetail.problem import Problem
+from dovetail.proof.kinds import Kind
 from dovetail.rules import Domain
 from dovetail.spec import Node, Workload
 from dovetail.spec.cluster import GPU_LEVEL, NODE_LEVEL
@@ -150,7 +151,7 @@ class Asked:
     ----------
     of_shape : the questions about each shape.
     inside : the policies that ask for domains within nodes.
-    untold, untold_tiers : the policies, and the tiers, that ask too finely, or for what single nodes have left.
+    untold, untold_tiers : the policies, and the tiers, that ask too finely.
     """
 
     of_shape: Mapping[int, tuple[Question, ...]]
@@ -173,9 +174,7 @@ def asked_by(problem: Problem, tiers: Iterable[Tier]) -> Asked:
         elif listener.inside:
             inside.add(policy.name)
     for tier in tiers:
-        if tier.asks_idle:
-            untold_tiers.add(tier.name)
-        elif tier.asks_domains:
+        if tier.asks_domains:
             listener = Listener(problem)
             tier.encode(listener)
             if not _heed(listener, asked):
@@ -193,3 +192,13 @@ def _heed(listener: Listener, asked: dict[int, dict[Question, None]]) -> bool:
     for shape, found in listener.asked.items():
         asked.setdefault(shape, {}).update(found)
     return True
+
+
+def plots_of(problem: Problem, kind: Kind, questions: Mapping[int, tuple[Question, ...]]) -> Iterator[Plot]:
+    """Yield the nodes of a kind that no question about any of its shapes tells apart."""
+    asked = tuple(dict.fromkeys(question for shape in kind.shapes for question in questions.get(shape, ())))
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for member in kind.members:
+        groups.setdefault(tuple(question.of(problem.nodes[member]) for question in asked), []).append(member)
+    for answers, members in groups.items():
+        yield Plot(dict(zip(asked, answers, strict=True)), tuple(members))

@@ -27,6 +27,9 @@ FLEET_COST: Final = "fleet-cost"
 """The same, and what rules keep apart on single nodes set aside: small enough for tiers that count nodes in use."""
 
 
+FLEET_IDLE: Final = "fleet-idle"
+"""The same as `fleet-priced`, and what idle GPU is good for."""
+
 FLEET_STANDING: Final = "fleet-standing"
 """Counts per kind of node, and of what runs there how much stays where it is."""
 

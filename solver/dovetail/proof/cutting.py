@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from dovetail.mig import Geometry, maximal
+from dovetail.mig import Geometry, maximal, multisets
 from dovetail.problem import Problem
 from dovetail.spec import Node
 
@@ -32,6 +32,13 @@ def layouts_of(geometry: Geometry, names: frozenset[str]) -> tuple[tuple[tuple[s
     """Return the largest multisets of some profiles that fit one GPU, none of them contained in another."""
     cut = {tuple((n, c) for n, c in sorted(counts.items()) if n in names) for counts in maximal(geometry)}
     return tuple(sorted(one for one in cut if one and not any(_within(one, other) for other in cut if other != one)))
+
+
+@lru_cache(maxsize=256)
+def layouts_within(geometry: Geometry, names: frozenset[str]) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """Return all multisets of some profiles that fit one GPU, but for the empty one."""
+    whole = (tuple(sorted(counts.items())) for counts in multisets(geometry) if counts.keys() <= names)
+    return tuple(sorted(held for held in whole if held))
 
 
 def _within(one: tuple[tuple[str, int], ...], other: tuple[tuple[str, int], ...]) -> bool:

@@ -19,13 +19,14 @@ from dovetail.model.demands import add_threshold
 from dovetail.objectives import Tier, sign_of
 from dovetail.objectives.occupied import GpusInUse
 from dovetail.problem import Problem, Shape
-from dovetail.proof.cells import Cell, Plot, Question, asked_by, domains_of, questions_of
+from dovetail.proof.cells import Cell, Question, asked_by, domains_of, plots_of, questions_of
 from dovetail.proof.forgetting import forgotten
 from dovetail.proof.hosts import ByMode, cut_up, hosts_of, served_apart
+from dovetail.proof.idle import IdleUse, Useful
 from dovetail.proof.kinds import Kind, capacities, kinds_of, least_load, room_for
-from dovetail.proof.lagrangian import Block, PlainRow, plain_ends, plain_rows
+from dovetail.proof.lagrangian import Block, PlainRow, floor_of, plain_ends, plain_rows
 from dovetail.proof.limits import tighten
-from dovetail.proof.node import NodeLimit, Packing, Prices
+from dovetail.proof.node import Extra, NodeLimit, Packing, Prices
 from dovetail.proof.since_today import counts_since_today, since_today_of
 from dovetail.proof.without_today import present_shapes, protected, without_held, without_today
 from dovetail.rules import Domain
@@ -51,13 +52,17 @@ class FleetModel(Counting):
         serve more on some instances than on others.
     priced : whether to tell nodes apart by price and count those in use, as tiers with `counts_nodes` need it.
     sided : whether rules that keep sides of single nodes apart are counted.
+    tells_idle : whether it counts what idle GPU is good for.
     """
 
-    def __init__(self, original: Problem, *, priced: bool = False, sided: bool = True) -> None:
+    def __init__(
+        self, original: Problem, *, priced: bool = False, sided: bool = True, tells_idle: bool = False
+    ) -> None:
         super().__init__(without_today(without_held(original) if priced else original))
         self.original = original
         self.priced, self.sided = priced, sided
         self.kinds = kinds_of(self.problem, present_shapes(original, self.problem), priced=priced, sided=sided)
+        self.idle_use = IdleUse.asked_by(original, self.problem) if tells_idle else None
         asked = asked_by(self.problem, original.tiers)
         self.inside, self.untold_tiers = asked.inside, asked.untold_tiers
         self.untold = asked.untold | ({w.holds for w in original.spec.placeholders} if priced else set())
@@ -67,7 +72,7 @@ class FleetModel(Counting):
         self.cells_of: list[Mapping[int, list[Cell]]] = []
         self._by_host: dict[str, Mapping[str, Linear]] = {}
         self._answers: dict[tuple[int, Question], dict[str | bool | None, list[Cell]]] = {}
-        self.plots_of = [tuple(_plots(self.problem, kind, questions)) for kind in self.kinds]
+        self.plots_of = [tuple(plots_of(self.problem, kind, questions)) for kind in self.kinds]
         self.counts_of = [self._add_counts(position, kind, questions) for position, kind in enumerate(self.kinds)]
         self.modes_of = [self._add_modes(position, kind) for position, kind in enumerate(self.kinds)]
         self.used_of = [self._count_in_use(1, kind, kind.node.price) for kind in self.kinds]
@@ -76,6 +81,8 @@ class FleetModel(Counting):
             self._count_in_use(len(kind.node.healthy_gpus()), kind, kind.node.gpu_price + counted)
             for kind in self.kinds
         ]
+        self.useful_of = [self.idle_use.of(kind.node) if self.idle_use else None for kind in self.kinds]
+        self.use_of = [self._add_use(*each) for each in zip(self.kinds, self.useful_of, strict=True)]
         self.in_use = dict(self._add_sums_in_use())
         self._protected = protected(original, self.problem)
         self._supply: dict[int, int] = {}  # by shape, the row of the model that `supply` is about
@@ -87,6 +94,10 @@ class FleetModel(Counting):
     def _count_in_use(self, each: int, kind: Kind, price: int) -> int | None:
         """Add a variable for the nodes of a kind, or their GPUs, that are in use, where they have a price."""
         return self.model.integer(0, kind.size * each) if self.priced and price else None
+
+    def _add_use(self, kind: Kind, useful: Useful | None) -> int | None:
+        """Add a variable for the use of all that is idle on a kind's nodes, where that is asked for."""
+        return None if useful is None else self.model.integer(0, kind.size * useful.untouched[-1])
 
     def _add_sums_in_use(self) -> Iterator[tuple[int, int]]:
         """Add up nodes in use, of all kinds, of those with alike GPUs, and of each; yield sums and how many kinds.
@@ -323,6 +334,8 @@ class FleetModel(Counting):
 
     def _told(self, tier: Tier) -> Linear | None:
         """Write a tier, None where the model does not tell it."""
+        if tier.asks_idle:
+            return self.idle_use.useless(self) if self.idle_use else None
         if tier.needs_current(self.spec):
             return since_today_of(tier, self.original, self, self._protected)
         return tier.encode(self) if self.priced or not tier.counts_nodes else None
@@ -358,11 +371,11 @@ class FleetModel(Counting):
     @cached_property
     def packings(self) -> tuple[Packing, ...]:
         """The knapsacks of a node of each kind."""
-        return tuple(Packing(self.problem, kind) for kind in self.kinds)
+        return tuple(Packing(self.problem, *each) for each in zip(self.kinds, self.useful_of, strict=True))
 
     def floors(self, earlier: Mapping[str, int]) -> list[PlainRow]:
         """Return rows that keep earlier tiers, those that the model knows, at values (greater being better)."""
-        return [_floor(self.tiers[name], earlier[name]) for name in self.tiers if name in earlier]
+        return [floor_of(self.tiers[name], earlier[name]) for name in self.tiers if name in earlier]
 
     def box(self, earlier: Mapping[str, int]) -> tuple[Sequence[int], Sequence[int]]:
         """Return the limits of all variables, given earlier tiers' values (greater being better)."""
@@ -379,21 +392,10 @@ class FleetModel(Counting):
         for block, (kind, _) in enumerate(self.sides):
             found[kind].append(prices.get(block, {}))
         return [
-            NodeLimit(packing, self.counts_of[k], self.modes_of[k], self.used_of[k], self.gpus_used_of[k], found[k])
+            NodeLimit(packing, self.counts_of[k], self.modes_of[k], self._extra(k), found[k])
             for k, packing in enumerate(self.packings)
         ]
 
-
-def _plots(problem: Problem, kind: Kind, questions: Mapping[int, tuple[Question, ...]]) -> Iterator[Plot]:
-    """Yield the nodes of a kind that no question about any of its shapes tells apart."""
-    asked = tuple(dict.fromkeys(question for shape in kind.shapes for question in questions.get(shape, ())))
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for member in kind.members:
-        groups.setdefault(tuple(question.of(problem.nodes[member]) for question in asked), []).append(member)
-    for answers, members in groups.items():
-        yield Plot(dict(zip(asked, answers, strict=True)), tuple(members))
-
-
-def _floor(expression: Linear, value: int) -> PlainRow:
-    terms = {v: -c for v, c in expression.terms.items() if c}
-    return PlainRow(tuple(terms), tuple(terms.values()), expression.constant - value)
+    def _extra(self, kind: int) -> Extra:
+        """Return the variables of what nodes of a kind have a part in beside counts."""
+        return Extra(self.used_of[kind], self.gpus_used_of[kind], self.use_of[kind])

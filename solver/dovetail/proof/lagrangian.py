@@ -44,6 +44,12 @@ def plain_rows(model: Model) -> list[PlainRow]:
     return [plain for row in model.rows for plain in _sides(model, row)]
 
 
+def floor_of(expression: Linear, value: int) -> PlainRow:
+    """Return the row that keeps an expression at a value or above."""
+    terms = {v: -c for v, c in expression.terms.items() if c}
+    return PlainRow(tuple(terms), tuple(terms.values()), expression.constant - value)
+
+
 def plain_ends(model: Model) -> Sequence[int]:
     """Return for each row of a model how many of its plain rows there are up to that one's last side."""
     return list(accumulate((row.upper is not None) + (row.lower is not None) for row in model.rows))

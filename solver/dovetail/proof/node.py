@@ -3,25 +3,42 @@
 A node lies within one side (see `sides`). Within it CPU, memory, resources and their classes are priced by
 multipliers, and what is left is packed exactly: shares into one GPU (a knapsack over its parts), replicas of whole
 GPUs and shared GPUs into the node's GPUs (a knapsack over their number), island by island where no replica is across
-several. Replicas without GPUs count as often as they have room.
+several. Replicas without GPUs count as often as they have room. What GPUs have left may earn as well (see `idle`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, reduce
 from itertools import accumulate
 from math import gcd
-from typing import Final
+from typing import Final, NamedTuple
 
+from dovetail.mig import Geometry
 from dovetail.problem import Problem, Shape
-from dovetail.proof.cutting import best_layout
+from dovetail.proof.cutting import best_layout, layouts_within
 from dovetail.proof.hosts import ByMode
+from dovetail.proof.idle import Useful
 from dovetail.proof.kinds import Kind, blocks_for, dimensions, room_for
 from dovetail.proof.sides import Card, Side
 
 _NOTHING: Final[Mapping[str, int]] = {"": 0}
 Prices = Mapping[int, int]  # per dimension of the node (see `dimensions`), over the certificate's denominator
+
+
+class Rest(NamedTuple):
+    """The use of what a node's contents leave idle, and what each unit of it earns."""
+
+    useful: Useful
+    each: int
+
+
+class Extra(NamedTuple):
+    """The variables of nodes that host anything, of GPUs in use, and of what idle ones are good for, if there are."""
+
+    used: int | None
+    gpus_used: int | None
+    use: int | None
 
 
 class NodeLimit:
@@ -31,7 +48,6 @@ class NodeLimit:
     ----------
     packing : the knapsacks of a node of the kind.
     counts : the variable of each shape's count on the kind's nodes; `modes` are those by mode (see `hosts`).
-    used, gpus_used : the variables of nodes that host anything and of GPUs in use, where the model has them.
     prices : per side of the kind, the multipliers of its dimensions; any non-negative ones give a valid bound.
     """
 
@@ -40,18 +56,17 @@ class NodeLimit:
         packing: Packing,
         counts: Mapping[int, int],
         modes: ByMode,
-        used: int | None,
-        gpus_used: int | None,
+        extra: Extra,
         prices: Sequence[Prices] = (),
     ) -> None:
         self._packing = packing
-        self._counts, self._modes, self._used, self._gpus_used = counts, modes, used, gpus_used
+        self._counts, self._modes, self._extra = counts, modes, extra
         self._prices = prices
 
     @property
     def variables(self) -> list[int]:
-        """The counts, and what counts nodes and GPUs in use."""
-        extra = [variable for variable in (self._used, self._gpus_used) if variable is not None]
+        """The counts, and what counts nodes and GPUs in use, and what use is left."""
+        extra = [variable for variable in self._extra if variable is not None]
         by_mode = (variable for modes in self._modes.values() for variable in modes.values())
         return [*self._counts.values(), *by_mode, *extra]
 
@@ -59,12 +74,12 @@ class NodeLimit:
         """Return a value that the costs of what all nodes of the kind hold never exceed."""
         worth = {shape: costs[variable] for shape, variable in self._counts.items()}
         extra = {s: {mode: costs[variable] for mode, variable in modes.items()} for s, modes in self._modes.items()}
-        per_gpu = 0 if self._gpus_used is None else costs[self._gpus_used]
-        per_node = 0 if self._used is None else costs[self._used]
-        best = 0
+        per_node, per_gpu, per_use = (0 if variable is None else costs[variable] for variable in self._extra)
+        per_use = max(0, per_use)
+        best = self._packing.idle(per_use)
         for position, side in enumerate(self._packing.kind.sides):
             prices = self._prices[position] if position < len(self._prices) else {}
-            best = max(best, self._packing.earnings(side, worth, extra, per_gpu, prices) + per_node)
+            best = max(best, self._packing.earnings(side, worth, extra, per_gpu, prices, per_use) + per_node)
         return self._packing.kind.size * best
 
 
@@ -72,9 +87,14 @@ class Packing:
     """Exact knapsacks of one node of a kind, for any prices.
 
     `dimensions` is what a node's contents must keep to beside its GPUs.
+
+    Parameters
+    ----------
+    useful : what is idle on a node is good for, where that is asked.
     """
 
-    def __init__(self, problem: Problem, kind: Kind) -> None:
+    def __init__(self, problem: Problem, kind: Kind, useful: Useful | None = None) -> None:
+        self._useful = useful
         self._shapes: dict[int, Shape] = {s: problem.shapes[s] for s in kind.shapes}
         self.kind = kind
         self._gpus = len(kind.node.healthy_gpus())
@@ -89,12 +109,25 @@ class Packing:
                 found[s].append((position, amount))
         return found
 
-    def earnings(self, side: Side, worth: Mapping[int, int], extra: ByMode, per_gpu: int, prices: Prices) -> int:
+    def idle(self, per_use: int) -> int:
+        """Return what an empty node earns."""
+        return 0 if self._useful is None else per_use * self._useful.untouched[-1]
+
+    def earnings(
+        self,
+        side: Side,
+        worth: Mapping[int, int],
+        extra: ByMode,
+        per_gpu: int,
+        prices: Prices,
+        per_use: int = 0,
+    ) -> int:
         """Return a value that no content of one side earns more than, what it pays for resources included.
 
         Parameters
         ----------
-        worth : what a replica of each shape earns; `per_gpu` what each GPU in use earns on top (often negative).
+        worth : what a replica of each shape earns; `per_gpu` what each GPU in use earns on top (often negative), and
+            `per_use` what each unit of use does that is left, never negative.
         extra : what replicas of some shapes earn on top by how they are on a GPU, which is told of all ways then.
         """
         known = {d: price for d, price in prices.items() if price > 0 and d < len(self.dimensions)}
@@ -116,10 +149,15 @@ class Packing:
                 hosts.setdefault(request.gpus, []).extend([value] * room)
             else:
                 total += value * room
-        shared = self._best_shared(side, shares, extra) + per_gpu
+        rest = None if self._useful is None or not per_use else Rest(self._useful, per_use)
+        shared = self._best_shared(side, shares, extra, rest) + per_gpu
         if shared > 0 and shares:
             hosts.setdefault(1, []).extend([shared] * self._gpus)
-        return total + sum(packed(hosts, gpus) for gpus in self._blocks(side))
+        earned = [packed(hosts, gpus) for gpus in self._blocks(side)]
+        if rest is None:
+            return total + sum(taken[-1] for taken in earned)
+        left = reversed(rest.useful.untouched)
+        return total + max(taken + rest.each * use for taken, use in zip(reduce(_joined, earned), left, strict=True))
 
     def _blocks(self, side: Side) -> tuple[int, ...]:
         """Return the GPUs of each part of a node that what a side holds is packed into by itself."""
@@ -127,16 +165,16 @@ class Packing:
             return (self._gpus,)
         return blocks_for(self.kind, [self._shapes[s] for s in side.shapes])
 
-    def _best_shared(self, side: Side, values: Mapping[int, int], extra: ByMode) -> int:
-        """Return what shares or instances on one GPU earn at the most."""
+    def _best_shared(self, side: Side, values: Mapping[int, int], extra: ByMode, rest: Rest | None) -> int:
+        """Return what shares or instances on one GPU earn at the most, with what it has left."""
         if not values:
             return 0
-        return max((self._best_card(side, card, values, extra) for card in side.cards), default=0)
+        return max((self._best_card(side, card, values, extra, rest) for card in side.cards), default=0)
 
-    def _best_card(self, side: Side, card: Card, values: Mapping[int, int], extra: ByMode) -> int:
+    def _best_card(self, side: Side, card: Card, values: Mapping[int, int], extra: ByMode, rest: Rest | None) -> int:
         """Return what one GPU earns at the most, shared or cut, whichever is better."""
         uncut = {s: value + extra.get(s, _NOTHING).get("", 0) for s, value in values.items() if s in card.loads}
-        best = self._knapsack(card, {s: value for s, value in uncut.items() if value > 0})
+        best = self._knapsack(card, {s: value for s, value in uncut.items() if value > 0}, rest)
         if self.kind.geometry is None:
             return best
         worth: dict[str, int] = {}
@@ -145,19 +183,44 @@ class Packing:
                 more = extra.get(s, _NOTHING)
                 for profile in profiles:
                     worth[profile] = max(values[s] + more.get(profile, 0), worth.get(profile, 0))
-        return max(best, best_layout(self.kind.geometry, worth)) if worth else best
+        return max(best, self._best_layout(self.kind.geometry, worth, rest)) if worth else best
 
-    def _knapsack(self, card: Card, values: Mapping[int, int]) -> int:
+    def _best_layout(self, geometry: Geometry, worth: Mapping[str, int], rest: Rest | None) -> int:
+        """Return what one GPU earns at the most that is cut, with what it has left."""
+        if rest is None:
+            return best_layout(geometry, worth)
+        return max(
+            sum(worth[name] * count for name, count in held) + rest.each * rest.useful.cut(geometry, held)
+            for held in layouts_within(geometry, frozenset(worth))
+        )
+
+    def _knapsack(self, card: Card, values: Mapping[int, int], rest: Rest | None) -> int:
         step = gcd(card.parts, *(card.loads[s] for s in values))
         items: dict[int, list[int]] = {}
         for s, value in values.items():
             load = card.loads[s]
             items.setdefault(load // step, []).extend([value] * min(self._room[s], card.parts // load))
-        return packed(items, card.parts // step) if items else 0
+        if not items:
+            return 0
+        earned = packed(items, card.parts // step)
+        if rest is None:
+            return earned[-1]
+        left = rest.useful.rests(card.parts)[card.parts - step :: -step]
+        return max(value + rest.each * use for value, use in zip(earned[1:], left, strict=True))
 
 
-def packed(items: Mapping[int, list[int]], room: int) -> int:
-    """Return the greatest sum of values of items, by size, that fit some room; all values are positive."""
+def _joined(first: Iterable[int], second: Iterable[int]) -> list[int]:
+    """Return what two blocks of GPUs earn in all, by how many GPUs are taken."""
+    one, other = list(first), list(second)
+    most = len(one) + len(other) - 2
+    return [
+        max(one[i] + other[n - i] for i in range(max(0, n - len(other) + 1), min(n, len(one) - 1) + 1))
+        for n in range(most + 1)
+    ]
+
+
+def packed(items: Mapping[int, list[int]], room: int) -> list[int]:
+    """Return the greatest sum of values of items, by size, that fit up to so much room; all values are positive."""
     best = [0] * (room + 1)
     for size, values in items.items():
         sums = list(accumulate(sorted(values, reverse=True)[: room // size]))
@@ -168,4 +231,4 @@ def packed(items: Mapping[int, list[int]], room: int) -> int:
             for have in range(offset, room + 1):
                 if (earned := before[have - offset] + value) > best[have]:
                     best[have] = earned
-    return best[room]
+    return best

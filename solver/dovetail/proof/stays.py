@@ -293,7 +293,7 @@ class _Earning:
                 total += self.worth[comer] * room
         shared = self._part(MILLI, self._parts(rooms)) + self.gpu
         sizes += [(1, shared)] * gpus if shared > 0 else []
-        return total + packed(_by_size(sizes), gpus)
+        return total + packed(_by_size(sizes), gpus)[-1]
 
     def _part(self, milli: int, comers: frozenset[Comer]) -> int:
         """Return what new shares earn on one GPU with so many thousandths left, or on its instances."""
@@ -310,7 +310,7 @@ class _Earning:
         items: list[tuple[int, int]] = []
         for comer, load in loads.items():
             items += [(load // step, self.worth[comer])] * min(self.rooms[comer], milli // load)
-        return packed(_by_size(items), milli // step)
+        return packed(_by_size(items), milli // step)[-1]
 
     def _instances(self, comers: frozenset[Comer]) -> int:
         most: dict[int, int] = {}

@@ -22,7 +22,7 @@ from dovetail.engine.fleet.standing_bounds import Routes, StandingBound, Standin
 from dovetail.objectives import Tier, sign_of
 from dovetail.problem import Problem
 from dovetail.progress import Stop
-from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_PRICED, Branch, Leaf, Proof
+from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_IDLE, FLEET_PRICED, Branch, Leaf, Proof
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import in_sense
 from dovetail.proof.since_today import told_by_counts
@@ -42,6 +42,8 @@ class FleetBound:
     @property
     def kind(self) -> str:
         """Which rows it is about, as certificates name them."""
+        if self.fleet.idle_use is not None:
+            return FLEET_IDLE
         return FLEET if not self.fleet.priced else FLEET_PRICED if self.fleet.sided else FLEET_COST
 
     def value(self, given: Mapping[str, int]) -> int:
@@ -92,6 +94,16 @@ class FleetBounds:
         return FleetLp(FleetModel(self.problem, priced=True, sided=False), self.stop)
 
     @cached_property
+    def idle_model(self) -> FleetModel:
+        """The same with what idle GPU is good for."""
+        return FleetModel(self.problem, priced=True, tells_idle=True)
+
+    @cached_property
+    def idle(self) -> FleetLp:
+        """The LP for the tier that asks for that."""
+        return FleetLp(self.idle_model, self.stop)
+
+    @cached_property
     def standing(self) -> StandingModel:
         """The fleet beside what runs today."""
         return StandingModel(self.problem)
@@ -107,12 +119,13 @@ class FleetBounds:
         return self.plain.columns > _LARGE
 
     def knows(self, tier: Tier) -> bool:
-        """Tell whether a tier can be bounded at all: it counts from no places of today, nor what single nodes have.
+        """Tell whether a tier can be bounded at all: it counts from no places of today.
 
-        What asks for too many domains is left out too.
+        What asks for too many domains is left out too, and what is idle beside what is held free.
         """
         untold = tier.asks_domains and tier.name in self.plain.fleet.untold_tiers
-        return told_by_counts(tier, self.problem.spec) and not (tier.asks_idle or untold)
+        held = tier.asks_idle and bool(self.problem.spec.placeholders)
+        return told_by_counts(tier, self.problem.spec) and not (untold or held)
 
     def stands(self, tier: Tier) -> bool:
         """Tell whether a tier can be bounded by what it takes to keep what runs today where it is."""
@@ -182,7 +195,7 @@ class FleetBounds:
         counts: int = 0,
     ) -> Cases:
         """Return what `prove` finds, for whoever has the same Problem to `learn`."""
-        lp = self._asked_of(tier, priced=priced)
+        lp = self.asked_of(tier, priced=priced)
         earlier = _as_known(lp.fleet, given)
         until = None if seconds is None else time.monotonic() + seconds
         known = [cases for name in earlier for cases in self._known(name, lp)]
@@ -200,11 +213,16 @@ class FleetBounds:
 
     def learn(self, tier: Tier, cases: Cases, *, priced: bool) -> None:
         """Take cases of a tier as a bound."""
-        fleet = self.priced_model if priced else self._asked_of(tier, priced=False).fleet
+        fleet = self.priced_model if priced else self.asked_of(tier, priced=False).fleet
+        if tier.asks_idle:
+            fleet = self.idle_model
         self._found.setdefault(tier.name, []).append(FleetBound(fleet, cases))
         self.asked.add(tier.name)
 
-    def _asked_of(self, tier: Tier, *, priced: bool) -> FleetLp:
+    def asked_of(self, tier: Tier, *, priced: bool) -> FleetLp:
+        """Return the LP that bounds a tier."""
+        if tier.asks_idle:
+            return self.idle
         return self.priced if priced else self.cost if tier.counts_nodes else self.plain
 
     def has_proved(self, tier: Tier, given: Mapping[str, int]) -> bool:

@@ -13,10 +13,10 @@ from typing import TypeVar
 import numpy as np
 
 from dovetail.engine.fleet.cuts import Cut, dearest
-from dovetail.engine.fleet.multisets import packed
+from dovetail.engine.fleet.multisets import fitting, packed
 from dovetail.engine.fleet.sides import Side
 from dovetail.engine.solvers.highs import Lp
-from dovetail.proof.cutting import layouts_of
+from dovetail.proof.cutting import layouts_of, layouts_within
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import Kind, blocks_for, room_for
 from dovetail.proof.sides import Card
@@ -41,7 +41,7 @@ class FleetColumns:
         model = fleet.model
         priced = {variable for counts in fleet.counts_of for variable in counts.values()}
         by_mode = {v for by_mode in fleet.modes_of for modes in by_mode.values() for v in modes.values()}
-        priced |= by_mode
+        priced |= by_mode | {use for use in fleet.use_of if use is not None}
         for variable, (low, high) in enumerate(zip(model.lower, model.upper, strict=True)):
             # What nodes hold is bounded by rows alone, since a proof prices it there and not by its limits.
             lp.column(low, np.inf if variable in priced else high)
@@ -79,8 +79,12 @@ class FleetColumns:
         in_use = None if used is None else lp.row(-np.inf, 0.0, {used: -1.0})
         gpus_in_use = None if gpus_used is None else lp.row(-np.inf, 0.0, {gpus_used: -1.0})
         self._gpus_in_use.append(gpus_in_use)
+        use, useful = fleet.use_of[index], fleet.useful_of[index]
+        left = None
+        if use is not None and useful is not None:
+            left = lp.row(-np.inf, float(kind.size * useful.untouched[-1]), {use: 1.0})
         for position, told in enumerate(kind.sides):
-            side = Side(index, position)
+            side = Side(index, position, use=left)
             self.sides.append(side)
             self._add_side(kind, side, [s for s in told.shapes if s in fleet.counts_of[index]])
             for column in side.patterns.values():
@@ -100,7 +104,12 @@ class FleetColumns:
         shares = [s for s in shapes if forms[s].request.partial]
         sizes = sorted({*(f.request.gpus for f in forms.values() if f.request.gpus), *([1] if shares else [])})
         blocks = blocks_for(kind, forms.values())
-        side.patterns = {pattern: lp.column(0.0, np.inf) for pattern in packed(blocks, sizes)}
+        ways = packed(blocks, sizes) if side.use is None else fitting(blocks, sizes)
+        side.patterns = {pattern: lp.column(0.0, np.inf) for pattern in ways}
+        if (useful := fleet.useful_of[side.kind]) is not None:
+            for pattern, column in side.patterns.items():
+                left = sum(blocks) - sum(size * count for size, count in pattern)
+                self._leave(side, column, useful.untouched[left] - useful.untouched[-1])
         for size in sizes:
             row = lp.row(-np.inf, 0.0, {side.counts[s]: 1.0 for s in shapes if forms[s].request.gpus == size})
             for pattern, column in side.patterns.items():
@@ -164,7 +173,8 @@ class FleetColumns:
             side.cuts.append({})
             singles = (tuple(card.parts // size if size == one else 0 for size in sizes) for one in sizes)
             full = (pattern for _, pattern in dearest(card.parts, sizes, sizes))
-            for pattern in dict.fromkeys((*singles, *full)):
+            ones = (tuple(int(size == one) for size in sizes) for one in sizes) if side.use is not None else ()
+            for pattern in dict.fromkeys((*singles, *full, *ones)):
                 self.add_cut(side, len(side.loads) - 1, pattern)
 
     def _by_card(self, kind: Kind, side: Side, shares: Sequence[int]) -> Iterator[tuple[Card, Mapping[int, int]]]:
@@ -201,9 +211,13 @@ class FleetColumns:
                     self.lp.entry(rows[mode], column, 1.0)
                 else:
                     outside[s] = column
-        for layout in layouts_of(kind.geometry, names):
+        useful = self.fleet.useful_of[side.kind]
+        layouts = layouts_of if useful is None else layouts_within
+        for layout in layouts(kind.geometry, names):
             entries = {rows[name]: -float(count) for name, count in layout}
-            self.lp.column(0.0, np.inf, entries | dict.fromkeys(self.of_a_gpu(side), 1.0))
+            column = self.lp.column(0.0, np.inf, entries | dict.fromkeys(self.of_a_gpu(side), 1.0))
+            if useful is not None:
+                self._leave(side, column, useful.cut(kind.geometry, layout))
         return outside
 
     def _split(self, count: int, ways: Sequence[Way]) -> dict[Way, int]:
@@ -215,7 +229,15 @@ class FleetColumns:
         """Add a column for shared GPUs of a side that are cut so."""
         entries = {row: -float(n) for row, n in zip(side.loads[group].values(), pattern, strict=True) if n}
         entries |= dict.fromkeys(self.of_a_gpu(side), 1.0)
-        side.cuts[group][pattern] = self.lp.column(0.0, np.inf, entries)
+        column = side.cuts[group][pattern] = self.lp.column(0.0, np.inf, entries)
+        if (useful := self.fleet.useful_of[side.kind]) is not None:
+            taken = sum(size * n for size, n in zip(side.loads[group], pattern, strict=True))
+            self._leave(side, column, useful.rests(side.parts[group])[side.parts[group] - taken])
+
+    def _leave(self, side: Side, column: int, use: int) -> None:
+        """Let what a column leaves idle be of some use, more than untouched GPUs are."""
+        if side.use is not None and use:
+            self.lp.entry(side.use, column, -float(use))
 
     def of_a_gpu(self, side: Side) -> list[int]:
         """Return the rows that count a GPU of a side that is shared or has instances."""

@@ -166,7 +166,12 @@ class FleetLp:
         cost = sum(dual[row] for row in self._built.of_a_gpu(side))
         shares = side.loads[group]
         sizes = Sizes(side.parts[group], tuple(shares))
-        return PricedGpu(sizes, millionths(dual, shares.values()), round(cost * MILLION * (1 + _CLOSE)) + 1)
+        useful = self.fleet.useful_of[side.kind]
+        price = max(0.0, dual[side.use]) if side.use is not None else 0.0
+        rest: tuple[int, ...] = ()
+        if useful is not None and price:
+            rest = tuple(round(price * MILLION * use) for use in useful.rests(side.parts[group]))
+        return PricedGpu(sizes, millionths(dual, shares.values()), round(cost * MILLION * (1 + _CLOSE)) + 1, rest)
 
     def proof(self) -> FleetProof:
         """Return the dual solution of the last tier in integers."""

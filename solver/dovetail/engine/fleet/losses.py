@@ -12,7 +12,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from dovetail.model.state import Fill, State
+from dovetail.model.score import view_of
+from dovetail.model.state import State
+from dovetail.objectives.fragmentation import Fragmentation
+from dovetail.placement.fragments import Judge
+from dovetail.placement.room import Room
 from dovetail.proof.cells import Plot
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof
@@ -68,9 +72,9 @@ class Losses:
 
     def _lost(self, node: int, state: State) -> float:
         kind, plot = self._place[node]
-        fill = state.fill(node)
-        earned = sum(self._earns(kind, plot, shape) * count for shape, count in fill.counts().items())
-        paid = sum(self._costs[variable] * number for variable, number in self._in_use(kind, fill))
+        held = state.fill(node).counts()
+        earned = sum(self._earns(kind, plot, shape) * count for shape, count in held.items())
+        paid = sum(self._costs[variable] * number for variable, number in self._in_use(kind, node, state))
         return max(0, self._most[kind] - earned - paid) / self.proof.denominator
 
     def _earns(self, kind: int, plot: Plot, shape: int) -> int:
@@ -82,15 +86,30 @@ class Losses:
         cells = (cell.variable for cell in self._fleet.cells_of[kind][twin] if plot.lies_in(cell))
         return sum(self._costs[variable] for variable in {count, *cells})
 
-    def _in_use(self, kind: int, fill: Fill) -> Iterator[tuple[int, int]]:
-        """Yield what counts nodes and GPUs in use, with what a node's contents add to that."""
+    def _in_use(self, kind: int, node: int, state: State) -> Iterator[tuple[int, int]]:
+        """Yield what counts nodes and GPUs in use, and the use of idle ones, with what a node adds to that."""
         used, gpus_used = self._fleet.used_of[kind], self._fleet.gpus_used_of[kind]
+        fill = state.fill(node)
+        if (use := self._fleet.use_of[kind]) is not None:
+            yield use, self._use(node, state)
         if used is not None and fill.slots:
             yield used, 1
         if gpus_used is not None:
             shapes = self._fleet.original.shapes
             whole = sum(shapes[slot.shape].request.gpus * count for slot, count in fill.slots.items())
             yield gpus_used, whole + len({slot.gpu for slot in fill.slots if slot.gpu >= 0})
+
+    def _use(self, node: int, state: State) -> int:
+        """Return the use of what a node leaves idle in a state."""
+        problem = self._fleet.original
+        made = problem.nodes[node]
+        room = view_of(problem, state).rooms.get(made.name) or Room(made, problem.spec.accelerators)
+        found = self._judge.of_room(room)
+        return found.idle - found.amount
+
+    @cached_property
+    def _judge(self) -> Judge:
+        return next(tier.judge for tier in self._fleet.original.tiers if isinstance(tier, Fragmentation))
 
     @cached_property
     def _place(self) -> Mapping[int, tuple[int, Plot]]:

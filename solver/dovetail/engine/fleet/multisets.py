@@ -41,6 +41,22 @@ def packed(blocks: Sequence[int], sizes: Sequence[int]) -> list[tuple[tuple[int,
     return multisets(blocks[0], sizes) if len(blocks) == 1 else _largest(found, sizes)
 
 
+def fitting(blocks: Sequence[int], sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
+    """Return all multisets of sizes that fit the GPUs of some blocks, none reaching out of its own, smaller ones too.
+
+    Where that would be too many, it is the largest ones.
+    """
+    found = packed(blocks, sizes)
+    there = set[tuple[tuple[int, int], ...]]()
+    left = list(found)
+    while left and len(there) <= _MOST_SUMS:
+        one = left.pop()
+        if one not in there:
+            there.add(one)
+            left += [tuple((s, n - (s == size)) for s, n in one if n > (s == size)) for size, _ in one]
+    return sorted(there) if not left else found
+
+
 def _largest(found: Sequence[tuple[tuple[int, int], ...]], sizes: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
     """Return the multisets that no other one contains."""
     vectors = [tuple(dict(pattern).get(size, 0) for size in sizes) for pattern in found]

@@ -20,6 +20,7 @@ class Side:
     loads : per way that a GPU may be shared, the row of each size of its shares; `parts` are those of the GPU, and
         `cuts` the columns per pattern.
     prices : the row of each dimension of the nodes.
+    use : the row of what idle GPU on its nodes is good for, None where nobody asks.
     gpus : the row of GPUs taken one at a time, shared ones among them; None where there are none.
     """
 
@@ -33,6 +34,7 @@ class Side:
     prices: dict[int, int] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     gpus: int | None = None
+    use: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

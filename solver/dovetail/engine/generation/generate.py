@@ -20,6 +20,7 @@ from dovetail.engine.construction.served import all_served
 from dovetail.engine.generation.diving import TAILS, Chosen, dive
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
+from dovetail.engine.generation.idling import Idling
 from dovetail.engine.generation.master import Master
 from dovetail.engine.generation.patterns import Mixture, Pattern, Wish, pattern_of
 from dovetail.engine.generation.pricing import Pricing
@@ -34,6 +35,7 @@ _ROUNDS = 60, 1000  # of pricing; and where what is on each instance has a price
 _ALMOST = 1e-6
 _GRAIN = 1e-7, 1e-4  # of what is asked for in all, and in the band that is worth least
 _GRAIN_OF_COST = 1e-4  # of what all nodes cost
+_GRAIN_OF_USE = 1e-5  # of the use of all nodes while they are empty
 _LACKING = 0.03  # of the replicas that ask, for which there may be no room where the least cost is wished for
 _DEAREST = 100.0  # what the dearest node costs, where cost is left to decide: an LP's tolerances are absolute
 _MISSED = 2.0  # of the dearest node, what it costs to leave a replica out: no replica takes more than a node
@@ -143,13 +145,19 @@ class Generation:
 
     def _spare(self, demand: Mapping[int, int]) -> Wish | None:
         """Return what to wish for where all that asks finds room, and nodes cost: the same on cheaper nodes."""
-        prices = self._prices()
-        total = sum(price * len(lot.nodes) for price, lot in zip(prices, self.rows.lots, strict=True))
-        if not (self.fleet.priced and total):
+        prices, sizes = self._prices(), [len(lot.nodes) for lot in self.rows.lots]
+        total = sum(price * size for price, size in zip(prices, sizes, strict=True))
+        missed = dict.fromkeys(demand, _MISSED * _DEAREST)
+        if self.fleet.priced and total:
+            scale = _DEAREST / max(prices)
+            return Wish(demand, missed, [scale * price for price in prices], _GRAIN_OF_COST * scale * total)
+        idling = [Idling.of(self.problem, lot.kind) for lot in self.rows.lots]
+        most = [0 if each is None else each.most for each in idling]
+        if not any(most):
             return None
-        scale = _DEAREST / max(prices)
-        costs, missed = [scale * price for price in prices], _MISSED * _DEAREST
-        return Wish(demand, dict.fromkeys(demand, missed), costs, _GRAIN_OF_COST * scale * total)
+        per_use, total = _DEAREST / max(most), sum(use * size for use, size in zip(most, sizes, strict=True))
+        nothing = [0.0] * len(idling)
+        return Wish(demand, missed, nothing, _GRAIN_OF_USE * per_use * total, idling=idling, per_use=per_use)
 
     def _ask(self, demand: Mapping[int, int]) -> Wish:
         """Return what to wish for where not all that asks is there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+_SLACK = 0.1  # how far from the best the contents of a shared GPU may be, as a share of it
 _BUCKETS = 16  # of what contents take of the host; the best of each are kept, as the best of all may not go together
 
 
@@ -56,6 +58,42 @@ class Shares:
             if room <= self.size:
                 np.maximum(table[room:], table[:-room] + copies * gain[position], out=table[room:])
         return table
+
+    def layers(
+        self, reduced: Floats, limits: Ints, memory: tuple[Ints, int], most: int, rest: Floats | None
+    ) -> Iterator[Ints]:
+        """Yield contents of a GPU that earn almost the most, as counts per share, by their number of replicas.
+
+        Parameters
+        ----------
+        reduced, limits : what items earn, and how many there may be.
+        memory : what each of these shares takes of a GPU's, and that.
+        most : contents of a layer, at the most.
+        rest : what the steps earn that are left, by their number.
+        """
+        gain, limit, (vram, card) = reduced[self.items], limits[self.items], memory
+        table = self.table(reduced[None, :])[:, 0]
+        left = np.zeros(self.size + 1) if rest is None else rest
+        if rest is not None:
+            table = np.array([(table[: room + 1] + rest[room::-1]).max() for room in range(self.size + 1)])
+        floor = table[-1] * (1 - _SLACK)
+        order = np.arange(len(self.items))
+        counts = np.zeros((1, len(self.items)), dtype=np.int64)
+        earned, room, free = np.zeros(1), np.array([self.size]), np.array([card])
+        last = np.zeros(1, dtype=np.int64)
+        while len(counts):
+            after = room[:, None] - self.weight
+            could = earned[:, None] + gain + table[np.maximum(after, 0)]
+            fits = (after >= 0) & (could >= floor) & (order >= last[:, None]) & (gain > 0)
+            fits &= (counts < limit) & (free[:, None] >= vram)
+            which, item = np.nonzero(fits)
+            if len(which) > most:
+                keep = np.sort(np.argsort(-could[which, item], kind="stable")[:most])
+                which, item = which[keep], item[keep]
+            earned, room, free, last = earned[which] + gain[item], after[which, item], free[which] - vram[item], item
+            counts = counts[which]
+            counts[np.arange(len(which)), item] += 1
+            yield counts[earned + left[room] >= floor]
 
 
 def spread(value: Floats, load: Floats, limit: int) -> Ints:

@@ -9,18 +9,18 @@ is legal as far as amounts go, but not proved best.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.generation.dominance import Dominance
 from dovetail.engine.generation.gpu_contents import Contents, Floats, Ints, Shares, earnings, spread
+from dovetail.engine.generation.idling import Idling, Leaving
 from dovetail.engine.generation.instance_contents import Instances
 from dovetail.engine.generation.items import CardItems, items_of
 from dovetail.engine.generation.patterns import Keys, Pattern, pattern_of
+from dovetail.engine.generation.width import WIDE, Width
 from dovetail.model.state import NO_GPU, Fill, Slot
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem
@@ -35,25 +35,8 @@ _PRICED = 2  # resources of a host that multipliers price: CPU and memory; the o
 _FAR = (0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.8, 3.0)
 _NEAR = (0.0, 0.6, 0.85, 1.0, 1.15, 1.6)
 _NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
-_SLACK = 0.1  # how far from the best the contents of a shared GPU may be, as a share of it
 _RETURNED = 8
 _FEW_PAIRS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Width:
-    """How many contents a search goes on with: of the GPU of a node that has one, and of several, joined further.
-
-    `work` is what it costs, as a share of what a `WIDE` one does.
-    """
-
-    pool: int
-    joined: int
-    work: float
-
-
-WIDE: Final = Width(2000, 400, 1.0)
-NARROW: Final = Width(300, 60, 0.3)
 
 
 class Knapsack:
@@ -91,6 +74,7 @@ class Knapsack:
         self.shared = np.array(["" in own for own in modes], dtype=bool)
         profiles = [tuple(mode for mode in own if mode) for own in modes]
         self.instances = Instances(kind.geometry, profiles)
+        self.idling = Idling.of(problem, kind)
         self.whole = np.array([f.request.gpus for f in forms], dtype=np.int64)
         self.card = kind.card
         asked = [form.on(kind.node.accelerator) for form in forms]
@@ -116,13 +100,18 @@ class Knapsack:
         return 0.004 + 0.0003 * self.gpus
 
     def price(
-        self, prices: Mapping[int, float], left: Mapping[int, int] | None = None, width: Width = WIDE
+        self,
+        prices: Mapping[int, float],
+        left: Mapping[int, int] | None = None,
+        width: Width = WIDE,
+        per_use: float = 0.0,
     ) -> list[tuple[float, Pattern]]:
         """Return contents that earn much at some prices, best first, each with what it earns.
 
         Parameters
         ----------
         left : the most replicas per shape that a node may hold, where less than all that are asked for.
+        per_use : what each unit of use costs that is lost by what they leave idle (`Idling`).
         """
         worth = np.array([prices.get(key, 0.0) for key in self.keys])
         limit = self.limit
@@ -132,7 +121,8 @@ class Knapsack:
         if not len(rows):
             return []
         rows = rows[self._dominance.undominated(rows, worth[rows], limit[rows])]
-        search = _Search(self, rows, worth[rows], limit[rows], width, left)
+        leaving = None if self.idling is None or not per_use else Leaving(self.idling, per_use)
+        search = _Search(self, rows, worth[rows], limit[rows], width, left, leaving)
         self.multipliers = search.multipliers
         return search.run()
 
@@ -148,9 +138,12 @@ class _Search:
         limit: Ints,
         width: Width,
         left: Mapping[int, int] | None,
+        leaving: Leaving | None,
     ) -> None:
+        self.leaving = leaving
         self.node, self.rows, self.worth, self.limit, self.width = node, rows, worth, limit, width
         self.host, self.shared, self.whole = node.host[rows], node.shared[rows], node.whole[rows]
+        self.milli = np.array([node.millis[s] for s in node.shapes[rows].tolist()], dtype=np.int64)
         self.sizes = sorted({int(k) for k in self.whole if k})
         self.cut = node.instances.at(rows)
         self.alone = np.flatnonzero(~self.shared & (self.whole == 0) & ~self.cut.any())
@@ -190,7 +183,12 @@ class _Search:
         return self._finish(self._several(self.node.gpus))
 
     def _contents(self, counts: Ints, gpus: Ints) -> Contents:
-        return Contents(earnings(counts, self.reduced), counts @ self.host, counts, gpus)
+        return Contents(self._value(counts), counts @ self.host, counts, gpus)
+
+    def _value(self, counts: Ints) -> Floats:
+        """Return what contents of one GPU, or of several as a whole, earn, less what use they leave."""
+        value = earnings(counts, self.reduced)
+        return value if self.leaving is None else value - self.leaving.lost(counts @ self.milli)
 
     def _bound(self, multipliers: Floats) -> Floats:
         """Return the Lagrangian bound of the node, for rows of multipliers."""
@@ -205,10 +203,12 @@ class _Search:
 
     def _most(self, reduced: Floats) -> Floats:
         """Return the most that the node's GPUs earn, ignoring limits."""
-        tables = [s.table(reduced)[-1] for s in self.shares]
+        tables = [s.table(reduced)[-1] - (self.leaving.each if self.leaving else 0.0) for s in self.shares]
         best = {1: np.maximum.reduce([np.zeros(len(reduced)), self.cut.most(reduced), *tables])}
         for size in self.sizes:
             most = reduced[:, self.whole == size].max(axis=1)
+            if self.leaving is not None:
+                most = most - self.leaving.each * size
             best[size] = np.maximum(best[size], most) if size in best else most
         found = [np.zeros(len(reduced))]
         for count in range(1, self.node.gpus + 1):
@@ -262,31 +262,14 @@ class _Search:
         for items, units, most in self.together:
             fits &= counts[:, items] @ units <= most
         counts, host = counts[fits], host[fits]
-        return counts[spread(earnings(counts, self.reduced), self._load(host), limit)]
+        return counts[spread(self._value(counts), self._load(host), limit)]
 
     def _shared(self, shares: Shares) -> Iterator[Ints]:
         """Yield the contents of a shared GPU that earn almost the most, in layers by their number of replicas."""
-        items, weight = shares.items, shares.weight
-        gain, limit, vram = self.reduced[items], self.limit[items], self.node.vram[self.rows][items]
-        table = shares.table(self.reduced[None, :])[:, 0]
-        floor = table[-1] * (1 - _SLACK)
-        order = np.arange(len(items))
-        counts = np.zeros((1, len(items)), dtype=np.int64)
-        earned, room, card = np.zeros(1), np.array([shares.size]), np.array([MILLI * self.node.card])
-        last = np.zeros(1, dtype=np.int64)
-        while len(counts):
-            after = room[:, None] - weight
-            could = earned[:, None] + gain + table[np.maximum(after, 0)]
-            fits = (after >= 0) & (could >= floor) & (order >= last[:, None]) & (gain > 0)
-            fits &= (counts < limit) & (card[:, None] >= vram)
-            which, item = np.nonzero(fits)
-            if len(which) > self.width.pool:
-                keep = np.sort(np.argsort(-could[which, item], kind="stable")[: self.width.pool])
-                which, item = which[keep], item[keep]
-            earned, room, card, last = earned[which] + gain[item], after[which, item], card[which] - vram[item], item
-            counts = counts[which]
-            counts[np.arange(len(which)), item] += 1
-            good = counts[earned >= floor]
+        items = shares.items
+        vram = self.node.vram[self.rows][items]
+        rest = None if self.leaving is None else self.leaving.rest(shares.size)
+        for good in shares.layers(self.reduced, self.limit, (vram, MILLI * self.node.card), self.width.pool, rest):
             layer = np.zeros((len(good), len(self.rows)), dtype=np.int64)
             layer[:, items] = good
             yield layer
@@ -357,6 +340,8 @@ class _Search:
         """Add what needs no GPU, and return the best contents of the node."""
         spare = self.node.room - found.host
         earned = found.value + earnings(found.host[:, :_PRICED], self.multipliers)
+        if self.leaving is not None:
+            earned = earned - self.leaving.uneven[(found.gpus == 0).sum(axis=1)]
         if len(self.alone):  # CPU that is left over earns about its price where work without GPU can take it
             all_alone = float(earnings(self.limit[self.alone], self.worth[self.alone]))
             earned = earned + np.minimum(spare[:, 0] * self.multipliers[0], all_alone)
@@ -371,9 +356,14 @@ class _Search:
                 most = int(min(self.limit[item], *(room[taken] // self.host[item][taken]).tolist(), 10**9))
                 counts[item] = most
                 room -= most * self.host[item]
-            best.setdefault(self._pattern(counts, found.gpus[row]), float(earnings(counts, self.worth)))
+            for own in (counts,) if self.leaving is None else (counts, found.counts[row]):
+                best.setdefault(pattern := self._pattern(own, found.gpus[row]), self._earned(own, pattern))
         ranked = sorted(best.items(), key=lambda each: (-each[1], each[0]))
         return [(value, pattern) for pattern, value in ranked]
+
+    def _earned(self, counts: Ints, pattern: Pattern) -> float:
+        earned = float(earnings(counts, self.worth))
+        return earned if self.leaving is None else earned - self.leaving.of(pattern)
 
     def _size(self, item: int) -> float:
         return float((self.host[item, :_PRICED] / np.maximum(1, self.node.room[:_PRICED])).max())

@@ -102,7 +102,7 @@ class Master:
         ]
 
     def _cost(self, column: Column) -> float:
-        return (self.wish.cost[column.lot] if column.counts else 0.0) - self._own(column)
+        return (self.wish.price(column.lot, column.pattern) if column.counts else 0.0) - self._own(column)
 
     def _own(self, column: Column) -> float:
         """Return what it is worth that a node holds a pattern already."""
@@ -202,7 +202,7 @@ class Master:
         if self._highs.getModelStatus() in _UNSOLVED:
             self._moved = True
             lots = self.rows.lots
-            return Mixture(-np.inf, {}, [{} for _ in lots], [0.0] * len(lots), self.wish.cost, {}, steps)
+            return Mixture(-np.inf, {}, [{} for _ in lots], [0.0] * len(lots), self.wish, {}, steps)
         self._moved = False
         solution = self._highs.getSolution()
         first, primal = solution.col_value[: self._first], solution.col_value[self._first :]
@@ -224,7 +224,7 @@ class Master:
             if counted.shape < 0 <= counted.earns and amount >= counted.high * (1 - _WHOLE)
         )
         keys, nodes = self.rows.keys, dual[self._size_row :]
-        return Mixture(value, uses, prices, nodes, self.wish.cost, admitted, steps, served, keys)
+        return Mixture(value, uses, prices, nodes, self.wish, admitted, steps, served, keys)
 
     def whole(
         self,

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dovetail.model.state import Fill, Slot
+
+if TYPE_CHECKING:
+    from dovetail.engine.generation.idling import Idling
 
 Pattern = tuple[tuple[Slot, int], ...]
 
@@ -72,9 +76,9 @@ def without(pattern: Pattern, surplus: Counter[int], row_of: Callable[[Slot], in
 class Mixture:
     """An LP solution: its value, uses of each column's pattern, prices of replicas on each lot, and of a node of it.
 
-    Prices are by `keys` where these tell replicas of a shape apart. `cost` is what it takes to use a node of a lot,
-    `admitted` are the replicas per shape that it admits, `served` the shapes of which it serves all the rate that is
-    asked for, `steps` those of the simplex algorithm that it took.
+    Prices are by `keys` where these tell replicas of a shape apart. `wish` is what was wished for, `admitted` are the
+    replicas per shape that it admits, `served` the shapes of which it serves all the rate that is asked for, `steps`
+    those of the simplex algorithm that it took.
 
     What is settled already counts in the value, which is minus infinity where a ceiling left no solution.
     """
@@ -83,7 +87,7 @@ class Mixture:
     uses: Mapping[int, float]
     prices: Sequence[Mapping[int, float]]
     nodes: Sequence[float]
-    cost: Sequence[float]
+    wish: Wish
     admitted: Mapping[int, float]
     steps: int
     served: frozenset[int] = frozenset()
@@ -93,7 +97,7 @@ class Mixture:
         """Return what a pattern earns on a lot beyond the price of a node and the cost of its use."""
         prices = self.prices[lot]
         earned = sum(prices.get(key_of(self.keys, slot), 0.0) * count for slot, count in pattern)
-        return earned - self.nodes[lot] - self.cost[lot]
+        return earned - self.nodes[lot] - self.wish.price(lot, pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,8 @@ class Wish:
     """What is to be placed: replicas asked for and worth of one, per shape, and what it costs to use a node, per lot.
 
     All worth less than the `grain` is no matter. `stays` tells by lot and pattern what it is worth beyond that where
-    a node holds it already, and on how many nodes.
+    a node holds it already, and on how many nodes. `idling` tells, per lot, what contents leave idle: use that this
+    loses costs `per_use` a unit.
     """
 
     demand: Mapping[int, int]
@@ -123,6 +128,14 @@ class Wish:
     cost: Sequence[float]
     grain: float
     stays: Mapping[tuple[int, Pattern], tuple[float, int]] = field(default_factory=dict)
+    idling: Sequence[Idling | None] = ()
+    per_use: float = 0.0
+
+    def price(self, lot: int, pattern: Pattern) -> float:
+        """Return what it costs that a node of a lot holds a pattern."""
+        found = self.cost[lot] if pattern else 0.0
+        idling = self.idling[lot] if self.per_use and pattern else None
+        return found if idling is None else found + self.per_use * idling.lost(pattern)
 
 
 @dataclass(frozen=True, slots=True)

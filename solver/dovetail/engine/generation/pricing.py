@@ -12,9 +12,10 @@ from typing import Final
 from dovetail.engine.budget import Budget
 from dovetail.engine.generation.fleet_rows import Lot
 from dovetail.engine.generation.gpu_contents import Floats
-from dovetail.engine.generation.knapsack import NARROW, WIDE, Knapsack, Width
+from dovetail.engine.generation.knapsack import Knapsack
 from dovetail.engine.generation.master import Master
 from dovetail.engine.generation.patterns import Column, Mixture, Pattern, Whole
+from dovetail.engine.generation.width import NARROW, WIDE, Width
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.problem import Problem
 from dovetail.progress import Stop
@@ -67,18 +68,20 @@ class PriceJob:
     ----------
     prices : of replicas, by key.
     left : the most replicas per shape that a node may hold.
+    per_use : what each unit of use costs that is lost (`Wish`).
     """
 
     nodes: Sequence[Knapsack]
     prices: Mapping[int, float]
     left: Mapping[int, int]
     width: Width
+    per_use: float = 0.0
 
     def run(self, stop: Stop) -> list[Priced]:
         """Return what each side may best hold."""
         found = []
         for node in self.nodes:
-            patterns = tuple(pattern for _, pattern in node.price(self.prices, self.left, self.width))
+            patterns = tuple(pattern for _, pattern in node.price(self.prices, self.left, self.width, self.per_use))
             found.append(Priced(patterns, node.multipliers))
         return found
 
@@ -195,7 +198,10 @@ class Pricing:
         turns = [(group, self._in_turn(master, group)) for group in self._groups]
         while turns and not self.over:
             asked = [(group, lot, turn) for group, turn in turns if (lot := next(turn, None)) is not None]
-            jobs = [PriceJob(group.nodes, prices[lot], master.demand, width) for group, lot, _ in asked]
+            jobs = [
+                PriceJob(group.nodes, prices[lot], master.demand, width, master.wish.per_use)
+                for group, lot, _ in asked
+            ]
             turns = []
             for (group, lot, turn), found in zip(asked, self._jobs.solve(jobs, self._stop), strict=False):
                 self.budget.work -= sum(node.work for node in group.nodes) * width.work
@@ -229,7 +235,7 @@ class Pricing:
                 gains = {lot: mixture.gain(lot, pattern) * master.sizes[lot] for lot in lots}
                 most = max(most, gains[asked])
                 for lot, gain in gains.items():
-                    spared = mixture.cost[lot] * master.sizes[lot] if self._few_nodes else 0.0
+                    spared = mixture.wish.cost[lot] * master.sizes[lot] if self._few_nodes else 0.0
                     if gain + spared > (0.0 if lot == asked else master.wish.grain):
                         grown |= master.add(lot, pattern)
         self._promise += most

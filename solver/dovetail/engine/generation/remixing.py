@@ -211,7 +211,7 @@ class Remixing:
         return {s: min(n, demand[s]) for s, n in counts.items()}
 
     def _paid(self, columns: Mapping[int, Column]) -> float:
-        return sum(self._master.wish.cost[column.lot] for column in columns.values() if column.counts)
+        return sum(self._master.wish.price(c.lot, c.pattern) for c in columns.values() if c.counts)
 
     def _share(self) -> float:
         """Return the part of the time that is left in which a set is priced."""

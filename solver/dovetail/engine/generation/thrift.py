@@ -9,6 +9,7 @@ filled anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.fleet.fleet_lp import FleetLp
@@ -24,13 +25,24 @@ _NARROW = 0.005  # a gap of what is admitted that leaves cost to decide
 _SCARCE = 0.5  # of the most that one more node would be worth
 
 
+def left_to_decide(problem: Problem) -> int | None:
+    """Return the place of the tier that is left to decide once all is admitted, None where there is none.
+
+    It is that of the cost, else that of what idle GPU is good for.
+    """
+    places = range(len(problem.tiers))
+    costs = (place for place in places if problem.tiers[place].counts_nodes)
+    idle = (place for place in places if problem.tiers[place].asks_idle)
+    return next(chain(costs, idle), None)
+
+
 def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
     """Tell whether so large a part of what asks, or of what can be, is admitted that its cost is left to decide.
 
     Nothing may run today, nor have lost its place, and what is held free is nothing to the LP of least cost.
     """
     fits = len(problem.nodes) <= MANY_NODES and problem.fresh and not problem.spec.placeholders
-    if not fits or not any(tier.counts_nodes for tier in problem.tiers):
+    if not fits or left_to_decide(problem) is None:
         return False
     asked = {tier.name: tier.limit(problem.context) for tier in problem.tiers if tier.sense == "max"}
     told = [tier for tier in now if tier.name in asked]
