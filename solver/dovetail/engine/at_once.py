@@ -115,7 +115,8 @@ class AtOnce:
             if self.best.close_enough() or budget.out_of_time() or self.choosing.due(budget):
                 break
         budget.work -= before - given.work
-        return Mixed(found, generation.planned or led.planned, saves or not self.crowded)
+        told = self.best.bounds.fleet.rows.priced  # costs count a little in all mixtures
+        return Mixed(found, generation.planned or led.planned, saves or (told and not self.crowded))
 
     def late(self, budget: Budget, construction: float) -> Iterator[bool]:
         """Wait until hardly anything but cost is left to decide, and mix patterns for the least, if there is time.

@@ -9,16 +9,18 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.generation.generate import Generation, Mixed
 from dovetail.engine.generation.remixing import Reached, remixed
+from dovetail.engine.generation.thrift import left_to_decide
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.engine.sparing import ALMOST_FULL, FULL, Sparing
-from dovetail.engine.turns import longer
+from dovetail.engine.turns import longer, several
 from dovetail.model.score import hard_policies, owed
 from dovetail.model.state import State
 from dovetail.progress import Stop
 
 _SHARE = 0.7  # of the work
 _THRIFTY_STEP = 4  # sets in vain to a step, where cost is what is looked for: they lead furthest there (measured)
+_IDLE_STEP = 12  # sets to a step, where it is what idle GPU is good for: parts lead hardly anywhere there (measured)
 _AMPLE = 5.0  # times what construction takes: each better state is filled up as a whole
 
 
@@ -54,15 +56,25 @@ class Mixing:
             return
         given = budget.part(budget.work * _SHARE)
         budget.work -= given.work
-        yield from longer(self._mixed(given, mixed), lambda: _THRIFTY_STEP if self._thrifty else 1)
+        sets = self._mixed(given, mixed)
+        yield from several(sets, _IDLE_STEP) if self._idle else longer(sets, self._step)
         budget.work += given.work
         self.sparing.run(budget, ALMOST_FULL)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether what is left to decide once all is admitted is what idle GPU is good for."""
+        place = left_to_decide(self.best.problem)
+        return place is not None and self.best.problem.tiers[place].asks_idle
+
+    def _step(self) -> int:
+        return _THRIFTY_STEP if self._thrifty else 1
 
     def _mixed(self, budget: Budget, mixed: Mixed) -> Iterator[bool]:
         best = self.best
         self._keep(mixed.states)
         self._settled = mixed.settled
-        self._spared = best.admitted if best.full_but_for(WIDE) else ()
+        self._spared = best.admitted if best.full_but_for(WIDE) and mixed.settled else ()
         begin = Generation(best.problem, best.state, best.bounds.fleet.rows, self.stop, None, self.jobs, best.full)
         for candidate in remixed(begin, self._begin, mixed.planned, lambda late: self._reached(budget, late), budget):
             if candidate is not None:
@@ -80,7 +92,7 @@ class Mixing:
             self._settled = True
             self._keep(self.sparing.run(budget, ALMOST_FULL))
         best = self.best
-        done = self._thrifty = best.full_but_for(WIDE if late else 0.0)
+        done = self._thrifty = best.full_but_for(WIDE if late or self._idle else 0.0)
         leads = best.leads_of_spared if done else [led.losses for led in best.undecided]
         return Reached(best.state, done, best.bounds_of_bands, leads)
 

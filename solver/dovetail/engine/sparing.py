@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.engine.budget import Budget
-from dovetail.engine.generation.thrift import cheaper, left_to_decide, roomy
+from dovetail.engine.generation.thrift import admitting, cheaper, left_to_decide, roomy
 from dovetail.engine.record import Record
 from dovetail.model.state import State
 from dovetail.progress import Stop
@@ -49,9 +49,13 @@ class Sparing:
         done = self._done == best.admitted or budget.spent()
         if place is None or done or not roomy(best.problem, best.now, part):
             return found
-        spare = 0.5 * budget.seconds_before(best.bounds.until)
-        budget.hold_back(-min(spare, best.bounds.prove_at(place, best.now)))
-        lp = best.bounds.fleet.asked_of(best.problem.tiers[place], priced=True)
+        tier = best.problem.tiers[place]
+        lp = best.bounds.fleet.asked_of(tier, priced=tier.counts_nodes)
+        if tier.counts_nodes:
+            spare = 0.5 * budget.seconds_before(best.bounds.until)
+            budget.hold_back(-min(spare, best.bounds.prove_at(place, best.now)))
+        else:
+            admitting(lp, tier, {t.name: t.value for t in best.now[:place]}, best.state, budget.seconds())
         over = budget.part(0.0, _TIME).out_of_time
         for state in cheaper(lp, best.state, self.stop, over):
             found.append(state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 _VAIN = 3  # steps in a row that found nothing
 _MOST = 12  # steps
@@ -31,6 +32,12 @@ def _turn(way: Iterator[bool]) -> bool:
         if vain == _VAIN or taken == _MOST:
             return True
     return False
+
+
+def several(steps: Iterator[bool], number: int) -> Iterator[bool]:
+    """Yield of so many steps at a time whether any of them found anything."""
+    while found := list(islice(steps, number)):
+        yield any(found)
 
 
 def longer(steps: Iterator[bool], most: Callable[[], int]) -> Iterator[bool]:

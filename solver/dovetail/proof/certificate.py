@@ -28,6 +28,9 @@ FLEET_COST: Final = "fleet-cost"
 
 
 FLEET_IDLE: Final = "fleet-idle"
+"""The same as `fleet-cost`, and what idle GPU is good for."""
+
+FLEET_IDLE_SIDED: Final = "fleet-idle-sided"
 """The same as `fleet-priced`, and what idle GPU is good for."""
 
 FLEET_STANDING: Final = "fleet-standing"

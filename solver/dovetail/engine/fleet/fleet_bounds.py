@@ -22,7 +22,7 @@ from dovetail.engine.fleet.standing_bounds import Routes, StandingBound, Standin
 from dovetail.objectives import Tier, sign_of
 from dovetail.problem import Problem
 from dovetail.progress import Stop
-from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_IDLE, FLEET_PRICED, Branch, Leaf, Proof
+from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_IDLE, FLEET_IDLE_SIDED, FLEET_PRICED, Branch, Leaf, Proof
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import in_sense
 from dovetail.proof.since_today import told_by_counts
@@ -43,7 +43,7 @@ class FleetBound:
     def kind(self) -> str:
         """Which rows it is about, as certificates name them."""
         if self.fleet.idle_use is not None:
-            return FLEET_IDLE
+            return FLEET_IDLE_SIDED if self.fleet.sided else FLEET_IDLE
         return FLEET if not self.fleet.priced else FLEET_PRICED if self.fleet.sided else FLEET_COST
 
     def value(self, given: Mapping[str, int]) -> int:
@@ -94,14 +94,19 @@ class FleetBounds:
         return FleetLp(FleetModel(self.problem, priced=True, sided=False), self.stop)
 
     @cached_property
-    def idle_model(self) -> FleetModel:
-        """The same with what idle GPU is good for."""
+    def idle(self) -> FleetLp:
+        """The LP for the tier that asks what idle GPU is good for."""
+        return FleetLp(FleetModel(self.problem, priced=True, sided=False, tells_idle=True), self.stop)
+
+    @cached_property
+    def idle_sided_model(self) -> FleetModel:
+        """The fleet with nodes told apart by price, and what idle GPU is good for."""
         return FleetModel(self.problem, priced=True, tells_idle=True)
 
     @cached_property
-    def idle(self) -> FleetLp:
-        """The LP for the tier that asks for that."""
-        return FleetLp(self.idle_model, self.stop)
+    def idle_sided(self) -> FleetLp:
+        """The LP for that tier with sides told apart."""
+        return FleetLp(self.idle_sided_model, self.stop)
 
     @cached_property
     def standing(self) -> StandingModel:
@@ -213,16 +218,17 @@ class FleetBounds:
 
     def learn(self, tier: Tier, cases: Cases, *, priced: bool) -> None:
         """Take cases of a tier as a bound."""
-        fleet = self.priced_model if priced else self.asked_of(tier, priced=False).fleet
-        if tier.asks_idle:
-            fleet = self.idle_model
+        if priced:
+            fleet = self.idle_sided_model if tier.asks_idle else self.priced_model
+        else:
+            fleet = self.asked_of(tier, priced=False).fleet
         self._found.setdefault(tier.name, []).append(FleetBound(fleet, cases))
         self.asked.add(tier.name)
 
     def asked_of(self, tier: Tier, *, priced: bool) -> FleetLp:
         """Return the LP that bounds a tier."""
         if tier.asks_idle:
-            return self.idle
+            return self.idle_sided if priced else self.idle
         return self.priced if priced else self.cost if tier.counts_nodes else self.plain
 
     def has_proved(self, tier: Tier, given: Mapping[str, int]) -> bool:

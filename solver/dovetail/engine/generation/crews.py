@@ -6,14 +6,17 @@ to be there (`cases`) and in which of the outermost domains; the rest of the pla
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from dovetail.engine.construction.construct import place_gang
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.fragmentation import Ints
+from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import amounts_of
+from dovetail.engine.fleet.sides import NOTHING, Target
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
@@ -26,13 +29,17 @@ def crews(lp: FleetLp, stop: Stop) -> State:
     """Return a state with the gangs that the LP's last solution has at least a half of, and nothing else."""
     problem, values = lp.fleet.problem, lp.values()
     outlooks = Outlooks(Field(problem, State()))
+    targets = list(lp.targets())
     gangs = [w for w in problem.spec.workloads if w.ranked and w.id in lp.fleet.flags]
     for workload in sorted(gangs, key=lambda w: _turn(problem, w)):
         if stop:
             break
         total = lp.fleet.admitted(workload)
         if sum(values[v] * c for v, c in total.terms.items()) >= _HALF * workload.min_replicas:
-            place_gang(outlooks, workload, _liked(lp, workload))
+            liked = _liked(lp, workload)
+            only = None if liked is not None and liked.any() else _kinds(lp, workload, targets)
+            if only is None or not place_gang(outlooks, workload, liked, only):
+                place_gang(outlooks, workload, liked)
     return outlooks.field.state()
 
 
@@ -51,3 +58,16 @@ def _liked(lp: FleetLp, workload: Workload) -> Ints | None:
     amounts = amounts_of(lp, workload)
     outer = problem.spec.told_levels[0]
     return np.array([round(amounts.get(str(node.domain(outer)), 0.0)) for node in problem.nodes], dtype=np.int64)
+
+
+def _kinds(lp: FleetLp, workload: Workload, targets: Iterable[Target]) -> Bools:
+    """Return a mask of the nodes of kinds that the LP has a workload on, for one of which it tells no domains.
+
+    Elsewhere it might take scarce nodes from those who have no other.
+    """
+    mask = np.zeros(len(lp.fleet.problem.nodes), dtype=np.bool_)
+    shapes = lp.fleet.problem.shapes_of_workload[workload.id]
+    for target in targets:
+        if any(target.counts.get(s, 0.0) > NOTHING for s in shapes):
+            mask[list(target.members)] = True
+    return mask

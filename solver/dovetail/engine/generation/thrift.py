@@ -8,6 +8,7 @@ filled anew.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
@@ -16,9 +17,12 @@ from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.generation.guided import guided
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.model.state import State
+from dovetail.objectives import Tier
 from dovetail.plan.model import TierResult
 from dovetail.problem import Problem
 from dovetail.progress import Stop
+from dovetail.proof.fleet_models import in_sense
+from dovetail.proof.without_today import twins_of
 
 _TURNS = 6
 _NARROW = 0.005  # a gap of what is admitted that leaves cost to decide
@@ -47,6 +51,27 @@ def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
     asked = {tier.name: tier.limit(problem.context) for tier in problem.tiers if tier.sense == "max"}
     told = [tier for tier in now if tier.name in asked]
     return all(tier.within(_NARROW) or tier.value >= part * asked[tier.name] for tier in told)
+
+
+def admitting(lp: FleetLp, tier: Tier, given: Mapping[str, int], state: State, seconds: float | None) -> None:
+    """Solve an LP for a tier with just those replicas of each shape that a state admits.
+
+    Of others that are worth as much it would have parts, and whoever lacks one of them is no plan to go on from.
+
+    Parameters
+    ----------
+    given : what earlier tiers are to reach, in their own sense.
+    seconds : a ceiling.
+    """
+    fleet = lp.fleet
+    there, admitted = Counter[int](), state.admitted()
+    for shape, twin in twins_of(fleet.original, fleet.problem).items():
+        there[twin] += admitted[shape]
+    terms = ((next(iter(fleet.admitted_shape(s.index).terms)), there[s.index]) for s in fleet.problem.shapes)
+    lp.confine({variable: (count, count) for variable, count in terms})
+    known = in_sense(fleet, {name: value for name, value in given.items() if name in fleet.tiers})
+    lp.optimise(tier.name, known, seconds=seconds)
+    lp.confine({})
 
 
 def cheaper(lp: FleetLp, state: State, stop: Stop, over: Callable[[], bool]) -> Iterator[State]:
