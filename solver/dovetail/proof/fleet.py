@@ -96,7 +96,7 @@ class FleetModel(Counting):
         return self.model.integer(0, kind.size * each) if self.priced and price else None
 
     def _add_use(self, kind: Kind, useful: Useful | None) -> int | None:
-        """Add a variable for the use of all that is idle on a kind's nodes, where that is asked for."""
+        """Add a variable for the use of all that is idle on a kind's nodes, if that is asked for."""
         return None if useful is None else self.model.integer(0, kind.size * useful.untouched[-1])
 
     def _add_sums_in_use(self) -> Iterator[tuple[int, int]]:
@@ -396,6 +396,3 @@ class FleetModel(Counting):
             for k, packing in enumerate(self.packings)
         ]
 
-    def _extra(self, kind: int) -> Extra:
-        """Return the variables of what nodes of a kind have a part in beside counts."""
-        return Extra(self.used_of[kind], self.gpus_used_of[kind], self.use_of[kind])

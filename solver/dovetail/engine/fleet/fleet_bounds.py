@@ -22,7 +22,16 @@ from dovetail.engine.fleet.standing_bounds import Routes, StandingBound, Standin
 from dovetail.objectives import Tier, sign_of
 from dovetail.problem import Problem
 from dovetail.progress import Stop
-from dovetail.proof.certificate import FLEET, FLEET_COST, FLEET_IDLE, FLEET_IDLE_SIDED, FLEET_PRICED, Branch, Leaf, Proof
+from dovetail.proof.certificate import (
+    FLEET,
+    FLEET_COST,
+    FLEET_IDLE,
+    FLEET_IDLE_SIDED,
+    FLEET_PRICED,
+    Branch,
+    Leaf,
+    Proof,
+)
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import in_sense
 from dovetail.proof.since_today import told_by_counts
