@@ -389,10 +389,10 @@ class FleetModel(Counting):
         prices : per block (see `sides`), multipliers of the dimensions of its nodes.
         """
         found: list[list[Prices]] = [[] for _ in self.kinds]
+        extra = list(map(Extra, self.used_of, self.gpus_used_of, self.use_of))
         for block, (kind, _) in enumerate(self.sides):
             found[kind].append(prices.get(block, {}))
         return [
-            NodeLimit(packing, self.counts_of[k], self.modes_of[k], self._extra(k), found[k])
+            NodeLimit(packing, self.counts_of[k], self.modes_of[k], extra[k], found[k])
             for k, packing in enumerate(self.packings)
         ]
-
