@@ -13,7 +13,7 @@ from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.generation.generate import Generation, Mixed
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
-from dovetail.engine.generation.thrift import roomy
+from dovetail.engine.generation.thrift import leaves_idle, roomy
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.engine.sparing import FULL
@@ -115,8 +115,8 @@ class AtOnce:
             if self.best.close_enough() or budget.out_of_time() or self.choosing.due(budget):
                 break
         budget.work -= before - given.work
-        told = self.best.bounds.fleet.rows.priced  # costs count a little in all mixtures
-        return Mixed(found, generation.planned or led.planned, saves or (told and not self.crowded))
+        idle = leaves_idle(self._problem)  # of which mixtures for what is admitted know nothing
+        return Mixed(found, generation.planned or led.planned, saves or not (self.crowded or idle))
 
     def late(self, budget: Budget, construction: float) -> Iterator[bool]:
         """Wait until hardly anything but cost is left to decide, and mix patterns for the least, if there is time.

@@ -9,7 +9,7 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.generation.generate import Generation, Mixed
 from dovetail.engine.generation.remixing import Reached, remixed
-from dovetail.engine.generation.thrift import left_to_decide
+from dovetail.engine.generation.thrift import leaves_idle
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.engine.sparing import ALMOST_FULL, FULL, Sparing
@@ -63,9 +63,7 @@ class Mixing:
 
     @property
     def _idle(self) -> bool:
-        """Whether what is left to decide once all is admitted is what idle GPU is good for."""
-        place = left_to_decide(self.best.problem)
-        return place is not None and self.best.problem.tiers[place].asks_idle
+        return leaves_idle(self.best.problem)
 
     def _step(self) -> int:
         return _THRIFTY_STEP if self._thrifty else 1

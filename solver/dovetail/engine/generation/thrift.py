@@ -40,6 +40,12 @@ def left_to_decide(problem: Problem) -> int | None:
     return next(chain(costs, idle), None)
 
 
+def leaves_idle(problem: Problem) -> bool:
+    """Tell whether what is left to decide once all is admitted is what idle GPU is good for."""
+    place = left_to_decide(problem)
+    return place is not None and problem.tiers[place].asks_idle
+
+
 def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
     """Tell whether so large a part of what asks, or of what can be, is admitted that its cost is left to decide.
 
