@@ -144,7 +144,10 @@ class Generation:
         return [lot.kind.node.price + lot.gpus * lot.kind.node.gpu_price for lot in self.rows.lots]
 
     def _spare(self, demand: Mapping[int, int]) -> Wish | None:
-        """Return what to wish for where all that asks finds room, and nodes cost: the same on cheaper nodes."""
+        """Return what to wish for where all that asks finds room: the same on cheaper nodes, where these cost.
+
+        Where none does, it is the same with the most use of what is left idle, if a tier asks for that.
+        """
         prices, sizes = self._prices(), [len(lot.nodes) for lot in self.rows.lots]
         total = sum(price * size for price, size in zip(prices, sizes, strict=True))
         missed = dict.fromkeys(demand, _MISSED * _DEAREST)

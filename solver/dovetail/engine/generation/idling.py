@@ -91,7 +91,7 @@ class Idling:
         useful = self._beside(cpu)
         contents = [Content(MILLI, tuple(sorted(own.items()))) for own in held.values()]
         contents += [Content(max(0, MILLI - load)) for load in loads.values()]
-        untouched = len(useful.untouched) - 1 - whole - len(contents)
+        untouched = max(0, useful.gpus - whole - len(contents))
         return self.most - sum(self._use(useful, content) for content in contents) - useful.untouched[untouched]
 
     def _use(self, useful: Useful, content: Content) -> int:
