@@ -10,19 +10,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dovetail.engine.generation.gpu_contents import Floats, Ints
 from dovetail.engine.generation.patterns import Pattern
 from dovetail.mig import Geometry
 from dovetail.objectives.fragmentation import Fragmentation
-from dovetail.placement.fragments import counts
 from dovetail.problem import Problem
-from dovetail.proof.idle import Held, Useful
+from dovetail.proof.idle import Held, IdleUse, Useful
 from dovetail.proof.kinds import Kind
 from dovetail.spec.workload import MILLI
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -53,13 +49,12 @@ class Idling:
     def of(problem: Problem, kind: Kind) -> Idling | None:
         """Return it for a kind of nodes, None where nobody asks or idle GPU does not count there."""
         tier = next((tier for tier in problem.tiers if isinstance(tier, Fragmentation)), None)
-        node = kind.node
-        if tier is None or node.accelerator is None or not counts(node):
+        useful = None if tier is None else IdleUse(problem, tier).of(kind.node)
+        if useful is None:
             return None
-        useful = Useful.on(node, problem.spec.accelerators[node.accelerator], tier.judge.expected)
-        requests = {s: problem.request(s, node) for s in kind.shapes}
+        requests = {s: problem.request(s, kind.node) for s in kind.shapes}
         asks = {s: (request.cpu, request.gpus, request.gpu_milli) for s, request in requests.items()}
-        return Idling(useful, node.cpu, asks, kind.geometry)
+        return Idling(useful, kind.node.cpu, asks, kind.geometry)
 
     @property
     def most(self) -> int:
