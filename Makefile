@@ -61,6 +61,7 @@ bench: $(READY)  ## Measure against baselines, on a quiet machine; writes docs/b
 	$(BIN)/python -m benchmarks.replan --instances $(REPLAN)
 	$(BIN)/python -m benchmarks.replan --batch $(REPLAN)
 	$(BIN)/python -m benchmarks.serving $(SERVING)
+	$(BIN)/python -m benchmarks.fragmentation $(FRAGMENTATION)
 	$(BIN)/python -m benchmarks.mig
 	$(BIN)/python -m benchmarks.lingjun --busy 0 0.4 --out build/lingjun --page docs
 	$(BIN)/python -m benchmarks.gang_cases $(DOVETAIL_DATA)/gang_cases.json --page docs

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import fleets_page, gangs_page, replan_page, serving_page, trace_page
+from benchmarks import fleets_page, fragmentation_page, gangs_page, replan_page, serving_page, trace_page
 from benchmarks.trace_page import Measured, Row
 
 SCRATCH = Path(__file__).resolve().parent.parent / "build" / "bench"
@@ -22,6 +22,7 @@ REPLAN_RAW, REPLAN_JOINT_RAW = "replan.json", "replan_joint.json"
 POLICIES_RAW, ZONES_RAW = "replan_policies.json", "replan_zones.json"
 SHARES_RAW, INSTANCES_RAW, BATCH_RAW = "replan_shares.json", "replan_instances.json", "replan_batch.json"
 SERVING_RAW = "serving.json"
+FRAGMENTATION_RAW = "fragmentation.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
 AT_TOP = (TRACE_RAW, FLEETS_RAW)
 """Raw figures whose machine is named at the top of the page."""
@@ -40,6 +41,7 @@ SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     INSTANCES_RAW: lambda figures: replan_page.instances(figures["fleets"]),
     BATCH_RAW: lambda figures: replan_page.batch(figures["fleets"]),
     SERVING_RAW: lambda figures: serving_page.section(figures["fleets"]),
+    FRAGMENTATION_RAW: fragmentation_page.section,
     LINGJUN_RAW: gangs_page.lingjun,
     CASES_RAW: gangs_page.cases,
 }
@@ -53,10 +55,10 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `make bench`, which measures it section by section (`python -m benchmarks.trace`, `benchmarks.fleets`,
-`benchmarks.by_work`, `benchmarks.hardness`, `benchmarks.replan`, `benchmarks.serving`, `benchmarks.lingjun`,
-`benchmarks.gang_cases`): each keeps its raw figures in `build/bench/` and writes its own sections anew; all others
-stay as they stand. In full it takes many hours: what stands here was measured with fewer rivals and times where a
-table has fewer.
+`benchmarks.by_work`, `benchmarks.hardness`, `benchmarks.replan`, `benchmarks.serving`, `benchmarks.fragmentation`,
+`benchmarks.lingjun`, `benchmarks.gang_cases`): each keeps its raw figures in `build/bench/` and writes its own
+sections anew; all others stay as they stand. In full it takes many hours: what stands here was measured with fewer
+rivals and times where a table has fewer.
 """
 
 

@@ -32,6 +32,7 @@ from dovetail.engine.mixing import Mixing
 from dovetail.engine.named import climb_named
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
+from dovetail.engine.recreating import Recreating
 from dovetail.engine.refusal import without_plan
 from dovetail.engine.repacking import Repacking
 from dovetail.engine.solvers.answer import Verdict
@@ -283,11 +284,12 @@ class _Search:
             return [exactly]
         sets = Mixing(self.best, self.jobs, self.stop, self.sparing).run(budget, mixed, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
+        anew = Recreating(self.best, self.stop).run(budget)
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
-            return [waiting, sets, exactly, around, tidying]
+            return [waiting, anew, sets, exactly, around, tidying]
         tidied = [self._tidying(budget)] if mixed.states else []
         late = [] if mixed.settled else [self.at_once.late(budget, self._construction)]
-        return [waiting, *tidied, sets, tidying, *late, exactly, around]
+        return [waiting, *tidied, anew, sets, tidying, *late, exactly, around]
 
     def _gather(self, budget: Budget) -> Verdict:
         """Place gangs by classes of domains, where nothing runs that this would have to mind."""

@@ -176,10 +176,10 @@ class IdleUse:
                 total.add(Linear.of(use, -1))
                 total.constant += weight * MILLI * len(kind.node.healthy_gpus()) * kind.size
                 for shape, variable in there.items():
-                    total.add_term(variable, -weight * self._taken(shape, kind.node))
+                    total.add_term(variable, -weight * self.taken(shape, kind.node))
         return total
 
-    def _taken(self, shape: int, node: Node) -> int:
+    def taken(self, shape: int, node: Node) -> int:
         """Return the thousandths of GPUs that are not idle with a replica of a shape on a node."""
         request, geometry = self._problem.request(shape, node), self._problem.geometry(node)
         if request.mig and geometry is not None:

@@ -22,6 +22,7 @@ from dovetail.spec import Request
 from dovetail.spec.workload import MILLI
 
 BUCKET = 40  # milli-GPU; the gradient is compared in steps of this size
+FINE = 1  # the same where a tier asks for what idle GPU is good for
 NOWHERE = 2**31 - 1
 _STEP = 1024  # ranks of one step of the gradient: what would be left of a shared GPU, at most 999
 
@@ -35,7 +36,8 @@ class Spoilage:
     def __init__(self, field: Field, gradient: Gradient) -> None:
         self._field = field
         self.gradient = gradient
-        self.unit = BUCKET * gradient.total
+        asked = any(tier.asks_idle for tier in field.problem.tiers)
+        self.unit = (FINE if asked else BUCKET) * gradient.total
         self._steps = gradient.lowest()
         self._models = gradient.model_of.tolist()
         self._tables: dict[tuple[int, int], Tables] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from dovetail.objectives.fragmentation import Fragmentation
 from dovetail.problem import Problem
 from dovetail.proof.idle import Held, IdleUse, Useful
 from dovetail.proof.kinds import Kind
+from dovetail.spec import Node
 from dovetail.spec.workload import MILLI
 
 
@@ -48,13 +49,18 @@ class Idling:
     @staticmethod
     def of(problem: Problem, kind: Kind) -> Idling | None:
         """Return it for a kind of nodes, None where nobody asks or idle GPU does not count there."""
+        return Idling.on(problem, kind.node, kind.shapes)
+
+    @staticmethod
+    def on(problem: Problem, node: Node, shapes: Iterable[int]) -> Idling | None:
+        """Return the same for a node and the shapes that may be there."""
         tier = next((tier for tier in problem.tiers if isinstance(tier, Fragmentation)), None)
-        useful = None if tier is None else IdleUse(problem, tier).of(kind.node)
+        useful = None if tier is None else IdleUse(problem, tier).of(node)
         if useful is None:
             return None
-        requests = {s: problem.request(s, kind.node) for s in kind.shapes}
+        requests = {s: problem.request(s, node) for s in shapes}
         asks = {s: (request.cpu, request.gpus, request.gpu_milli) for s, request in requests.items()}
-        return Idling(useful, kind.node.cpu, asks, kind.geometry)
+        return Idling(useful, node.cpu, asks, problem.geometry(node))
 
     @property
     def most(self) -> int:

@@ -1,0 +1,50 @@
+"""Ruin and recreate for one search: what came anew placed anew, so that less of the idle GPU is useless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from dovetail.engine.budget import Budget
+from dovetail.engine.generation.ruins import Ruins
+from dovetail.engine.record import Record
+from dovetail.progress import Stop
+
+_LEAST, _MOST = 50, 1000  # attempts to a step; where a better state was refused, half as many from the best one on
+_WORK = 0.0005  # units, for one
+_VAIN = 10  # steps in a row in which nothing was found
+
+
+@dataclass(frozen=True, slots=True)
+class Recreating:
+    """The ruins of one search: where its best state is taken up, and what it takes.
+
+    A state with less useless GPU is refused where it has less of an earlier tier: rules that are weighed, and levels
+    that are preferred, are not looked at where replicas are placed. Nodes that cost are not taken into use.
+    """
+
+    best: Record
+    stop: Stop
+
+    def run(self, budget: Budget) -> Iterator[bool]:
+        """Place what came anew elsewhere, as long as a tier asks for what is idle; yield whether that is better."""
+        problem, source = self.best.problem, Random(1)
+        place = next((place for place, tier in enumerate(problem.tiers) if tier.asks_idle), None)
+        if place is None:
+            return
+        in_use = any(tier.counts_nodes for tier in problem.tiers[:place])
+        number = most = max(_MOST, len(problem.nodes))
+        at, vain = None, 0  # the state that the ruins are of
+        while vain < _VAIN and not (budget.spent() or self.stop or self.best.close_enough()):
+            if at is not self.best.state:
+                at, ruins = self.best.state, Ruins(problem, self.best.state, source, in_use=in_use)
+            found = ruins.attempts(number, lambda: bool(self.stop) or budget.out_of_time())
+            budget.work -= _WORK * number
+            taken = False
+            if found:
+                at = ruins.state()
+                taken = self.best.offer(at)
+            vain = 0 if taken else vain + 1
+            number = min(most, 2 * number) if taken or not found else max(_LEAST, number // 2)
+            yield taken
