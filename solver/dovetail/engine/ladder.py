@@ -263,15 +263,19 @@ class _Search:
         if self.choosing.due(budget):  # for which that broke off
             self.choosing.run(budget)
             mixed = self.at_once.mix(budget, led, self._construction)
-        before = self.best.state
+        before, anew = self.best.state, Recreating(self.best, self.stop)
         self.reporter.phase("improve")
-        in_turns(self._ways(budget, mixed))
+        before_it = budget.part(budget.work * (1.0 - anew.late), 1.0 - anew.late)
+        budget.work -= before_it.work
+        in_turns(self._ways(before_it, anew, mixed))
+        budget.work += before_it.work
+        in_turns([anew.run(budget)])
         if self.problem.counts <= EXACT_VARIABLES or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work
         return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
-    def _ways(self, budget: Budget, mixed: Mixed) -> list[Iterator[bool]]:
+    def _ways(self, budget: Budget, anew: Recreating, mixed: Mixed) -> list[Iterator[bool]]:
         """Return the ways to make the best state better, in the order of their turns.
 
         Parameters
@@ -284,12 +288,12 @@ class _Search:
             return [exactly]
         sets = Mixing(self.best, self.jobs, self.stop, self.sparing).run(budget, mixed, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
-        anew = Recreating(self.best, self.stop).run(budget)
+        early = [] if anew.late else [anew.run(budget)]
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
-            return [waiting, anew, sets, exactly, around, tidying]
+            return [waiting, *early, sets, exactly, around, tidying]
         tidied = [self._tidying(budget)] if mixed.states else []
         late = [] if mixed.settled else [self.at_once.late(budget, self._construction)]
-        return [waiting, *tidied, anew, sets, tidying, *late, exactly, around]
+        return [waiting, *tidied, *early, sets, tidying, *late, exactly, around]
 
     def _gather(self, budget: Budget) -> Verdict:
         """Place gangs by classes of domains, where nothing runs that this would have to mind."""

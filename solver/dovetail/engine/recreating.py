@@ -13,6 +13,7 @@ from dovetail.progress import Stop
 
 _LEAST, _MOST = 50, 1000  # attempts to a step; where a better state was refused, half as many from the best one on
 _WORK = 0.0005  # units, for one
+_LATE = 0.15  # of work and time
 _VAIN = 10  # steps in a row in which nothing was found
 
 
@@ -27,18 +28,34 @@ class Recreating:
     best: Record
     stop: Stop
 
+    @property
+    def late(self) -> float:
+        """The share of work and time that it is to have after all else, where that is still about cost."""
+        return _LATE if self._in_use else 0.0
+
+    @property
+    def _place(self) -> int | None:
+        """The place of the tier that asks for what is idle, None where none does."""
+        tiers = enumerate(self.best.problem.tiers)
+        return next((place for place, tier in tiers if tier.asks_idle), None)
+
+    @property
+    def _in_use(self) -> bool:
+        """Whether nodes cost, and that comes first."""
+        return any(tier.counts_nodes for tier in self.best.problem.tiers[: self._place or 0])
+
     def run(self, budget: Budget) -> Iterator[bool]:
         """Place what came anew elsewhere, as long as a tier asks for what is idle; yield whether that is better."""
-        problem, source = self.best.problem, Random(1)
-        place = next((place for place, tier in enumerate(problem.tiers) if tier.asks_idle), None)
+        problem, source, place = self.best.problem, Random(1), self._place
         if place is None:
             return
-        in_use = any(tier.counts_nodes for tier in problem.tiers[:place])
         number = most = max(_MOST, len(problem.nodes))
         at, vain = None, 0  # the state that the ruins are of
-        while vain < _VAIN and not (budget.spent() or self.stop or self.best.close_enough()):
+        while vain < _VAIN and not (budget.spent() or self.stop or problem.tiers[place] in self.best.closed):
             if at is not self.best.state:
-                at, ruins = self.best.state, Ruins(problem, self.best.state, source, in_use=in_use)
+                at, ruins = self.best.state, Ruins(problem, self.best.state, source, in_use=self._in_use)
+            if not ruins.hosts:
+                return
             found = ruins.attempts(number, lambda: bool(self.stop) or budget.out_of_time())
             budget.work -= _WORK * number
             taken = False

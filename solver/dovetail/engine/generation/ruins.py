@@ -47,6 +47,8 @@ class Ruins:
     ----------
     source : draws who is taken off.
     in_use : whether nothing may come to a node that holds nothing.
+
+    `hosts` are the nodes to which anything came anew that may leave them.
     """
 
     def __init__(self, problem: Problem, state: State, source: Random, *, in_use: bool) -> None:
@@ -58,8 +60,8 @@ class Ruins:
         self._used: Bools | None = np.zeros(len(problem.nodes), dtype=bool) if in_use else None
         if self._used is not None:
             self._used[[node for node, fill in state.fills.items() if fill.slots]] = True
-        self._hosts = [node for node in state.fills if any(self._leavers.anew(node))]
-        self._known = set(self._hosts)
+        self.hosts = [node for node in state.fills if any(self._leavers.anew(node))]
+        self._known = set(self.hosts)
         self._amounts = [self._useless.on(node, self._fill(node)) for node in range(len(problem.nodes))]
 
     def attempts(self, number: int, over: Callable[[], bool]) -> bool:
@@ -70,7 +72,7 @@ class Ruins:
         over : tells when to try no more.
         """
         better = False
-        for _ in range(number if self._hosts else 0):
+        for _ in range(number if self.hosts else 0):
             if over():
                 break
             better |= self._attempt()
@@ -119,7 +121,7 @@ class Ruins:
             return False
         only = np.zeros(len(every), dtype=bool)
         only[node] = True
-        for other in self._source.sample(self._hosts, min(len(self._hosts), _SENDERS)):
+        for other in self._source.sample(self.hosts, min(len(self.hosts), _SENDERS)):
             if other == node or not (there := list(self._leavers.anew(other))):
                 continue
             leaver = self._source.choice(there)
@@ -136,14 +138,14 @@ class Ruins:
             self._used[node] = bool(self._fill(node).slots.total())
         if node not in self._known:
             self._known.add(node)
-            self._hosts.append(node)
+            self.hosts.append(node)
 
     def _drawn(self) -> Iterator[Leaver]:
         """Yield who is taken off: all that came anew to a few nodes, or one replica each of several."""
         whole = self._source.random() < _WHOLE
-        most = min(self._source.randint(1, _NODES if whole else _REPLICAS), len(self._hosts))
+        most = min(self._source.randint(1, _NODES if whole else _REPLICAS), len(self.hosts))
         left = _MOST
-        for node in self._source.sample(self._hosts, most):
+        for node in self._source.sample(self.hosts, most):
             there = list(self._leavers.anew(node))
             chosen = self._source.sample(there, min(left if whole else 1, len(there)))
             left -= len(chosen)
