@@ -47,4 +47,4 @@ def _proof(row: Mapping[str, Any]) -> tuple[str, str]:
     if row["bound"] is None:
         return "", ""
     gap = (row["fragmented"] - row["bound"]) / row["fragmented"] if row["fragmented"] else 0.0
-    return f"{row['bound']:,.2f}", f"{gap:.2%}"
+    return f"{row['bound']:,.2f}", f"{100 * gap:.2f} %"
