@@ -269,7 +269,7 @@ class _Search:
         budget.work -= before_it.work
         in_turns(self._ways(before_it, anew, mixed))
         budget.work += before_it.work
-        in_turns([anew.run(budget)])
+        in_turns([anew.run(budget)] if anew.late else [])
         if self.problem.counts <= EXACT_VARIABLES or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work

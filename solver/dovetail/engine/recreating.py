@@ -47,7 +47,7 @@ class Recreating:
     def run(self, budget: Budget) -> Iterator[bool]:
         """Place what came anew elsewhere, as long as a tier asks for what is idle; yield whether that is better."""
         problem, source, place = self.best.problem, Random(1), self._place
-        if place is None:
+        if place is None or self.best.unpaid:
             return
         number = most = max(_MOST, len(problem.nodes))
         at, vain = None, 0  # the state that the ruins are of

@@ -82,10 +82,6 @@ class Outlooks:
         """Return the rank of every node for a shape, as masks and room tell it."""
         return self._open(self._outlook(self.field.problem.shapes[shape]), shape, None)
 
-    def useless(self, nodes: Ints) -> Ints:
-        """Return the fragmentation of some nodes as they are (`Gradient`)."""
-        return self._spoilage.now(nodes)
-
     def undo(self, asked: list[int], puts: list[Put]) -> list[str]:
         """Take off what was put last; what shapes that were not asked since then remember is as true as before.
 
