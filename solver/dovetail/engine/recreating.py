@@ -14,7 +14,8 @@ from dovetail.progress import Stop
 _LEAST, _MOST = 50, 1000  # attempts to a step; where a better state was refused, half as many from the best one on
 _WORK = 0.0005  # units, for one
 _LATE = 0.15  # of work and time
-_VAIN = 10  # steps in a row in which nothing was found
+_SHAKEN = 3  # attempts taken though they make more useless, where nothing is found any more
+_VAIN = 20  # steps in a row in which nothing better was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,11 @@ class Recreating:
         if place is None or self.best.unpaid:
             return
         number = most = max(_MOST, len(problem.nodes))
-        at, vain = None, 0  # the state that the ruins are of
+        at, vain, shaken = None, 0, False  # the state that the ruins are of
         while vain < _VAIN and not (budget.spent() or self.stop or problem.tiers[place] in self.best.closed):
             if at is not self.best.state:
                 at, ruins = self.best.state, Ruins(problem, self.best.state, source, in_use=self._in_use)
+                ruins.shake(_SHAKEN if shaken else 0)
             if not ruins.hosts:
                 return
             found = ruins.attempts(number, lambda: bool(self.stop) or budget.out_of_time())
@@ -62,6 +64,9 @@ class Recreating:
             if found:
                 at = ruins.state()
                 taken = self.best.offer(at)
+            refused = found and not (taken or shaken)
+            number = max(_LEAST, number // 2) if refused else min(most, 2 * number)
+            shaken = not (taken or refused)
+            at = None if shaken else at
             vain = 0 if taken else vain + 1
-            number = min(most, 2 * number) if taken or not found else max(_LEAST, number // 2)
             yield taken

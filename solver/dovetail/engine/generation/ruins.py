@@ -78,6 +78,11 @@ class Ruins:
             better |= self._attempt()
         return better
 
+    def shake(self, number: int) -> None:
+        """Take some replicas off and place them anew, so many times, though it makes more useless."""
+        for _ in range(number if self.hosts else 0):
+            self._attempt(worse=True)
+
     def state(self) -> State:
         """Return what nodes hold now."""
         return self._field.state()
@@ -86,14 +91,14 @@ class Ruins:
         """Return what a node holds, with nothing of which there is none."""
         return Fill(+self._field.fills.get(node, _NOTHING).slots)
 
-    def _attempt(self) -> bool:
-        """Place some replicas anew, as long as that is no worse; tell whether it is better."""
+    def _attempt(self, *, worse: bool = False) -> bool:
+        """Place some replicas anew, as long as that is no worse, or though it is; tell whether it is better."""
         turn = self._field.turn
         placed = self._gathered() if self._source.random() < _GATHERED else self._recreated()
         touched = np.flatnonzero(self._field.touched > turn).tolist() if placed else []
         now = {node: self._useless.on(node, self._fill(node)) for node in touched}
         more = sum(amount - self._amounts[node] for node, amount in now.items())
-        if not placed or more > 0:
+        if not placed or (more > 0 and not worse):
             self._journal.undo()
             return False
         self._journal.keep()
