@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 from benchmarks import baselines
 from benchmarks.baselines import MILLI, Fleet, Node, Pod
-from benchmarks.measure import PLENTY, dovetail, taken
+from benchmarks.measure import PLENTY, dovetail, planned, taken
 from benchmarks.page import FRAGMENTATION_RAW, SCRATCH, store, write_page
 from benchmarks.synthetic.replan import today
 
 from dovetail.importers.openb import NAMESPACE, PodShape
 from dovetail.placement import Place, by_workload
-from dovetail.plan import Plan, read
+from dovetail.plan import Plan
 
 ROOT = Path(__file__).resolve().parent.parent
 ONLINE = {"best fit": baselines.best_fit, "FGD": baselines.fgd}
@@ -134,13 +134,7 @@ class Trace:
         if running:
             limits += ["--max-moves", "0", "--current", _today(scratch, names, running, self.nodes)]
         file = scratch / "plan.yaml"
-        run = dovetail("plan", project, *limits, "--out", file)
-        if run.code:
-            raise SystemExit(run.err)
-        verified = dovetail("verify", file, project)
-        if verified.code:
-            raise SystemExit(verified.out + verified.err)
-        plan = read(file.read_text(encoding="utf-8"), file.name)
+        run, _, plan = planned(project, file, *limits)
         tier = next(each for each in plan.tiers if each.name == TIER)
         weight = sum(bool(pod.gpus) for pod in pods)
         bound = None if tier.bound is None else tier.bound / weight / MILLI

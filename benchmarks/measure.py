@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dovetail.plan import Plan, read
+
 _STAT = Path("/proc/stat")
 _LOOK = 2.0  # seconds in which to see what others take
 _IDLE = 3, 4  # columns of processor times: idle, and idle while something is read or written
@@ -69,6 +71,17 @@ def measured(
         )
         code, seconds, work, peak = json.loads(report.read_text(encoding="utf-8"))
     return Run(code, seconds, work, peak, done.stdout, done.stderr)
+
+
+def planned(project: Path, file: Path, *options: str | Path) -> tuple[Run, Run, Plan]:
+    """Plan a project into a file and verify that; return both runs and the plan. Ends the program where one fails."""
+    run = dovetail("plan", project, *options, "--out", file)
+    if run.code:
+        raise SystemExit(run.err)
+    verified = dovetail("verify", file, project)
+    if verified.code:
+        raise SystemExit(verified.out + verified.err)
+    return run, verified, read(file.read_text(encoding="utf-8"), file.name)
 
 
 def taken() -> float:

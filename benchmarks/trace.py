@@ -21,11 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import baselines, rivals
-from benchmarks.measure import PLENTY, dovetail, taken
+from benchmarks.measure import PLENTY, dovetail, planned, taken
 from benchmarks.page import SCRATCH, TRACE_RAW, store, write_page
 from benchmarks.trace_page import Measured, Row
-
-from dovetail.plan import read
 
 ROOT = Path(__file__).resolve().parent.parent
 ARRIVED = ("default", "cpu100", "gpushare40", "gpuspec10", "multigpu20")
@@ -98,13 +96,7 @@ def _plan(scratch: Path, seconds: int) -> Row:
     """Plan and verify; so much work is allowed that the seconds end the search."""
     project, file = scratch / "project", scratch / f"plan-{seconds}.yaml"
     limits = ("--time-limit", f"{seconds}s", "--work", str(PLENTY * seconds))
-    run = dovetail("plan", project, *limits, "--out", file)
-    if run.code:
-        raise SystemExit(run.err)
-    verified = dovetail("verify", file, project)
-    if verified.code:
-        raise SystemExit(verified.out + verified.err)
-    plan = read(file.read_text(encoding="utf-8"), file.name)
+    run, verified, plan = planned(project, file, *limits)
     log = json.loads(file.with_suffix(".run.json").read_text(encoding="utf-8"))
     tier = plan.tiers[0]
     history = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -69,6 +69,11 @@ def tiers(context: Context) -> Iterator[Fragmentation]:
     expected = expected_of(context.spec)
     if expected:
         yield Fragmentation(Judge(expected, context.spec.accelerators))
+
+
+def fragmentation_of(tiers: Iterable[object]) -> Fragmentation | None:
+    """Return the tier among some, None where none asks what idle GPU is good for."""
+    return next((tier for tier in tiers if isinstance(tier, Fragmentation)), None)
 
 
 def _useful(part: TierPart, node: Node, card: Accelerator, idle: Idle, one: Expected) -> Linear:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dovetail.linear import Linear
 from dovetail.mig import Geometry, fits
-from dovetail.objectives.fragmentation import Fragmentation
+from dovetail.objectives.fragmentation import Fragmentation, fragmentation_of
 from dovetail.placement.clients import equal_parts, uncut
 from dovetail.placement.fragments import counts
 from dovetail.placement.instances import profiles_for
@@ -159,8 +159,8 @@ class IdleUse:
         """
         if original.spec.placeholders:
             return None
-        tiers = (tier for tier in original.tiers if isinstance(tier, Fragmentation))
-        return next((IdleUse(problem, tier) for tier in tiers), None)
+        tier = fragmentation_of(original.tiers)
+        return None if tier is None else IdleUse(problem, tier)
 
     def of(self, node: Node) -> Useful | None:
         """Return the use of what is idle on a node, None where it does not count."""

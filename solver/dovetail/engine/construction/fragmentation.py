@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.objectives.fragmentation import Fragmentation
+from dovetail.objectives.fragmentation import fragmentation_of
 from dovetail.problem import Problem
 from dovetail.spec import Expected
 from dovetail.spec.workload import MILLI
@@ -73,7 +73,7 @@ class Gradient:
 
 def _expected(problem: Problem) -> tuple[Expected, ...]:
     """Return what idle GPU is to be good for: what a tier says, else what the project asks for."""
-    tier = next((tier for tier in problem.tiers if isinstance(tier, Fragmentation)), None)
+    tier = fragmentation_of(problem.tiers)
     if tier is not None:
         return tier.judge.expected
     asking = (shape for shape in problem.shapes if shape.request.gpu_count)

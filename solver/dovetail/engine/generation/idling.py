@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.engine.generation.gpu_contents import Floats, Ints
 from dovetail.engine.generation.patterns import Pattern
 from dovetail.mig import Geometry
-from dovetail.objectives.fragmentation import Fragmentation
+from dovetail.objectives.fragmentation import fragmentation_of
 from dovetail.problem import Problem
 from dovetail.proof.idle import Held, IdleUse, Useful
 from dovetail.proof.kinds import Kind
@@ -54,7 +54,7 @@ class Idling:
     @staticmethod
     def on(problem: Problem, node: Node, shapes: Iterable[int]) -> Idling | None:
         """Return the same for a node and the shapes that may be there."""
-        tier = next((tier for tier in problem.tiers if isinstance(tier, Fragmentation)), None)
+        tier = fragmentation_of(problem.tiers)
         useful = None if tier is None else IdleUse(problem, tier).of(node)
         if useful is None:
             return None

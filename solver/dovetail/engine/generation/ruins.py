@@ -22,7 +22,7 @@ from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.generation.idling import Idling
 from dovetail.engine.generation.patterns import Pattern, counts_of, pattern_of
 from dovetail.model.state import Fill, State
-from dovetail.objectives.fragmentation import Fragmentation
+from dovetail.objectives.fragmentation import fragmentation_of
 from dovetail.problem import Problem
 from dovetail.proof.idle import IdleUse
 from dovetail.spec import Node
@@ -176,7 +176,7 @@ class _Useless:
     def _make(self, node: Node) -> _Make | None:
         shapes = [shape.index for shape in self._problem.shapes]
         idling = Idling.on(self._problem, node, shapes)
-        tier = next((tier for tier in self._problem.tiers if isinstance(tier, Fragmentation)), None)
+        tier = fragmentation_of(self._problem.tiers)
         if idling is None or tier is None:
             return None
         use = IdleUse(self._problem, tier)
