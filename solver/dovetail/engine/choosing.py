@@ -53,6 +53,8 @@ class Choosing:
         best, problem = self.best, self.best.problem
         if self.done or len(problem.nodes) > _FEW_NODES or best.unpaid or best.close_enough():
             return False
+        if problem.spec.placeholders:  # which cost nothing elsewhere
+            return False
         if not any(tier.counts_nodes for tier in problem.tiers):
             return False
         if not (roomy(problem, best.now, FULL) and best.full_but_for(WIDE)):

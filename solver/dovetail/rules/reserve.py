@@ -292,7 +292,8 @@ class PlacesGuard(Plain):
     within: str | None
     held: Counter[str] = field(default_factory=Counter)
 
-    def _path(self, node: Node) -> str | None:
+    def domain(self, node: Node) -> str | None:
+        """Return the domain that a place on a node counts in, the same one for all without `within`; None in none."""
         if self.scope.nodes is not None and node.name not in self.scope.nodes:
             return None
         return "" if self.within is None else node.domain(self.within)
@@ -301,12 +302,12 @@ class PlacesGuard(Plain):
         """Block where a place would not count."""
         if workload.holds != self.scope.policy:
             return False
-        path = self._path(node)
+        path = self.domain(node)
         return path is None or (self.held.total() > 0 and not self.held[path])
 
     def add(self, workload: Workload, role: Role, node: Node, gpu: int | None, count: int) -> None:
         """Count held places by domain."""
-        path = self._path(node) if workload.holds == self.scope.policy else None
+        path = self.domain(node) if workload.holds == self.scope.policy else None
         if path is not None:
             self.held[path] += count
 

@@ -16,6 +16,7 @@ from dovetail.engine.construction.evening import even_out
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.gangs import Crew
+from dovetail.engine.construction.holding import hold
 from dovetail.engine.construction.legal import is_legal
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.model.state import State
@@ -41,10 +42,10 @@ def construct(problem: Problem, start: State, stop: Stop, hint: Places | None = 
     for replica, place in sorted((hint or {}).items()):
         _follow(field, replica, place)
     outlooks = Outlooks(field)
-    _hold(outlooks, hard=True)
+    hold(outlooks, hard=True)
     for band in problem.spec.bands:
         fill_band(outlooks, band, stop)
-    _hold(outlooks, hard=False)
+    hold(outlooks, hard=False)
     return field.state()
 
 
@@ -90,15 +91,6 @@ def _evened_out(outlooks: Outlooks, puts: list[Put]) -> set[str]:
     if uneven:
         outlooks.forget()
     return uneven
-
-
-def _hold(outlooks: Outlooks, *, hard: bool) -> None:
-    """Hold places free: for hard policies before anything else, for others with what is left."""
-    spec = outlooks.field.problem.spec
-    binding = {policy.name for policy in spec.policies if (policy.enforcement.kind == "hard") == hard}
-    for shape in outlooks.field.problem.shapes:
-        if shape.workload.holds in binding:
-            outlooks.place(shape.index, outlooks.field.wanted(shape.index))
 
 
 def _follow(field: Field, replica: ReplicaId, place: Place) -> None:

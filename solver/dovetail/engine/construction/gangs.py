@@ -20,11 +20,9 @@ from dovetail.engine.construction.legal import is_legal, shapes_of
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.construction.seating import gpus_of, seat, units_in
 from dovetail.placement.nested import every_nest
-from dovetail.problem import Shape
 from dovetail.spec import Group, Nest, Workload
 from dovetail.spec.cluster import NODE_LEVEL
 from dovetail.spec.inside import INNER_LEVELS
-from dovetail.spec.workload import MILLI
 
 _AREAS = 8  # domains that are tried for a gang that has to be within one
 
@@ -341,7 +339,7 @@ class Crew:
         A group stands with the first node of the domain of its level that holds it.
         """
         if unit.shape is not None:
-            return self._copies(self.outlooks.field.problem.shapes[unit.shape], nodes)
+            return self.outlooks.copies(self.outlooks.field.problem.shapes[unit.shape], nodes, self.models)
         ids = self.outlooks.domains[self._levels()[unit.depth]][nodes]
         whole = [sums(self._credit(part, nodes), ids) // count for part, count in unit.parts]
         sizes = unit.sizes()
@@ -357,28 +355,6 @@ class Crew:
         inside = domains >= 0
         credit[first[inside]] = held[domains[inside]]
         return credit
-
-    def _copies(self, shape: Shape, nodes: Ints) -> Ints:
-        """Return how many replicas of a shape each of some nodes has room for."""
-        own, request = self.outlooks.field, shape.request
-        room = np.full(len(nodes), shape.demand, dtype=np.int64)
-        amounts = [(own.cpu, request.cpu), (own.memory, request.memory)]
-        amounts += [(own.resources[name], amount) for name, amount in request.resources.items()]
-        for free, amount in amounts:
-            if amount:
-                room = np.minimum(room, free[nodes] // amount)
-        if request.gpus:
-            room = np.minimum(room, own.whole_room(shape, nodes))
-        if request.share:
-            left = np.clip(own.gpus[nodes], 0, MILLI) // own.share_milli(shape, nodes)[:, None]
-            room = np.minimum(room, left.sum(axis=1))
-        allowed = own.hosts(shape)[nodes]
-        shut = own.gates.shut(shape.index)
-        if shut is not None:
-            allowed = allowed & ~shut[nodes]
-        if self.models is not None and request.gpu_count:
-            allowed = allowed & self.outlooks.accepted(self.models)[nodes]
-        return np.where(allowed, np.maximum(room, 0), 0)
 
 
 def _inside(level: str) -> str:

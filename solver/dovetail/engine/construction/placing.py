@@ -12,6 +12,7 @@ from dovetail.engine.construction.fragmentation import Bools, Gradient, Ints
 from dovetail.engine.construction.outlook import NOWHERE, Outlook, Ranks, Spoilage, form_of
 from dovetail.engine.construction.part_outlook import PartOutlook
 from dovetail.problem import Shape
+from dovetail.spec.workload import MILLI
 
 Put = tuple[int, int, tuple[int, ...]]  # node, shape, GPUs
 
@@ -113,6 +114,33 @@ class Outlooks:
         if self._opened.get(shape, opened) != opened:
             self.reopen(shape)
         self._opened[shape] = opened
+
+    def copies(self, shape: Shape, nodes: Ints, models: frozenset[str] | None = None) -> Ints:
+        """Return for how many replicas of a shape each of some nodes has room, or more where GPUs may be cut.
+
+        Parameters
+        ----------
+        models : accelerators to use, None for any.
+        """
+        own, request = self.field, shape.request
+        room = np.full(len(nodes), shape.demand, dtype=np.int64)
+        amounts = [(own.cpu, request.cpu), (own.memory, request.memory)]
+        amounts += [(own.resources[name], amount) for name, amount in request.resources.items()]
+        for free, amount in amounts:
+            if amount:
+                room = np.minimum(room, free[nodes] // amount)
+        if request.gpus:
+            room = np.minimum(room, own.whole_room(shape, nodes))
+        if request.share:
+            left = np.clip(own.gpus[nodes], 0, MILLI) // own.share_milli(shape, nodes)[:, None]
+            room = np.minimum(room, left.sum(axis=1))
+        allowed = own.hosts(shape)[nodes]
+        shut = own.gates.shut(shape.index)
+        if shut is not None:
+            allowed = allowed & ~shut[nodes]
+        if models is not None and request.gpu_count:
+            allowed = allowed & self.accepted(models)[nodes]
+        return np.where(allowed, np.maximum(room, 0), 0)
 
     def accepted(self, models: frozenset[str]) -> Bools:
         """Return a mask of the nodes that have one of some accelerators."""

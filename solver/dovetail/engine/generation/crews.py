@@ -1,4 +1,4 @@
-"""Gangs before all else: those that the LP over kinds of nodes has, on nodes of their own, where the LP has them.
+"""Held places and gangs before all else: those that the LP over kinds of nodes has, where the LP has them.
 
 A gang of a lower band needs whole nodes together, which are there as long as nothing else is. The LP has told who is
 to be there (`cases`) and in which of the outermost domains; the rest of the plan follows on the nodes that are left.
@@ -6,19 +6,22 @@ to be there (`cases`) and in which of the outermost domains; the rest of the pla
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from math import ceil
 
 import numpy as np
 
 from dovetail.engine.construction.construct import place_gang
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools, Ints
+from dovetail.engine.construction.holding import held_shapes, hold
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import amounts_of
 from dovetail.engine.fleet.sides import NOTHING, Target
 from dovetail.model.state import State
-from dovetail.problem import Problem
+from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.spec import Workload
 
@@ -26,9 +29,9 @@ _HALF = 0.5
 
 
 def crews(lp: FleetLp, stop: Stop) -> State:
-    """Return a state with the gangs that the LP's last solution has at least a half of, and nothing else."""
-    problem, values = lp.fleet.problem, lp.values()
-    outlooks = Outlooks(Field(problem, State()))
+    """Return a state with held places and the gangs of which the LP's last solution has at least a half, alone."""
+    problem, values = lp.fleet.original, lp.values()
+    outlooks = Outlooks(Field(problem, with_held(lp, State())))
     targets = list(lp.targets())
     gangs = [w for w in problem.spec.workloads if w.ranked and w.id in lp.fleet.flags]
     for workload in sorted(gangs, key=lambda w: _turn(problem, w)):
@@ -43,6 +46,38 @@ def crews(lp: FleetLp, stop: Stop) -> State:
     return outlooks.field.state()
 
 
+def with_held(lp: FleetLp, state: State) -> State:
+    """Return a state with the places held that hard policies ask for, on nodes that the LP has no other use for.
+
+    These are of kinds on which it has the places, where it tells of them, else those that are idle in its solution.
+    """
+    problem = lp.fleet.original
+    if not held_shapes(problem, hard=True):
+        return state
+    outlooks = Outlooks(Field(problem, state))
+    targets = list(lp.targets())
+    idle = _idle(lp, targets, state)
+
+    def liked(shape: Shape) -> Bools:
+        of_kinds = _kinds(lp, shape.workload, targets)
+        return of_kinds if of_kinds.any() else idle
+
+    hold(outlooks, hard=True, liked=liked)
+    return outlooks.field.state()
+
+
+def _idle(lp: FleetLp, targets: Iterable[Target], state: State) -> Bools:
+    """Return a mask of as many empty nodes of each kind as the LP has no use for."""
+    used = Counter[int]()
+    for target in targets:
+        used[target.kind] += ceil(target.nodes - NOTHING)
+    mask = np.zeros(len(lp.fleet.original.nodes), dtype=np.bool_)
+    for position, kind in enumerate(lp.fleet.kinds):
+        empty = [node for node in kind.members if not state.fill(node).slots]
+        mask[empty[: max(0, kind.size - used[position])]] = True
+    return mask
+
+
 def _turn(problem: Problem, workload: Workload) -> tuple[int, int, str]:
     """Return the order of gangs: bands in theirs, within a band the largest first."""
     shapes = (problem.shapes[s] for s in problem.shapes_of_workload[workload.id])
@@ -52,7 +87,7 @@ def _turn(problem: Problem, workload: Workload) -> tuple[int, int, str]:
 
 def _liked(lp: FleetLp, workload: Workload) -> Ints | None:
     """Return per node what the LP has in its outermost domain, as far as it tells; None where there are no levels."""
-    problem = lp.fleet.problem
+    problem = lp.fleet.original
     if not problem.spec.told_levels:
         return None
     amounts = amounts_of(lp, workload)
@@ -65,8 +100,8 @@ def _kinds(lp: FleetLp, workload: Workload, targets: Iterable[Target]) -> Bools:
 
     Elsewhere it might take scarce nodes from those who have no other.
     """
-    mask = np.zeros(len(lp.fleet.problem.nodes), dtype=np.bool_)
-    shapes = lp.fleet.problem.shapes_of_workload[workload.id]
+    mask = np.zeros(len(lp.fleet.original.nodes), dtype=np.bool_)
+    shapes = lp.fleet.original.shapes_of_workload[workload.id]
     for target in targets:
         if any(target.counts.get(s, 0.0) > NOTHING for s in shapes):
             mask[list(target.members)] = True

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from dovetail.engine.construction.clearing import make_room
 from dovetail.engine.construction.construct import fill_band
 from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.holding import hold
 from dovetail.engine.construction.moving import Mover, ranks
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.generation.patterns import Pattern
@@ -98,6 +99,7 @@ def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
             for node in make_room(outlooks, fixed, stop):
                 granted[node] = mover.contents(node) or []
         fill_band(outlooks, band, stop)
+    hold(outlooks, hard=False)
 
 
 def _place(outlooks: Outlooks, lacking: Mapping[int, int]) -> None:

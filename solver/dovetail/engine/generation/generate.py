@@ -16,6 +16,7 @@ from math import inf
 from typing import NamedTuple
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.construction.holding import held_shapes
 from dovetail.engine.construction.served import all_served
 from dovetail.engine.generation.diving import TAILS, Chosen, dive
 from dovetail.engine.generation.filling import filled
@@ -95,12 +96,14 @@ class Generation:
     spares: bool = field(init=False)  # whether all to wish for is at hand, and cost left to decide
     planned: Counter[int] = field(init=False)  # replicas per shape that the last mixture has
     _millis: Mapping[int, int] = field(init=False)
+    _lenient: set[int] = field(init=False)  # shapes of places held for policies that are not hard: once all is filled
 
     def __post_init__(self) -> None:
         self._millis = {s.index: s.request.gpu_milli for s in self.problem.shapes}
         self.planned = Counter()
         joint = {s.index for s in self.problem.shapes if s.workload.joint or s.workload.holds}
-        free = self._free(joint)
+        self._lenient = {shape.index for shape in held_shapes(self.problem, hard=False)}
+        free = self._free(joint - self._lenient)
         fixed: Counter[int] = Counter()
         for node, fill in self.state.fills.items():
             if node not in free:
@@ -132,11 +135,14 @@ class Generation:
     def _seen(self) -> Iterator[tuple[Sequence[int], Pattern]]:
         """Yield the patterns of the best state, each with the node that has it, as far as they may be mixed."""
         for node, fill in self.best.fills.items() if self.best is not None else ():
-            if not any(slot.shape not in self.wish.demand for slot in fill.slots):
-                yield (node,), self.pattern(fill)
+            pattern = self.pattern(fill)
+            if not any(slot.shape not in self.wish.demand for slot, _ in pattern):
+                yield (node,), pattern
 
     def pattern(self, fill: Fill) -> Pattern:
-        """Return what a node holds as a pattern."""
+        """Return what a node holds as a pattern, without places that need not be held."""
+        if not self._lenient.isdisjoint(slot.shape for slot in fill.slots):
+            fill = Fill(Counter({slot: n for slot, n in fill.slots.items() if slot.shape not in self._lenient}))
         return pattern_of(self._millis, fill)
 
     def _prices(self) -> list[float]:
@@ -195,8 +201,8 @@ class Generation:
         return [_COST * self._least_worth() * price / dearest for price in prices]
 
     def _least_worth(self) -> float:
-        """Return the least worth of work on a GPU."""
-        asking = (shape for shape in self.problem.shapes if shape.request.gpu_milli)
+        """Return the least worth of work on a GPU, that of no worth aside, such as places held free."""
+        asking = (shape for shape in self.problem.shapes if shape.request.gpu_milli and shape.role.value)
         return min((self._worth(s) * MILLI / s.request.gpu_milli for s in asking), default=0.0)
 
     def run(

@@ -55,7 +55,7 @@ def lead(lp: FleetLp, state: State, stop: Stop, ways: int, budget: Budget) -> Le
     """
     gangs = crews(lp, stop)
     known = () if ways else tuple(_suggested(lp, stop, gangs))
-    planned = sum(_wanted(lp.fleet.problem, list(lp.targets())), Counter[int]())
+    planned = sum(_wanted(lp.fleet.original, list(lp.targets())), Counter[int]())
     return Lead(_led(lp, stop, gangs, ways, budget), gangs if gangs.fills else state, known, planned)
 
 
@@ -82,7 +82,7 @@ def guided(lp: FleetLp, stop: Stop, crews: State) -> State:
     ----------
     crews : what is placed already, gangs above all, on nodes of their own.
     """
-    problem = lp.fleet.problem
+    problem = lp.fleet.original
     field = Field(problem, crews)
     targets = list(lp.targets())
     counts = _wanted(problem, targets)
@@ -97,12 +97,12 @@ def guided(lp: FleetLp, stop: Stop, crews: State) -> State:
 def _suggested(lp: FleetLp, stop: Stop, crews: State) -> Iterator[Suggested]:
     """Yield contents that the LP's last solution suggests beside gangs, each with nodes that are to take it."""
     targets = list(lp.targets())
-    return _contents(lp, targets, _wanted(lp.fleet.problem, targets), stop, crews)
+    return _contents(lp, targets, _wanted(lp.fleet.original, targets), stop, crews)
 
 
 def _wanted(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:
-    """Return what is to be on each target, replica by replica; nothing that stands or falls together."""
-    joint = {s.index for s in problem.shapes if s.workload.joint}
+    """Return what is to be on each target, replica by replica; nothing that `crews` have placed."""
+    joint = {s.index for s in problem.shapes if s.workload.joint or s.workload.holds}
     return [Counter({s: n for s, n in found.items() if s not in joint}) for found in _whole_counts(problem, targets)]
 
 
@@ -130,7 +130,7 @@ def _contents(
         allowed = frozenset(lp.fleet.kinds[target.kind].sides[target.side].shapes)
         for place in (target.kind, target.members):
             wanted = wanted + Counter({s: over[place].pop(s) for s in sorted(allowed & over[place].keys())})
-        packer = Packer(lp.fleet.problem, lp.fleet.kinds[target.kind], target, wanted)
+        packer = Packer(lp.fleet.original, lp.fleet.kinds[target.kind], target, wanted)
         for pattern, times in packer.contents(number):
             taken, nodes[:times] = nodes[:times], []
             yield taken, pattern
@@ -141,7 +141,7 @@ def _contents(
 def _whole_nodes(lp: FleetLp, targets: Sequence[Target]) -> list[int]:
     """Round the nodes that sides have of each plot, no more in all than there are; the largest remainders go up.
 
-    Nodes that the LP has for gangs are left out.
+    Nodes that the LP has for gangs and held places are left out.
     """
     targets = [replace(target, nodes=max(0.0, target.nodes - _of_gangs(lp, target))) for target in targets]
     found = [int(target.nodes + _ALMOST) for target in targets]
@@ -157,9 +157,10 @@ def _whole_nodes(lp: FleetLp, targets: Sequence[Target]) -> list[int]:
 
 
 def _of_gangs(lp: FleetLp, target: Target) -> float:
-    """Return how many nodes of a target gangs fill by their GPUs."""
-    problem, gpus = lp.fleet.problem, max(1, len(lp.fleet.kinds[target.kind].node.healthy_gpus()))
-    gangs = ((problem.shapes[s], x) for s, x in target.counts.items() if problem.shapes[s].workload.ranked)
+    """Return how many nodes of a target gangs and held places fill by their GPUs."""
+    problem, gpus = lp.fleet.original, max(1, len(lp.fleet.kinds[target.kind].node.healthy_gpus()))
+    counts = ((problem.shapes[s], x) for s, x in target.counts.items())
+    gangs = ((shape, x) for shape, x in counts if shape.workload.ranked or shape.workload.holds)
     return sum(x * shape.request.gpus for shape, x in gangs) / gpus
 
 

@@ -14,6 +14,7 @@ from itertools import chain
 
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.engine.generation.crews import with_held
 from dovetail.engine.generation.guided import guided
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.model.state import State
@@ -49,9 +50,9 @@ def leaves_idle(problem: Problem) -> bool:
 def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
     """Tell whether so large a part of what asks, or of what can be, is admitted that its cost is left to decide.
 
-    Nothing may run today, nor have lost its place, and what is held free is nothing to the LP of least cost.
+    Nothing may run today, nor have lost its place.
     """
-    fits = len(problem.nodes) <= MANY_NODES and problem.fresh and not problem.spec.placeholders
+    fits = len(problem.nodes) <= MANY_NODES and problem.fresh
     if not fits or left_to_decide(problem) is None:
         return False
     asked = {tier.name: tier.limit(problem.context) for tier in problem.tiers if tier.sense == "max"}
@@ -86,14 +87,15 @@ def cheaper(lp: FleetLp, state: State, stop: Stop, over: Callable[[], bool]) -> 
     Parameters
     ----------
     lp : as it was solved last, for the least cost given all else that the state has.
-    state : the one at hand; gangs and what is held free stay where it has them.
+    state : the one at hand; gangs stay where it has them.
     over : tells when time has run out.
     """
     problem = lp.fleet.original
-    kept = {n for n, fill in state.fills.items() if any(_stays(problem, slot.shape) for slot in fill.slots)}
+    joint = {shape.index for shape in problem.shapes if shape.workload.joint}
+    kept = {n for n, fill in state.fills.items() if any(slot.shape in joint for slot in fill.slots)}
     worth = _worth(lp)
     for _ in range(_TURNS):
-        base = State({node: state.fills[node] for node in sorted(kept)})
+        base = with_held(lp, State({node: state.fills[node] for node in sorted(kept)}))
         found = tidied(problem, guided(lp, stop, base), stop, over)
         yield found
         lacking = state.admitted() - found.admitted()
@@ -113,8 +115,3 @@ def _worth(lp: FleetLp) -> Mapping[int, float]:
     """Return per node what one more of its kind would be worth, per GPU."""
     kinds = zip(lp.fleet.kinds, lp.scarcity(), strict=True)
     return {n: value / max(1, len(kind.node.healthy_gpus())) for kind, value in kinds for n in kind.members}
-
-
-def _stays(problem: Problem, shape: int) -> bool:
-    workload = problem.shapes[shape].workload
-    return workload.joint or bool(workload.holds)

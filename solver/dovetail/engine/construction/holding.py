@@ -1,0 +1,77 @@
+"""Places held free (`reserve`, S4.7): for hard policies before anything else, all in one domain where they ask so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from dovetail.engine.construction.fragmentation import Bools
+from dovetail.engine.construction.placing import Outlooks
+from dovetail.problem import Problem, Shape
+from dovetail.rules.reserve import PlacesGuard
+
+
+def held_shapes(problem: Problem, *, hard: bool) -> list[Shape]:
+    """Return the shapes of places that hard policies hold, or those of others."""
+    binding = {policy.name for policy in problem.spec.policies if (policy.enforcement.kind == "hard") == hard}
+    return [shape for shape in problem.shapes if shape.workload.holds in binding]
+
+
+def hold(outlooks: Outlooks, *, hard: bool, liked: Callable[[Shape], Bools | None] = lambda _: None) -> None:
+    """Hold the places free that policies ask for and nobody holds yet, as far as there is room.
+
+    Parameters
+    ----------
+    hard : whether for hard policies, or for the others.
+    liked : tells the nodes to try first, None for all.
+    """
+    for shape in held_shapes(outlooks.field.problem, hard=hard):
+        if outlooks.field.wanted(shape.index):
+            _hold(outlooks, shape, liked(shape))
+
+
+def _hold(outlooks: Outlooks, shape: Shape, liked: Bools | None) -> None:
+    """Hold places of one policy; where one domain has to have them all, in one that has no more room than it must."""
+    field, wanted = outlooks.field, outlooks.field.wanted(shape.index)
+    guards = (g for g in field.gates.strict(shape.index) if isinstance(g, PlacesGuard) and g.within is not None)
+    guard = next(guards, None)
+    if guard is None or guard.held.total():  # in the latter case there is but one domain
+        if liked is not None:
+            outlooks.place(shape.index, wanted, nodes=liked)
+        outlooks.place(shape.index, field.wanted(shape.index))
+        return
+    most, best = 0, None
+    for nodes, room in _domains(outlooks, shape, guard, liked):
+        if room <= most:  # domains with too little room come last, the largest first
+            break
+        puts = outlooks.place(shape.index, wanted, nodes=nodes)
+        if len(puts) == wanted:
+            return
+        if len(puts) > most:
+            most, best = len(puts), nodes
+        outlooks.undo([shape.index], puts)
+    if best is not None:
+        outlooks.place(shape.index, wanted, nodes=best)
+
+
+def _domains(
+    outlooks: Outlooks, shape: Shape, guard: PlacesGuard, liked: Bools | None
+) -> Iterator[tuple[Bools, int]]:
+    """Yield the nodes of each domain in the order to try, with at least as many places as it has room for."""
+    every = np.arange(len(outlooks.field.problem.nodes))
+    room = outlooks.copies(shape, every)
+    numbers = dict[str | None, int]()
+    paths = (guard.domain(node) for node in outlooks.field.problem.nodes)
+    of = np.fromiter((numbers.setdefault(path, len(numbers)) for path in paths), dtype=np.int64)
+    sums = np.bincount(of, weights=room, minlength=len(numbers)).astype(np.int64)
+    fond = np.zeros_like(sums) if liked is None else np.bincount(of[liked], weights=room[liked], minlength=len(sums))
+    wanted = outlooks.field.wanted(shape.index)
+    counted = [number for path, number in numbers.items() if path is not None and sums[number]]
+    for number in sorted(counted, key=lambda n: _turn(int(sums[n]), bool(fond[n] >= wanted), wanted)):
+        yield of == number, int(sums[number])
+
+
+def _turn(room: int, liked: bool, wanted: int) -> tuple[bool, bool, int]:
+    """Return the order of domains: liked ones that have room for all with the least room, then too small ones."""
+    return room < wanted, not liked, room if room >= wanted else -room
