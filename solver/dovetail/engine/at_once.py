@@ -10,7 +10,7 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.fleet.pursuit import WIDE
-from dovetail.engine.generation.generate import Generation, Mixed
+from dovetail.engine.generation.generate import Generation, Mixed, worth_of
 from dovetail.engine.generation.guided import Lead, lead
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.thrift import leaves_idle, roomy
@@ -32,6 +32,7 @@ _GENERATE_SHARE = 0.8
 _TIDYING_TIME = 0.5  # of what is left of these, for what patterns leave out and for nodes that hold little
 _FOLLOW_TIME = 0.1, 0.25  # of the time, without gangs and with them: each way places them otherwise
 _FOLLOW_SHARE = 0.2
+_ASTRAY = 0.005  # a gap of what is admitted, from which on gangs are placed in another way
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,13 @@ class AtOnce:
     stop: Stop
     choosing: Choosing
 
-    def follow(self, budget: Budget) -> Lead:
-        """Follow the LP over kinds of nodes, where nothing runs nor did; return what it leads to."""
+    def follow(self, budget: Budget, *, exact: bool = False) -> Lead:
+        """Follow the LP over kinds of nodes, where nothing runs nor did; return what it leads to.
+
+        Parameters
+        ----------
+        exact : whether gangs are on the kinds of nodes where the LP has them, whatever domains that makes them span.
+        """
         if not self._problem.fresh or self.best.unpaid or all(tier.proved for tier in self.best.now):
             return Lead((), self.best.state)
         if self.many and not self._gangs:
@@ -61,7 +67,7 @@ class AtOnce:
         ways = ceil(budget.work * _FOLLOW_SHARE / each)
         if self._straight(budget):
             ways = 0 if self._problem.counts > EXACT_VARIABLES else 1
-        led = lead(lp, self.best.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME[self._gangs]))
+        led = lead(lp, self.best.state, self.stop, ways, budget.part(0.0, _FOLLOW_TIME[self._gangs]), exact=exact)
         for state in led.states:
             self.best.offer(state)
             budget.work -= each
@@ -116,7 +122,18 @@ class AtOnce:
                 break
         budget.work -= before - given.work
         idle = leaves_idle(self._problem)  # of which mixtures for what is admitted know nothing
-        return Mixed(found, generation.planned or led.planned, saves or not (self.crowded or idle))
+        settled = saves or not (self.crowded or idle)
+        return Mixed(found, generation.planned or led.planned, settled, generation.worth)
+
+    def astray(self, led: Lead, mixed: Mixed) -> bool:
+        """Tell whether patterns have far less of a band than the LP that was followed: for where gangs are, it seems.
+
+        Of several bands the last one is left out, which may have what earlier ones lack.
+        """
+        if not (self._gangs and led.admitted and mixed.worth):
+            return False
+        there, bands = worth_of(self._problem, led.admitted), self._problem.spec.bands
+        return any(mixed.worth[band] < (1 - _ASTRAY) * there[band] for band in bands[:-1] or bands)
 
     def late(self, budget: Budget, construction: float) -> Iterator[bool]:
         """Wait until hardly anything but cost is left to decide, and mix patterns for the least, if there is time.

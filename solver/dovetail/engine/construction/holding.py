@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from dovetail.engine.construction.placing import Outlooks
 from dovetail.problem import Problem, Shape
 from dovetail.rules.reserve import PlacesGuard
 
+Liked = tuple[Bools, int]  # a mask of nodes, and how many places are to be on them
+
 
 def held_shapes(problem: Problem, *, hard: bool) -> list[Shape]:
     """Return the shapes of places that hard policies hold, or those of others."""
@@ -18,27 +20,27 @@ def held_shapes(problem: Problem, *, hard: bool) -> list[Shape]:
     return [shape for shape in problem.shapes if shape.workload.holds in binding]
 
 
-def hold(outlooks: Outlooks, *, hard: bool, liked: Callable[[Shape], Bools | None] = lambda _: None) -> None:
+def hold(outlooks: Outlooks, *, hard: bool, liked: Callable[[Shape], Sequence[Liked]] = lambda _: ()) -> None:
     """Hold the places free that policies ask for and nobody holds yet, as far as there is room.
 
     Parameters
     ----------
     hard : whether for hard policies, or for the others.
-    liked : tells the nodes to try first, None for all.
+    liked : tells where to try first.
     """
     for shape in held_shapes(outlooks.field.problem, hard=hard):
         if outlooks.field.wanted(shape.index):
             _hold(outlooks, shape, liked(shape))
 
 
-def _hold(outlooks: Outlooks, shape: Shape, liked: Bools | None) -> None:
+def _hold(outlooks: Outlooks, shape: Shape, liked: Sequence[Liked]) -> None:
     """Hold places of one policy; where one domain has to have them all, in one that has no more room than it must."""
     field, wanted = outlooks.field, outlooks.field.wanted(shape.index)
     guards = (g for g in field.gates.strict(shape.index) if isinstance(g, PlacesGuard) and g.within is not None)
     guard = next(guards, None)
     if guard is None or guard.held.total():  # in the latter case there is but one domain
-        if liked is not None:
-            outlooks.place(shape.index, wanted, nodes=liked)
+        for nodes, many in liked:
+            outlooks.place(shape.index, min(many, field.wanted(shape.index)), nodes=nodes)
         outlooks.place(shape.index, field.wanted(shape.index))
         return
     most, best = 0, None
@@ -56,7 +58,7 @@ def _hold(outlooks: Outlooks, shape: Shape, liked: Bools | None) -> None:
 
 
 def _domains(
-    outlooks: Outlooks, shape: Shape, guard: PlacesGuard, liked: Bools | None
+    outlooks: Outlooks, shape: Shape, guard: PlacesGuard, liked: Sequence[Liked]
 ) -> Iterator[tuple[Bools, int]]:
     """Yield the nodes of each domain in the order to try, with at least as many places as it has room for."""
     every = np.arange(len(outlooks.field.problem.nodes))
@@ -65,7 +67,9 @@ def _domains(
     paths = (guard.domain(node) for node in outlooks.field.problem.nodes)
     of = np.fromiter((numbers.setdefault(path, len(numbers)) for path in paths), dtype=np.int64)
     sums = np.bincount(of, weights=room, minlength=len(numbers)).astype(np.int64)
-    fond = np.zeros_like(sums) if liked is None else np.bincount(of[liked], weights=room[liked], minlength=len(sums))
+    fond = np.zeros(len(numbers))
+    for nodes, _ in liked:
+        fond += np.bincount(of[nodes], weights=room[nodes], minlength=len(numbers))
     wanted = outlooks.field.wanted(shape.index)
     counted = [number for path, number in numbers.items() if path is not None and sums[number]]
     for number in sorted(counted, key=lambda n: _turn(int(sums[n]), bool(fond[n] >= wanted), wanted)):

@@ -225,6 +225,12 @@ class FleetLp:
         for kind, uses in by_kind.items():
             yield from by_plot(self.fleet, kind, uses, values)
 
+    def admitted(self) -> dict[int, float]:
+        """Return what the last solution admits of every shape."""
+        values, shapes = self._lp.values(), self.fleet.problem.shapes
+        terms = {shape.index: self.fleet.admitted_shape(shape.index).terms for shape in shapes}
+        return {s: sum(values[variable] * each for variable, each in own.items()) for s, own in terms.items()}
+
     def _pays(self, side: Side, counts: Iterable[int]) -> dict[int, float]:
         """Return what a replica of each shape pays for its part of a node of a side."""
         shares = [row for group in side.loads for row in group.values()]

@@ -7,15 +7,16 @@ to be there (`cases`) and in which of the outermost domains; the rest of the pla
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import ceil
 
 import numpy as np
 
 from dovetail.engine.construction.construct import place_gang
+from dovetail.engine.construction.domains import sums
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools, Ints
-from dovetail.engine.construction.holding import held_shapes, hold
+from dovetail.engine.construction.holding import Liked, held_shapes, hold
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import amounts_of
@@ -28,10 +29,28 @@ from dovetail.spec import Workload
 _HALF = 0.5
 
 
-def crews(lp: FleetLp, stop: Stop) -> State:
-    """Return a state with held places and the gangs of which the LP's last solution has at least a half, alone."""
+def crews(lp: FleetLp, stop: Stop, *, exact: bool = False) -> State:
+    """Return a state with held places and the gangs of which the LP's last solution has at least a half, alone.
+
+    Gangs come first, which find room in fewer ways, unless that leaves none for places.
+
+    Parameters
+    ----------
+    exact : whether gangs are on as many nodes of each kind as the LP has them on, where they find room there, rather
+        than where they span few domains.
+    """
+    problem = lp.fleet.original
+    found = with_held(lp, _with_gangs(lp, State(), stop, exact=exact))
+    admitted = found.admitted()
+    if all(admitted[shape.index] == shape.demand for shape in held_shapes(problem, hard=True)):
+        return found
+    return _with_gangs(lp, with_held(lp, State()), stop, exact=exact)
+
+
+def _with_gangs(lp: FleetLp, state: State, stop: Stop, *, exact: bool) -> State:
+    """Return a state with those gangs as well, as far as they find room."""
     problem, values = lp.fleet.original, lp.values()
-    outlooks = Outlooks(Field(problem, with_held(lp, State())))
+    outlooks = Outlooks(Field(problem, state))
     targets = list(lp.targets())
     gangs = [w for w in problem.spec.workloads if w.ranked and w.id in lp.fleet.flags]
     for workload in sorted(gangs, key=lambda w: _turn(problem, w)):
@@ -40,7 +59,8 @@ def crews(lp: FleetLp, stop: Stop) -> State:
         total = lp.fleet.admitted(workload)
         if sum(values[v] * c for v, c in total.terms.items()) >= _HALF * workload.min_replicas:
             liked = _liked(lp, workload)
-            only = None if liked is not None and liked.any() else _kinds(lp, workload, targets)
+            told = liked is not None and liked.any()
+            only = _seats(outlooks, workload, targets) if exact else None if told else _kinds(lp, workload, targets)
             if only is None or not place_gang(outlooks, workload, liked, only):
                 place_gang(outlooks, workload, liked)
     return outlooks.field.state()
@@ -49,7 +69,7 @@ def crews(lp: FleetLp, stop: Stop) -> State:
 def with_held(lp: FleetLp, state: State) -> State:
     """Return a state with the places held that hard policies ask for, on nodes that the LP has no other use for.
 
-    These are of kinds on which it has the places, where it tells of them, else those that are idle in its solution.
+    Where it tells of them these are as many of each kind as it has, else nodes that are idle in its solution.
     """
     problem = lp.fleet.original
     if not held_shapes(problem, hard=True):
@@ -57,13 +77,21 @@ def with_held(lp: FleetLp, state: State) -> State:
     outlooks = Outlooks(Field(problem, state))
     targets = list(lp.targets())
     idle = _idle(lp, targets, state)
-
-    def liked(shape: Shape) -> Bools:
-        of_kinds = _kinds(lp, shape.workload, targets)
-        return of_kinds if of_kinds.any() else idle
-
-    hold(outlooks, hard=True, liked=liked)
+    hold(outlooks, hard=True, liked=lambda shape: _told(problem, shape, targets) or [(idle, shape.demand)])
     return outlooks.field.state()
+
+
+def _told(problem: Problem, shape: Shape, targets: Iterable[Target]) -> list[Liked]:
+    """Return where the LP has replicas of a shape, and how many of them there, in whole numbers."""
+    found, total, there = list[Liked](), 0.0, 0
+    for target in targets:
+        total += target.counts.get(shape.index, 0.0)
+        if round(total) > there:
+            mask = np.zeros(len(problem.nodes), dtype=np.bool_)
+            mask[list(target.members)] = True
+            found.append((mask, round(total) - there))
+            there = round(total)
+    return found
 
 
 def _idle(lp: FleetLp, targets: Iterable[Target], state: State) -> Bools:
@@ -106,3 +134,26 @@ def _kinds(lp: FleetLp, workload: Workload, targets: Iterable[Target]) -> Bools:
         if any(target.counts.get(s, 0.0) > NOTHING for s in shapes):
             mask[list(target.members)] = True
     return mask
+
+
+def _seats(outlooks: Outlooks, workload: Workload, targets: Iterable[Target]) -> Bools:
+    """Return a mask of as many nodes as the LP has a workload on, kind by kind."""
+    problem = outlooks.field.problem
+    mask = np.zeros(len(problem.nodes), dtype=np.bool_)
+    for target in targets:
+        for shape in problem.shapes_of_workload[workload.id]:
+            if (count := target.counts.get(shape, 0.0)) > NOTHING:
+                mask[_together(outlooks, target.members, problem.shapes[shape], ceil(count - NOTHING))] = True
+    return mask
+
+
+def _together(outlooks: Outlooks, members: Sequence[int], shape: Shape, count: int) -> Ints:
+    """Return nodes with room for so many replicas of a shape, or for all that there is: of few inner domains."""
+    nodes = np.array(members, dtype=np.int64)
+    room = outlooks.copies(shape, nodes)
+    levels = outlooks.field.problem.spec.told_levels
+    ids = outlooks.domains[levels[-1]][nodes] if levels else np.zeros(len(nodes), dtype=np.int64)
+    in_all = sums(room, np.maximum(ids, 0))[np.maximum(ids, 0)]
+    order = np.lexsort((nodes, ids, -in_all))
+    before = np.cumsum(room[order]) - room[order]
+    return nodes[order][(before < count) & (room[order] > 0)]

@@ -57,11 +57,13 @@ class Mixed(NamedTuple):
     states : be they taken or not.
     planned : replicas per shape that LPs have.
     settled : whether nothing is left of the least cost for LPs of the fleet to tell.
+    worth : of GPU work, by band, that the LP admits; nothing where there was none.
     """
 
     states: list[State]
     planned: Counter[int]
     settled: bool = False
+    worth: Mapping[int, float] = {}
 
 
 @dataclass(slots=True)
@@ -95,6 +97,7 @@ class Generation:
     wish: Wish = field(init=False)
     spares: bool = field(init=False)  # whether all to wish for is at hand, and cost left to decide
     planned: Counter[int] = field(init=False)  # replicas per shape that the last mixture has
+    worth: Mapping[int, float] = field(init=False, default_factory=dict)  # of GPU work, by band, that it admits
     _millis: Mapping[int, int] = field(init=False)
     _lenient: set[int] = field(init=False)  # shapes of places held for policies that are not hard: once all is filled
 
@@ -232,6 +235,7 @@ class Generation:
             master = self._with_wish(master)
             mixture = _mixed(master, pricing)
         self.planned = self._planned(mixture)
+        self.worth = worth_of(self.problem, self._amounts(mixture))
         ample = (left := budget.seconds()) is None or left > _AMPLE * filling
         if ample and not self.spares:
             began = time.monotonic()
@@ -260,6 +264,10 @@ class Generation:
                     found[s] += more
                     left -= more
         return found
+
+    def _amounts(self, mixture: Mixture) -> dict[int, float]:
+        """Return how much of each shape a mixture admits, or of all shapes that are alike with it."""
+        return {c.alike[0]: mixture.admitted.get(c.shape, 0.0) for c in self.rows.counted if c.alike}
 
     def _planned(self, mixture: Mixture) -> Counter[int]:
         """Return the replicas per shape that there may be for a mixture: any number of those that serve all they may.
@@ -325,6 +333,15 @@ class Generation:
             wished += [(node, column.pattern) for node in taken]
         base = self.state.with_fills(fills)
         return filled(self.problem, base, wished, self.planned, self.stop)
+
+
+def worth_of(problem: Problem, admitted: Mapping[int, float]) -> dict[int, float]:
+    """Return what GPU work is worth, by band, of which there is so much per shape."""
+    found = dict.fromkeys(problem.spec.bands, 0.0)
+    for s, amount in admitted.items():
+        shape = problem.shapes[s]
+        found[problem.spec.band_of(shape.workload)] += shape.role.value * amount * bool(shape.request.gpu_count)
+    return found
 
 
 def _mixed(master: Master, pricing: Pricing) -> Mixture:

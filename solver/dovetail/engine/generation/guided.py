@@ -8,7 +8,7 @@ Nodes of one side of a kind are alike, so contents are made up once and used as 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -36,15 +36,17 @@ class Lead:
     Parameters
     ----------
     planned : replicas per shape that it has, in whole numbers.
+    admitted : the same, gangs as well, as they are in its solution; nothing without an LP.
     """
 
     states: Iterable[State]
     base: State
     known: Sequence[Suggested] = ()
     planned: Counter[int] = field(default_factory=Counter)
+    admitted: Mapping[int, float] = field(default_factory=dict)
 
 
-def lead(lp: FleetLp, state: State, stop: Stop, ways: int, budget: Budget) -> Lead:
+def lead(lp: FleetLp, state: State, stop: Stop, ways: int, budget: Budget, *, exact: bool = False) -> Lead:
     """Follow the LP's last solution, gangs first.
 
     Parameters
@@ -52,11 +54,13 @@ def lead(lp: FleetLp, state: State, stop: Stop, ways: int, budget: Budget) -> Le
     state : the one at hand, around whose gangs patterns are mixed where the LP has none.
     ways : how many states there are at the most, the first of them whatever the time; with none, contents are known.
     budget : until when there may be more of them.
+    exact : see `crews`.
     """
-    gangs = crews(lp, stop)
+    admitted = lp.admitted()
+    gangs = crews(lp, stop, exact=exact)
     known = () if ways else tuple(_suggested(lp, stop, gangs))
     planned = sum(_wanted(lp.fleet.original, list(lp.targets())), Counter[int]())
-    return Lead(_led(lp, stop, gangs, ways, budget), gangs if gangs.fills else state, known, planned)
+    return Lead(_led(lp, stop, gangs, ways, budget), gangs if gangs.fills else state, known, planned, admitted)
 
 
 def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, budget: Budget) -> Iterator[State]:
