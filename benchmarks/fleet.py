@@ -12,7 +12,8 @@ is healthy.
 lets gangs of 2 to 128 nodes on ragged racks, and services on MIG instances, take a part of that load. `single` makes
 some A100 and H100 nodes offer MIG with `migStrategy: single`; `modes` has some L40S nodes shared by equal parts, by a
 device plugin, and policies that say who may be on GPUs in which mode and how many. `survive` lets the services of the
-highest priority survive the loss of any rack, for which work of lower ones goes.
+highest priority survive the loss of any rack, for which work of lower ones goes. `spares` holds places free: whole
+nodes, one in a hundred, four of one rack, and halves of GPUs.
 
     python -m benchmarks.fleet --replan DIR [--plan PLAN] --seed 1 --out LATER
 
@@ -40,7 +41,7 @@ from benchmarks.synthetic.work import replicas, shapes  # noqa: E402
 LEAST = 100
 
 
-ALSO = ("gangs", "slices", "single", "modes", "survive")
+ALSO = ("gangs", "slices", "single", "modes", "survive", "spares")
 
 
 def fleet(
@@ -55,7 +56,8 @@ def fleet(
     Parameters
     ----------
     kinds : the kinds of rules that it has.
-    also : out of `ALSO`, work that takes a part of the load, ways to cut and share GPUs, failures to survive.
+    also : out of `ALSO`, work that takes a part of the load, ways to cut and share GPUs, failures to survive, places to
+        hold free.
     """
     nodes = hardware(gpus, seed)
     found = shapes(nodes, seed)
@@ -122,7 +124,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--load", type=float, default=1.0, help="what is asked for over what is healthy, such as 0.85"
     )
-    told = "what else there is: work, ways to cut and share, failures"
+    told = "what else there is: work, ways to cut and share, failures, held places"
     parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help=told)
     parser.add_argument("--replan", type=Path, help="instead: a project of this command, as it is some days later")
     parser.add_argument("--plan", type=Path, help="the plan that runs there; first fit decreasing without")

@@ -37,8 +37,8 @@ of 2 to 128 whole nodes, at most a sixteenth of the fleet, that demand or prefer
 for 15 % of the capacity, and services on MIG instances of 1g to 7g of two products for 6 %. Gangs, whole GPUs, parts
 of one and instances are in one plan. A gang is there as a whole or not at all, and bounds count it so too.
 `--also survive` lets services of the highest priority survive the loss of any rack, for which work of lower ones
-goes; `--also single` has some nodes offer MIG with `migStrategy: single`, `--also modes` some shared by equal parts,
-with policies on modes and clients.
+goes; `--also spares` holds whole nodes, places of one rack and halves of GPUs free; `--also single` has some nodes
+offer MIG with `migStrategy: single`, `--also modes` some shared by equal parts, with policies on modes and clients.
 """
 
 BY_WORK = """\

@@ -123,6 +123,15 @@ def test_services_survive_the_loss_of_a_rack_where_that_is_asked_for(tmp_path: P
     assert {w.type for w in spec.matched(rules["survive"])} == {"service"}
 
 
+def test_places_are_held_free_where_that_is_asked_for(tmp_path: Path) -> None:
+    write(fleet(200, 1, 0.85, also=("spares",)), tmp_path)
+    spec = spec_of(tmp_path)
+    assert [one.holds for one in spec.placeholders] == ["spare-nodes", "spare-rack", "spare-halves"]
+    plain = fleet(200, 1, 0.85)
+    changed = {name for name, text in fleet(200, 1, 0.85, also=("spares",)).items() if text != plain[name]}
+    assert changed == {"policies.yaml"}
+
+
 def test_the_command_writes_a_project_and_refuses_nonsense(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from math import ceil
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.choosing import Choosing
+from dovetail.engine.construction.holding import held_shapes
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.generation.generate import Generation, Mixed, worth_of
@@ -58,7 +59,7 @@ class AtOnce:
         """
         if not self._problem.fresh or self.best.unpaid or all(tier.proved for tier in self.best.now):
             return Lead((), self.best.state)
-        if self.many and not self._gangs:
+        if self.many and not (self._gangs or held_shapes(self._problem, hard=True)):
             return Lead((), self.best.state)  # patterns are as good mixed without
         lp = self.best.bounds.fleet.target({tier.name: tier.value for tier in self.best.now}, budget.seconds())
         if not lp.solved or budget.spent():

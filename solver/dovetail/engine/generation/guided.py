@@ -36,7 +36,7 @@ class Lead:
     Parameters
     ----------
     planned : replicas per shape that it has, in whole numbers.
-    admitted : the same, gangs as well, as they are in its solution; nothing without an LP.
+    admitted : what its solution has of every shape, gangs as well; nothing without an LP.
     """
 
     states: Iterable[State]
@@ -60,10 +60,11 @@ def lead(lp: FleetLp, state: State, stop: Stop, ways: int, budget: Budget, *, ex
     gangs = crews(lp, stop, exact=exact)
     known = () if ways else tuple(_suggested(lp, stop, gangs))
     planned = sum(_wanted(lp.fleet.original, list(lp.targets())), Counter[int]())
-    return Lead(_led(lp, stop, gangs, ways, budget), gangs if gangs.fills else state, known, planned, admitted)
+    led = _led(lp, stop, gangs, ways, budget, exact=exact)
+    return Lead(led, gangs if gangs.fills else state, known, planned, admitted)
 
 
-def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, budget: Budget) -> Iterator[State]:
+def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, budget: Budget, *, exact: bool) -> Iterator[State]:
     """Yield states after the LP's last solution, and after others that are worth as much.
 
     Which of them loses least when it is rounded nobody can tell beforehand.
@@ -75,7 +76,7 @@ def _led(lp: FleetLp, stop: Stop, gangs: State, ways: int, budget: Budget) -> It
                 lp.wander(source, budget.seconds())
             if budget.out_of_time():  # what is at hand need not be a solution
                 break
-            gangs = crews(lp, stop)
+            gangs = crews(lp, stop, exact=exact)
         yield guided(lp, stop, gangs)
 
 
