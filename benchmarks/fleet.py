@@ -56,8 +56,8 @@ def fleet(
     Parameters
     ----------
     kinds : the kinds of rules that it has.
-    also : out of `ALSO`, work that takes a part of the load, ways to cut and share GPUs, failures to survive, places to
-        hold free.
+    also : out of `ALSO`, work that takes a part of the load, ways to cut and share GPUs, failures to survive, places
+        to hold free.
     """
     nodes = hardware(gpus, seed)
     found = shapes(nodes, seed)

@@ -134,7 +134,7 @@ def _spares(nodes: int, also: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def policies(hardware: Hardware, found: Sequence[Shape], kinds: Kinds = ALL, also: Collection[str] = ()) -> str:
-    """Return the Policies of some kinds of rules, and on modes, failures and held places where these are asked for."""
+    """Return Policies of some kinds of rules, and on modes, failures and held places where these are asked for."""
     rules = [*_quotas(hardware.milli), *_apart(), *_spreads(found), *_nodes()]
     chosen = [*(rule for rule in rules if rule[0] in kinds), *modes.rules(also), *_failures(also)]
     held = (_reserve(*spare) for spare in _spares(hardware.nodes, also))
