@@ -21,6 +21,7 @@ from dovetail.problem import Problem
 from dovetail.progress import Limits
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
+from dovetail.rules.reserve import Reserve
 from dovetail.spec import Group, Spec, Topology, Workload, WorkloadSelector
 from dovetail.verify import verify
 
@@ -63,6 +64,16 @@ def test_work_of_the_same_priority_does_not_give_way() -> None:
     same = workload("w", 2, gpus=1, preemptible=True, **HIGH)
     _, view = after(planned(racks(x=2, y=1), [same, *ones(v=4), gang()], where))
     assert not on(view, "gang")
+
+
+def test_a_domain_that_is_kept_untouched_is_not_tried() -> None:
+    """It is idle, so that its nodes would come first, and whoever leaves others opens none of them."""
+    where = running(w="y0 y1", v="z0")
+    free = policy("a-rack", Reserve(domains=1, of="rack"))
+    told, view = after(planned(racks(x=4, y=2, z=1), [*ones(w=2, v=1), gang(within=None)], where, free))
+    assert on(view, "gang") == ["y0", "y1"]
+    assert on(view, "w") == ["z0", "z0"]
+    assert told["disruption.moves"] == 2
 
 
 def test_a_gang_gives_way_as_a_whole() -> None:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.engine.construction.fragmentation import Ints
+from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.leavers import EVERYBODY, Leaver
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.preempting import Preempting
 from dovetail.engine.construction.prices import Price
+from dovetail.rules.reserve import UntouchedGuard
 from dovetail.spec import Workload
 from dovetail.spec.cluster import NODE_LEVEL
 from dovetail.spec.inside import INNER_LEVELS
@@ -210,7 +211,17 @@ class Guests:
                 if fill is not None and any(self._field.partial[slot.shape] for slot in fill.slots):
                     idle[position] = self._idle(node)
             found = np.minimum(found, idle // gpus)
-        return found
+        return np.where(self._kept_untouched(hosts), 0, found)
+
+    def _kept_untouched(self, hosts: Ints) -> Bools:
+        """Tell which nodes are in domains that policies keep untouched: whoever leaves others, they stay so."""
+        role, field = self._largest.role, self._field
+        guards = [g for g in field.gates.guards(self._largest.index) if isinstance(g, UntouchedGuard)]
+        if not guards:
+            return np.zeros(len(hosts), dtype=np.bool_)
+        nodes = (self._problem.nodes[node] for node in hosts.tolist())
+        kept = [any(guard.blocks(self._workload, role, node, None) for guard in guards) for node in nodes]
+        return np.array(kept, dtype=np.bool_)
 
     def _idle(self, node: int) -> int:
         """Return how many GPUs of a node are idle without its guests; of a shared one all may have to leave."""
