@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from math import inf
+from typing import Any
 
 import pytest
 from tests.engine.test_cases import two_bands
@@ -16,7 +18,7 @@ from dovetail.engine import bounds as engine_bounds
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.fleet import pursuit
 from dovetail.engine.fleet.aside import Aside
-from dovetail.engine.fleet.cases import COUNTS
+from dovetail.engine.fleet.cases import COUNTS, Cases
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.fleet.pursuit import Best, Pursuit
 from dovetail.objectives import Tier
@@ -24,6 +26,7 @@ from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Stop
 from dovetail.proof.certificate import FLEET, FLEET_PRICED
 from dovetail.rules import context_of
+from dovetail.spec import Objective
 
 PATIENCE = 60.0
 
@@ -142,6 +145,24 @@ def test_cost_has_its_turn_while_plans_admit_more_and_more() -> None:
         asked.append(found[0])
         search._asked.clear()  # as if what earlier tiers reach were another value for each plan
     assert asked == [*admitted, *admitted, "cost"]
+
+
+def test_what_is_lost_is_not_guessed_to_be_less_than_a_plan_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be no room for all that is admitted at so little, and then the bounds after it are worth nothing."""
+    objective = Objective(tiers=("admitted", "fragmentation", "cost"))
+    nodes = [node(f"n{i}", 4, price=1000) for i in range(3)]
+    problem = problem_of(make_spec(nodes, [workload("w", 5, gpus=3), workload("v", 2, gpus=1)], objective=objective))
+    cases, given = FleetBounds.cases, dict[str, Mapping[str, int]]()
+
+    def noted(self: FleetBounds, tier: Tier, earlier: Mapping[str, int], **more: Any) -> Cases:
+        given[tier.name] = dict(earlier)
+        return cases(self, tier, earlier, **more)
+
+    monkeypatch.setattr(FleetBounds, "cases", noted)
+    search = Pursuit(FleetBounds(problem, Stop()))
+    while search.next(Best(1, (11_000, 3000, 3000), time.monotonic() + PATIENCE)) is not None:
+        pass
+    assert given["cost"]["fragmentation"] == 3000
 
 
 def test_what_only_idle_processors_are_worth_stands_back_and_comes_last() -> None:

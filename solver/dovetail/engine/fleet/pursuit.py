@@ -14,7 +14,7 @@ from typing import Final
 
 from dovetail.engine.fleet.cases import COUNTS, Cases, has_numbers
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
-from dovetail.objectives import Tier, limit_given, sign_of
+from dovetail.objectives import Tier, limit_given
 from dovetail.plan import relative_gap
 from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.proof.fleet import FEW_NODES
@@ -83,9 +83,9 @@ class Pursuit:
 
         It is the tier that was asked for least often; those that count nodes, and what follows them, have their first
         turn once the others have had two. Once there is no such tier, replicas of small fleets are counted in whole
-        numbers, the earliest band first. What earlier tiers will have in the end is guessed: what the plan has if it
-        is near its bound, or counts from today, else a little worse than the bound; nothing where that is cost, as
-        there may be no room for all else at so little.
+        numbers, the earliest band first. What earlier tiers will have in the end is guessed: of what is admitted, a
+        little less than the bound unless the plan is near that; of what is lost, what the plan has, as there may not
+        be room for all else at so little as the bound; nothing of cost, which changes with every plan.
         """
         given: dict[str, int] = {}
         found: list[tuple[int, bool, int, Mapping[str, int]]] = []
@@ -102,7 +102,7 @@ class Pursuit:
                 uncounted.append((position, dict(given)))
             better = gap > _NEAR and not now.last and not counts_since_today(tier)
             if not (better and tier.counts_nodes):
-                given[tier.name] = round((1 - sign_of(tier.sense) * _LOST) * bound) if better else value
+                given[tier.name] = round((1 - _LOST) * bound) if better and tier.sense == "max" else value
         if found:
             *_, position, assumed = min(found, key=lambda each: each[:3])
             return self._proved(position, assumed, now)
