@@ -125,29 +125,27 @@ def _failures(also: Collection[str]) -> Iterator[Rule]:
         yield "survive", "any-rack-may-fail", foremost, "", f"of: rack, mayEvict: {{{others}}}"
 
 
-def _spares(nodes: int, also: Collection[str]) -> Iterator[tuple[str, str]]:
+def _spares(nodes: int, also: Collection[str]) -> Iterator[Rule]:
     """Yield with `spares` that places are held free: whole nodes, four of one rack, and halves of GPUs."""
     if "spares" in also:
-        yield "spare-nodes", f"replicas: {max(1, nodes // 100)}, request: {{gpus: 8, cpu: 32}}"
-        yield "spare-rack", "replicas: 4, request: {gpus: 8}, within: rack"
-        yield "spare-halves", f"replicas: {max(2, nodes // 25)}, request: {{share: {{compute: 0.5}}, cpu: 2}}"
+        whole, halves = max(1, nodes // 100), max(2, nodes // 25)
+        yield "reserve", "spare-nodes", "", "", f"replicas: {whole}, request: {{gpus: 8, cpu: 32}}"
+        yield "reserve", "spare-rack", "", "", "replicas: 4, request: {gpus: 8}, within: rack"
+        yield "reserve", "spare-halves", "", "", f"replicas: {halves}, request: {{share: {{compute: 0.5}}, cpu: 2}}"
 
 
 def policies(hardware: Hardware, found: Sequence[Shape], kinds: Kinds = ALL, also: Collection[str] = ()) -> str:
     """Return Policies of some kinds of rules, and on modes, failures and held places where these are asked for."""
     rules = [*_quotas(hardware.milli), *_apart(), *_spreads(found), *_nodes()]
-    chosen = [*(rule for rule in rules if rule[0] in kinds), *modes.rules(also), *_failures(also)]
-    held = (_reserve(*spare) for spare in _spares(hardware.nodes, also))
-    return "---\n".join([*(_policy(*rule) for rule in chosen), *held])
-
-
-def _reserve(name: str, parameters: str) -> str:
-    return head("Policy", name) + f"  rule: {{reserve: {{{parameters}}}}}\n  enforcement: hard\n"
+    also_asked = [*modes.rules(also), *_failures(also), *_spares(hardware.nodes, also)]
+    chosen = [*(rule for rule in rules if rule[0] in kinds), *also_asked]
+    return "---\n".join(_policy(*rule) for rule in chosen)
 
 
 def _policy(kind: str, name: str, who: str, nodes: str, parameters: str) -> str:
-    match = f"workloads: {{{who}}}" + (f", nodes: {{{nodes}}}" if nodes else "")
-    return head("Policy", name) + f"  match: {{{match}}}\n  rule: {{{kind}: {{{parameters}}}}}\n  enforcement: hard\n"
+    selected = ", ".join(f"{key}: {{{chosen}}}" for key, chosen in (("workloads", who), ("nodes", nodes)) if chosen)
+    match = f"  match: {{{selected}}}\n" if selected else ""
+    return head("Policy", name) + f"{match}  rule: {{{kind}: {{{parameters}}}}}\n  enforcement: hard\n"
 
 
 def _quotas(capacity: int) -> Iterator[Rule]:

@@ -260,7 +260,8 @@ class _Search:
         Repacking(self.best, self.jobs, self.stop).run(budget, self._construction)
         mixed = Mixed([], Counter()) if by_count else self.at_once.mix(budget, led, self._construction)
         if self.at_once.astray(led, mixed) and not budget.spent():
-            mixed = self.at_once.mix(budget, self.at_once.follow(budget, exact=True), self._construction)
+            led = self.at_once.follow(budget, exact=True)
+            mixed = self.at_once.mix(budget, led, self._construction)
         budget.work -= self.best.tell_apart(_APART_SHARE * budget.work)
         if self.choosing.due(budget):  # for which that broke off
             self.choosing.run(budget)

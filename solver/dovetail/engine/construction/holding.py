@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from dovetail.engine.construction.domains import sums
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.placing import Outlooks
+from dovetail.model.score import hard_policies
 from dovetail.problem import Problem, Shape
 from dovetail.rules.reserve import PlacesGuard
 
@@ -16,8 +18,9 @@ Liked = tuple[Bools, int]  # a mask of nodes, and how many places are to be on t
 
 def held_shapes(problem: Problem, *, hard: bool) -> list[Shape]:
     """Return the shapes of places that hard policies hold, or those of others."""
-    binding = {policy.name for policy in problem.spec.policies if (policy.enforcement.kind == "hard") == hard}
-    return [shape for shape in problem.shapes if shape.workload.holds in binding]
+    demanded = hard_policies(problem)
+    held = (shape for shape in problem.shapes if shape.workload.holds)
+    return [shape for shape in held if (shape.workload.holds in demanded) == hard]
 
 
 def hold(outlooks: Outlooks, *, hard: bool, liked: Callable[[Shape], Sequence[Liked]] = lambda _: ()) -> None:
@@ -61,19 +64,16 @@ def _domains(
     outlooks: Outlooks, shape: Shape, guard: PlacesGuard, liked: Sequence[Liked]
 ) -> Iterator[tuple[Bools, int]]:
     """Yield the nodes of each domain in the order to try, with at least as many places as it has room for."""
-    every = np.arange(len(outlooks.field.problem.nodes))
-    room = outlooks.copies(shape, every)
-    numbers = dict[str | None, int]()
-    paths = (guard.domain(node) for node in outlooks.field.problem.nodes)
-    of = np.fromiter((numbers.setdefault(path, len(numbers)) for path in paths), dtype=np.int64)
-    sums = np.bincount(of, weights=room, minlength=len(numbers)).astype(np.int64)
-    fond = np.zeros(len(numbers))
-    for nodes, _ in liked:
-        fond += np.bincount(of[nodes], weights=room[nodes], minlength=len(numbers))
-    wanted = outlooks.field.wanted(shape.index)
-    counted = [number for path, number in numbers.items() if path is not None and sums[number]]
-    for number in sorted(counted, key=lambda n: _turn(int(sums[n]), bool(fond[n] >= wanted), wanted)):
-        yield of == number, int(sums[number])
+    nodes, wanted = outlooks.field.problem.nodes, outlooks.field.wanted(shape.index)
+    room = outlooks.copies(shape, np.arange(len(nodes)))
+    numbers: dict[str | None, int] = {None: -1}
+    paths = (guard.domain(node) for node in nodes)
+    ids = np.fromiter((numbers.setdefault(path, len(numbers) - 1) for path in paths), dtype=np.int64)
+    in_all = sums(room, ids)
+    fond = sum((sums(np.where(mask, room, 0), ids) for mask, _ in liked), np.zeros_like(in_all))
+    counted = np.flatnonzero(in_all).tolist()
+    for number in sorted(counted, key=lambda n: _turn(int(in_all[n]), bool(fond[n] >= wanted), wanted)):
+        yield ids == number, int(in_all[number])
 
 
 def _turn(room: int, liked: bool, wanted: int) -> tuple[bool, bool, int]:

@@ -58,9 +58,11 @@ def _with_gangs(lp: FleetLp, state: State, stop: Stop, *, exact: bool) -> State:
             break
         total = lp.fleet.admitted(workload)
         if sum(values[v] * c for v, c in total.terms.items()) >= _HALF * workload.min_replicas:
-            liked = _liked(lp, workload)
-            told = liked is not None and liked.any()
-            only = _seats(outlooks, workload, targets) if exact else None if told else _kinds(lp, workload, targets)
+            liked, only = _liked(lp, workload), None
+            if exact:
+                only = _seats(outlooks, workload, targets)
+            elif liked is None or not liked.any():
+                only = _kinds(lp, workload, targets)
             if only is None or not place_gang(outlooks, workload, liked, only):
                 place_gang(outlooks, workload, liked)
     return outlooks.field.state()
