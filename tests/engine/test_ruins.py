@@ -1,4 +1,4 @@
-"""Ruin and recreate: what came anew is placed so that less idle GPU is useless, and nothing else changes."""
+"""Ruin and recreate: what came anew is placed so that more is admitted or less is useless; nothing else changes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from tests.support.crowded_specs import crowded
 from tests.support.mig_specs import tiny_mig
 from tests.support.mixed_specs import mixed
 from tests.support.sharing_specs import tiny_sharing
-from tests.support.specs import make_spec, node, place, request, role, workload
+from tests.support.specs import make_spec, node, place, policy, request, role, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
-from dovetail.engine.generation.ruins import Ruins
+from dovetail.engine.generation.idle_ruins import IdleRuins
+from dovetail.engine.generation.waiting_ruins import WaitingRuins
 from dovetail.engine.start import start
-from dovetail.model.score import view_of
+from dovetail.model.legal import legalise
+from dovetail.model.score import hard_policies, owed, view_of
 from dovetail.model.state import Fill, Slot, State
 from dovetail.objectives.fragmentation import Fragmentation
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of
+from dovetail.rules.quota import Quota
 from dovetail.spec import Expected, Objective, Request, Share, Spec
 from dovetail.verify import verify
 
@@ -38,7 +41,7 @@ def useless(problem: Problem, state: State) -> int:
 
 
 def anew(problem: Problem, state: State, number: int, *, in_use: bool = False) -> State:
-    ruins = Ruins(problem, state, Random(1), in_use=in_use)
+    ruins = IdleRuins(problem, state, Random(1), in_use=in_use)
     ruins.attempts(number, lambda: False)
     return ruins.state()
 
@@ -134,3 +137,71 @@ def test_a_plan_beside_what_runs_is_the_same_each_time_and_holds() -> None:
     assert plans[0].placements == plans[1].placements
     assert verify(thirds(), plans[0]).ok
     assert next(tier.value for tier in plans[0].tiers if tier.name == "fragmentation") == 0
+
+
+def in_place(problem: Problem, state: State, number: int) -> State:
+    ruins = WaitingRuins(problem, state, Random(1))
+    ruins.attempts(number, lambda: False)
+    return ruins.state()
+
+
+@pytest.mark.parametrize("made", [tiny, tiny_mig, tiny_sharing, mixed, crowded])
+def test_no_attempt_admits_less_or_breaks_a_rule_or_changes_what_stays(made: Callable[[int], Spec]) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(60):
+        problem = compile_problem(context_of(made(seed)))
+        before, unpaid = start(problem, None, Stop())
+        if unpaid:
+            continue
+        after = legalise(problem, in_place(problem, before, 80))
+        assert {n: fill.kept for n, fill in after.fills.items() if fill.kept} == {
+            n: fill.kept for n, fill in before.fills.items() if fill.kept
+        }, seed
+        counted = [tier for tier in problem.tiers if tier.kind == "admitted"]
+        was, now = (
+            [tier.measure(view_of(problem, state), problem.context) for tier in counted] for state in (before, after)
+        )
+        assert now >= was, seed
+        assert not owed(problem, after, looked_at(problem)), seed
+        seen["better"] += now > was
+    assert seen["better"], seen
+
+
+def looked_at(problem: Problem) -> frozenset[str]:
+    """Return the hard policies that are looked at where replicas are placed, and not where a state is offered."""
+    hard = (policy for policy in problem.spec.policies if policy.name in hard_policies(problem))
+    return frozenset(p.name for p in hard if not p.rule.searches and p.rule.kind != "admission")
+
+
+def below_a_limit() -> Spec:
+    """Return two nodes of four GPUs, and a quota of six GPUs: two are in use, and work of two GPUs or one waits."""
+    work = [
+        workload("runs", roles=[role("", 2, request(1))]),
+        workload("dear", roles=[role("d", 2, request(2), value=6000)]),
+        workload("cheap", roles=[role("c", 4, request(1), value=1000)]),
+    ]
+    runs = {"runs#0": place("n0", 0), "runs#1": place("n1", 0)}
+    policies = [policy("most", Quota((("gpus", 6000),)))]
+    return make_spec([node(f"n{i}", 4) for i in range(2)], work, policies=policies, running=runs)
+
+
+def test_who_waits_takes_the_place_of_who_is_worth_less_below_a_limit_and_nobody_moves() -> None:
+    problem = compile_problem(context_of(below_a_limit()))
+    by_name = {shape.workload.id: shape.index for shape in problem.shapes}
+    begun, _ = start(problem, None, Stop())
+    runs, cheap = by_name["runs"], by_name["cheap"]
+    worse = State(
+        {i: Fill(Counter({Slot(runs): 1, Slot(cheap): 2}), begun.fill(i).kept) for i in range(2)},
+    )
+    after = in_place(problem, worse, 200)
+    assert after.admitted() == {runs: 2, by_name["dear"]: 2}
+    assert [fill.kept for fill in after.fills.values()] == [begun.fill(i).kept for i in range(2)]
+
+
+def test_who_waits_comes_to_a_node_from_which_others_find_a_place_elsewhere() -> None:
+    """One of four GPUs has room once those of one GPU are together."""
+    work = [workload("large", roles=[role("l", 1, request(4))]), workload("small", roles=[role("s", 4, request(1))])]
+    problem = compile_problem(context_of(make_spec([node("a", 4), node("b", 4)], work)))
+    large, small = (shape.index for shape in problem.shapes)
+    spread = State({i: Fill(Counter({Slot(small): 2})) for i in range(2)})
+    assert in_place(problem, spread, 100).admitted() == {large: 1, small: 4}

@@ -257,6 +257,8 @@ class _Search:
         if not self.best.unpaid:
             self.sparing.run(budget, FULL)
         self.choosing.run(budget)
+        anew = Recreating(self.best, self.stop)
+        anew.first(budget)
         Repacking(self.best, self.jobs, self.stop).run(budget, self._construction)
         mixed = Mixed([], Counter()) if by_count else self.at_once.mix(budget, led, self._construction)
         if self.at_once.astray(led, mixed) and not budget.spent():
@@ -266,13 +268,13 @@ class _Search:
         if self.choosing.due(budget):  # for which that broke off
             self.choosing.run(budget)
             mixed = self.at_once.mix(budget, led, self._construction)
-        before, anew = self.best.state, Recreating(self.best, self.stop)
+        before = self.best.state
         self.reporter.phase("improve")
         before_it = budget.part(budget.work * (1.0 - anew.late), 1.0 - anew.late)
         budget.work -= before_it.work
         in_turns(self._ways(before_it, anew, mixed))
         budget.work += before_it.work
-        in_turns([anew.run(budget)] if anew.late else [])
+        in_turns([anew.idling(budget)] if anew.late else [])
         if self.problem.counts <= EXACT_VARIABLES or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work
@@ -291,7 +293,7 @@ class _Search:
             return [exactly]
         sets = Mixing(self.best, self.jobs, self.stop, self.sparing).run(budget, mixed, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
-        early = [] if anew.late else [anew.run(budget)]
+        early = [anew.admitting(budget), *([] if anew.late else [anew.idling(budget)])]
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
             return [waiting, *early, sets, exactly, around, tidying]
         tidied = [self._tidying(budget)] if mixed.states else []

@@ -1,29 +1,35 @@
-"""Ruin and recreate for one search: what came anew placed anew, so that less of the idle GPU is useless."""
+"""Ruin and recreate for one search: what came anew placed anew, so that more is admitted or less is useless."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.generation.idle_ruins import IdleRuins
 from dovetail.engine.generation.ruins import Ruins
+from dovetail.engine.generation.waiting_ruins import WaitingRuins
 from dovetail.engine.record import Record
+from dovetail.engine.turns import in_turns
+from dovetail.model.state import State
 from dovetail.progress import Stop
 
 _LEAST, _MOST = 50, 1000  # attempts to a step; where a better state was refused, half as many from the best one on
 _WORK = 0.0005  # units, for one
 _LATE = 0.15  # of work and time
-_SHAKEN = 3  # attempts taken though they make more useless, where nothing is found any more
-_VAIN = 20  # steps in a row in which nothing better was found
+_SHAKEN = 3  # attempts taken though they make things worse, where nothing is found any more
+_FIRST = 0.15  # of work and time, before anybody who runs is to move
+_VAIN = 20, 3  # steps in a row in which nothing better was found, and first
 
 
 @dataclass(frozen=True, slots=True)
 class Recreating:
     """The ruins of one search: where its best state is taken up, and what it takes.
 
-    A state with less useless GPU is refused where it has less of an earlier tier: rules that are weighed, and levels
-    that are preferred, are not looked at where replicas are placed. Nodes that cost are not taken into use.
+    A better state is refused where it has less of an earlier tier: rules that are weighed, and levels that are
+    preferred, are not looked at where replicas are placed. For less that is useless, nodes that cost are not taken
+    into use.
     """
 
     best: Record
@@ -31,7 +37,7 @@ class Recreating:
 
     @property
     def late(self) -> float:
-        """The share of work and time that it is to have after all else, where that is still about cost."""
+        """The share of work and time that idle GPU is to have after all else, where that is still about cost."""
         return _LATE if self._in_use else 0.0
 
     @property
@@ -45,18 +51,62 @@ class Recreating:
         """Whether nodes cost, and that comes first."""
         return any(tier.counts_nodes for tier in self.best.problem.tiers[: self._place or 0])
 
-    def run(self, budget: Budget) -> Iterator[bool]:
-        """Place what came anew elsewhere, as long as a tier asks for what is idle; yield whether that is better."""
+    def idling(self, budget: Budget) -> Iterator[bool]:
+        """Let less be useless, as long as a tier asks for what is idle; yield whether that is better."""
         problem, source, place = self.best.problem, Random(1), self._place
-        if place is None or self.best.unpaid:
+        if place is None:
+            return iter(())
+        return self._better(
+            budget,
+            max(_MOST, len(problem.nodes)),
+            lambda state: IdleRuins(problem, state, source, in_use=self._in_use),
+            lambda: problem.tiers[place] in self.best.closed,
+        )
+
+    def first(self, budget: Budget) -> None:
+        """Let more be admitted beside what runs, before anybody moves for it."""
+        if not self.best.problem.present:
             return
-        number = most = max(_MOST, len(problem.nodes))
-        at, vain, shaken = None, 0, False  # the state that the ruins are of
-        while vain < _VAIN and not (budget.spent() or self.stop or problem.tiers[place] in self.best.closed):
+        given = budget.part(_FIRST * budget.work, _FIRST)
+        before = given.work
+        in_turns([self.admitting(given, _VAIN[1])])
+        budget.work -= before - given.work
+
+    def admitting(self, budget: Budget, patience: int = _VAIN[0]) -> Iterator[bool]:
+        """Let more of what waits be admitted, as long as any plan might; yield whether that is better.
+
+        Parameters
+        ----------
+        patience : steps in a row in which nothing better is found, that end it.
+        """
+        problem, source = self.best.problem, Random(1)
+        return self._better(
+            budget, _MOST, lambda state: WaitingRuins(problem, state, source), lambda: self.best.full, patience
+        )
+
+    def _better(
+        self,
+        budget: Budget,
+        most: int,
+        made: Callable[[State], Ruins],
+        closed: Callable[[], bool],
+        patience: int = _VAIN[0],
+    ) -> Iterator[bool]:
+        """Place what came anew elsewhere, from the best state on; yield whether that is better.
+
+        Parameters
+        ----------
+        most : attempts to a step.
+        made : returns the ruins of a state.
+        closed : tells whether nothing better can be found.
+        """
+        number, at, vain, shaken = most, None, 0, False  # `at` is the state that the ruins are of
+        while vain < patience and not (self.best.unpaid or budget.spent() or self.stop or closed()):
             if at is not self.best.state:
-                at, ruins = self.best.state, Ruins(problem, self.best.state, source, in_use=self._in_use)
+                at = self.best.state
+                ruins = made(at)
                 ruins.shake(_SHAKEN if shaken else 0)
-            if not ruins.hosts:
+            if ruins.over:
                 return
             found = ruins.attempts(number, lambda: bool(self.stop) or budget.out_of_time())
             budget.work -= _WORK * number

@@ -96,7 +96,7 @@ def pinned_gpus(fill: Fill) -> set[int]:
 
 def may_leave(workload: Workload, pinned: Collection[str]) -> bool:
     """Tell whether replicas of a workload may leave where they run, one by one; those of `pinned` ones may not."""
-    return _alone(workload) and workload.movable and workload.id not in pinned
+    return stands_alone(workload) and workload.movable and workload.id not in pinned
 
 
 def fewest(workload: Workload) -> tuple[int, int] | None:
@@ -110,7 +110,8 @@ def fewest(workload: Workload) -> tuple[int, int] | None:
     return max(role.least or 0, workload.min_replicas), role.step
 
 
-def _alone(workload: Workload) -> bool:
+def stands_alone(workload: Workload) -> bool:
+    """Tell whether replicas of a workload come and go one by one."""
     return not (workload.joint or workload.ranked or workload.holds)
 
 
@@ -260,7 +261,7 @@ class Leavers:
         ]
         for slot, count in without_kept(self._problem, node, fill).items():
             gpus = self._problem.shapes[slot.shape].request.gpus
-            if (gpus and not plain) or not _alone(self._problem.shapes[slot.shape].workload):
+            if (gpus and not plain) or not stands_alone(self._problem.shapes[slot.shape].workload):
                 continue
             for _ in range(min(count, len(whole) // gpus if gpus else count)):
                 taken = tuple(whole.pop() for _ in range(gpus)) if slot.gpu == NO_GPU else (slot.gpu,)

@@ -7,62 +7,49 @@ time; taken off together with others, and placed in another order, all find bett
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from random import Random
-from typing import Final
 
 import numpy as np
 
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.journal import Journal
 from dovetail.engine.construction.leavers import Leaver, Leavers
 from dovetail.engine.construction.placing import Outlooks
-from dovetail.engine.generation.idling import Idling
-from dovetail.engine.generation.patterns import Pattern, counts_of, pattern_of
-from dovetail.model.state import Fill, State
-from dovetail.objectives.fragmentation import fragmentation_of
+from dovetail.model.state import State
 from dovetail.problem import Problem
-from dovetail.proof.idle import IdleUse
-from dovetail.spec import Node
-from dovetail.spec.workload import MILLI
 
-_GATHERED = 0.4  # of the times, that replicas of several nodes come to one (measured, as all of these)
-_SENDERS = 8  # nodes of which a replica each may come to it
-_COMPARED = 4  # nodes that are drawn for it at the most, of which the one with most that is useless is taken
-_WHOLE = 0.5  # of the times, that nodes lose all that came anew
+_WHOLE = 0.5  # of the times, that nodes lose all that came anew (measured, as all of these)
 _NODES = 3  # that lose all that came anew at a time, at most
 _REPLICAS = 8  # that leave a node each, at most
 _MOST = 12  # replicas that are taken off at a time
-_NOTHING: Final = Fill()
 
 
-class Ruins:
-    """Lets less of the idle GPU be useless (S5.5) by what came anew.
+class Ruins(ABC):
+    """Places anew, few by few, what came anew to the nodes of a state.
 
     Who runs where it did, and what stands or falls together, stays where it is.
 
     Parameters
     ----------
     source : draws who is taken off.
-    in_use : whether nothing may come to a node that holds nothing.
 
     `hosts` are the nodes to which anything came anew that may leave them.
     """
 
-    def __init__(self, problem: Problem, state: State, source: Random, *, in_use: bool) -> None:
+    def __init__(self, problem: Problem, state: State, source: Random) -> None:
         self._field = Field(problem, state)
         self._journal = Journal(Outlooks(self._field))
         self._leavers = Leavers(self._field, frozenset())
         self._source = source
-        self._useless = _Useless(problem)
-        self._used: Bools | None = np.zeros(len(problem.nodes), dtype=bool) if in_use else None
-        if self._used is not None:
-            self._used[[node for node, fill in state.fills.items() if fill.slots]] = True
-        self.hosts = [node for node in state.fills if any(self._leavers.anew(node))]
+        self.hosts = [node for node in state.fills if any(self._anew(node))]
         self._known = set(self.hosts)
-        self._amounts = [self._useless.on(node, self._fill(node)) for node in range(len(problem.nodes))]
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to place anew."""
+        return not self.hosts
 
     def attempts(self, number: int, over: Callable[[], bool]) -> bool:
         """Take some replicas off and place them anew, so many times; tell whether that made anything better.
@@ -72,78 +59,52 @@ class Ruins:
         over : tells when to try no more.
         """
         better = False
-        for _ in range(number if self.hosts else 0):
-            if over():
+        for _ in range(number):
+            if self.over or over():
                 break
             better |= self._attempt()
         return better
 
     def shake(self, number: int) -> None:
-        """Take some replicas off and place them anew, so many times, though it makes more useless."""
-        for _ in range(number if self.hosts else 0):
-            self._attempt(worse=True)
+        """Take some replicas off and place them anew, so many times, though it makes things worse."""
+        for _ in range(number):
+            if not self.over:
+                self._attempt(worse=True)
 
     def state(self) -> State:
         """Return what nodes hold now."""
         return self._field.state()
 
-    def _fill(self, node: int) -> Fill:
-        """Return what a node holds, with nothing of which there is none."""
-        return Fill(+self._field.fills.get(node, _NOTHING).slots)
-
     def _attempt(self, *, worse: bool = False) -> bool:
         """Place some replicas anew, as long as that is no worse, or though it is; tell whether it is better."""
         turn = self._field.turn
-        placed = self._gathered() if self._source.random() < _GATHERED else self._recreated()
-        touched = np.flatnonzero(self._field.touched > turn).tolist() if placed else []
-        now = {node: self._useless.on(node, self._fill(node)) for node in touched}
-        more = sum(amount - self._amounts[node] for node, amount in now.items())
-        if not placed or (more > 0 and not worse):
+        more = self._ruin(turn)
+        if more is None or (more < 0 and not worse):
             self._journal.undo()
             return False
         self._journal.keep()
-        for node, amount in now.items():
-            self._enter(node, amount)
-        return more < 0
+        for node in np.flatnonzero(self._field.touched > turn).tolist():
+            self._enter(node)
+        return more > 0
 
-    def _recreated(self) -> bool:
-        """Take some replicas off and place them one by one, in any order; tell whether all found a place."""
-        leavers = list(self._drawn())
-        for leaver in leavers:
-            self._journal.leave(leaver)
-        self._source.shuffle(leavers)
-        return all(self._journal.place(leaver.shape, self._used) for leaver in leavers)
+    @abstractmethod
+    def _ruin(self, turn: int) -> int | None:
+        """Take some replicas off and place them anew; return how much better that is, None where it may not be.
 
-    def _gathered(self) -> bool:
-        """Let replicas of other nodes come to one, as far as there is room; tell whether that may be done.
-
-        What is of no use by itself may be together: who comes one by one fills no node up that the first one spoils.
+        Parameters
+        ----------
+        turn : that of the field before.
         """
-        every = range(len(self._amounts))
-        drawn = (self._source.choice(every) for _ in range(self._source.randint(1, _COMPARED)))
-        node = max(drawn, key=self._amounts.__getitem__)
-        if self._used is not None and not self._used[node]:
-            return False
-        only = np.zeros(len(every), dtype=bool)
-        only[node] = True
-        for other in self._source.sample(self.hosts, min(len(self.hosts), _SENDERS)):
-            if other == node or not (there := list(self._leavers.anew(other))):
-                continue
-            leaver = self._source.choice(there)
-            mark = self._journal.mark()
-            self._journal.leave(leaver)
-            if not self._journal.place(leaver.shape, only):
-                self._journal.undo(mark)
-        return True
 
-    def _enter(self, node: int, amount: int) -> None:
-        """Take note of what a node holds."""
-        self._amounts[node] = amount
-        if self._used is not None:
-            self._used[node] = bool(self._fill(node).slots.total())
+    def _enter(self, node: int) -> None:
+        """Take note of a node that holds something else than before."""
         if node not in self._known:
             self._known.add(node)
             self.hosts.append(node)
+
+    def _anew(self, node: int) -> Iterator[Leaver]:
+        """Yield what came to a node anew and may leave it."""
+        return self._leavers.anew(node)
 
     def _drawn(self) -> Iterator[Leaver]:
         """Yield who is taken off: all that came anew to a few nodes, or one replica each of several."""
@@ -151,57 +112,7 @@ class Ruins:
         most = min(self._source.randint(1, _NODES if whole else _REPLICAS), len(self.hosts))
         left = _MOST
         for node in self._source.sample(self.hosts, most):
-            there = list(self._leavers.anew(node))
+            there = list(self._anew(node))
             chosen = self._source.sample(there, min(left if whole else 1, len(there)))
             left -= len(chosen)
             yield from chosen
-
-
-class _Useless:
-    """What of the idle GPU of nodes nobody expected can use, in thousandths times weights (S5.5)."""
-
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._millis = {shape.index: shape.request.gpu_milli for shape in problem.shapes}
-        self._makes: dict[int, _Make | None] = {}
-
-    def on(self, node: int, fill: Fill) -> int:
-        """Return it for a node that holds something."""
-        number = self._problem.makes.of[node]
-        if number not in self._makes:
-            self._makes[number] = self._make(self._problem.nodes[node])
-        make = self._makes[number]
-        return make.of(pattern_of(self._millis, fill)) if make is not None else 0
-
-    def _make(self, node: Node) -> _Make | None:
-        shapes = [shape.index for shape in self._problem.shapes]
-        idling = Idling.on(self._problem, node, shapes)
-        tier = fragmentation_of(self._problem.tiers)
-        if idling is None or tier is None:
-            return None
-        use = IdleUse(self._problem, tier)
-        weight = tier.judge.weight
-        empty = weight * MILLI * len(node.healthy_gpus()) - idling.most
-        return _Make(idling, empty, {s: weight * use.taken(s, node) for s in shapes})
-
-
-@dataclass(frozen=True, slots=True)
-class _Make:
-    """What contents of nodes of a make leave useless.
-
-    Parameters
-    ----------
-    empty : what is useless of a node that holds nothing.
-    taken : what a replica of each shape has of the node that is not idle, times the weight of all that is expected.
-    """
-
-    idling: Idling
-    empty: int
-    taken: Mapping[int, int]
-    known: dict[Pattern, int] = field(default_factory=dict)
-
-    def of(self, pattern: Pattern) -> int:
-        if pattern not in self.known:
-            taken = sum(self.taken[s] * count for s, count in counts_of(pattern).items())
-            self.known[pattern] = self.empty + self.idling.lost(pattern) - taken
-        return self.known[pattern]

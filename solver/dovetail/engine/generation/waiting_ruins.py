@@ -1,0 +1,166 @@
+"""Ruin and recreate where work waits: it takes the place of what came anew, as long as that admits more.
+
+Beside what runs no patterns are mixed, and who came first has the room and the quota. Here a replica that waits comes
+to a node, or below a limit, from which others are taken off for it; these find a place elsewhere, or wait themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
+
+import numpy as np
+
+from dovetail.engine.construction.leavers import Leaver, stands_alone
+from dovetail.engine.generation.ruins import Ruins
+from dovetail.model.state import State
+from dovetail.problem import Problem, Shape
+
+_MAKES_WAY = 0.6  # of the times, that a node is cleared for one that waits, where no limit keeps it out
+_LOOKS = 8  # nodes that are looked at for it, until it may be there
+_RIVALS = 8  # replicas that are taken off for it at the most, where a limit keeps it out
+_MORE = 0, 2, 4  # other shapes that may come in place of who was taken off, one of these numbers
+_NOISE = 0.7, 1.4  # times its size, that a replica is taken for where the larger ones come first
+_LARGEST = 0.7  # of the times, that they do within a band
+
+
+class WaitingRuins(Ruins):
+    """Admits more of what waits, an earlier band before a later one, in place of what came anew."""
+
+    def __init__(self, problem: Problem, state: State, source: Random) -> None:
+        self._problem = problem
+        self._rank = dict(_ranks(problem))  # of shapes that come and go one by one
+        super().__init__(problem, state, source)
+        self._rivals_of: dict[int, list[int]] = {}
+        self._nodes: dict[int, set[int]] = {}  # by shape, to which nodes replicas came anew, or did once
+        self._waits: list[int] | None = None  # shapes of which replicas wait, where that is known
+        for node in self.hosts:
+            self._enter(node)
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to place anew, or nothing waits that might come."""
+        return not (self.hosts and self._waiting())
+
+    def _anew(self, node: int) -> Iterator[Leaver]:
+        return (leaver for leaver in super()._anew(node) if leaver.shape in self._rank)
+
+    def _enter(self, node: int) -> None:
+        super()._enter(node)
+        for leaver in self._anew(node):
+            self._nodes.setdefault(leaver.shape, set()).add(node)
+        self._waits = None
+
+    def _waiting(self) -> list[int]:
+        """Return the shapes of which replicas wait."""
+        if self._waits is None:
+            self._waits = [shape for shape in self._rank if self._field.wanted(shape) > 0]
+        return self._waits
+
+    def _ruin(self, turn: int) -> int | None:
+        waits = self._waiting()
+        shape = self._source.choice(waits)
+        before = {s: self._field.admitted[s] for s in self._rank}
+        off = self._cleared(shape)
+        if off is None:
+            return None
+        extra = self._source.sample(waits, min(len(waits), self._source.choice(_MORE)))
+        for other in self._ordered([*off, *extra]):
+            if self._field.wanted(other) > 0:
+                self._journal.place(other)
+        changed = {s: more for s, was in before.items() if (more := self._field.admitted[s] - was)}
+        if not self._even({*changed, *off}):
+            return None
+        return self._better(changed)
+
+    def _cleared(self, shape: int) -> list[int] | None:
+        """Place one that waits, if need be with others taken off; return these, None where it finds no place."""
+        if self._field.gates.room(shape) == 0:
+            off = self._below_limit(shape)
+            return off if self._journal.place(shape) else None
+        if self._source.random() < _MAKES_WAY:
+            return self._made_way(shape)
+        leavers = list(self._drawn())
+        for leaver in leavers:
+            self._journal.leave(leaver)
+        self._journal.place(shape)
+        return [leaver.shape for leaver in leavers]
+
+    def _made_way(self, shape: int) -> list[int] | None:
+        """Place one on a node where that takes others off, one by one in any order."""
+        may = self._field.hosts(self._problem.shapes[shape])
+        drawn = (self._source.choice(self.hosts) for _ in range(_LOOKS))
+        node = next((node for node in drawn if may[node]), None)
+        if node is None:
+            return None
+        only = np.zeros(len(may), dtype=bool)
+        only[node] = True
+        there, off = list(self._anew(node)), list[int]()
+        self._source.shuffle(there)
+        while not self._journal.place(shape, only):
+            if not there:
+                return None
+            leaver = there.pop()
+            self._journal.leave(leaver)
+            off.append(leaver.shape)
+        return off
+
+    def _below_limit(self, shape: int) -> list[int]:
+        """Take off others until limits have room for one; return them."""
+        off = list[int]()
+        rivals = self._rivals(shape)
+        while rivals and len(off) < _RIVALS and self._field.gates.room(shape) == 0:
+            rival = self._source.choice(rivals)
+            node = self._source.choice(sorted(self._nodes[rival]))
+            there = [leaver for leaver in self._anew(node) if leaver.shape == rival]
+            if not there:
+                self._nodes[rival].discard(node)
+                rivals = [rival for rival in rivals if self._nodes[rival]]
+                continue
+            self._journal.leave(there[0])
+            off.append(rival)
+        return off
+
+    def _rivals(self, shape: int) -> list[int]:
+        """Return the others of which replicas that go may leave room for one below a limit."""
+        if shape not in self._rivals_of:
+            gates, shapes = self._field.gates, self._problem.shapes
+            others = (other for other in self._rank if other != shape)
+            self._rivals_of[shape] = [o for o in others if gates.relieves(shape, o, shapes[o].demand)]
+        return [rival for rival in self._rivals_of[shape] if self._nodes.get(rival)]
+
+    def _ordered(self, shapes: Iterable[int]) -> list[int]:
+        """Return replicas in an order to place them: earlier bands first, and in a band the larger ones, or any."""
+        largest = self._source.random() < _LARGEST
+
+        def key(shape: int) -> tuple[int, float]:
+            size = max(1, self._problem.shapes[shape].request.gpu_milli) if largest else 1
+            return self._rank[shape], -size * self._source.uniform(*_NOISE)
+
+        return sorted(shapes, key=key)
+
+    def _even(self, shapes: Iterable[int]) -> bool:
+        """Tell whether domains are as even as rules let them."""
+        of = {shape: self._problem.shapes[shape].workload for shape in shapes}
+        pairs = ((guard, workload) for shape, workload in of.items() for guard in self._field.gates.even(shape))
+        return all(max(guard.ahead(workload).values(), default=0) <= guard.skew for guard, workload in pairs)
+
+    def _better(self, changed: Mapping[int, int]) -> int:
+        """Return by how much more is worth that is admitted, in the first band where it is not as much."""
+        worth: Counter[int] = Counter()
+        for shape, more in changed.items():
+            worth[self._rank[shape]] += more * self._problem.shapes[shape].role.value
+        return next((worth[rank] for rank in sorted(worth) if worth[rank]), 0)
+
+
+def _ranks(problem: Problem) -> Iterator[tuple[int, int]]:
+    """Yield the shapes that may be admitted replica by replica, each with the rank of the tier that counts it."""
+    for shape in problem.shapes:
+        if stands_alone(shape.workload) and not shape.workload.asks_rate and shape.role.value:
+            yield shape.index, _rank(problem, shape)
+
+
+def _rank(problem: Problem, shape: Shape) -> int:
+    band = problem.spec.bands.index(problem.spec.band_of(shape.workload))
+    return 2 * band + (not shape.request.gpu_count)
