@@ -137,11 +137,13 @@ class _Search:
     choosing: Choosing = field(init=False)
     sparing: Sparing = field(init=False)
     at_once: AtOnce = field(init=False)
+    repacking: Repacking = field(init=False)
 
     def __post_init__(self) -> None:
         self.choosing = Choosing(self.best, self.stop, self._admitting)
         self.sparing = Sparing(self.best, self.stop)
         self.at_once = AtOnce(self.best, self.jobs, self.stop, self.choosing)
+        self.repacking = Repacking(self.best, self.jobs, self.stop)
 
     def run(self, hint: Places | None) -> Plan:
         """Climb the ladder as far as the limits allow."""
@@ -259,7 +261,7 @@ class _Search:
         self.choosing.run(budget)
         anew = Recreating(self.best, self.stop)
         anew.first(budget)
-        Repacking(self.best, self.jobs, self.stop).run(budget, self._construction)
+        self.repacking.run(budget, self._construction)
         mixed = Mixed([], Counter()) if by_count else self.at_once.mix(budget, led, self._construction)
         if self.at_once.astray(led, mixed) and not budget.spent():
             led = self.at_once.follow(budget, exact=True)
@@ -293,7 +295,8 @@ class _Search:
             return [exactly]
         sets = Mixing(self.best, self.jobs, self.stop, self.sparing).run(budget, mixed, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
-        early = [anew.admitting(budget), *([] if anew.late else [anew.idling(budget)])]
+        saving = self.repacking.saving(budget, self._construction)
+        early = [anew.admitting(budget), saving, *([] if anew.late else [anew.idling(budget)])]
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
             return [waiting, *early, sets, exactly, around, tidying]
         tidied = [self._tidying(budget)] if mixed.states else []

@@ -3,18 +3,25 @@
 Where much waits beside what runs, as after the loss of a zone, no chain of a few moves makes room for it. A share of
 the alike nodes after the other is mixed anew (`Released`), those first on which most is idle: so many as are needed
 move, and the patterns of few nodes are mixed in a part of the time.
+
+Where cost comes before who moves, nodes are emptied one by one, which takes few moves; then all of them are mixed
+anew for the least cost, and shares as long as that is cheaper.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dovetail.engine.bounds import MUCH
 from dovetail.engine.budget import Budget
+from dovetail.engine.construction.emptying import emptied
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.released import Released, movable_of
+from dovetail.engine.generation.thrift import before_moves
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
+from dovetail.model.state import State
 from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.progress import Stop
 
@@ -23,6 +30,10 @@ _OF_NODES = 0.3, 0.8  # that are mixed anew at a time, also of many: few times a
 _TURN = 0.5  # of what is left of both, for each time
 _VAIN = 2  # times in a row that nothing better was found
 _MOST = 12  # times in all: filling nodes is no work that counts
+_SAVING_SHARE = 0.6  # of the work and the time, to mix all nodes for the least cost
+_ANEW = 1.0, 0.5  # of the nodes that are mixed for it at first, and then
+_NARROW = 0.005  # a gap of what is admitted that leaves cost to decide
+_EMPTYING_TIME = 0.25  # of what is left
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +71,66 @@ class Repacking:
 
     def _turn(self, budget: Budget, construction: float, number: int) -> bool | None:
         """Plan one share of the nodes anew; tell whether that is better, None where it may not be done."""
-        problem, state = self.best.problem, self.best.state
-        movable = movable_of(problem, state)
-        if movable is None:
-            return None
         given = budget.part(_TURN * budget.work, _TURN)
-        before, rows = given.work, self.best.bounds.fleet.rows
-        share = _OF_NODES[len(problem.nodes) > MANY_NODES]
-        released = Released(
-            problem, state, rows, self.stop, state, self.jobs, movable=movable, share=share, turn=number
-        )
+        before = given.work
+        share = _OF_NODES[len(self.best.problem.nodes) > MANY_NODES]
+        released = self._released(share, number)
+        if released is None:
+            return None
         better = [self.best.offer(candidate) for candidate in released.run(given, (), construction)]
         budget.work -= before - given.work
         return any(better)
+
+    def _released(self, share: float, number: int, *, frugal: bool = False) -> Released | None:
+        """Return a run over a share of the nodes, None where a hard policy limits how many may move."""
+        best = self.best
+        movable = movable_of(best.problem, best.state)
+        if movable is None:
+            return None
+        return Released(
+            best.problem,
+            best.state,
+            best.bounds.fleet.rows,
+            self.stop,
+            best.state,
+            self.jobs,
+            full=frugal,
+            movable=movable,
+            share=share,
+            turn=number,
+            frugal=frugal,
+        )
+
+    @property
+    def saves(self) -> bool:
+        """Whether cost comes before who moves, and is left to decide."""
+        best = self.best
+        return before_moves(best.problem) and not best.unpaid and best.full_but_for(_NARROW)
+
+    def saving(self, budget: Budget, construction: float) -> Iterator[bool]:
+        """Use fewer and cheaper nodes where cost comes before who moves; yield whether that is better.
+
+        Parameters
+        ----------
+        construction : seconds that it takes.
+        """
+        if not self.saves:
+            return
+        yield self._empty(self.best.state, budget)
+        took = 0.0
+        for number in range(_MOST if self.best.problem.counts > EXACT_VARIABLES else 0):
+            released = self._released(_ANEW[number > 0], number, frugal=True)
+            enough = budget.units() > took  # what is cut short is dearer, and may admit a little more all the same
+            if released is None or not enough or budget.spent() or self.stop or self.best.close_enough():
+                return
+            given, began = budget.part(_SAVING_SHARE * budget.work, _SAVING_SHARE), budget.units()
+            before = given.work
+            found = [self._empty(candidate, given) for candidate in released.run(given, (), construction)]
+            budget.work -= before - given.work
+            took = began - budget.units()
+            yield any(found)
+
+    def _empty(self, candidate: State, budget: Budget) -> bool:
+        """Empty nodes of a state; tell whether that is better."""
+        over = budget.part(0.0, _EMPTYING_TIME).out_of_time
+        return self.best.offer(emptied(self.best.problem, candidate, self.stop, over))

@@ -187,6 +187,11 @@ class Gates:
         skews = [guard for guard in self.strict(shape) if isinstance(guard, SkewGuard)]
         return tuple(sorted(skews, key=lambda guard: guard.skew))
 
+    def ahead(self, shape: int) -> bool:
+        """Tell whether domains differ by more of a shape's workload than rules let them."""
+        workload = self._problem.shapes[shape].workload
+        return any(max(guard.ahead(workload).values(), default=0) > guard.skew for guard in self.even(shape))
+
     def uneven(self) -> Mapping[tuple[str, str], int]:
         """Return by how much more than policies let them the domains of workloads differ, by policy and workload."""
         skews = [guard for guard in self._guards if isinstance(guard, SkewGuard)]

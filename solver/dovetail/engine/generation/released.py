@@ -50,11 +50,13 @@ class Released(Generation):
     ----------
     movable : shapes of which replicas may move.
     share : of alike nodes, those on which most is idle; from the second turn on half of them are drawn from others.
+    frugal : whether the least cost is wished for where all that asks is there: it matters more than who moves.
     """
 
     movable: frozenset[int] = frozenset()
     share: float = 1.0
     turn: int = 0
+    frugal: bool = False
     _budget: Budget | None = field(init=False, default=None)
 
     def run(
@@ -99,8 +101,9 @@ class Released(Generation):
         comes_back = self.problem.makes.of[node] in self.problem.makes_for(self.problem.shapes[shape])
         return comes_back and shape in self.movable
 
-    def _spare(self, demand: Mapping[int, int]) -> None:
-        """Wish for no least cost: moves matter more."""
+    def _spare(self, demand: Mapping[int, int]) -> Wish | None:
+        """Wish for no least cost, unless it matters more than moves."""
+        return Generation._spare(self, demand) if self.frugal else None
 
     def _ask(self, demand: Mapping[int, int]) -> Wish:
         wish, least = Generation._ask(self, demand), self._least_worth()

@@ -41,6 +41,13 @@ def left_to_decide(problem: Problem) -> int | None:
     return next(chain(costs, idle), None)
 
 
+def before_moves(problem: Problem) -> bool:
+    """Tell whether what nodes cost comes before who moves of what runs today."""
+    kinds = [tier.kind for tier in problem.tiers]
+    costs = next((place for place, tier in enumerate(problem.tiers) if tier.counts_nodes), None)
+    return bool(problem.present) and costs is not None and "disruption" not in kinds[:costs]
+
+
 def leaves_idle(problem: Problem) -> bool:
     """Tell whether what is left to decide once all is admitted is what idle GPU is good for."""
     place = left_to_decide(problem)

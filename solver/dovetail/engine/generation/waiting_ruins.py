@@ -70,7 +70,7 @@ class WaitingRuins(Ruins):
             if self._field.wanted(other) > 0:
                 self._journal.place(other)
         changed = {s: more for s, was in before.items() if (more := self._field.admitted[s] - was)}
-        if not self._even({*changed, *off}):
+        if any(self._field.gates.ahead(s) for s in {*changed, *off}):
             return None
         return self._better(changed)
 
@@ -139,12 +139,6 @@ class WaitingRuins(Ruins):
             return self._rank[shape], -size * self._source.uniform(*_NOISE)
 
         return sorted(shapes, key=key)
-
-    def _even(self, shapes: Iterable[int]) -> bool:
-        """Tell whether domains are as even as rules let them."""
-        of = {shape: self._problem.shapes[shape].workload for shape in shapes}
-        pairs = ((guard, workload) for shape, workload in of.items() for guard in self._field.gates.even(shape))
-        return all(max(guard.ahead(workload).values(), default=0) <= guard.skew for guard, workload in pairs)
 
     def _better(self, changed: Mapping[int, int]) -> int:
         """Return by how much more is worth that is admitted, in the first band where it is not as much."""
