@@ -57,6 +57,7 @@ bench: $(READY)  ## Measure against baselines, on a quiet machine; writes docs/b
 	$(BIN)/python -m benchmarks.replan --also gangs slices $(REPLAN)
 	$(BIN)/python -m benchmarks.replan --policies $(REPLAN)
 	$(BIN)/python -m benchmarks.replan --zones zd $(REPLAN)
+	$(BIN)/python -m benchmarks.replan --ended $(REPLAN)
 	$(BIN)/python -m benchmarks.replan --shares $(REPLAN)
 	$(BIN)/python -m benchmarks.replan --instances $(REPLAN)
 	$(BIN)/python -m benchmarks.replan --batch $(REPLAN)

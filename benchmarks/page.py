@@ -19,7 +19,7 @@ TRACE_RAW, FLEETS_RAW, HARDNESS_RAW = "trace.json", "fleets.json", "hardness.jso
 JOINT_RAW = "fleets_joint.json"
 BY_WORK_RAW = "fleets_by_work.json"
 REPLAN_RAW, REPLAN_JOINT_RAW = "replan.json", "replan_joint.json"
-POLICIES_RAW, ZONES_RAW = "replan_policies.json", "replan_zones.json"
+POLICIES_RAW, ZONES_RAW, ENDED_RAW = "replan_policies.json", "replan_zones.json", "replan_ended.json"
 SHARES_RAW, INSTANCES_RAW, BATCH_RAW = "replan_shares.json", "replan_instances.json", "replan_batch.json"
 SERVING_RAW = "serving.json"
 FRAGMENTATION_RAW = "fragmentation.json"
@@ -37,6 +37,7 @@ SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     REPLAN_JOINT_RAW: lambda figures: replan_page.joint(figures["fleets"]),
     POLICIES_RAW: lambda figures: replan_page.policies(figures["fleets"]),
     ZONES_RAW: lambda figures: replan_page.zones(figures["fleets"]),
+    ENDED_RAW: lambda figures: replan_page.ended(figures["fleets"]),
     SHARES_RAW: lambda figures: replan_page.shares(figures["fleets"]),
     INSTANCES_RAW: lambda figures: replan_page.instances(figures["fleets"]),
     BATCH_RAW: lambda figures: replan_page.batch(figures["fleets"]),

@@ -18,6 +18,11 @@ does so for the same fleets with one new policy at a time that what runs breaks 
 
 does so for the same fleets, each after the loss of one whole zone.
 
+    python -m benchmarks.replan --ended [--gpus ...] [--seconds 60] [--fast]
+
+does so for the same fleets once a third of the workloads has ended, with cost before disruption
+(`benchmarks.synthetic.ended`).
+
     python -m benchmarks.replan --shares [--gpus ...] [--seconds 60] [--fast]
 
 does so for fleets full of small shares that get work for whole and half nodes (`benchmarks.synthetic.shares`).
@@ -49,6 +54,7 @@ from benchmarks.fleets import PATIENCE, Planned, plan
 from benchmarks.measure import dovetail, taken
 from benchmarks.page import (
     BATCH_RAW,
+    ENDED_RAW,
     INSTANCES_RAW,
     POLICIES_RAW,
     REPLAN_JOINT_RAW,
@@ -60,6 +66,7 @@ from benchmarks.page import (
     write_page,
 )
 from benchmarks.synthetic.batch import batch
+from benchmarks.synthetic.ended import ended
 from benchmarks.synthetic.hardware import ZONES
 from benchmarks.synthetic.instances import instances
 from benchmarks.synthetic.losses import without_zone
@@ -104,6 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     measured = measure_full if given.full else measure
     found = [asdict(each) for gpus in given.gpus for each in measured(gpus, given)]
     raw = REPLAN_JOINT_RAW if given.also else REPLAN_RAW
+    raw = ENDED_RAW if given.ended else raw
     raw = POLICIES_RAW if given.policies else ZONES_RAW if given.zones else FULL[given.full][1] if given.full else raw
     store(raw, {"load": load, "fleets": found})
     write_page(given.out, raw)
@@ -123,6 +131,7 @@ def _options(arguments: Sequence[str] | None) -> Any:
         "--zones", nargs="*", choices=ZONES, help="zones lost, one at a time; all where none is named"
     )
     full = parser.add_mutually_exclusive_group()
+    full.add_argument("--ended", action="store_true", help="a third of the work has ended, and cost comes first")
     for name in FULL:
         text = f"fleets full of {name} that get other work"
         full.add_argument(f"--{name}", dest="full", action="store_const", const=name, help=text)
@@ -137,6 +146,8 @@ def _options(arguments: Sequence[str] | None) -> Any:
     given = parser.parse_args(arguments)
     if given.full and (given.also or given.policies is not None or given.zones is not None):
         parser.error(f"--{given.full} has a fleet of its own: without --also, --policies and --zones")
+    if given.ended and (given.also or given.policies is not None or given.zones is not None):
+        parser.error("--ended goes without --also, --policies and --zones")
     given.policies = list(NEW) if given.policies == [] else given.policies or []
     given.zones = list(ZONES) if given.zones == [] else given.zones or []
     if given.rivals is None:
@@ -163,6 +174,7 @@ def measure(gpus: int, given: Any) -> Iterator[Replanned]:
     after = later(before, scratch / "first.yaml", given.seed)
     cases = {name: (with_policy(after, name), {"policy": name}) for name in given.policies}
     cases |= {name: (without_zone(after, name), {"zone": name}) for name in given.zones}
+    after = ended(after) if given.ended else after
     for name, (texts, case) in (cases or {"after": (after, {})}).items():
         write(texts, scratch / name)
         yield _planned(Replanned(gpus, given.seed, also=also, **case), scratch / name, given)

@@ -54,6 +54,16 @@ priority, from the highest; bounds ignore CPU and memory of single nodes. **Firs
 is, and places the rest: its gap is that of the highest band, beside the same bound.
 """
 
+ENDED = """\
+## Fleets of which a third of the work has ended
+
+The same fleets without one workload in three, and with cost before disruption
+(`python -m benchmarks.replan --ended`): what runs moves together until nodes are empty
+([decision 0101](decisions/0101-nodes-are-emptied-of-what-runs.md)). The bound on cost ignores CPU and memory of
+single nodes, and who may not move. **First fit, nothing moved** goes on paying for what it has; **first fit
+decreasing, anew** plans from scratch. Values of admission are in thousands, summed over the bands.
+"""
+
 SHARES = """\
 ## Fleets of shares that get work for whole nodes
 
@@ -99,6 +109,13 @@ def instances(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield "\n".join(_table(fleets, _INSTANCES_COLUMNS))
 
 
+def ended(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the part of the page on fleets of which a part of the work has ended."""
+    yield ENDED
+    yield "\n".join(_table(fleets, _ENDED_COLUMNS))
+    yield "\n".join(_rivals(fleets, {**_WORK, **_PAID, **_MOVED}))
+
+
 def shares(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page on fleets full of shares."""
     yield SHARES
@@ -128,7 +145,7 @@ def section(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield INTRODUCTION
     yield "\n".join(_table(fleets, _COLUMNS))
     yield BESIDE
-    yield "\n".join(_rivals(fleets))
+    yield "\n".join(_rivals(fleets, {**_WORK, **_MOVED}))
 
 
 class _Told(NamedTuple):
@@ -267,6 +284,16 @@ _ZONE_COLUMNS: _Columns = {
     "restarts": _restarts,
     **_LAST,
 }
+_ENDED_COLUMNS: _Columns = {
+    "GPUs": _gpus,
+    "limit": _limit,
+    "widest gap of admission": _widest,
+    "gap of cost": _cost,
+    "evicted": _disruption("evicted"),
+    "moves": _moves,
+    "first plan": _first,
+    **_LAST,
+}
 _SHARES_COLUMNS: _Columns = {
     "GPUs": _gpus,
     "limit": _limit,
@@ -310,22 +337,38 @@ def _valued(tier: Mapping[str, Any]) -> str:
     return f"{tier['value']:,}" + ("" if proved else f" (bound {tier['bound']:,})")
 
 
-def _rivals(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield "| GPUs | planner | admitted | replicas that move | workloads evicted | time | |"
-    yield "|--:|---|--:|--:|--:|--:|---|"
+_Values = Mapping[str, int]
+_WORK: Mapping[str, Callable[[_Values], str]] = {
+    "admitted": lambda values: f"{sum(v for tier, v in values.items() if tier.startswith(GPU_WORK)) / 1000:,.0f}",
+}
+_MOVED: Mapping[str, Callable[[_Values], str]] = {
+    "replicas that move": lambda values: f"{values[f'{DISRUPTION}moves']:,}",
+    "workloads evicted": lambda values: f"{values[f'{DISRUPTION}evicted']:,}",
+}
+_PAID: Mapping[str, Callable[[_Values], str]] = {
+    "cost per hour": lambda values: f"{values['cost'] / 1_000_000:,.0f}",
+}
+
+
+def _rivals(fleets: Sequence[Mapping[str, Any]], columns: Mapping[str, Callable[[_Values], str]]) -> Iterator[str]:
+    """Yield a table of what planners come to, a column for each name."""
+    yield f"| GPUs | planner | {' | '.join(columns)} | time | |"
+    yield f"|--:|---|{'--:|' * len(columns)}--:|---|"
     for each in fleets:
         plan = each["plan"]
         told = {tier["name"]: tier["value"] for tier in plan["tiers"]}
-        yield _row(each["gpus"], "**dovetail**", told, plan["took"], plan["failed"])
+        yield _row(each["gpus"], "**dovetail**", _cells(told, columns), plan["took"], plan["failed"])
         for rival in each["rivals"]:
             note = rival["failed"] or rival["note"]
             note += "" if rival["verified"] or rival["failed"] else " (does not verify)"
-            yield _row(each["gpus"], rival["rival"], rival["values"], rival["seconds"], note)
+            cells = _cells(rival["values"], columns)
+            yield _row(each["gpus"], rival["rival"], cells, rival["seconds"], note)
     yield ""
 
 
-def _row(gpus: int, name: str, values: Mapping[str, int], seconds: float, note: str) -> str:
-    admitted = sum(v for tier, v in values.items() if tier.startswith(GPU_WORK))
-    moves, evicted = values.get(f"{DISRUPTION}moves"), values.get(f"{DISRUPTION}evicted")
-    shown = [f"{admitted / 1000:,.0f}", f"{moves:,}", f"{evicted:,}"] if values else ["", "", ""]
-    return f"| {gpus:,} | {name} | {' | '.join(shown)} | {seconds:,.0f} s | {note} |"
+def _cells(values: _Values, columns: Mapping[str, Callable[[_Values], str]]) -> list[str]:
+    return [cell(values) if values else "" for cell in columns.values()]
+
+
+def _row(gpus: int, name: str, cells: Sequence[str], seconds: float, note: str) -> str:
+    return f"| {gpus:,} | {name} | {' | '.join(cells)} | {seconds:,.0f} s | {note} |"

@@ -117,17 +117,18 @@ class Repacking:
         if not self.saves:
             return
         yield self._empty(self.best.state, budget)
-        took = 0.0
+        took = 0.0  # for all nodes
         for number in range(_MOST if self.best.problem.counts > EXACT_VARIABLES else 0):
-            released = self._released(_ANEW[number > 0], number, frugal=True)
-            enough = budget.units() > took  # what is cut short is dearer, and may admit a little more all the same
+            share = _ANEW[number > 0]
+            released = self._released(share, number, frugal=True)
+            enough = budget.units() > took * share  # what is cut short is dearer, and may admit a little more
             if released is None or not enough or budget.spent() or self.stop or self.best.close_enough():
                 return
             given, began = budget.part(_SAVING_SHARE * budget.work, _SAVING_SHARE), budget.units()
             before = given.work
             found = [self._empty(candidate, given) for candidate in released.run(given, (), construction)]
             budget.work -= before - given.work
-            took = began - budget.units()
+            took = (began - budget.units()) / share
             yield any(found)
 
     def _empty(self, candidate: State, budget: Budget) -> bool:

@@ -1,19 +1,21 @@
 """Nodes emptied of what runs, where what nodes cost comes before who moves: as many as pay for it.
 
-The nodes of which the price is least worth what they hold come first. All that one holds finds a place on others in
-use, or it stays: a node that loses half of it costs as much as before.
+Those come first that save most for each replica that moves. All that a node holds finds a place on others in use, or
+on a cheaper one, or it stays: a node that loses half of it costs as much as before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dovetail.engine.construction.clearing import allowance
 from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.journal import Journal
 from dovetail.engine.construction.leavers import Leaver, Leavers
+from dovetail.engine.construction.moving import cheaper_idle, prices_of
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.model.state import State
 from dovetail.problem import Problem
@@ -21,7 +23,9 @@ from dovetail.progress import Stop
 
 
 def emptied(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
-    """Return a state with fewer nodes in use, with no more moves than hard policies let there be.
+    """Return a state that costs less by fewer or cheaper nodes in use.
+
+    No more replicas move than hard policies let (`allowance`), and none is lost.
 
     Parameters
     ----------
@@ -44,29 +48,39 @@ class Emptying:
         self._field = Field(problem, state)
         self._journal = Journal(Outlooks(self._field))
         self._leavers = Leavers(self._field, pinned)
+        self._prices = prices_of(problem)
         self._used = np.zeros(len(problem.nodes), dtype=bool)
         self._used[[node for node, fill in state.fills.items() if fill.slots]] = True
+        self._costs = {node: self._cost(node) for node in range(len(problem.nodes))}
 
     def worst_first(self) -> list[int]:
-        """Return the nodes in use that cost something and that all may leave, those first that pay most per move."""
-        paying = {node: self._price(node) for node in np.flatnonzero(self._used).tolist() if self._price(node)}
-        moves = {node: sum(leaver.moves for leaver in there) for node in paying if (there := self._all_on(node))}
-        return sorted(moves, key=lambda node: (-paying[node] / (1 + moves[node]), node))
+        """Return the nodes in use that cost something and that all may leave, those first that save most per move."""
+        paid = (node for node in np.flatnonzero(self._used).tolist() if self._prices[node])
+        moves = {node: sum(leaver.moves for leaver in there) for node in paid if (there := self._all_on(node))}
+        return sorted(moves, key=lambda node: (-self._prices[node] / (1 + moves[node]), node))
 
     def empty(self, node: int) -> bool:
-        """Let all that a node holds go to others in use, if these have room for all of it; tell whether they have."""
+        """Let all that a node holds go to others in use, or to a cheaper one; tell whether that costs less."""
         leavers = self._all_on(node)
         moves = sum(leaver.moves for leaver in leavers)
         if not leavers or moves > self._left:
             return False
+        turn = self._field.turn
         for leaver in leavers:
             self._journal.leave(leaver)
         self._used[node] = False
-        placed = all(self._journal.place(leaver.shape, self._used) for leaver in self._ordered(leavers))
-        if placed and not any(self._field.gates.ahead(shape) for shape in {leaver.shape for leaver in leavers}):
-            self._journal.keep()
-            self._left -= moves
-            return True
+        mark = self._journal.mark()
+        shapes = {leaver.shape for leaver in leavers}
+        for more in (None, *cheaper_idle(self._field, node, self._used, self._prices, shapes)):
+            used = self._used.copy()
+            if more is not None:
+                used[more] = True
+            if self._placed(leavers, used) and (now := self._saved(turn)):
+                self._journal.keep()
+                self._used, self._left = used, self._left - moves
+                self._costs |= now
+                return True
+            self._journal.undo(mark)
         self._used[node] = True
         self._journal.undo()
         return False
@@ -75,15 +89,26 @@ class Emptying:
         """Return what nodes hold now."""
         return self._field.state()
 
-    def _price(self, node: int) -> int:
-        return self._problem.nodes[node].price
-
     def _all_on(self, node: int) -> list[Leaver]:
-        """Return all that a node holds, nobody where any of it has to stay."""
+        """Return all that a node holds, the largest first; nobody where any of it has to stay."""
         leavers = self._leavers.of(node)
-        return leavers if len(leavers) == self._field.fills[node].slots.total() else []
-
-    def _ordered(self, leavers: list[Leaver]) -> list[Leaver]:
-        """Return who leaves, the largest first."""
+        if len(leavers) != self._field.fills[node].slots.total():
+            return []
         asked = {leaver.shape: self._problem.shapes[leaver.shape].request for leaver in leavers}
         return sorted(leavers, key=lambda each: (-asked[each.shape].gpu_milli, -asked[each.shape].cpu, each.shape))
+
+    def _placed(self, leavers: Sequence[Leaver], used: Bools) -> bool:
+        """Place who left on some nodes, as evenly as rules want it; tell whether all have a place."""
+        placed = all(self._journal.place(leaver.shape, used) for leaver in leavers)
+        return placed and not any(self._field.gates.ahead(shape) for shape in {leaver.shape for leaver in leavers})
+
+    def _cost(self, node: int) -> int:
+        """Return what a node costs as it is, with the GPUs that are in use (S5.6)."""
+        made, fill = self._problem.nodes[node], self._field.fills.get(node)
+        in_use = len(made.healthy_gpus()) - int(self._field.untouched[node])
+        return made.gpu_price * in_use + (made.price if fill is not None and any(fill.slots.values()) else 0)
+
+    def _saved(self, turn: int) -> dict[int, int]:
+        """Return what each node costs that changed since a turn, if all together cost less than before; else none."""
+        now = {node: self._cost(node) for node in np.flatnonzero(self._field.touched > turn).tolist()}
+        return now if sum(cost - self._costs[node] for node, cost in now.items()) < 0 else {}

@@ -6,7 +6,7 @@ stays out although these could be anywhere, and a node stays in use for one repl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -171,7 +171,7 @@ class Mover:
     def empty(self) -> bool:
         """Empty nodes onto others in use, or onto cheaper idle ones, the worst bargains first; tell if any was."""
         field, nodes = self._field, self._problem.nodes
-        prices = [node.price + len(node.healthy_gpus()) * node.gpu_price for node in nodes]
+        prices = prices_of(self._problem)
         used = self._only(index for index, fill in field.fills.items() if +fill.slots)
         busy = [MILLI * len(n.healthy_gpus()) - int(np.maximum(field.gpus[i], 0).sum()) for i, n in enumerate(nodes)]
         order = sorted(np.flatnonzero(used), key=lambda i: (-prices[i] / max(1, busy[i]), -i))
@@ -186,7 +186,7 @@ class Mover:
             self.tries += 1
             off = self._outlooks.undo([], taken)
             used[node] = False
-            for more in (None, *self._cheaper(node, used, prices, taken)):
+            for more in (None, *cheaper_idle(field, node, used, prices, {shape for _, shape, _ in taken})):
                 mask = used.copy()
                 if more is not None:
                     mask[more] = True
@@ -198,13 +198,21 @@ class Mover:
                 self._outlooks.put_back(taken, off)
         return done
 
-    def _cheaper(self, node: int, used: Bools, prices: Sequence[int], taken: Sequence[Put]) -> Iterator[int]:
-        """Yield idle nodes that cost less than one and might hold what it holds, one of each make, cheapest first."""
-        may = ~used
-        for shape in {shape for _, shape, _ in taken}:
-            may = may & self._field.hosts(self._problem.shapes[shape])
-        makes: dict[tuple[int, int], int] = {}
-        for other in map(int, np.flatnonzero(may)):
-            if prices[other] < prices[node]:
-                makes.setdefault((prices[other], self._problem.makes.of[other]), other)
-        yield from (makes[key] for key in sorted(makes)[:_SWAPS])
+
+def cheaper_idle(
+    field: Field, node: int, used: Bools, prices: Sequence[int], shapes: Collection[int]
+) -> Iterator[int]:
+    """Yield idle nodes that cost less than one and might hold some shapes, one of each make, cheapest first."""
+    may = ~used
+    for shape in shapes:
+        may = may & field.hosts(field.problem.shapes[shape])
+    makes: dict[tuple[int, int], int] = {}
+    for other in map(int, np.flatnonzero(may)):
+        if prices[other] < prices[node]:
+            makes.setdefault((prices[other], field.problem.makes.of[other]), other)
+    yield from (makes[key] for key in sorted(makes)[:_SWAPS])
+
+
+def prices_of(problem: Problem) -> list[int]:
+    """Return what each node costs with all its GPUs in use."""
+    return [node.price + len(node.healthy_gpus()) * node.gpu_price for node in problem.nodes]
