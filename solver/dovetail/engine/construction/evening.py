@@ -23,13 +23,14 @@ def even_out(outlooks: Outlooks, workload: Workload, puts: list[Put]) -> bool:
     puts : what was placed of it last, from which is removed what goes.
     """
     gates = outlooks.field.gates
-    guards = gates.even(puts[0][1]) if puts and gates.exact else ()
-    exact = [guard for guard in guards if not guard.skew]
-    placed = len(puts)
+    if not (puts and gates.exact):
+        return False
+    shape, placed = puts[0][1], len(puts)
+    exact = [guard for guard in gates.even(shape) if not guard.skew]
     while any(_levelled(outlooks, workload, guard, puts) for guard in exact):
         pass
     # What one policy has gone for may be missing to another.
-    if len(puts) < placed and any(max(g.ahead(workload).values(), default=0) > g.skew for g in guards):
+    if len(puts) < placed and gates.ahead(shape):
         _take_off(outlooks, puts, list(reversed(puts)))
     return len(puts) < placed
 

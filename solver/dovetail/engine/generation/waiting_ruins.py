@@ -61,7 +61,7 @@ class WaitingRuins(Ruins):
     def _ruin(self, turn: int) -> int | None:
         waits = self._waiting()
         shape = self._source.choice(waits)
-        before = {s: self._field.admitted[s] for s in self._rank}
+        before = self._field.admitted.copy()
         off = self._cleared(shape)
         if off is None:
             return None
@@ -69,10 +69,10 @@ class WaitingRuins(Ruins):
         for other in self._ordered([*off, *extra]):
             if self._field.wanted(other) > 0:
                 self._journal.place(other)
-        changed = {s: more for s, was in before.items() if (more := self._field.admitted[s] - was)}
-        if any(self._field.gates.ahead(s) for s in {*changed, *off}):
+        drawn = {shape, *off, *extra}
+        if any(self._field.gates.ahead(s) for s in drawn):
             return None
-        return self._better(changed)
+        return self._better({s: self._field.admitted[s] - before[s] for s in drawn})
 
     def _cleared(self, shape: int) -> list[int] | None:
         """Place one that waits, if need be with others taken off; return these, None where it finds no place."""
@@ -141,7 +141,12 @@ class WaitingRuins(Ruins):
         return sorted(shapes, key=key)
 
     def _better(self, changed: Mapping[int, int]) -> int:
-        """Return by how much more is worth that is admitted, in the first band where it is not as much."""
+        """Return by how much more is worth that is admitted, in the first band where it is not as much.
+
+        Parameters
+        ----------
+        changed : how many more replicas there are, by shape.
+        """
         worth: Counter[int] = Counter()
         for shape, more in changed.items():
             worth[self._rank[shape]] += more * self._problem.shapes[shape].role.value
