@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 from tests.oracle.test_fragmentation import judged
@@ -205,3 +206,46 @@ def test_who_waits_comes_to_a_node_from_which_others_find_a_place_elsewhere() ->
     large, small = (shape.index for shape in problem.shapes)
     spread = State({i: Fill(Counter({Slot(small): 2})) for i in range(2)})
     assert in_place(problem, spread, 100).admitted() == {large: 1, small: 4}
+
+
+def two_halves(**more: Any) -> Problem:
+    """Return two nodes of four GPUs on which two replicas of one GPU run each, and work for a whole node."""
+    work = [
+        workload("large", roles=[role("l", 1, request(4))]),
+        workload("small", roles=[role("s", 4, request(1))], **more),
+    ]
+    runs = {f"small.s#{i}": place("ab"[i // 2], i % 2) for i in range(4)}
+    return compile_problem(context_of(make_spec([node("a", 4), node("b", 4)], work, running=runs)))
+
+
+def displaced(problem: Problem) -> State:
+    before, _ = start(problem, None, Stop())
+    ruins = WaitingRuins(problem, before, Random(1), frozenset())
+    ruins.attempts(200, lambda: False)
+    return ruins.state()
+
+
+def test_what_runs_makes_way_where_more_is_admitted_and_as_few_move_as_will_do() -> None:
+    problem = two_halves()
+    large, small = (shape.index for shape in problem.shapes)
+    after = displaced(problem)
+    assert after.admitted() == {large: 1, small: 4}
+    assert sum(fill.kept.total() for fill in after.fills.values()) == 2
+
+
+def test_who_may_not_move_makes_no_way() -> None:
+    problem = two_halves(movable=False)
+    assert displaced(problem) == start(problem, None, Stop())[0]
+
+
+@pytest.mark.parametrize("made", [tiny, tiny_mig, tiny_sharing, mixed, crowded])
+def test_nobody_who_runs_is_lost_or_moves_for_nothing(made: Callable[[int], Spec]) -> None:
+    for seed in range(40):
+        problem = compile_problem(context_of(made(seed)))
+        before, unpaid = start(problem, None, Stop())
+        if unpaid or not problem.present:
+            continue
+        after = displaced(problem)
+        more = {s: n - before.admitted()[s] for s, n in after.admitted().items()}
+        assert all(after.admitted()[s] >= min(n, before.admitted()[s]) for s, n in problem.running.items()), seed
+        assert any(more.values()) or after.kept() == before.kept(), seed

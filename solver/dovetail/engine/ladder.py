@@ -296,7 +296,12 @@ class _Search:
         sets = Mixing(self.best, self.jobs, self.stop, self.sparing).run(budget, mixed, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
         saving = self.repacking.saving(budget, self._construction)
-        early = [anew.admitting(budget), saving, *([] if anew.late else [anew.idling(budget)])]
+        early = [
+            anew.admitting(budget),
+            anew.displacing(budget),
+            saving,
+            *([] if anew.late else [anew.idling(budget)]),
+        ]
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
             return [waiting, *early, sets, exactly, around, tidying]
         tidied = [self._tidying(budget)] if mixed.states else []

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from random import Random
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.construction.clearing import allowance
 from dovetail.engine.generation.idle_ruins import IdleRuins
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.engine.generation.waiting_ruins import WaitingRuins
@@ -82,6 +84,16 @@ class Recreating:
         problem, source = self.best.problem, Random(1)
         return self._better(
             budget, _MOST, lambda state: WaitingRuins(problem, state, source), lambda: self.best.full, patience
+        )
+
+    def displacing(self, budget: Budget) -> Iterator[bool]:
+        """Let more be admitted with what runs making way, unless a hard policy limits how many move in all."""
+        problem, source = self.best.problem, Random(1)
+        most, pinned = allowance(problem, self.best.state)
+        if most < inf or not problem.present:
+            return iter(())
+        return self._better(
+            budget, _MOST, lambda state: WaitingRuins(problem, state, source, pinned), lambda: self.best.full
         )
 
     def _better(

@@ -34,14 +34,15 @@ class Ruins(ABC):
     Parameters
     ----------
     source : draws who is taken off.
+    pinned : workloads that may not move.
 
     `hosts` are the nodes to which anything came anew that may leave them.
     """
 
-    def __init__(self, problem: Problem, state: State, source: Random) -> None:
+    def __init__(self, problem: Problem, state: State, source: Random, pinned: frozenset[str] = frozenset()) -> None:
         self._field = Field(problem, state)
         self._journal = Journal(Outlooks(self._field))
-        self._leavers = Leavers(self._field, frozenset())
+        self._leavers = Leavers(self._field, pinned)
         self._source = source
         self.hosts = [node for node in state.fills if any(self._anew(node))]
         self._known = set(self.hosts)

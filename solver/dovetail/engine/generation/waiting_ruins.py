@@ -2,6 +2,7 @@
 
 Beside what runs no patterns are mixed, and who came first has the room and the quota. Here a replica that waits comes
 to a node, or below a limit, from which others are taken off for it; these find a place elsewhere, or wait themselves.
+Where that leads no further, what runs makes way as well, if it goes on elsewhere and more is admitted by that.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from dovetail.engine.generation.ruins import Ruins
 from dovetail.model.state import State
 from dovetail.problem import Problem, Shape
 
+Drawn = tuple[int, Leaver | None]
+"""A replica to be placed: its shape, and who it was if it was taken off."""
+
 _MAKES_WAY = 0.6  # of the times, that a node is cleared for one that waits, where no limit keeps it out
 _LOOKS = 8  # nodes that are looked at for it, until it may be there
 _RIVALS = 8  # replicas that are taken off for it at the most, where a limit keeps it out
@@ -26,12 +30,18 @@ _LARGEST = 0.7  # of the times, that they do within a band
 
 
 class WaitingRuins(Ruins):
-    """Admits more of what waits, an earlier band before a later one, in place of what came anew."""
+    """Admits more of what waits, an earlier band before a later one, in place of what came anew.
 
-    def __init__(self, problem: Problem, state: State, source: Random) -> None:
+    Parameters
+    ----------
+    pinned : where what runs makes way as well, the workloads that may not move; None where nothing does.
+    """
+
+    def __init__(self, problem: Problem, state: State, source: Random, pinned: frozenset[str] | None = None) -> None:
         self._problem = problem
+        self._moving = pinned is not None
         self._rank = dict(_ranks(problem))  # of shapes that come and go one by one
-        super().__init__(problem, state, source)
+        super().__init__(problem, state, source, pinned or frozenset())
         self._rivals_of: dict[int, list[int]] = {}
         self._nodes: dict[int, set[int]] = {}  # by shape, to which nodes replicas came anew, or did once
         self._waits: list[int] | None = None  # shapes of which replicas wait, where that is known
@@ -44,7 +54,8 @@ class WaitingRuins(Ruins):
         return not (self.hosts and self._waiting())
 
     def _anew(self, node: int) -> Iterator[Leaver]:
-        return (leaver for leaver in super()._anew(node) if leaver.shape in self._rank)
+        leavers = self._leavers.of(node) if self._moving else super()._anew(node)
+        return (leaver for leaver in leavers if leaver.shape in self._rank)
 
     def _enter(self, node: int) -> None:
         super()._enter(node)
@@ -66,15 +77,28 @@ class WaitingRuins(Ruins):
         if off is None:
             return None
         extra = self._source.sample(waits, min(len(waits), self._source.choice(_MORE)))
-        for other in self._ordered([*off, *extra]):
-            if self._field.wanted(other) > 0:
-                self._journal.place(other)
-        drawn = {shape, *off, *extra}
-        if any(self._field.gates.ahead(s) for s in drawn):
+        away = sum(each.moves for each in off)
+        for other, leaver in self._ordered([*((each.shape, each) for each in off), *((s, None) for s in extra)]):
+            away -= self._recreated(other, leaver)
+        changed = {s: self._field.admitted[s] - before[s] for s in {shape, *(each.shape for each in off), *extra}}
+        if any(self._loses(s, more) or self._field.gates.ahead(s) for s, more in changed.items()):
             return None
-        return self._better({s: self._field.admitted[s] - before[s] for s in drawn})
+        better = self._better(changed)
+        return better if better or not away else -1  # nobody moves for nothing
 
-    def _cleared(self, shape: int) -> list[int] | None:
+    def _loses(self, shape: int, more: int) -> bool:
+        """Tell whether any are lost who run today, be it that they have moved."""
+        return more < 0 and self._field.admitted[shape] < self._problem.running[shape]
+
+    def _recreated(self, shape: int, leaver: Leaver | None) -> bool:
+        """Place a replica, one that ran where it did if there is room; tell whether it is there again."""
+        if leaver is not None and leaver.place is not None and self._journal.back(leaver.put[0], leaver.place):
+            return True
+        if self._field.wanted(shape) > 0:
+            self._journal.place(shape)
+        return False
+
+    def _cleared(self, shape: int) -> list[Leaver] | None:
         """Place one that waits, if need be with others taken off; return these, None where it finds no place."""
         if self._field.gates.room(shape) == 0:
             off = self._below_limit(shape)
@@ -85,9 +109,9 @@ class WaitingRuins(Ruins):
         for leaver in leavers:
             self._journal.leave(leaver)
         self._journal.place(shape)
-        return [leaver.shape for leaver in leavers]
+        return leavers
 
-    def _made_way(self, shape: int) -> list[int] | None:
+    def _made_way(self, shape: int) -> list[Leaver] | None:
         """Place one on a node where that takes others off, one by one in any order."""
         may = self._field.hosts(self._problem.shapes[shape])
         drawn = (self._source.choice(self.hosts) for _ in range(_LOOKS))
@@ -96,30 +120,30 @@ class WaitingRuins(Ruins):
             return None
         only = np.zeros(len(may), dtype=bool)
         only[node] = True
-        there, off = list(self._anew(node)), list[int]()
+        there, off = list(self._anew(node)), list[Leaver]()
         self._source.shuffle(there)
         while not self._journal.place(shape, only):
             if not there:
                 return None
             leaver = there.pop()
             self._journal.leave(leaver)
-            off.append(leaver.shape)
+            off.append(leaver)
         return off
 
-    def _below_limit(self, shape: int) -> list[int]:
-        """Take off others until limits have room for one; return them."""
-        off = list[int]()
+    def _below_limit(self, shape: int) -> list[Leaver]:
+        """Take off others that came anew until limits have room for one; return them."""
+        off = list[Leaver]()
         rivals = self._rivals(shape)
         while rivals and len(off) < _RIVALS and self._field.gates.room(shape) == 0:
             rival = self._source.choice(rivals)
             node = self._source.choice(sorted(self._nodes[rival]))
-            there = [leaver for leaver in self._anew(node) if leaver.shape == rival]
+            there = [leaver for leaver in self._anew(node) if leaver.shape == rival and not leaver.moves]
             if not there:
                 self._nodes[rival].discard(node)
                 rivals = [rival for rival in rivals if self._nodes[rival]]
                 continue
             self._journal.leave(there[0])
-            off.append(rival)
+            off.append(there[0])
         return off
 
     def _rivals(self, shape: int) -> list[int]:
@@ -130,15 +154,15 @@ class WaitingRuins(Ruins):
             self._rivals_of[shape] = [o for o in others if gates.relieves(shape, o, shapes[o].demand)]
         return [rival for rival in self._rivals_of[shape] if self._nodes.get(rival)]
 
-    def _ordered(self, shapes: Iterable[int]) -> list[int]:
+    def _ordered(self, drawn: Iterable[Drawn]) -> list[Drawn]:
         """Return replicas in an order to place them: earlier bands first, and in a band the larger ones, or any."""
         largest = self._source.random() < _LARGEST
 
-        def key(shape: int) -> tuple[int, float]:
-            size = max(1, self._problem.shapes[shape].request.gpu_milli) if largest else 1
-            return self._rank[shape], -size * self._source.uniform(*_NOISE)
+        def key(each: Drawn) -> tuple[int, float]:
+            size = max(1, self._problem.shapes[each[0]].request.gpu_milli) if largest else 1
+            return self._rank[each[0]], -size * self._source.uniform(*_NOISE)
 
-        return sorted(shapes, key=key)
+        return sorted(drawn, key=key)
 
     def _better(self, changed: Mapping[int, int]) -> int:
         """Return by how much more is worth that is admitted, in the first band where it is not as much.
