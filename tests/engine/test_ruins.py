@@ -249,3 +249,13 @@ def test_nobody_who_runs_is_lost_or_moves_for_nothing(made: Callable[[int], Spec
         more = {s: n - before.admitted()[s] for s, n in after.admitted().items()}
         assert all(after.admitted()[s] >= min(n, before.admitted()[s]) for s, n in problem.running.items()), seed
         assert any(more.values()) or after.kept() == before.kept(), seed
+
+
+def test_who_runs_and_has_moved_is_not_lost_to_what_is_worth_more() -> None:
+    dearer = workload("dear", roles=[role("d", 2, request(1), value=6000)])
+    work = [workload("runs", roles=[role("r", 1, request(1))]), dearer]
+    spec = make_spec([node("a", 1), node("b", 1)], work, running={"runs.r#0": place("a", 0)})
+    problem = compile_problem(context_of(spec))
+    runs, dear = (shape.index for shape in problem.shapes)
+    moved = State({0: Fill(Counter({Slot(dear): 1})), 1: Fill(Counter({Slot(runs): 1}))})
+    assert in_place(problem, moved, 100).admitted() == {runs: 1, dear: 1}
