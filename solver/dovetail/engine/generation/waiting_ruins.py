@@ -84,7 +84,7 @@ class WaitingRuins(Ruins):
         if any(self._loses(s, more) or self._field.gates.ahead(s) for s, more in changed.items()):
             return None
         better = self._better(changed)
-        return better if better or not away else -1  # nobody moves for nothing
+        return None if away and better <= 0 else better  # nobody moves for nothing
 
     def _loses(self, shape: int, more: int) -> bool:
         """Tell whether any are lost who run today, be it that they have moved."""
