@@ -174,7 +174,7 @@ def measure(gpus: int, given: Any) -> Iterator[Replanned]:
     after = later(before, scratch / "first.yaml", given.seed)
     cases = {name: (with_policy(after, name), {"policy": name}) for name in given.policies}
     cases |= {name: (without_zone(after, name), {"zone": name}) for name in given.zones}
-    after = ended(after) if given.ended else after
+    cases |= {"ended": (ended(after), {})} if given.ended else {}
     for name, (texts, case) in (cases or {"after": (after, {})}).items():
         write(texts, scratch / name)
         yield _planned(Replanned(gpus, given.seed, also=also, **case), scratch / name, given)
