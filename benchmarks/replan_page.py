@@ -338,19 +338,20 @@ def _valued(tier: Mapping[str, Any]) -> str:
 
 
 _Values = Mapping[str, int]
-_WORK: Mapping[str, Callable[[_Values], str]] = {
+_ValueColumns = Mapping[str, Callable[[_Values], str]]
+_WORK: _ValueColumns = {
     "admitted": lambda values: f"{sum(v for tier, v in values.items() if tier.startswith(GPU_WORK)) / 1000:,.0f}",
 }
-_MOVED: Mapping[str, Callable[[_Values], str]] = {
+_MOVED: _ValueColumns = {
     "replicas that move": lambda values: f"{values[f'{DISRUPTION}moves']:,}",
     "workloads evicted": lambda values: f"{values[f'{DISRUPTION}evicted']:,}",
 }
-_PAID: Mapping[str, Callable[[_Values], str]] = {
+_PAID: _ValueColumns = {
     "cost per hour": lambda values: f"{values['cost'] / 1_000_000:,.0f}",
 }
 
 
-def _rivals(fleets: Sequence[Mapping[str, Any]], columns: Mapping[str, Callable[[_Values], str]]) -> Iterator[str]:
+def _rivals(fleets: Sequence[Mapping[str, Any]], columns: _ValueColumns) -> Iterator[str]:
     """Yield a table of what planners come to, a column for each name."""
     yield f"| GPUs | planner | {' | '.join(columns)} | time | |"
     yield f"|--:|---|{'--:|' * len(columns)}--:|---|"
@@ -366,7 +367,7 @@ def _rivals(fleets: Sequence[Mapping[str, Any]], columns: Mapping[str, Callable[
     yield ""
 
 
-def _cells(values: _Values, columns: Mapping[str, Callable[[_Values], str]]) -> list[str]:
+def _cells(values: _Values, columns: _ValueColumns) -> list[str]:
     return [cell(values) if values else "" for cell in columns.values()]
 
 

@@ -18,7 +18,7 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.construction.emptying import emptied
 from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.released import Released, movable_of
-from dovetail.engine.generation.thrift import before_moves
+from dovetail.engine.generation.thrift import NARROW, before_moves
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.model.state import State
@@ -32,7 +32,6 @@ _VAIN = 2  # times in a row that nothing better was found
 _MOST = 12  # times in all: filling nodes is no work that counts
 _SAVING_SHARE = 0.6  # of the work and the time, to mix all nodes for the least cost
 _ANEW = 1.0, 0.5  # of the nodes that are mixed for it at first, and then
-_NARROW = 0.005  # a gap of what is admitted that leaves cost to decide
 _EMPTYING_TIME = 0.25  # of what is left
 
 
@@ -105,7 +104,7 @@ class Repacking:
     def saves(self) -> bool:
         """Whether cost comes before who moves, and is left to decide."""
         best = self.best
-        return before_moves(best.problem) and not best.unpaid and best.full_but_for(_NARROW)
+        return before_moves(best.problem) and not best.unpaid and best.full_but_for(NARROW)
 
     def saving(self, budget: Budget, construction: float) -> Iterator[bool]:
         """Use fewer and cheaper nodes where cost comes before who moves; yield whether that is better.

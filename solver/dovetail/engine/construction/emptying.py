@@ -49,8 +49,7 @@ class Emptying:
         self._journal = Journal(Outlooks(self._field))
         self._leavers = Leavers(self._field, pinned)
         self._prices = prices_of(problem)
-        self._used = np.zeros(len(problem.nodes), dtype=bool)
-        self._used[[node for node, fill in state.fills.items() if fill.slots]] = True
+        self._used = self._journal.outlooks.only(node for node, fill in state.fills.items() if fill.slots)
         self._costs = {node: self._cost(node) for node in range(len(problem.nodes))}
 
     def worst_first(self) -> list[int]:

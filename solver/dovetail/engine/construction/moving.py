@@ -128,7 +128,7 @@ class Mover:
             if not taken or any(put[1] == shape for put in taken):
                 continue
             off = self._outlooks.undo([shape], taken)
-            put = self._outlooks.place(shape, short, nodes=self._only([node]))
+            put = self._outlooks.place(shape, short, nodes=self._outlooks.only([node]))
             if put and self._resettled(taken, None, least):
                 self._outlooks.forget()
                 self.cleared.add(node)
@@ -161,18 +161,13 @@ class Mover:
             placed += found
         return True
 
-    def _only(self, nodes: Iterable[int]) -> Bools:
-        mask = np.zeros(len(self._problem.nodes), dtype=bool)
-        mask[list(nodes)] = True
-        return mask
-
     # Emptying.
 
     def empty(self) -> bool:
         """Empty nodes onto others in use, or onto cheaper idle ones, the worst bargains first; tell if any was."""
         field, nodes = self._field, self._problem.nodes
         prices = prices_of(self._problem)
-        used = self._only(index for index, fill in field.fills.items() if +fill.slots)
+        used = self._outlooks.only(index for index, fill in field.fills.items() if +fill.slots)
         busy = [MILLI * len(n.healthy_gpus()) - int(np.maximum(field.gpus[i], 0).sum()) for i, n in enumerate(nodes)]
         order = sorted(np.flatnonzero(used), key=lambda i: (-prices[i] / max(1, busy[i]), -i))
         least = len(self._problem.spec.bands)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -78,6 +78,12 @@ class Outlooks:
                 break
             puts += found
         return puts
+
+    def only(self, nodes: Iterable[int]) -> Bools:
+        """Return a mask of some nodes."""
+        mask = np.zeros(len(self.field.problem.nodes), dtype=bool)
+        mask[list(nodes)] = True
+        return mask
 
     def ranks(self, shape: int) -> Ranks:
         """Return the rank of every node for a shape, as masks and room tell it."""

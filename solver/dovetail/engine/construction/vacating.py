@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from math import inf
 
-import numpy as np
-
 from dovetail.engine.construction.clearing import Clearing, allowance
 from dovetail.engine.construction.construct import construct, place_gang
 from dovetail.engine.construction.field import Field
@@ -193,8 +191,7 @@ class _Vacating:
         for leaver in (leaver for guest in gone for leaver in guest.leavers):
             self._journal.leave(leaver)
         self._outlooks.forget()
-        only = np.zeros(len(self._problem.nodes), dtype=bool)
-        only[nodes] = True
+        only = self._outlooks.only(nodes.tolist())
         homes = self._homes.get(workload.id, ())
         self._more = sum(not (only[node] and self._journal.back(node, place)) for node, place in homes)
         puts = place_gang(self._outlooks, workload, only=only)

@@ -37,9 +37,8 @@ class IdleRuins(Ruins):
     def __init__(self, problem: Problem, state: State, source: Random, *, in_use: bool) -> None:
         super().__init__(problem, state, source)
         self._useless = _Useless(problem)
-        self._used: Bools | None = np.zeros(len(problem.nodes), dtype=bool) if in_use else None
-        if self._used is not None:
-            self._used[[node for node, fill in state.fills.items() if fill.slots]] = True
+        used = (node for node, fill in state.fills.items() if fill.slots)
+        self._used: Bools | None = self._journal.outlooks.only(used) if in_use else None
         self._amounts = [self._useless.on(node, self._fill(node)) for node in range(len(problem.nodes))]
 
     def _fill(self, node: int) -> Fill:
@@ -55,9 +54,7 @@ class IdleRuins(Ruins):
 
     def _recreated(self) -> bool:
         """Take some replicas off and place them one by one, in any order; tell whether all found a place."""
-        leavers = list(self._drawn())
-        for leaver in leavers:
-            self._journal.leave(leaver)
+        leavers = self._taken_off()
         self._source.shuffle(leavers)
         return all(self._journal.place(leaver.shape, self._used) for leaver in leavers)
 
@@ -71,8 +68,7 @@ class IdleRuins(Ruins):
         node = max(drawn, key=self._amounts.__getitem__)
         if self._used is not None and not self._used[node]:
             return False
-        only = np.zeros(len(every), dtype=bool)
-        only[node] = True
+        only = self._journal.outlooks.only([node])
         for other in self._source.sample(self.hosts, min(len(self.hosts), _SENDERS)):
             if other == node or not (there := list(self._anew(other))):
                 continue

@@ -107,6 +107,13 @@ class Ruins(ABC):
         """Yield what came to a node anew and may leave it."""
         return self._leavers.anew(node)
 
+    def _taken_off(self) -> list[Leaver]:
+        """Take some replicas off; return them."""
+        leavers = list(self._drawn())
+        for leaver in leavers:
+            self._journal.leave(leaver)
+        return leavers
+
     def _drawn(self) -> Iterator[Leaver]:
         """Yield who is taken off: all that came anew to a few nodes, or one replica each of several."""
         whole = self._source.random() < _WHOLE

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Final
 
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.fleet.fleet_lp import FleetLp
@@ -25,8 +26,10 @@ from dovetail.progress import Stop
 from dovetail.proof.fleet_models import in_sense
 from dovetail.proof.without_today import twins_of
 
+NARROW: Final = 0.005
+"""A gap of what is admitted that leaves cost to decide."""
+
 _TURNS = 6
-_NARROW = 0.005  # a gap of what is admitted that leaves cost to decide
 _SCARCE = 0.5  # of the most that one more node would be worth
 
 
@@ -64,7 +67,7 @@ def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
         return False
     asked = {tier.name: tier.limit(problem.context) for tier in problem.tiers if tier.sense == "max"}
     told = [tier for tier in now if tier.name in asked]
-    return all(tier.within(_NARROW) or tier.value >= part * asked[tier.name] for tier in told)
+    return all(tier.within(NARROW) or tier.value >= part * asked[tier.name] for tier in told)
 
 
 def admitting(lp: FleetLp, tier: Tier, given: Mapping[str, int], state: State, seconds: float | None) -> None:

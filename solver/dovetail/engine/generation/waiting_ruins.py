@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 
-import numpy as np
-
 from dovetail.engine.construction.leavers import Leaver, stands_alone
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.model.state import State
@@ -105,9 +103,7 @@ class WaitingRuins(Ruins):
             return off if self._journal.place(shape) else None
         if self._source.random() < _MAKES_WAY:
             return self._made_way(shape)
-        leavers = list(self._drawn())
-        for leaver in leavers:
-            self._journal.leave(leaver)
+        leavers = self._taken_off()
         self._journal.place(shape)
         return leavers
 
@@ -118,8 +114,7 @@ class WaitingRuins(Ruins):
         node = next((node for node in drawn if may[node]), None)
         if node is None:
             return None
-        only = np.zeros(len(may), dtype=bool)
-        only[node] = True
+        only = self._journal.outlooks.only([node])
         there, off = list(self._anew(node)), list[Leaver]()
         self._source.shuffle(there)
         while not self._journal.place(shape, only):
