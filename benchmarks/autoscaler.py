@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.specs import Case
 
 from dovetail.mig import arrange
-from dovetail.objectives.occupied import slices
 from dovetail.placement import Place, Room, layout_of
+from dovetail.placement.hosts import slices
 from dovetail.spec import ReplicaId, Request, Workload
 
 Spot = tuple[tuple[int, ...], str]  # GPUs of a node, and the instance on the only one

@@ -40,6 +40,17 @@ class Question:
         """Replicas of the base whose place is gone."""
         return {} if self.passage is None else self.passage.context.today.lost
 
+    def goes(self, replica: ReplicaId) -> bool:
+        """Tell whether a replica of the base is asked for no more: not declared, or not needed for a rate (S5.3)."""
+        if replica not in self.target.places and not still_declared(replica, self.spec, self.target, self.base):
+            return True
+        return self._by_rate and self.passage is not None and replica not in self.passage.context.today.present()
+
+    @property
+    def _by_rate(self) -> bool:
+        workload = None if self.spec is None else self.spec.by_id.get(self.workload)
+        return workload is not None and workload.asks_rate
+
     @property
     def in_place(self) -> Mapping[ReplicaId, str]:
         """Replicas that start anew on the place that they have, and why."""
@@ -82,20 +93,21 @@ def _waits(question: Question) -> Change:
 def _changed(question: Question) -> Iterator[Change]:
     """Yield the changes of a workload with running replicas on the base's side."""
     base, target = question.base.places, question.target.places
-    moved = [replica for replica in base if replica in target and base[replica] != target[replica]]
-    started = {replica: place for replica, place in target.items() if replica not in base}
-    stopped = {replica: place for replica, place in base.items() if replica not in target}
-    declared = {r for r in stopped if still_declared(r, question.spec, question.target, question.base)}
+    goes = {
+        replica: place for replica, place in base.items() if target.get(replica) != place and question.goes(replica)
+    }
+    moved = [r for r, place in base.items() if r not in goes and r in target and place != target[r]]
+    started = {replica: place for replica, place in target.items() if replica not in base or replica in goes}
+    stopped = {r: place for r, place in base.items() if r not in goes and r not in target}
     if moved:
         why = "its place is gone" if all(replica in question.lost for replica in moved) else ""
         kind: ChangeKind = "move" if question.happens else "elsewhere"
         yield _change(question, kind, {r: base[r] for r in moved}, {r: target[r] for r in moved}, why=why)
     yield from _in_place(question)
-    yield from _stops(question, {replica: stopped[replica] for replica in declared})
-    undeclared = {replica: place for replica, place in stopped.items() if replica not in declared}
-    if started or undeclared:
-        yield _change(question, "resize", undeclared, started, why=_why_resized(question))
-    elif not declared and question.base.declared != question.target.declared:
+    yield from _stops(question, stopped)
+    if started or goes:
+        yield _change(question, "resize", goes, started, why=_why_resized(question))
+    elif not stopped and question.base.declared != question.target.declared:
         yield _asks_otherwise(question)
 
 

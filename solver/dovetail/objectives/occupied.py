@@ -13,12 +13,10 @@ from typing import ClassVar
 from dovetail.linear import Linear
 from dovetail.objectives.base import Sense, Tier, TierPart
 from dovetail.placement import View
+from dovetail.placement.hosts import slices
 from dovetail.placement.served import hosts
 from dovetail.rules import Context
-from dovetail.spec import Request, Spec, Workload
-from dovetail.spec.workload import MILLI
-
-_SLICES = 7
+from dovetail.spec import Spec, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +87,6 @@ class GpusInUse:
     def needs_current(self, spec: Spec) -> bool:
         """Count from the finished placement alone."""
         return False
-
-
-def slices(spec: Spec, request: Request, host: str) -> int:
-    """Return the thousandths of slices that a replica with a request takes on a host (`spec.slo.host_of`)."""
-    accelerator, _, profile = host.partition("/")
-    geometry = spec.accelerators[accelerator].mig if accelerator in spec.accelerators else None
-    if profile and geometry is not None:
-        return MILLI * _SLICES * geometry.by_name[profile].compute // geometry.compute
-    return _SLICES * request.on(accelerator).gpu_milli
 
 
 def _chosen(spec: Spec) -> list[Workload]:

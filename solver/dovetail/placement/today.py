@@ -11,6 +11,7 @@ from dovetail.placement.clients import Settings, told_settings
 from dovetail.placement.compat import mix_holds, obstacle
 from dovetail.placement.layouts import Layouts, declared_layouts, layout_of
 from dovetail.placement.makes import make_of
+from dovetail.placement.needed import not_needed
 from dovetail.placement.nested import all_in_order, groups_missing
 from dovetail.placement.place import Place, Places, by_workload
 from dovetail.placement.room import Room
@@ -50,8 +51,9 @@ class Today:
 def judge(spec: Spec) -> Today:
     """Judge the current state of a Spec, once for each.
 
-    A replica whose index is no longer declared is simply gone: it frees its place and is no eviction. Where the
-    places left no longer fit together, they are granted by priority, then by identity.
+    A replica whose index is no longer declared is simply gone, and so is one that its service does not need for its
+    rate: it frees its place and is no eviction. Where the places left no longer fit together, they are granted by
+    priority, then by identity.
     """
     places: dict[ReplicaId, Place] = {}
     lost: dict[ReplicaId, Place] = {}
@@ -60,6 +62,9 @@ def judge(spec: Spec) -> Today:
         place = Place(present.node, tuple(sorted(present.gpus)), present.instance)
         stands = rooms.take(workload, role, place)
         (places if stands else lost)[present.replica] = place
+    layouts = rooms.layouts(places)
+    for replica in not_needed(spec, places, lost):
+        (places if replica in places else lost).pop(replica)
     running = by_workload(places)
     sound = {w.id: w for w in spec.workloads if _sound(spec, w, running.get(w.id, {}))}
     standing = [replica for replica in places if replica.workload in sound]
@@ -69,7 +74,7 @@ def judge(spec: Spec) -> Today:
         protected=frozenset(r for r in standing if not sound[r.workload].preemptible),
         preemptible=frozenset(r for r in standing if sound[r.workload].preemptible),
         fixed=frozenset(r for r in places if not spec.by_id[r.workload].movable),
-        layouts=rooms.layouts(places),
+        layouts=layouts,
         settings=rooms.settings(),
     )
 

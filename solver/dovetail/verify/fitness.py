@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dovetail.placement.served import host_at
+from dovetail.placement.hosts import host_at
 from dovetail.spec.inside import ISLAND_LEVEL
 from dovetail.verify.case import Case, Row
 from dovetail.verify.model import Finding, Found, Open
