@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 from tests.support.plans import plan_for
-from tests.support.specs import current, make_spec, node, place, places, workload
+from tests.support.specs import CARD, current, make_spec, node, place, places, workload
 
 from dovetail.diff import PlanDiff, diff, since_today
 from dovetail.placement import Place
 from dovetail.plan import Plan, current_of
-from dovetail.spec import EqualParts, Setting, Spec
+from dovetail.spec import EqualParts, Setting, Slo, Spec
 
 TODAY = {"run#0": place("a", 0), "run#1": place("b", 0)}
 MOVED = {"run#0": place("b", 1), "run#1": place("b", 0), "wide#0": place("a", 0, 1)}
@@ -90,6 +90,15 @@ def test_what_runs_and_is_not_declared_is_removed() -> None:
     work = [workload("run", 1, gpus=1)]
     today = make_spec([node("a", 2)], work, running={"run#0": place("a", 0), "old#0": place("a", 1)})
     assert kinds(since_today(plan_for(today, places({"run#0": place("a", 0)})), today)) == [("old", "remove")]
+
+
+@pytest.mark.parametrize("kept", [{"serve#1": place("a", 1)}, {"serve#1": place("a", 1), "serve#0": place("a", 2)}])
+def test_who_is_not_needed_for_a_rate_is_no_eviction_and_no_move(kept: Mapping[str, Place]) -> None:
+    work = replace(workload("serve", 2, type="service", gpus=1), slo=Slo(100, {CARD: 100}, open=True))
+    today = make_spec([node("a", 3)], [work], running={"serve#0": place("a", 0), "serve#1": place("a", 1)})
+    found = since_today(plan_for(today, places(kept)), today)
+    assert kinds(found) == [("serve", "resize")]
+    assert (found.cost.moves, found.cost.restarts, found.cost.evicted_replicas) == (0, 0, 0)
 
 
 def test_what_lost_its_place_is_gone_or_starts_elsewhere() -> None:
