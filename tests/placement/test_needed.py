@@ -13,15 +13,15 @@ from dovetail.placement import Place, judge
 from dovetail.spec import ReplicaId, Request, ServiceClass, Share, Slo, Spec, Workload
 from dovetail.verify import verify
 
+NOTHING = ServiceClass()
 FULL = {"chat#0": place("a", 0), "chat#1": place("a", 1), "chat#2": place("b", 0), "chat#3": place("b", 1)}
 
 
-def chat(rate: int, **more: object) -> Workload:
+def chat(rate: int, floors: ServiceClass = NOTHING, min_replicas: int = 1) -> Workload:
     """Return a service of which each replica, on a GPU of its own, sustains a rate of 100."""
-    floors = more.pop("floors", ServiceClass())
-    assert isinstance(floors, ServiceClass)
     slo = Slo(rate, {CARD: 100}, open=True, floors=floors)
-    return replace(workload("chat", 4, type="service", gpus=1, accelerators=(CARD,)), slo=slo, **more)
+    work = workload("chat", 4, type="service", gpus=1, accelerators=(CARD,), min_replicas=min_replicas)
+    return replace(work, slo=slo)
 
 
 def spec(work: Workload, *others: Workload, running: Mapping[str, Place] = FULL) -> Spec:

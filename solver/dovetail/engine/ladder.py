@@ -14,7 +14,6 @@ from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import DEFAULT_WORK, Budget
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.construction import cutting
-from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.mending import mended
 from dovetail.engine.construction.moving import tidied
@@ -37,7 +36,7 @@ from dovetail.engine.refusal import without_plan
 from dovetail.engine.repacking import Repacking
 from dovetail.engine.solvers.answer import Verdict
 from dovetail.engine.sparing import FULL, Sparing
-from dovetail.engine.start import mended_first, start, untouched
+from dovetail.engine.start import mended_first, roomy_first, start, untouched
 from dovetail.engine.turns import in_turns
 from dovetail.model.score import owed, view_of
 from dovetail.model.state import State
@@ -248,7 +247,7 @@ class _Search:
             self.best.state = mended(self.problem, self.best.state, self.stop, over)
             self.best.state = mended_first(self.problem, self.best.state, self.stop, over)
             self.best.state = with_gangs(self.problem, self.best.state, self.stop, over)
-            self.best.state = with_room(self.problem, self.best.state, self.stop, over)
+            self.best.state = roomy_first(self.problem, self.best.state, self.stop, over)
             self.best.state = with_preemption(self.problem, self.best.state, self.stop, over)
         self.best.report(standing=True)
         if self.best.close_enough():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dovetail.engine.construction.bandwise import filled_by_bands, outrun
+from dovetail.engine.construction.clearing import with_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.forgoing import without_too_many
 from dovetail.engine.construction.mending import mended
@@ -57,6 +59,20 @@ def mended_first(problem: Problem, state: State, stop: Stop, over: Callable[[], 
         return state
     found = _filled(problem, early, None, stop)
     return found if better(problem, found, state, frozenset()) else state
+
+
+def roomy_first(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
+    """Return a state with room made for what waits: of today's state before lower bands come, or of that one.
+
+    Parameters
+    ----------
+    over : tells when time has run out.
+    """
+    if outrun(problem, state) and (bare := untouched(problem)) is not None:
+        found = filled_by_bands(problem, bare, stop, over)
+        if better(problem, found, state, frozenset()):
+            return found
+    return with_room(problem, state, stop, over)
 
 
 def _filled(problem: Problem, begun: State, hint: Places | None, stop: Stop) -> State:

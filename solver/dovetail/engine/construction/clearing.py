@@ -20,7 +20,7 @@ from dovetail.engine.construction.ways import Way, Ways
 from dovetail.model.legal import legalise
 from dovetail.model.score import better
 from dovetail.model.state import State
-from dovetail.problem import Problem
+from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 
 _VAIN, _VAIN_EACH = 400, 12  # ways that are tried for replicas that find no place, for all or each of very many
@@ -41,17 +41,15 @@ def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]
     ----------
     over : tells when time has run out.
     """
-    waiting = [
-        shape
-        for shape in sorted(problem.shapes, key=lambda shape: not problem.lost[shape.index])
-        if shape.request.gpu_count and not (shape.workload.joint or shape.workload.holds)
-    ]
     clearing = Clearing.of(problem, state, lambda: bool(stop) or over())
     for band in problem.spec.bands:
-        for shape in (shape for shape in waiting if problem.spec.band_of(shape.workload) == band):
-            while not (stop or over()) and clearing.place(shape.index):
-                pass
+        clearing.clear(band, lambda: bool(stop) or over())
     return clearing.field.state()
+
+
+def makes_room_for(shape: Shape) -> bool:
+    """Tell whether others make way for single replicas of a shape."""
+    return bool(shape.request.gpu_count) and not (shape.workload.joint or shape.workload.holds)
 
 
 def make_room(outlooks: Outlooks, lacking: Mapping[int, int], stop: Stop, moves: float = 0) -> set[int]:
@@ -124,6 +122,14 @@ class Clearing:
         outlooks = Outlooks(Field(problem, state))
         ways = Ways(outlooks, pinned, over, replicas)
         return cls(outlooks, ways, budget, max(_VAIN, _VAIN_EACH * replicas))
+
+    def clear(self, band: int, over: Callable[[], bool]) -> None:
+        """Place what waits of a band by itself and asks for GPUs, as far as room can be made; first who was hit."""
+        problem = self.field.problem
+        for shape in sorted(problem.shapes, key=lambda shape: not problem.lost[shape.index]):
+            if makes_room_for(shape) and problem.spec.band_of(shape.workload) == band:
+                while not over() and self.place(shape.index):
+                    pass
 
     def place(self, shape: int) -> bool:
         """Place a replica of a shape where there is room, or where there is once others have left."""

@@ -1,0 +1,47 @@
+"""Band by band beside what runs: room is made for what waits of a band before lower ones are let in.
+
+What comes anew of lower bands takes the room that a few moves would make large enough for a higher one, and nobody
+who has come makes way again: replicas that serve rates, for one, are not taken off one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dovetail.engine.construction.clearing import Clearing, makes_room_for
+from dovetail.engine.construction.construct import construct, fill_band
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.holding import hold
+from dovetail.engine.construction.placing import Outlooks
+from dovetail.model.legal import legalise
+from dovetail.model.state import State
+from dovetail.problem import Problem
+from dovetail.progress import Stop
+
+
+def outrun(problem: Problem, state: State) -> bool:
+    """Tell whether anything waits that others make way for, while something of a lower band has come."""
+    admitted, field = state.admitted(), Field(problem, state)
+    band_of = {shape.index: problem.spec.band_of(shape.workload) for shape in problem.shapes}
+    waiting = [band_of[s.index] for s in problem.shapes if makes_room_for(s) and field.wanted(s.index) > 0]
+    came = [band_of[shape] for shape, count in admitted.items() if count > problem.running[shape]]
+    return bool(waiting and came) and min(came) < max(waiting)
+
+
+def filled_by_bands(problem: Problem, bare: State, stop: Stop, over: Callable[[], bool]) -> State:
+    """Return today's state with each band let in, and room made for what waits of it, before the next one.
+
+    Parameters
+    ----------
+    bare : today's state, with nothing added.
+    over : tells when time has run out: then bands are let in only.
+    """
+    outlooks = Outlooks(Field(problem, bare))
+    hold(outlooks, hard=True)
+    for band in problem.spec.bands:
+        fill_band(outlooks, band, stop)
+        if not over():
+            clearing = Clearing.of(problem, outlooks.field.state(), lambda: bool(stop) or over())
+            clearing.clear(band, lambda: bool(stop) or over())
+            outlooks = Outlooks(clearing.field)
+    return legalise(problem, construct(problem, outlooks.field.state(), stop))
