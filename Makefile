@@ -62,6 +62,7 @@ bench: $(READY)  ## Measure against baselines, on a quiet machine; writes docs/b
 	$(BIN)/python -m benchmarks.replan --instances $(REPLAN)
 	$(BIN)/python -m benchmarks.replan --batch $(REPLAN)
 	$(BIN)/python -m benchmarks.serving $(SERVING)
+	$(BIN)/python -m benchmarks.serving --changed $(SERVING)
 	$(BIN)/python -m benchmarks.fragmentation $(FRAGMENTATION)
 	$(BIN)/python -m benchmarks.mig
 	$(BIN)/python -m benchmarks.lingjun --busy 0 0.4 --out build/lingjun --page docs

@@ -4,13 +4,14 @@ Bands come one by one, the highest first. In each, services that ask for rates c
 others: each takes the accelerator, or MIG profile of one, that serves most of its rate per compute slice (a whole GPU
 is seven), in as many replicas as its rate needs, and what serves next most once there is no room for more. All others
 come after, those whose replicas have most GPUs first. A replica goes to the first node and GPU with room for it, an
-instance to the start beside which most profiles still find one; nothing is taken back. Workloads have one role each.
+instance to the start beside which most profiles still find one; nothing is taken back. What runs stays where it is.
+Workloads have one role each.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -19,8 +20,8 @@ import numpy as np
 from benchmarks.specs import Case
 
 from dovetail.mig import arrange
-from dovetail.placement import Place, Room, layout_of
-from dovetail.placement.hosts import slices
+from dovetail.placement import Place, Room, by_workload, layout_of
+from dovetail.placement.hosts import host_at, slices
 from dovetail.spec import ReplicaId, Request, Workload
 
 Spot = tuple[tuple[int, ...], str]  # GPUs of a node, and the instance on the only one
@@ -56,6 +57,11 @@ class _Scaler:
         gate, shapes = case.gate(), case.problem.shapes
         self._hosts = {m.workload.id: gate.hosts(shape.index) for shape in shapes for m in shape.members}
         self._lines: dict[Hashable, _Line] = {}
+        self._running = by_workload(case.context.today.places)
+        for own in self._running.values():
+            for replica, place in own.items():
+                request = self._spec.by_id[replica.workload].roles[0].request
+                self._rooms[case.problem.node_index[place.node]].take(request, place.gpus, place.instance)
 
     def rank(self, workload: Workload) -> tuple[int, bool, int, str]:
         """Return what orders workloads."""
@@ -65,18 +71,24 @@ class _Scaler:
 
     def scaled(self, workload: Workload) -> dict[ReplicaId, Place]:
         """Place replicas of a workload: as many as its rate needs, all where it asks for none."""
-        request, replicas = workload.roles[0].request, list(workload.replica_ids())
-        missing = workload.slo.rate if workload.slo is not None and workload.asks_rate else 1
-        found: dict[ReplicaId, Place] = {}
+        request, found = workload.roles[0].request, dict(self._running.get(workload.id, {}))
+        waiting = [replica for replica in workload.replica_ids() if replica not in found]
+        missing = self._missing(workload, found.values())
         for option in self._options(workload):
             line = self._line(request, option)
-            while missing > 0 and len(found) < len(replicas):
+            while missing > 0 and waiting:
                 place = line.first(request, option.profile)
                 if place is None:
                     break
-                found[replicas[len(found)]] = place
+                found[waiting.pop(0)] = place
                 missing -= option.rate
         return found
+
+    def _missing(self, workload: Workload, places: Iterable[Place]) -> int:
+        """Return what of its rate a workload does not serve at some places; 1 where it asks for none."""
+        if workload.slo is None or not workload.asks_rate:
+            return 1
+        return workload.slo.rate - sum(workload.slo.rates.get(host_at(self._spec, place), 0) for place in places)
 
     def _options(self, workload: Workload) -> Iterator[_Option]:
         """Yield what a workload may be on, what serves most per slice first, and of that what takes least."""

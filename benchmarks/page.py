@@ -21,7 +21,7 @@ BY_WORK_RAW = "fleets_by_work.json"
 REPLAN_RAW, REPLAN_JOINT_RAW = "replan.json", "replan_joint.json"
 POLICIES_RAW, ZONES_RAW, ENDED_RAW = "replan_policies.json", "replan_zones.json", "replan_ended.json"
 SHARES_RAW, INSTANCES_RAW, BATCH_RAW = "replan_shares.json", "replan_instances.json", "replan_batch.json"
-SERVING_RAW = "serving.json"
+SERVING_RAW, CHANGED_RAW = "serving.json", "serving_changed.json"
 FRAGMENTATION_RAW = "fragmentation.json"
 LINGJUN_RAW, CASES_RAW = "lingjun.json", "gang_cases.json"
 AT_TOP = (TRACE_RAW, FLEETS_RAW)
@@ -42,6 +42,7 @@ SECTIONS: Mapping[str, Callable[[Any], Iterable[str]]] = {
     INSTANCES_RAW: lambda figures: replan_page.instances(figures["fleets"]),
     BATCH_RAW: lambda figures: replan_page.batch(figures["fleets"]),
     SERVING_RAW: lambda figures: serving_page.section(figures["fleets"]),
+    CHANGED_RAW: lambda figures: serving_page.changed(figures["fleets"]),
     FRAGMENTATION_RAW: fragmentation_page.section,
     LINGJUN_RAW: gangs_page.lingjun,
     CASES_RAW: gangs_page.cases,

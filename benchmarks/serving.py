@@ -12,7 +12,8 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,12 @@ from benchmarks import rivals, serving_page
 from benchmarks.fleet import LEAST, write
 from benchmarks.fleets import Planned, plan
 from benchmarks.measure import taken
-from benchmarks.page import SCRATCH, SERVING_RAW, store, write_page
-from benchmarks.synthetic.serving import AS_OF, serving
+from benchmarks.page import CHANGED_RAW, SCRATCH, SERVING_RAW, store, write_page
+from benchmarks.synthetic.replan import today
+from benchmarks.synthetic.serving import AS_OF, a_day_later, serving
+
+from dovetail.placement import Place
+from dovetail.plan import Plan, read
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,8 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _options(arguments)
     busy = taken()
     fleets = [asdict(measure(gpus, load, given)) for gpus in given.gpus for load in given.loads]
-    store(SERVING_RAW, {"load": busy, "fleets": fleets})
-    write_page(given.out, SERVING_RAW)
+    raw = CHANGED_RAW if given.changed else SERVING_RAW
+    store(raw, {"load": busy, "fleets": fleets})
+    write_page(given.out, raw)
     print("\n".join(serving_page.table(fleets)))
     return 0
 
@@ -57,6 +63,9 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=60, help="time limit of dovetail and of the autoscaler")
     parser.add_argument("--fast", action="store_true", help="let dovetail search in parallel")
+    parser.add_argument(
+        "--changed", action="store_true", help="plan each fleet once more, after some rates have changed"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where the page goes")
     given = parser.parse_args(arguments)
     if min(given.gpus) < LEAST:
@@ -65,19 +74,45 @@ def _options(arguments: Sequence[str] | None) -> Any:
 
 
 def measure(gpus: int, load: float, given: Any) -> Served:
-    """Write one fleet, plan it, and let the autoscaler try."""
-    project = SCRATCH / f"serving-{gpus}-{load:g}-{given.seed}"
-    shutil.rmtree(project, ignore_errors=True)
+    """Write one fleet, plan it, and let the autoscaler try; both a day later, if that is asked for."""
     texts = serving(gpus, given.seed, load)
-    write(texts, project)
+    project = _written(f"serving-{gpus}-{load:g}-{given.seed}", texts)
+    done = _planned(project, load, given)
+    if given.changed and not done.failed:
+        text = _plan_of(project).read_text(encoding="utf-8")
+        texts = a_day_later(texts, given.seed, today(_running(read(text, project.name))))
+        project = _written(f"{project.name}-changed", texts)
+        done = _planned(project, load, given)
     workloads = texts["workloads.yaml"].count("kind: Workload\n")
-    done = plan(project, SCRATCH / f"{project.name}.plan.yaml", given.seconds, given.fast, load, AS_OF)
-    told = done.failed or [(tier.name, tier.value, tier.bound) for tier in done.tiers]
-    print(f"{gpus:,} GPUs at {load:g}: {told}", file=sys.stderr)
     found = Served(gpus, load, given.seed, workloads, done, [])
     for name in rivals.SERVERS:
         found.rivals.append(rivals.ask(project, name, given.seconds, AS_OF))
         print(f"{gpus:,} GPUs: {name}: {found.rivals[-1].failed or found.rivals[-1].values}", file=sys.stderr)
+    return found
+
+
+def _written(name: str, texts: Mapping[str, str]) -> Path:
+    project = SCRATCH / name
+    shutil.rmtree(project, ignore_errors=True)
+    write(texts, project)
+    return project
+
+
+def _plan_of(project: Path) -> Path:
+    return SCRATCH / f"{project.name}.plan.yaml"
+
+
+def _planned(project: Path, load: float, given: Any) -> Planned:
+    done = plan(project, _plan_of(project), given.seconds, given.fast, load, AS_OF)
+    print(f"{project.name}: {done.failed or [(t.name, t.value, t.bound) for t in done.tiers]}", file=sys.stderr)
+    return done
+
+
+def _running(done: Plan) -> Mapping[str, Sequence[Place]]:
+    """Return where the replicas of a plan are, by workload."""
+    found = defaultdict[str, list[Place]](list)
+    for replica, place in done.placements.items():
+        found[replica.workload].append(place)
     return found
 
 

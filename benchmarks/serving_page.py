@@ -16,6 +16,19 @@ fifth services of one to four whole GPUs that ask for rates, a fifth batches wit
 (`python -m benchmarks.serving`). The load is what is asked for over what there is.
 """
 
+CHANGED = """\
+## Inference fleets whose rates change
+
+The fleets above a day later (`python -m benchmarks.serving --changed`): what was planned within the seconds given
+runs, and one service in five asks for a rate that is up to 30 % higher or lower. Services that ask for less need
+fewer replicas; what they leave is for those that ask for more, and for what waited. Neither planner evicts anybody.
+"""
+
+MOVING = """\
+The **greedy autoscaler** leaves what runs where it is and goes on like the one above. **Moves** are replicas that run
+on elsewhere. Bounds are those of plans that may move what is movable, and forget on which instances services are.
+"""
+
 BESIDE = """\
 The **greedy autoscaler** goes band by band, and in each by value from service to service: each takes the accelerator
 or profile that serves most of its rate per compute slice, a whole GPU being seven, in as many replicas as its rate
@@ -28,6 +41,8 @@ thousandths of each, added up; it comes after all admission, and cost after it: 
 less. Seconds are those of the whole command, for the autoscaler those of placing.
 """
 
+MOVES = "disruption.moves"
+
 _Cells = Mapping[str, int]  # values by tier
 
 
@@ -38,13 +53,22 @@ def section(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield BESIDE
 
 
-def table(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the rows of each fleet: bounds, dovetail, and others."""
+def changed(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the part of the page on fleets a day later."""
+    yield CHANGED
+    yield "\n".join(table(fleets, moves=True))
+    yield MOVING
+
+
+def table(fleets: Sequence[Mapping[str, Any]], *, moves: bool = False) -> Iterator[str]:
+    """Yield the rows of each fleet: bounds, dovetail, and others; with `moves` how many run on elsewhere."""
     bands = list(dict.fromkeys(name for each in fleets for name in _values(each) if name.startswith(GPU_WORK)))
-    yield f"| GPUs | load | planner | {' | '.join([*bands, 'slo', 'cost/h'])} | seconds | |"
-    yield f"|--:|--:|---|{'--:|' * (len(bands) + 3)}---|"
+    last = [MOVES] if moves else []
+    heads = [*bands, "slo", "cost/h", *(["moves"] if moves else [])]
+    yield f"| GPUs | load | planner | {' | '.join(heads)} | seconds | |"
+    yield f"|--:|--:|---|{'--:|' * (len(heads) + 1)}---|"
     for each in fleets:
-        yield from _rows(each, bands)
+        yield from _rows(each, bands, last)
     yield ""
 
 
@@ -53,29 +77,31 @@ def _values(fleet: Mapping[str, Any]) -> list[str]:
     return [tier["name"] for tier in fleet["plan"]["tiers"]] + [n for each in fleet["rivals"] for n in each["values"]]
 
 
-def _rows(fleet: Mapping[str, Any], bands: Sequence[str]) -> Iterator[str]:
+def _rows(fleet: Mapping[str, Any], bands: Sequence[str], last: Sequence[str]) -> Iterator[str]:
     plan, start = fleet["plan"], f"| {fleet['gpus']:,} | {fleet['load']:g} "
     bounds = {tier["name"]: tier["bound"] for tier in plan["tiers"] if tier["bound"] is not None}
     own = {tier["name"]: tier["value"] for tier in plan["tiers"]}
     if bounds:
-        yield f"{start}| bound | {' | '.join(_cells(bounds, {}, bands))} | | |"
+        yield f"{start}| bound | {' | '.join(_cells(bounds, {}, bands, last))} | | |"
     limit = f"{plan['seconds']} s{', fast' if plan['fast'] else ''}"
-    cells = _cells(own, bounds, bands)
+    cells = _cells(own, bounds, bands, last)
     yield f"{start}| **dovetail, {limit}** | {' | '.join(cells)} | {plan['took']:,.1f} s | {_note(plan)} |"
     for each in fleet["rivals"]:
-        cells = _cells(each["values"], bounds, bands)
+        cells = _cells(each["values"], bounds, bands, last)
         note = each["failed"] or each["note"]
         note += "" if each["verified"] or each["failed"] else " (does not verify)"
         yield f"{start}| {each['rival']} | {' | '.join(cells)} | {each['seconds']:,.1f} s | {note.strip()} |"
 
 
-def _cells(values: _Cells, bounds: _Cells, bands: Sequence[str]) -> Iterator[str]:
-    """Yield what was reached of admission with its part of the bound, of service levels, and of cost."""
+def _cells(values: _Cells, bounds: _Cells, bands: Sequence[str], last: Sequence[str]) -> Iterator[str]:
+    """Yield what was reached of admission with its part of the bound, of service levels, of cost, and of the last."""
     for name in bands:
         part = f" ({100 * values[name] / bounds[name]:.2f} %)" if name in values and bounds.get(name) else ""
         yield f"{values[name]:,}{part}" if name in values else ""
     yield f"{values['slo']:,}" if "slo" in values else ""
     yield f"{values['cost'] / 1_000_000:,.2f}" if "cost" in values else ""
+    for name in last:
+        yield f"{values[name]:,}" if name in values else ""
 
 
 def _note(plan: Mapping[str, Any]) -> str:

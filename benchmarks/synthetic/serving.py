@@ -8,6 +8,7 @@ of the fleet, so that larger fleets have more of them, and larger ones.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Final
@@ -34,6 +35,9 @@ BOTH, NOT_SMALLEST = 0.6, 0.4  # of the services on instances run on A100s too, 
 BASE = 20, 200  # requests per second that an H100 serves, of services on instances a seventh of one
 UNIT = 1000  # GPUs, from which on single services grow with the fleet
 HIGH, MIDDLE, LOW = 900, 500, 100
+CHANGED, BY = 0.2, 0.3  # of the services, those whose rate is another a day later, by so much at the most
+_RATE = re.compile(r"^    rate: (\d+)$", re.MULTILINE)
+_SEPARATOR = "---\n"
 
 
 def serving(gpus: int, seed: int, load: float = 1.0) -> Mapping[str, str]:
@@ -41,8 +45,27 @@ def serving(gpus: int, seed: int, load: float = 1.0) -> Mapping[str, str]:
     return {
         "dovetail.yaml": head("Project", "serving") + "  documents: [cluster.yaml, workloads.yaml]\n",
         "cluster.yaml": _cluster(gpus // NODE),
-        "workloads.yaml": "---\n".join(_work(gpus, Random(f"serve {seed}"), load)),
+        "workloads.yaml": _SEPARATOR.join(_work(gpus, Random(f"serve {seed}"), load)),
     }
+
+
+def a_day_later(texts: Mapping[str, str], seed: int, placement: str) -> Mapping[str, str]:
+    """Return the files of such a project with other rates of some services; a Placement document says what runs."""
+    rng = Random(f"a day later {seed}")
+    work = [_at_another_rate(each, rng) for each in texts["workloads.yaml"].split(_SEPARATOR)]
+    project = texts["dovetail.yaml"].replace("workloads.yaml]", "workloads.yaml, today.yaml]")
+    return {
+        **texts,
+        "dovetail.yaml": project,
+        "workloads.yaml": _SEPARATOR.join(work),
+        "today.yaml": placement,
+    }
+
+
+def _at_another_rate(document: str, rng: Random) -> str:
+    if not (found := _RATE.search(document)) or rng.random() >= CHANGED:
+        return document
+    return f"{document[: found.start(1)]}{int(int(found[1]) * rng.uniform(1 - BY, 1 + BY))}{document[found.end(1) :]}"
 
 
 def _cluster(nodes: int) -> str:

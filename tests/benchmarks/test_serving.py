@@ -10,10 +10,12 @@ from benchmarks import autoscaler, serving_page
 from benchmarks.fleet import write
 from benchmarks.measure import dovetail
 from benchmarks.specs import case_of
-from benchmarks.synthetic.serving import AS_OF, serving
+from benchmarks.synthetic.replan import today
+from benchmarks.synthetic.serving import AS_OF, a_day_later, serving
 
 from dovetail.build import build
 from dovetail.documents import load_project
+from dovetail.placement import Place
 from dovetail.spec import Spec
 from dovetail.verify import verify
 
@@ -110,6 +112,29 @@ def test_what_the_autoscaler_places_passes_the_verifier(tmp_path: Path) -> None:
     assert {place.instance.partition("@")[0] for place in places.values()} > {"", "1g.10gb", "2g.20gb"}
 
 
+def test_a_day_later_one_rate_in_five_is_another_and_the_autoscaler_goes_on_beside_what_runs(tmp_path: Path) -> None:
+    before = serving(200, 2, 1.2)
+    write(before, tmp_path)
+    case = case_of(spec_of(tmp_path))
+    places, _ = autoscaler.place(case, 60.0)
+    running: dict[str, list[Place]] = {}
+    for replica, where in places.items():
+        running.setdefault(replica.workload, []).append(where)
+    write(a_day_later(before, 1, today(running)), tmp_path)
+    spec = spec_of(tmp_path)
+    rates = {w.id: w.slo.rate for w in spec.workloads if w.slo is not None and w.asks_rate}
+    was = {w.id: w.slo.rate for w in case.problem.spec.workloads if w.slo is not None and w.asks_rate}
+    factors = [rates[name] / was[name] for name in rates if rates[name] != was[name]]
+    assert 0.05 * len(rates) < len(factors) < 0.5 * len(rates)
+    assert all(0.65 < factor < 1.35 for factor in factors)
+    assert min(factors) < 1 < max(factors)
+    case = case_of(spec)
+    later, _ = autoscaler.place(case, 60.0)
+    stays = case.context.today.places
+    assert {replica: later.get(replica) for replica in stays} == stays
+    assert verify(spec, case.plan(later)).ok
+
+
 def test_an_autoscaler_out_of_time_says_what_it_left(tmp_path: Path) -> None:
     (tmp_path / "all.yaml").write_text(TWO_SERVICES, encoding="utf-8")
     assert autoscaler.place(case_of(spec_of(tmp_path)), -1.0) == (
@@ -133,6 +158,18 @@ def test_the_section_tells_admission_beside_its_bound() -> None:
     assert f"| 1,000 | 1 | **dovetail, 60 s, fast** | {shown}" in rows
     shown = "900 (90.00 %) | 4,000 | 6.00 | 0.5 s | (does not verify) |"
     assert f"| 1,000 | 1 | greedy autoscaler | {shown}" in rows
+
+
+def test_the_section_on_changed_rates_tells_moves() -> None:
+    tier = {"name": "disruption.moves", "value": 12, "bound": 3}
+    plan = {"seconds": 60, "fast": True, "took": 61.0, "failed": "", "stopped_by": "time", "first": 0.2}
+    fleet = {"gpus": 1000, "load": 1.0, "plan": plan | {"verified": True, "tiers": [tier]}, "rivals": []}
+    rows = "\n".join(serving_page.changed([fleet])).split("\n")
+    assert "| GPUs | load | planner | slo | cost/h | moves | seconds | |" in rows
+    assert "| 1,000 | 1 | bound |  |  | 3 | | |" in rows
+    assert (
+        "| 1,000 | 1 | **dovetail, 60 s, fast** |  |  | 12 | 61.0 s | first plan after 0.2 s, ended by time |" in rows
+    )
 
 
 def test_a_fleet_without_a_plan_says_why() -> None:
