@@ -148,7 +148,7 @@ def test_loads_that_take_much_cpu_are_dealt_to_different_nodes() -> None:
 
 
 def test_a_replica_is_put_on_the_instance_that_it_is_wished_on() -> None:
-    spec = served(1, 1, [service("s", 3000, {"1g.10gb": 120, "2g.20gb": 220, "3g.40gb": 500})])
+    spec = served(1, 1, [service("s", 3000, {"1g.10gb": 100, "2g.20gb": 220, "3g.40gb": 500})])
     field = Field(problem_of(spec), State())
     for profile in ("3g.40gb", "2g.20gb", "7g.80gb", "3g.40gb"):  # there is none of the third, nor room for the last
         field.put(0, 0, (0,), like=profile)

@@ -28,18 +28,8 @@ def start(problem: Problem, hint: Places | None, stop: Stop) -> tuple[State, fro
         other = _filled(problem, told, None, stop)
         if better(problem, other, state, unpaid):
             state, unpaid = other, owed(problem, other, unpaid)
-    return _spared(problem, state, unpaid, stop), unpaid
-
-
-def _spared(problem: Problem, state: State, unpaid: frozenset[str], stop: Stop) -> State:
-    """Return a state without replicas that services can do without, and filled up again, as far as that is better."""
     spared = without_surplus(problem, state)
-    if spared is state:
-        return state
-    again = without_surplus(problem, _filled(problem, spared, None, stop))
-    for other in (spared, again):
-        state = other if better(problem, other, state, unpaid) else state
-    return state
+    return (spared if spared is not state and better(problem, spared, state, unpaid) else state), unpaid
 
 
 def untouched(problem: Problem) -> State | None:

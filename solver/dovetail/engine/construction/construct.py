@@ -1,10 +1,9 @@
 """A good start in seconds: replicas where each spoils least, all hard rules kept.
 
-Bands come in order; within a band what is all-or-nothing first, largest first, then services that ask for a rate by
-what they are worth for each slice (S2.8), then replicas with GPUs in an even mixture of shapes (a mixture leaves
-fewer odd remainders than any sorted order), then those without. The mixture is exact up to some thousands of
-replicas; where there are more, shapes take their turns with several at a time. What ran on a place that is gone comes
-before the rest of its band.
+Bands come in order; within a band what is all-or-nothing first, largest first, then replicas with GPUs in an even
+mixture of shapes (a mixture leaves fewer odd remainders than any sorted order), then those without. The mixture is
+exact up to some thousands of replicas; where there are more, shapes take their turns with several at a time. What ran
+on a place that is gone comes before the rest of its band.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from dovetail.engine.construction.gangs import Crew
 from dovetail.engine.construction.holding import hold
 from dovetail.engine.construction.legal import is_legal
 from dovetail.engine.construction.placing import Outlooks, Put
-from dovetail.engine.construction.served import worth_by_slice
 from dovetail.model.state import State
 from dovetail.placement import Place, Places
 from dovetail.problem import Problem, Shape
@@ -76,23 +74,11 @@ def _place_single(outlooks: Outlooks, single: list[Shape], stop: Stop, *, many: 
         if lost[form.index]:
             puts += _take_turn(outlooks, form.index, min(lost[form.index], field.wanted(form.index)))
     for gpu in (True, False):
-        for some in _by_worth(outlooks.field.problem, [s for s in single if bool(s.request.gpu_count) == gpu]):
-            for shape, count in _turns(outlooks, some, many=many):
-                if stop:
-                    return puts
-                puts += _take_turn(outlooks, shape, count)
+        for shape, count in _turns(outlooks, [s for s in single if bool(s.request.gpu_count) == gpu], many=many):
+            if stop:
+                return puts
+            puts += _take_turn(outlooks, shape, count)
     return puts
-
-
-def _by_worth(problem: Problem, shapes: list[Shape]) -> Iterator[list[Shape]]:
-    """Yield shapes that take turns with each other: services that ask for a rate one by one, then all others.
-
-    What such services are worth for what they take differs widely, as their tables tell: the worthiest come first.
-    """
-    rated = [shape for shape in shapes if shape.workload.asks_rate]
-    for shape in sorted(rated, key=lambda shape: -worth_by_slice(problem, shape)):
-        yield [shape]
-    yield [shape for shape in shapes if not shape.workload.asks_rate]
 
 
 def _evened_out(outlooks: Outlooks, puts: list[Put]) -> set[str]:

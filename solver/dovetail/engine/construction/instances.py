@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,7 @@ from dovetail.mig import Geometry, Instance, parse_instance
 from dovetail.model.starts import instances_beside
 from dovetail.model.state import State
 from dovetail.problem import Problem, Shape
-from dovetail.spec import Layout, Node
-from dovetail.spec.slo import host_of
+from dovetail.spec import Layout
 
 Spot = tuple[int, int]  # node index, GPU index
 Contents = tuple[tuple[str, int], ...]
@@ -190,35 +188,19 @@ class Cuts:
         return self._cuts[number]
 
     def first(self, cut: Cut, modes: tuple[str, ...]) -> str | None:
-        """Return the first of some profiles of which a GPU that is cut so has one instance more."""
+        """Return the smallest of some profiles of which a GPU that is cut so has one instance more."""
         key = cut, modes
         if key not in self._firsts:
             self._firsts[key] = _first(cut, modes, self.unit)
         return self._firsts[key]
 
     def profiles(self, shape: int, make: int) -> tuple[str, ...]:
-        """Return the profiles that a shape may be on, on nodes of a make, in the order in which it takes them."""
+        """Return the profiles that a shape may be on, on nodes of a make."""
         key = shape, make
         if key not in self._modes:
-            node = self._problem.makes.members[make][0]
-            modes = [mode for mode in self._problem.modes(shape, node) if mode]
-            self._modes[key] = tuple(sorted(modes, key=self._order(self._problem.shapes[shape], node)))
+            modes = self._problem.modes(shape, self._problem.makes.members[make][0])
+            self._modes[key] = tuple(mode for mode in modes if mode)
         return self._modes[key]
-
-    def _order(self, shape: Shape, node: Node) -> Callable[[str], tuple[Fraction, int, int]]:
-        """Return what orders profiles: the smallest first, of a service that asks for a rate what serves most of it.
-
-        That is most for each compute slice.
-        """
-        slo, geometry = shape.workload.slo, self._problem.geometry(node)
-        rates = slo.rates if slo is not None and shape.workload.asks_rate else {}
-        sizes = {} if geometry is None else {p.name: (p.compute, p.size) for p in geometry.profiles}
-
-        def key(name: str) -> tuple[Fraction, int, int]:
-            served = Fraction(rates.get(host_of(node.accelerator, name), 0), sizes[name][0])
-            return -served, *sizes[name]
-
-        return key
 
     def put(self, index: int, gpu: int, shape: int, profile: str) -> None:
         """Enter a replica on an instance."""
@@ -273,12 +255,12 @@ def contents_of(counts: Mapping[str, int]) -> Contents:
 
 
 def _first(cut: Cut, modes: tuple[str, ...], unit: str) -> str | None:
-    """Return the first of some profiles of which one more instance finds a start."""
+    """Return the smallest of some profiles of which one more instance finds a start."""
     new = Counter(dict(cut.contents))
     new.subtract(Counter(instance.profile for instance in cut.kept))
     layout, geometry = cut.layout or (), cut.geometry
     idle = Counter(instance.profile for instance in layout if instance not in cut.kept)
-    for name in modes:
+    for name in sorted(modes, key=lambda name: (geometry.by_name[name].compute, geometry.by_name[name].size)):
         wanted = new + Counter([name])
         if cut.only and any(idle[each] < count for each, count in wanted.items()):
             continue

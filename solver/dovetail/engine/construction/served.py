@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from fractions import Fraction
 
 from dovetail.model.state import Fill, Slot, State
-from dovetail.placement.hosts import slices
-from dovetail.problem import Problem, Shape
+from dovetail.problem import Problem
 from dovetail.spec import Node, Slo
 from dovetail.spec.slo import host_of
 
@@ -53,15 +51,6 @@ class Rates:
     def spare(self, shape: int) -> int:
         """Return the rate that is served beyond what is asked."""
         return self._served[shape] - self.asked[shape].rate
-
-
-def worth_by_slice(problem: Problem, shape: Shape) -> Fraction:
-    """Return what a service that asks for a rate is worth for each slice, on the host that serves most for one."""
-    slo, role = shape.workload.slo, shape.role
-    if slo is None or not slo.rate:
-        return Fraction(0)
-    served = (Fraction(rate, slices(problem.spec, role.request, host) or 1) for host, rate in slo.rates.items())
-    return role.worth(role.replicas) * max(served, default=Fraction(0)) / slo.rate
 
 
 def all_served(problem: Problem, state: State) -> frozenset[int]:
