@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     raw = CHANGED_RAW if given.changed else SERVING_RAW
     store(raw, {"load": busy, "fleets": fleets})
     write_page(given.out, raw)
-    print("\n".join(serving_page.table(fleets)))
+    print("\n".join(serving_page.table(fleets, moves=given.changed)))
     return 0
 
 
