@@ -26,7 +26,8 @@ fewer replicas; what they leave is for those that ask for more, and for what wai
 
 MOVING = """\
 The **greedy autoscaler** leaves what runs where it is and goes on like the one above. **Moves** are replicas that run
-on elsewhere. Bounds are those of plans that may move what is movable, and forget on which instances services are.
+on elsewhere, or restart as their GPU is cut anew. Bounds are those of plans that may move what is
+movable, and forget on which instances services are.
 """
 
 BESIDE = """\
