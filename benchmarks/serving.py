@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,8 +25,8 @@ from benchmarks.page import CHANGED_RAW, SCRATCH, SERVING_RAW, store, write_page
 from benchmarks.synthetic.replan import today
 from benchmarks.synthetic.serving import AS_OF, a_day_later, serving
 
-from dovetail.placement import Place
-from dovetail.plan import Plan, read
+from dovetail.placement import by_workload
+from dovetail.plan import read
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -52,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     raw = CHANGED_RAW if given.changed else SERVING_RAW
     store(raw, {"load": busy, "fleets": fleets})
     write_page(given.out, raw)
-    print("\n".join(serving_page.table(fleets, moves=given.changed)))
+    print("\n".join(serving_page.table(fleets)))
     return 0
 
 
@@ -80,7 +79,8 @@ def measure(gpus: int, load: float, given: Any) -> Served:
     done = _planned(project, load, given)
     if given.changed and not done.failed:
         text = _plan_of(project).read_text(encoding="utf-8")
-        texts = a_day_later(texts, given.seed, today(_running(read(text, project.name))))
+        running = by_workload(read(text, project.name).placements)
+        texts = a_day_later(texts, given.seed, today({name: list(own.values()) for name, own in running.items()}))
         project = _written(f"{project.name}-changed", texts)
         done = _planned(project, load, given)
     workloads = texts["workloads.yaml"].count("kind: Workload\n")
@@ -106,14 +106,6 @@ def _planned(project: Path, load: float, given: Any) -> Planned:
     done = plan(project, _plan_of(project), given.seconds, given.fast, load, AS_OF)
     print(f"{project.name}: {done.failed or [(t.name, t.value, t.bound) for t in done.tiers]}", file=sys.stderr)
     return done
-
-
-def _running(done: Plan) -> Mapping[str, Sequence[Place]]:
-    """Return where the replicas of a plan are, by workload."""
-    found = defaultdict[str, list[Place]](list)
-    for replica, place in done.placements.items():
-        found[replica.workload].append(place)
-    return found
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ fewer replicas; what they leave is for those that ask for more, and for what wai
 
 MOVING = """\
 The **greedy autoscaler** leaves what runs where it is and goes on like the one above. **Moves** are replicas that run
-on elsewhere, or restart as their GPU is cut anew. Bounds are those of plans that may move what is
-movable, and forget on which instances services are.
+on elsewhere, or restart as their GPU is cut anew. Bounds are those of plans that may move what is movable, and forget
+on which instances services are.
 """
 
 BESIDE = """\
@@ -57,15 +57,15 @@ def section(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def changed(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the part of the page on fleets a day later."""
     yield CHANGED
-    yield "\n".join(table(fleets, moves=True))
+    yield "\n".join(table(fleets))
     yield MOVING
 
 
-def table(fleets: Sequence[Mapping[str, Any]], *, moves: bool = False) -> Iterator[str]:
-    """Yield the rows of each fleet: bounds, dovetail, and others; with `moves` how many run on elsewhere."""
+def table(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the rows of each fleet: bounds, dovetail, and others; and who moves where anybody runs."""
     bands = list(dict.fromkeys(name for each in fleets for name in _values(each) if name.startswith(GPU_WORK)))
-    last = [MOVES] if moves else []
-    heads = [*bands, "slo", "cost/h", *(["moves"] if moves else [])]
+    last = [MOVES] if any(MOVES in _values(each) for each in fleets) else []
+    heads = [*bands, "slo", "cost/h", *("moves" for _ in last)]
     yield f"| GPUs | load | planner | {' | '.join(heads)} | seconds | |"
     yield f"|--:|--:|---|{'--:|' * (len(heads) + 1)}---|"
     for each in fleets:

@@ -15,7 +15,7 @@ from benchmarks.synthetic.serving import AS_OF, a_day_later, serving
 
 from dovetail.build import build
 from dovetail.documents import load_project
-from dovetail.placement import Place
+from dovetail.placement import by_workload
 from dovetail.spec import Spec
 from dovetail.verify import verify
 
@@ -117,9 +117,7 @@ def test_a_day_later_one_rate_in_five_is_another_and_the_autoscaler_goes_on_besi
     write(before, tmp_path)
     case = case_of(spec_of(tmp_path))
     places, _ = autoscaler.place(case, 60.0)
-    running: dict[str, list[Place]] = {}
-    for replica, where in places.items():
-        running.setdefault(replica.workload, []).append(where)
+    running = {name: list(own.values()) for name, own in by_workload(places).items()}
     write(a_day_later(before, 1, today(running)), tmp_path)
     spec = spec_of(tmp_path)
     rates = {w.id: w.slo.rate for w in spec.workloads if w.slo is not None and w.asks_rate}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from dovetail.placement.place import Place
 from dovetail.spec import Request, Spec
 from dovetail.spec.slo import host_of
 from dovetail.spec.workload import MILLI
 
-SLICES_OF_A_GPU: Final = 7
+_SLICES = 7  # of a GPU
 
 
 def host_at(spec: Spec, place: Place) -> str:
@@ -25,5 +23,5 @@ def slices(spec: Spec, request: Request, host: str) -> int:
     accelerator, _, profile = host.partition("/")
     geometry = spec.accelerators[accelerator].mig if accelerator in spec.accelerators else None
     if profile and geometry is not None:
-        return MILLI * SLICES_OF_A_GPU * geometry.by_name[profile].compute // geometry.compute
-    return SLICES_OF_A_GPU * request.on(accelerator).gpu_milli
+        return MILLI * _SLICES * geometry.by_name[profile].compute // geometry.compute
+    return _SLICES * request.on(accelerator).gpu_milli

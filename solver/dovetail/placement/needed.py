@@ -27,14 +27,16 @@ def not_needed(spec: Spec, places: Places, lost: Places) -> frozenset[ReplicaId]
     places : of replicas whose place still stands.
     lost : of those whose place is gone.
     """
-    running, gone = by_workload(places), list[ReplicaId]()
-    asking = [(w, w.slo) for w in spec.workloads if w.slo is not None and w.asks_rate and w.id in running]
-    ample = [each for each in (_Service(spec, *each, running[each[0].id]) for each in asking) if each.spare >= 0]
-    if ample:
-        who, hit = _who(places), by_workload(lost)
-        for service in ample:
-            gone += [*hit.get(service.id, ()), *service.surplus(who)]
-    return frozenset(gone)
+    asking = [
+        (workload, workload.slo) for workload in spec.workloads if workload.slo is not None and workload.asks_rate
+    ]
+    running = by_workload(places) if asking else {}
+    services = (_Service(spec, w, slo, running[w.id]) for w, slo in asking if w.id in running)
+    ample = [service for service in services if service.spare >= 0]
+    if not ample:
+        return frozenset()
+    who, hit = _who(places), by_workload(lost)
+    return frozenset(r for service in ample for r in (*hit.get(service.id, ()), *service.surplus(who)))
 
 
 def _who(places: Places) -> _Who:
@@ -57,10 +59,10 @@ class _Service:
     """
 
     def __init__(self, spec: Spec, workload: Workload, slo: Slo, running: Places) -> None:
-        self.id, self._running = workload.id, running
-        hosts = {replica: host_at(spec, place) for replica, place in running.items()}
-        self._rates = {replica: slo.rates.get(host, 0) for replica, host in hosts.items()}
-        self._slices = {replica: slices(spec, workload.roles[0].request, host) for replica, host in hosts.items()}
+        self.id, self._running, self._spec = workload.id, running, spec
+        self._request = workload.roles[0].request
+        self._hosts = {replica: host_at(spec, place) for replica, place in running.items()}
+        self._rates = {replica: slo.rates.get(host, 0) for replica, host in self._hosts.items()}
         self._more = len(running) - max(workload.min_replicas, slo.floors.replicas)
         self.spare = sum(self._rates.values()) - slo.rate if self._more >= 0 else -1
 
@@ -88,4 +90,5 @@ class _Service:
 
     def _worth(self, replicas: Sequence[ReplicaId]) -> Fraction:
         """Return what replicas serve for each slice that they take."""
-        return Fraction(sum(self._rates[r] for r in replicas), sum(self._slices[r] for r in replicas) or 1)
+        taken = sum(slices(self._spec, self._request, self._hosts[replica]) for replica in replicas)
+        return Fraction(sum(self._rates[replica] for replica in replicas), taken or 1)

@@ -21,11 +21,13 @@ from dovetail.progress import Stop
 
 def outrun(problem: Problem, state: State) -> bool:
     """Tell whether anything waits that others make way for, while something of a lower band has come."""
-    admitted, field = state.admitted(), Field(problem, state)
     band_of = {shape.index: problem.spec.band_of(shape.workload) for shape in problem.shapes}
-    waiting = [band_of[s.index] for s in problem.shapes if makes_room_for(s) and field.wanted(s.index) > 0]
-    came = [band_of[shape] for shape, count in admitted.items() if count > problem.running[shape]]
-    return bool(waiting and came) and min(came) < max(waiting)
+    came = [band_of[shape] for shape, count in state.admitted().items() if count > problem.running[shape]]
+    if not came:
+        return False
+    field, lowest = Field(problem, state), min(came)
+    above = (shape.index for shape in problem.shapes if makes_room_for(shape) and band_of[shape.index] > lowest)
+    return any(field.wanted(shape) > 0 for shape in above)
 
 
 def filled_by_bands(problem: Problem, bare: State, stop: Stop, over: Callable[[], bool]) -> State:
