@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -12,20 +12,26 @@ from tests.oracle.test_fragmentation import judged
 from tests.support.crowded_specs import crowded
 from tests.support.mig_specs import tiny_mig
 from tests.support.mixed_specs import mixed
+from tests.support.served_specs import rated, served, service
 from tests.support.sharing_specs import tiny_sharing
 from tests.support.specs import make_spec, node, place, policy, request, role, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
+from dovetail.engine.bounds import Bounds
+from dovetail.engine.budget import Budget
 from dovetail.engine.generation.idle_ruins import IdleRuins
 from dovetail.engine.generation.waiting_ruins import WaitingRuins
+from dovetail.engine.incumbent import forget
+from dovetail.engine.record import Record
+from dovetail.engine.recreating import Recreating
 from dovetail.engine.start import start
 from dovetail.model.legal import legalise
 from dovetail.model.score import hard_policies, owed, view_of
 from dovetail.model.state import Fill, Slot, State
 from dovetail.objectives.fragmentation import Fragmentation
 from dovetail.problem import Problem, compile_problem
-from dovetail.progress import Limits, Stop
+from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
 from dovetail.rules.quota import Quota
 from dovetail.spec import Expected, Objective, Request, Share, Spec
@@ -39,6 +45,12 @@ def useless(problem: Problem, state: State) -> int:
     """Return the value of the tier, as plans tell it."""
     tier = next(tier for tier in problem.tiers if isinstance(tier, Fragmentation))
     return tier.measure(view_of(problem, state), problem.context)
+
+
+def worth(problem: Problem, state: State) -> list[int]:
+    """Return what is admitted, band by band."""
+    counted = [tier for tier in problem.tiers if tier.kind == "admitted"]
+    return [tier.measure(view_of(problem, state), problem.context) for tier in counted]
 
 
 def anew(problem: Problem, state: State, number: int, *, in_use: bool = False) -> State:
@@ -146,7 +158,7 @@ def in_place(problem: Problem, state: State, number: int) -> State:
     return ruins.state()
 
 
-@pytest.mark.parametrize("made", [tiny, tiny_mig, tiny_sharing, mixed, crowded])
+@pytest.mark.parametrize("made", [tiny, tiny_mig, tiny_sharing, mixed, crowded, rated])
 def test_no_attempt_admits_less_or_breaks_a_rule_or_changes_what_stays(made: Callable[[int], Spec]) -> None:
     seen: Counter[str] = Counter()
     for seed in range(60):
@@ -158,13 +170,9 @@ def test_no_attempt_admits_less_or_breaks_a_rule_or_changes_what_stays(made: Cal
         assert {n: fill.kept for n, fill in after.fills.items() if fill.kept} == {
             n: fill.kept for n, fill in before.fills.items() if fill.kept
         }, seed
-        counted = [tier for tier in problem.tiers if tier.kind == "admitted"]
-        was, now = (
-            [tier.measure(view_of(problem, state), problem.context) for tier in counted] for state in (before, after)
-        )
-        assert now >= was, seed
+        assert worth(problem, after) >= worth(problem, before), seed
         assert not owed(problem, after, looked_at(problem)), seed
-        seen["better"] += now > was
+        seen["better"] += worth(problem, after) > worth(problem, before)
     assert seen["better"], seen
 
 
@@ -208,6 +216,45 @@ def test_who_waits_comes_to_a_node_from_which_others_find_a_place_elsewhere() ->
     assert in_place(problem, spread, 100).admitted() == {large: 1, small: 4}
 
 
+def one_card() -> tuple[Problem, int, int]:
+    """Return a GPU that holds instances for seven of one slice, and two services that ask for all of it each."""
+    work = [service(name, 700, {"1g.10gb": 100}, value=value) for name, value in (("cheap", 50), ("dear", 100))]
+    problem = compile_problem(context_of(served(1, 1, work)))
+    cheap, dear = (shape.index for shape in problem.shapes)
+    return problem, cheap, dear
+
+
+def instances(shapes: Mapping[int, int]) -> State:
+    """Return replicas on the smallest instances of the first GPU, so many of each shape."""
+    return State({0: Fill(Counter({Slot(shape, 0, "1g.10gb"): count for shape, count in shapes.items()}))})
+
+
+def test_a_service_that_waits_takes_the_place_of_one_whose_rate_is_worth_less() -> None:
+    problem, cheap, dear = one_card()
+    assert in_place(problem, instances({cheap: 7}), 200).admitted() == {dear: 7}
+
+
+def test_a_state_that_lacks_a_little_of_a_band_and_has_more_of_later_ones_is_taken_once_that_is_made_up_for() -> (
+    None
+):
+    """The first band lacks a thousandth: that is one replica, in place of one of the seven hundred in the second."""
+    work = [workload("first", 1000, gpus=1, priority=900), workload("second", 1000, gpus=1, priority=500)]
+    problem = compile_problem(context_of(make_spec([node(f"n{i:03}", 8) for i in range(213)], work)))
+    first, second = (shape.index for shape in problem.shapes)
+    best = Record(problem, Bounds(problem, Stop()), Reporter(), forget, 0.0)
+    best.state = State({i: Fill(Counter({Slot(first): 8})) for i in range(125)})
+    nearly = State(
+        {
+            **{i: Fill(Counter({Slot(first): 8})) for i in range(124)},
+            124: Fill(Counter({Slot(first): 7, Slot(second): 1})),
+            **{i: Fill(Counter({Slot(second): 8})) for i in range(125, 213)},
+        }
+    )
+    assert not best.offer(nearly)
+    assert Recreating(best, Stop()).offered(nearly, Budget(60.0))
+    assert best.state.admitted() == {first: 1000, second: 704}
+
+
 def two_halves(**more: Any) -> Problem:
     """Return two nodes of four GPUs on which two replicas of one GPU run each, and work for a whole node."""
     work = [
@@ -238,7 +285,7 @@ def test_who_may_not_move_makes_no_way() -> None:
     assert displaced(problem) == start(problem, None, Stop())[0]
 
 
-@pytest.mark.parametrize("made", [tiny, tiny_mig, tiny_sharing, mixed, crowded])
+@pytest.mark.parametrize("made", [tiny, tiny_mig, tiny_sharing, mixed, crowded, rated])
 def test_nobody_who_runs_is_lost_or_moves_for_nothing(made: Callable[[int], Spec]) -> None:
     for seed in range(40):
         problem = compile_problem(context_of(made(seed)))
@@ -246,9 +293,8 @@ def test_nobody_who_runs_is_lost_or_moves_for_nothing(made: Callable[[int], Spec
         if unpaid or not problem.present:
             continue
         after = displaced(problem)
-        more = {s: n - before.admitted()[s] for s, n in after.admitted().items()}
         assert all(after.admitted()[s] >= min(n, before.admitted()[s]) for s, n in problem.running.items()), seed
-        assert any(more.values()) or after.kept() == before.kept(), seed
+        assert worth(problem, after) > worth(problem, before) or after.kept() == before.kept(), seed
 
 
 def test_who_runs_and_has_moved_is_not_lost_to_what_is_worth_more() -> None:

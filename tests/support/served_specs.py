@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
 from tests.support.mig_specs import card
 from tests.support.specs import make_spec, node, workload
 
-from dovetail.spec import Request, Role, Share, Spec, Workload
+from dovetail.engine.start import start
+from dovetail.model.score import view_of
+from dovetail.problem import compile_problem
+from dovetail.progress import Stop
+from dovetail.rules import context_of
+from dovetail.spec import Current, PresentReplica, Request, Role, Share, Spec, Workload
 from dovetail.spec.slo import Slo, host_of
 
 CARD = "A100-80GB"
@@ -52,3 +57,23 @@ def many(seed: int, nodes: int, load: float) -> Spec:
             work.append(workload(f"j{len(work):03}", count, gpus=size, cpu=8000 * size, priority=500))
             left -= size * count
     return served(nodes, 8, work)
+
+
+def rated(seed: int) -> Spec:
+    """Return services and jobs that ask for more than two nodes have, at times a day after they were planned."""
+    spec = many(seed, 2, 1.3)
+    return spec if seed % 2 else a_day_later(spec, seed)
+
+
+def a_day_later(spec: Spec, seed: int) -> Spec:
+    """Return a Spec whose services run as planned in seconds, and ask for other rates."""
+    draw, problem = Random(f"later {seed}"), compile_problem(context_of(spec))
+    there = view_of(problem, start(problem, None, Stop())[0]).places
+    runs = tuple(PresentReplica(each, at.node, at.gpus, at.instance) for each, at in sorted(there.items()))
+    return replace(spec, workloads=tuple(_changed(spec, draw)), current=Current(runs, {}))
+
+
+def _changed(spec: Spec, draw: Random) -> Iterator[Workload]:
+    for work in spec.workloads:
+        slo = work.slo
+        yield work if slo is None else replace(work, slo=replace(slo, rate=int(slo.rate * draw.uniform(0.7, 1.3))))

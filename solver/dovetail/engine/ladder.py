@@ -136,12 +136,14 @@ class _Search:
     choosing: Choosing = field(init=False)
     sparing: Sparing = field(init=False)
     at_once: AtOnce = field(init=False)
+    anew: Recreating = field(init=False)
     repacking: Repacking = field(init=False)
 
     def __post_init__(self) -> None:
         self.choosing = Choosing(self.best, self.stop, self._admitting)
         self.sparing = Sparing(self.best, self.stop)
         self.at_once = AtOnce(self.best, self.jobs, self.stop, self.choosing)
+        self.anew = Recreating(self.best, self.stop)
         self.repacking = Repacking(self.best, self.jobs, self.stop)
 
     def run(self, hint: Places | None) -> Plan:
@@ -194,9 +196,8 @@ class _Search:
         """Cut the GPUs of alike nodes all at once, and look whether the bounds close on that."""
         if self.best.unpaid:
             return Verdict.UNKNOWN
-        self.best.offer(
-            construct(self.problem, cutting.cut_all(self.problem, self.stop, budget.seconds()), self.stop)
-        )
+        cut = cutting.cut_all(self.problem, self.stop, budget.seconds())
+        self.anew.offered(construct(self.problem, cut, self.stop), budget)
         if self.problem.counts <= EXACT_VARIABLES:
             self.best.results(last=True)
         self.best.report()
@@ -258,8 +259,7 @@ class _Search:
         if not self.best.unpaid:
             self.sparing.run(budget, FULL)
         self.choosing.run(budget)
-        anew = Recreating(self.best, self.stop)
-        anew.first(budget)
+        self.anew.first(budget)
         self.repacking.run(budget, self._construction)
         mixed = Mixed([], Counter()) if by_count else self.at_once.mix(budget, led, self._construction)
         if self.at_once.astray(led, mixed) and not budget.spent():
@@ -271,23 +271,24 @@ class _Search:
             mixed = self.at_once.mix(budget, led, self._construction)
         before = self.best.state
         self.reporter.phase("improve")
-        before_it = budget.part(budget.work * (1.0 - anew.late), 1.0 - anew.late)
+        before_it = budget.part(budget.work * (1.0 - self.anew.late), 1.0 - self.anew.late)
         budget.work -= before_it.work
-        in_turns(self._ways(before_it, anew, mixed))
+        in_turns(self._ways(before_it, mixed))
         budget.work += before_it.work
-        in_turns([anew.idling(budget)] if anew.late else [])
+        in_turns([self.anew.idling(budget)] if self.anew.late else [])
         if self.problem.counts <= EXACT_VARIABLES or self.best.state is not before:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work
         return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
-    def _ways(self, budget: Budget, anew: Recreating, mixed: Mixed) -> list[Iterator[bool]]:
+    def _ways(self, budget: Budget, mixed: Mixed) -> list[Iterator[bool]]:
         """Return the ways to make the best state better, in the order of their turns.
 
         Parameters
         ----------
         mixed : what mixing patterns of all nodes came to.
         """
+        anew = self.anew
         improving = Improving(self.problem, self.jobs, self.stop, self.best)
         exactly, around = improving.exactly(budget), improving.around(budget)
         if self.best.unpaid:

@@ -14,6 +14,8 @@ from dovetail.engine.generation.ruins import Ruins
 from dovetail.engine.generation.waiting_ruins import WaitingRuins
 from dovetail.engine.record import Record
 from dovetail.engine.turns import in_turns
+from dovetail.model.legal import legalise
+from dovetail.model.score import view_of
 from dovetail.model.state import State
 from dovetail.progress import Stop
 
@@ -22,6 +24,8 @@ _WORK = 0.0005  # units, for one
 _LATE = 0.15  # of work and time
 _SHAKEN = 3  # attempts taken though they make things worse, where nothing is found any more
 _FIRST = 0.15  # of work and time, before anybody who runs is to move
+_TOPPING = 0.1  # of work and time, for a state that lacks a little
+_NEARLY = 0.001  # of a band, that such a state may lack
 _VAIN = 20, 3  # steps in a row in which nothing better was found, and first
 
 
@@ -64,6 +68,37 @@ class Recreating:
             lambda state: IdleRuins(problem, state, source, in_use=self._in_use),
             lambda: problem.tiers[place] in self.best.closed,
         )
+
+    def offered(self, state: State, budget: Budget) -> bool:
+        """Offer a state that may lack a little of a band, and have more of a later one; tell whether it is better.
+
+        Where whole fleets are planned counts are rounded: a replica in place of another one makes up for it.
+        """
+        best, problem = self.best, self.best.problem
+        if best.offer(state):
+            return True
+        state = legalise(problem, state)
+        if best.unpaid or not self._nearly(state):
+            return False
+        given = budget.part(_TOPPING * budget.work, _TOPPING)
+        ruins, before = WaitingRuins(problem, state, Random(1)), given.work
+        taken = False
+        while not (taken or ruins.over or given.spent() or self.stop):
+            given.work -= _WORK * _MOST
+            taken = ruins.attempts(_MOST, lambda: bool(self.stop) or given.out_of_time()) and best.offer(
+                ruins.state()
+            )
+        budget.work -= before - given.work
+        return taken
+
+    def _nearly(self, state: State) -> bool:
+        """Tell whether a state has more of some band than the best one, and hardly less of the first that differs."""
+        problem = self.best.problem
+        views = view_of(problem, state), view_of(problem, self.best.state)
+        admitted = [tier for tier in problem.tiers if tier.kind == "admitted"]
+        pairs = [[tier.measure(view, problem.context) for view in views] for tier in admitted]
+        differ = [(own, best) for own, best in pairs if own != best]
+        return any(own > best for own, best in differ) and differ[0][0] >= (1 - _NEARLY) * differ[0][1]
 
     def first(self, budget: Budget) -> None:
         """Let more be admitted beside what runs, before anybody moves for it."""

@@ -48,8 +48,9 @@ def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]
 
 
 def makes_room_for(shape: Shape) -> bool:
-    """Tell whether others make way for single replicas of a shape."""
-    return bool(shape.request.gpu_count) and not (shape.workload.joint or shape.workload.holds)
+    """Tell whether others make way for single replicas of a shape: not where it serves a rate, of any worth."""
+    workload = shape.workload
+    return bool(shape.request.gpu_count) and not (workload.joint or workload.holds or workload.asks_rate)
 
 
 def make_room(outlooks: Outlooks, lacking: Mapping[int, int], stop: Stop, moves: float = 0) -> set[int]:

@@ -48,6 +48,16 @@ class Rates:
             few = max(few, self._problem.shapes[shape].workload.min_replicas)
         return max(more, few - admitted, 0)
 
+    def served(self) -> Mapping[int, int]:
+        """Return what is served so far, by shape, which later changes leave as it is."""
+        return self._served.copy()
+
+    def earned(self, shape: int, before: Mapping[int, int]) -> int:
+        """Return by how much more a service is worth than with what it served before."""
+        slo, role = self.asked[shape], self._problem.shapes[shape].role
+        value = role.worth(role.replicas)
+        return slo.worth(value, self._served[shape]) - slo.worth(value, before.get(shape, 0))
+
     def spare(self, shape: int) -> int:
         """Return the rate that is served beyond what is asked."""
         return self._served[shape] - self.asked[shape].rate

@@ -19,6 +19,7 @@ from dovetail.problem import Problem, Shape
 Drawn = tuple[int, Leaver | None]
 """A replica to be placed: its shape, and who it was if it was taken off."""
 
+_FIRST = 0.3  # of the times, that one of the first band comes of which any wait
 _MAKES_WAY = 0.6  # of the times, that a node is cleared for one that waits, where no limit keeps it out
 _LOOKS = 8  # nodes that are looked at for it, until it may be there
 _RIVALS = 8  # replicas that are taken off for it at the most, where a limit keeps it out
@@ -62,15 +63,17 @@ class WaitingRuins(Ruins):
         self._waits = None
 
     def _waiting(self) -> list[int]:
-        """Return the shapes of which replicas wait."""
+        """Return the shapes of which replicas wait, those of earlier bands first."""
         if self._waits is None:
-            self._waits = [shape for shape in self._rank if self._field.wanted(shape) > 0]
+            waits = (shape for shape in self._rank if self._field.wanted(shape) > 0)
+            self._waits = sorted(waits, key=lambda shape: self._rank[shape])
         return self._waits
 
     def _ruin(self, turn: int) -> int | None:
         waits = self._waiting()
-        shape = self._source.choice(waits)
-        before = self._field.admitted.copy()
+        first = [each for each in waits if self._rank[each] == self._rank[waits[0]]]
+        shape = self._source.choice(first if self._source.random() < _FIRST else waits)
+        before, served = self._field.admitted.copy(), self._field.rates.served()
         off = self._cleared(shape)
         if off is None:
             return None
@@ -81,7 +84,7 @@ class WaitingRuins(Ruins):
         changed = {s: self._field.admitted[s] - before[s] for s in {shape, *(each.shape for each in off), *extra}}
         if any(self._loses(s, more) or self._field.gates.ahead(s) for s, more in changed.items()):
             return None
-        better = self._better(changed)
+        better = self._better(changed, served)
         return None if away and better <= 0 else better  # nobody moves for nothing
 
     def _loses(self, shape: int, more: int) -> bool:
@@ -159,23 +162,27 @@ class WaitingRuins(Ruins):
 
         return sorted(drawn, key=key)
 
-    def _better(self, changed: Mapping[int, int]) -> int:
+    def _better(self, changed: Mapping[int, int], served: Mapping[int, int]) -> int:
         """Return by how much more is worth that is admitted, in the first band where it is not as much.
 
         Parameters
         ----------
         changed : how many more replicas there are, by shape.
+        served : what services served before that ask for a rate.
         """
         worth: Counter[int] = Counter()
+        rates = self._field.rates
         for shape, more in changed.items():
-            worth[self._rank[shape]] += more * self._problem.shapes[shape].role.value
+            by_rate = shape in rates.asked
+            earned = rates.earned(shape, served) if by_rate else more * self._problem.shapes[shape].role.value
+            worth[self._rank[shape]] += earned
         return next((worth[rank] for rank in sorted(worth) if worth[rank]), 0)
 
 
 def _ranks(problem: Problem) -> Iterator[tuple[int, int]]:
     """Yield the shapes that may be admitted replica by replica, each with the rank of the tier that counts it."""
     for shape in problem.shapes:
-        if stands_alone(shape.workload) and not shape.workload.asks_rate and shape.role.value:
+        if stands_alone(shape.workload) and shape.role.value:
             yield shape.index, _rank(problem, shape)
 
 
