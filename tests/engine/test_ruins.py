@@ -234,9 +234,7 @@ def test_a_service_that_waits_takes_the_place_of_one_whose_rate_is_worth_less() 
     assert in_place(problem, instances({cheap: 7}), 200).admitted() == {dear: 7}
 
 
-def test_a_state_that_lacks_a_little_of_a_band_and_has_more_of_later_ones_is_taken_once_that_is_made_up_for() -> (
-    None
-):
+def test_a_state_that_lacks_a_little_of_a_band_and_has_more_of_later_ones_is_taken_once_that_is_made_up_for() -> None:
     """The first band lacks a thousandth: that is one replica, in place of one of the seven hundred in the second."""
     work = [workload("first", 1000, gpus=1, priority=900), workload("second", 1000, gpus=1, priority=500)]
     problem = compile_problem(context_of(make_spec([node(f"n{i:03}", 8) for i in range(213)], work)))

@@ -97,12 +97,25 @@ def test_rows_on_whole_replicas_leave_out_no_plan_and_some_mixtures(seed: int) -
 def test_gpus_are_cut_for_what_is_served(seed: int) -> None:
     """Of what bounds leave to each band, counts in whole numbers reach nearly all, more than a greedy start does."""
     problem = problem_of(many(seed, 12, 1.15))
-    state = construct(problem, cutting.cut_all(problem, Stop()), Stop())
+    state = construct(problem, cutting.Cutting(problem, Stop()).exactly(), Stop())
     found, greedy = admitted(problem, state), admitted(problem, start(problem, None, Stop())[0])
     assert found["admitted[900]"] >= greedy["admitted[900]"]
     assert found["admitted[900]"] >= 0.999 * bound(problem, "admitted[900]")
     assert found["admitted[500]"] >= 0.985 * bound(problem, "admitted[500]")
     assert found["admitted[500]"] > greedy["admitted[500]"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_begins_with_gpus_cut_as_the_relaxation_says(seed: int) -> None:
+    """Where nothing is searched any further, that is near the bounds, and others have the room that rounding leaves."""
+    problem = problem_of(many(seed, 24, 1.15))
+    rough = cutting.Cutting(problem, Stop()).roughly()
+    state, unpaid = start(problem, None, Stop(), rough)
+    found = admitted(problem, state)
+    assert not unpaid
+    assert found["admitted[900]"] >= 0.99 * bound(problem, "admitted[900]")
+    assert found["admitted[500]"] >= 0.9 * bound(problem, "admitted[500]")
+    assert sum(state.admitted().values()) > sum(rough.admitted().values())
 
 
 def test_a_fleet_of_services_is_planned_close_to_its_bound() -> None:

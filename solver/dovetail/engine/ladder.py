@@ -13,8 +13,8 @@ from dovetail.engine.at_once import AtOnce
 from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import DEFAULT_WORK, Budget
 from dovetail.engine.choosing import Choosing
-from dovetail.engine.construction import cutting
 from dovetail.engine.construction.construct import construct
+from dovetail.engine.construction.cutting import Cutting, suits
 from dovetail.engine.construction.mending import mended
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.preempting import with_preemption
@@ -133,6 +133,7 @@ class _Search:
     bounds: Bounds
     best: Record
     _construction: float = 0.0  # seconds that it took
+    cutting: Cutting | None = None
     choosing: Choosing = field(init=False)
     sparing: Sparing = field(init=False)
     at_once: AtOnce = field(init=False)
@@ -149,8 +150,12 @@ class _Search:
     def run(self, hint: Places | None) -> Plan:
         """Climb the ladder as far as the limits allow."""
         self.reporter.phase("construct")
+        # Of large fleets the LP over kinds leads further, but where services ask for rates.
+        if suits(self.problem) and (not self.bounds.fleet.large or self._rates):
+            self.cutting = Cutting(self.problem, self.stop)
+        begun = self.cutting.roughly() if self.cutting and self._rates else None
         began = time.monotonic()
-        self.best.state, self.best.unpaid = start(self.problem, hint, self.stop)
+        self.best.state, self.best.unpaid = start(self.problem, hint, self.stop, begun)
         self._construction = time.monotonic() - began
         if self.problem.counts > EXACT_FIRST:
             self.reporter.phase("bound")  # of the fleet: which steps there are depends on it
@@ -175,9 +180,7 @@ class _Search:
         model then starts. Gangs on alike domains close by classes of these, so that it only has a glance before.
         """
         counts = self.problem.counts
-        # Of large fleets the LP over kinds leads further, but where services ask for rates.
-        cut = cutting.suits(self.problem) and (not self.bounds.fleet.large or self._rates)
-        first = [_Step("cut", self._cut, 0.1)] if cut else []
+        first = [_Step("cut", self._cut, 0.1)] if self.cutting else []
         gather = [_Step("gather", self._gather, _GATHER_SHARE)] if Gatherings.suits(self.problem) else []
         if counts > EXACT_VARIABLES:
             return [*first, *gather, _Step("generate", self._parts, 1.0)]
@@ -194,9 +197,9 @@ class _Search:
 
     def _cut(self, budget: Budget) -> Verdict:
         """Cut the GPUs of alike nodes all at once, and look whether the bounds close on that."""
-        if self.best.unpaid:
+        if self.best.unpaid or self.cutting is None:
             return Verdict.UNKNOWN
-        cut = cutting.cut_all(self.problem, self.stop, budget.seconds())
+        cut = self.cutting.exactly(budget.seconds())
         self.anew.offered(construct(self.problem, cut, self.stop), budget)
         if self.problem.counts <= EXACT_VARIABLES:
             self.best.results(last=True)
@@ -276,7 +279,8 @@ class _Search:
         in_turns(self._ways(before_it, mixed))
         budget.work += before_it.work
         in_turns([self.anew.idling(budget)] if self.anew.late else [])
-        if self.problem.counts <= EXACT_VARIABLES or self.best.state is not before:
+        changed = self.best.state is not before and not budget.out_of_time()
+        if self.problem.counts <= EXACT_VARIABLES or changed:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work
         return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE

@@ -61,12 +61,12 @@ class Record:
         if self.searching - self.unpaid:
             candidate = without_too_many(self.problem, candidate)
         spared = without_surplus(self.problem, candidate)
-        taken = False
         for state in (spared,) if spared is candidate else (spared, candidate):
             if better(self.problem, state, self.state, self.unpaid):
-                self.state, taken = state, True
+                self.state = state
                 self.report()
-        return taken
+                return True
+        return False
 
     def take(self, found: Climb) -> Verdict:
         """Take what an exact search found and proved, the state only if its names keep what the model counts."""

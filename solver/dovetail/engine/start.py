@@ -20,9 +20,16 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 
 
-def start(problem: Problem, hint: Places | None, stop: Stop) -> tuple[State, frozenset[str]]:
-    """Return a state to search from, and the hard policies that it breaks: those remain unpaid."""
-    state = without_too_many(problem, _filled(problem, today_state(problem), hint, stop))
+def start(
+    problem: Problem, hint: Places | None, stop: Stop, begun: State | None = None
+) -> tuple[State, frozenset[str]]:
+    """Return a state to search from, and the hard policies that it breaks: those remain unpaid.
+
+    Parameters
+    ----------
+    begun : what is filled up, by default today's state.
+    """
+    state = without_too_many(problem, _filled(problem, today_state(problem) if begun is None else begun, hint, stop))
     unpaid = owed(problem, state, hard_policies(problem))
     if hint and not stop and (told := hinted(problem, hint)) is not None:
         other = _filled(problem, told, None, stop)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 
 from dovetail.model.ranks import Ranks, claim
 from dovetail.model.seats import is_pinned, whole_gpus, without_kept
 from dovetail.model.starts import new_instances
-from dovetail.model.state import Fill, State
+from dovetail.model.state import Fill, Slot, State
 from dovetail.placement import Place, Places
 from dovetail.problem import Problem
 from dovetail.spec import ReplicaId
@@ -87,13 +87,16 @@ def _new_places(problem: Problem, index: int, fill: Fill, cut_first: bool) -> It
     if fill.slots.total() == fill.kept.total():  # all stays where it runs
         return
     node, rest = problem.nodes[index], without_kept(problem, index, fill)
-    parted = sorted({slot.gpu for slot in fill.slots if slot.gpu >= 0})
+    parts: dict[int, dict[Slot, int]] = {}
+    for slot, count in fill.slots.items():
+        if slot.gpu >= 0:
+            parts.setdefault(slot.gpu, {})[slot] = count
     whole, free = whole_gpus(problem, index, fill, cut_first)
     for slot, gpus in whole:
         yield slot.shape, Place(node.name, gpus)
     pinned = is_pinned(problem, index, fill)
-    rename = {gpu: gpu for gpu in parted} if pinned else _by_load(problem, fill, parted, free)
-    instances = {gpu: new_instances(problem, index, fill, gpu) for gpu in parted}
+    rename = {gpu: gpu for gpu in parts} if pinned else _by_load(problem, parts, free)
+    instances = {gpu: new_instances(problem, index, own, fill.kept, gpu) for gpu, own in parts.items()}
     for slot, count in sorted(rest.items()):
         if not problem.shapes[slot.shape].request.gpus:
             gpus = (rename[slot.gpu],) if slot.gpu >= 0 else ()
@@ -102,15 +105,18 @@ def _new_places(problem: Problem, index: int, fill: Fill, cut_first: bool) -> It
                 yield slot.shape, Place(node.name, gpus, instance)
 
 
-def _by_load(problem: Problem, fill: Fill, shared: list[int], free: list[int]) -> dict[int, int]:
+def _by_load(problem: Problem, parts: Mapping[int, Mapping[Slot, int]], free: list[int]) -> dict[int, int]:
+    """Return new numbers for GPUs that parts are taken of, the fullest first.
+
+    Parameters
+    ----------
+    parts : what each holds.
+    """
+    shapes = problem.shapes
     load = {
-        gpu: sum(
-            count * problem.shapes[slot.shape].request.gpu_milli
-            for slot, count in fill.slots.items()
-            if slot.gpu == gpu
-        )
-        for gpu in shared
+        gpu: sum(count * shapes[slot.shape].request.gpu_milli for slot, count in own.items())
+        for gpu, own in parts.items()
     }
-    contents = {gpu: sorted((s.shape, c) for s, c in fill.slots.items() if s.gpu == gpu) for gpu in shared}
-    order = sorted(shared, key=lambda gpu: (-load[gpu], contents[gpu]))
+    contents = {gpu: sorted((slot.shape, count) for slot, count in own.items()) for gpu, own in parts.items()}
+    order = sorted(sorted(parts), key=lambda gpu: (-load[gpu], contents[gpu]))
     return dict(zip(order, free, strict=False))

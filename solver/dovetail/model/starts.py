@@ -6,21 +6,29 @@ from collections import Counter
 from collections.abc import Mapping
 
 from dovetail.mig import Geometry, Instance, arrange, parse_instance
-from dovetail.model.state import Fill
-from dovetail.problem import Problem
+from dovetail.model.state import Slot
+from dovetail.problem import Present, Problem
 from dovetail.spec import Layout
 
 
-def new_instances(problem: Problem, index: int, fill: Fill, gpu: int) -> dict[str, list[Instance]]:
-    """Return the instances of a GPU for what does not stay in place on it, by profile, ascending by start."""
+def new_instances(
+    problem: Problem, index: int, slots: Mapping[Slot, int], stays: Mapping[Present, int], gpu: int
+) -> dict[str, list[Instance]]:
+    """Return the instances of a GPU for what does not stay in place on it, by profile, ascending by start.
+
+    Parameters
+    ----------
+    slots : what the GPU holds.
+    stays : what stays in place on its node.
+    """
     counts: Counter[str] = Counter()
-    for slot, count in fill.slots.items():
-        if slot.gpu == gpu and slot.profile:
+    for slot, count in slots.items():
+        if slot.profile:
             counts[slot.profile] += count
     geometry = problem.geometry(problem.nodes[index])
     if not counts or geometry is None:
         return {}
-    kept = [parse_instance(p.instance) for p, n in fill.kept.items() if n and p.instance and p.gpus == (gpu,)]
+    kept = [parse_instance(p.instance) for p, n in stays.items() if n and p.instance and p.gpus == (gpu,)]
     counts.subtract(Counter(instance.profile for instance in kept))
     layout = problem.layouts[index].get(gpu, ())
     found = instances_beside(geometry, +counts, kept, layout, single=problem.spec.cluster.unit == "instance")

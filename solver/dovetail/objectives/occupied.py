@@ -44,9 +44,9 @@ class Slices:
     def measure(self, view: View, context: Context) -> int:
         """Add up the slices of the services' replicas."""
         return sum(
-            slices(view.spec, workload.roles[0].request, host)
+            count * slices(view.spec, workload.roles[0].request, host)
             for workload in _chosen(view.spec)
-            for host in hosts(view, workload)
+            for host, count in hosts(view, workload).items()
         )
 
     def limit(self, context: Context) -> int:

@@ -134,6 +134,11 @@ class View:
         return found
 
     @cached_property
+    def hosts(self) -> dict[str, Counter[str]]:
+        """On what how many replicas of workloads are, of those that somebody has asked for (`placement.served`)."""
+        return {}
+
+    @cached_property
     def rooms(self) -> Mapping[str, Room]:
         """What the nodes that host or hold anything have left, by name, not to be changed."""
         return self.fresh_rooms()

@@ -1,7 +1,7 @@
 """Band by band beside what runs: room is made for what waits of a band before lower ones are let in.
 
-What comes anew of lower bands takes the room that a few moves would make large enough for a higher one, and nobody
-who has come makes way again: replicas that serve rates, for one, are not taken off one by one.
+What comes anew of lower bands takes the room that a few moves would make large enough for a higher one, and those who
+would have to move have nowhere to go.
 """
 
 from __future__ import annotations

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from dovetail.engine.construction.dealing import Load, deal
+from dovetail.engine.construction.dealing import Load, Part, deal
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.rounding import rounded
+from dovetail.engine.construction.rounding import beside, relaxed, rounded
 from dovetail.linear import Linear
 from dovetail.model.state import State
 from dovetail.problem import Problem
@@ -56,27 +57,47 @@ def suits(problem: Problem) -> bool:
     return problem.spec.uses_mig and not problem.present
 
 
-def cut_all(problem: Problem, stop: Stop, seconds: float | None = None) -> State:
-    """Return a state in which GPUs are cut as the integer program says, as far as hosts and rules allow.
+class Cutting:
+    """The integer program of one Problem, for each of its tiers in turn and then for the fewest GPUs that are cut."""
 
-    Parameters
-    ----------
-    seconds : what is left of the time, None without a limit; a part of it is used.
-    """
-    fleet = FleetModel(problem, priced=True)
-    objectives = list(fleet.tiers.values())
-    cuts = [_add_kind(fleet, position) for position in range(len(fleet.kinds))]
-    objectives.append(Linear({v: -1 for cut in cuts for v in cut.layouts.values()}))
-    own = {twin: shape for shape, twin in twins_of(problem, fleet.problem).items()}
-    counts = {variable for cut in cuts for variable in cut.counts}
-    values = rounded(fleet.model, objectives, counts, stop, None if seconds is None else seconds * _TIME_SHARE)
-    result = Field(problem, State())
-    if values is None:
+    def __init__(self, problem: Problem, stop: Stop) -> None:
+        self._problem, self._stop = problem, stop
+        self._fleet = FleetModel(problem, priced=True)
+        self._cuts = [_add_kind(self._fleet, position) for position in range(len(self._fleet.kinds))]
+        fewest = Linear({v: -1 for cut in self._cuts for v in cut.layouts.values()})
+        self._objectives = [*self._fleet.tiers.values(), fewest]
+
+    @cached_property
+    def _target(self) -> Mapping[int, float]:
+        """The solution of its LP."""
+        return relaxed(self._fleet.model, self._objectives, self._stop)
+
+    def roughly(self) -> State:
+        """Return a state as the LP says, with fewer replicas where their number is not whole: others have room."""
+        values = {v: beside(value) for v, value in self._target.items()}
+        more = {v for cut in self._cuts for v in (cut.nodes, *cut.layouts.values())}
+        return self._dealt({v: around[v in more] for v, around in values.items()})
+
+    def exactly(self, seconds: float | None = None) -> State:
+        """Return a state in which GPUs are cut as the integer program says, as far as hosts and rules allow.
+
+        Parameters
+        ----------
+        seconds : what is left of the time, None without a limit; a part of it is used.
+        """
+        counts = {variable for cut in self._cuts for variable in cut.counts}
+        most = None if seconds is None else seconds * _TIME_SHARE
+        values = rounded(self._fleet.model, self._objectives, self._target, counts, self._stop, most)
+        return State() if values is None else self._dealt(dict(enumerate(values)))
+
+    def _dealt(self, values: Mapping[int, int]) -> State:
+        """Return a state with replicas dealt out to nodes."""
+        own = {twin: shape for shape, twin in twins_of(self._problem, self._fleet.problem).items()}
+        result = Field(self._problem, State())
+        for cut in self._cuts:
+            used = cut.kind.size if cut.nodes is None else values[cut.nodes]
+            deal(result, cut.kind.members[:used], _loads(self._problem, cut, own, values))
         return result.state()
-    for cut in cuts:
-        used = cut.kind.size if cut.nodes is None else values[cut.nodes]
-        deal(result, cut.kind.members[:used], _loads(problem, cut, own, values))
-    return result.state()
 
 
 def _add_kind(fleet: FleetModel, position: int) -> _Cut:
@@ -138,7 +159,7 @@ def _modes(fleet: FleetModel, shape: int, position: int) -> Mapping[str, int]:
     return cut_up(fleet.model, Linear.of(count), modes)
 
 
-def _loads(problem: Problem, cut: _Cut, own: Mapping[int, int], values: list[int]) -> Iterator[Load]:
+def _loads(problem: Problem, cut: _Cut, own: Mapping[int, int], values: Mapping[int, int]) -> Iterator[Load]:
     """Yield what GPUs of a kind hold, but for what stands or falls together.
 
     Parameters
@@ -149,10 +170,9 @@ def _loads(problem: Problem, cut: _Cut, own: Mapping[int, int], values: list[int
         form = problem.shapes[own[twin]]
         if not form.workload.joint:
             yield from [Load(form.request.gpus, ((form.index, ""),))] * values[variable]
-    pools = {
-        name: [(own[s], name) for (s, found), v in cut.parts.items() if found == name for _ in range(values[v])]
-        for _, name in cut.parts
-    }
+    pools: dict[str, list[Part]] = {}
+    for (twin, name), variable in cut.parts.items():
+        pools.setdefault(name, []).extend([(own[twin], name)] * values[variable])
     for layout, variable in cut.layouts.items():
         for _ in range(values[variable]):
             taken = [pools[name].pop() for name, count in layout for _ in range(min(count, len(pools[name])))]

@@ -28,23 +28,28 @@ _SHARE = 0.5, 0.3  # of the time that is left, for the first objective, and for 
 
 
 def rounded(
-    model: Model, objectives: Sequence[Linear], counts: Collection[int], stop: Stop, seconds: float | None = None
+    model: Model,
+    objectives: Sequence[Linear],
+    target: Mapping[int, float],
+    counts: Collection[int],
+    stop: Stop,
+    seconds: float | None = None,
 ) -> list[int] | None:
     """Return values that are good for one objective after the other, greater being better, None where none are found.
 
     Parameters
     ----------
-    counts : the variables that keep near the LP's solution.
+    target : the LP's solution (`relaxed`).
+    counts : the variables that keep near it.
     seconds : a ceiling for all of it, None without one; a little more may go by.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     told = [objective for objective in objectives if not objective.is_constant]
-    target = _relaxed(model, told, stop)
     values: list[int] | None = None
     for spreads, lost in _STEPS:
         lower, upper = list(model.lower), list(model.upper)
         for v in counts:
-            below, above = floor(target[v] + _ALMOST), ceil(target[v] - _ALMOST)
+            below, above = beside(target[v])
             more = spreads[above <= below]
             lower[v] = max(lower[v], below - more)
             upper[v] = max(lower[v], min(upper[v], above + more))
@@ -56,11 +61,17 @@ def rounded(
     return values
 
 
-def _relaxed(model: Model, objectives: Sequence[Linear], stop: Stop) -> Mapping[int, float]:
-    """Return the value of every variable in the LP, optimised for one objective after the other."""
+def beside(value: float) -> tuple[int, int]:
+    """Return the whole numbers below and above a value, the same one twice where it is whole."""
+    return floor(value + _ALMOST), ceil(value - _ALMOST)
+
+
+def relaxed(model: Model, objectives: Sequence[Linear], stop: Stop) -> Mapping[int, float]:
+    """Return the value of every variable in the LP for one objective after the other, greater being better."""
     rows = plain_rows(model)
     lp, column = lp_of(rows, lambda variable: (float(model.lower[variable]), float(model.upper[variable])))
-    known = [{column[v]: float(c) for v, c in objective.terms.items() if v in column} for objective in objectives]
+    told = (objective for objective in objectives if not objective.is_constant)
+    known = [{column[v]: float(c) for v, c in objective.terms.items() if v in column} for objective in told]
     floors = [lp.row(-float("inf"), float("inf"), terms) for terms in known]
     for terms, row in zip(known, floors, strict=True):
         lp.objective(terms)
