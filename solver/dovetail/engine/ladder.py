@@ -145,7 +145,7 @@ class _Search:
         self.sparing = Sparing(self.best, self.stop)
         self.at_once = AtOnce(self.best, self.jobs, self.stop, self.choosing)
         self.anew = Recreating(self.best, self.stop)
-        self.repacking = Repacking(self.best, self.jobs, self.stop)
+        self.repacking = Repacking(self.best, self.jobs, self.stop, self.anew)
 
     def run(self, hint: Places | None) -> Plan:
         """Climb the ladder as far as the limits allow."""

@@ -10,17 +10,18 @@ anew for the least cost, and shares as long as that is cheaper.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dovetail.engine.bounds import MUCH
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.emptying import emptied
-from dovetail.engine.generation.patterns import MANY_NODES
+from dovetail.engine.generation.patterns import MANY_NODES, Pattern
 from dovetail.engine.generation.released import Released, movable_of
 from dovetail.engine.generation.thrift import NARROW, before_moves
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
+from dovetail.engine.recreating import Recreating
 from dovetail.model.state import State
 from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.progress import Stop
@@ -42,6 +43,7 @@ class Repacking:
     best: Record
     jobs: Jobs
     stop: Stop
+    anew: Recreating
 
     @property
     def due(self) -> bool:
@@ -61,22 +63,31 @@ class Repacking:
         """
         given = budget.part(_SHARE * budget.work, _SHARE)
         before, turn, vain = given.work, 0, 0
+        known = list[tuple[Sequence[int], Pattern]]()
         while self.due and vain < _VAIN and turn < _MOST and not (given.spent() or self.stop):
-            better = self._turn(given, construction, turn)
+            better = self._turn(given, construction, turn, known)
             if better is None:
                 break
             turn, vain = turn + 1, 0 if better else vain + 1
         budget.work -= before - given.work
 
-    def _turn(self, budget: Budget, construction: float, number: int) -> bool | None:
-        """Plan one share of the nodes anew; tell whether that is better, None where it may not be done."""
+    def _turn(
+        self, budget: Budget, construction: float, number: int, known: list[tuple[Sequence[int], Pattern]]
+    ) -> bool | None:
+        """Plan one share of the nodes anew; tell whether that is better, None where it may not be done.
+
+        Parameters
+        ----------
+        known : the patterns of the turn before, which those of this one replace.
+        """
         given = budget.part(_TURN * budget.work, _TURN)
         before = given.work
         share = _OF_NODES[len(self.best.problem.nodes) > MANY_NODES]
         released = self._released(share, number)
         if released is None:
             return None
-        better = [self.best.offer(candidate) for candidate in released.run(given, (), construction)]
+        better = [self.anew.offered(candidate, budget) for candidate in released.run(given, known, construction)]
+        known[:] = released.known
         budget.work -= before - given.work
         return any(better)
 

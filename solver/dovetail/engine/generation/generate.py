@@ -98,6 +98,7 @@ class Generation:
     spares: bool = field(init=False)  # whether all to wish for is at hand, and cost left to decide
     planned: Counter[int] = field(init=False)  # replicas per shape that the last mixture has
     worth: Mapping[int, float] = field(init=False, default_factory=dict)  # of GPU work, by band, that it admits
+    priced: Master | None = field(init=False, default=None)  # the patterns at hand
     _millis: Mapping[int, int] = field(init=False)
     _lenient: set[int] = field(init=False)  # shapes of places held for policies that are not hard: once all is filled
 
@@ -234,6 +235,7 @@ class Generation:
                 return
             master = self._with_wish(master)
             mixture = _mixed(master, pricing)
+        self.priced = master
         self.planned = self._planned(mixture)
         self.worth = worth_of(self.problem, self._amounts(mixture))
         ample = (left := budget.seconds()) is None or left > _AMPLE * filling
@@ -314,6 +316,12 @@ class Generation:
             for position in sorted({lot_of[node] for node in nodes if node in lot_of}):
                 master.add(position, pattern)
         return master
+
+    @property
+    def known(self) -> list[tuple[Sequence[int], Pattern]]:
+        """The patterns at hand after a run, each with nodes that may take it."""
+        columns = () if self.priced is None else self.priced.columns
+        return [(self.rows.lots[column.lot].nodes, column.pattern) for column in columns if not column.stays]
 
     def _quick(self, master: Master, mixture: Mixture, pricing: Pricing) -> State:
         """Return a state from the patterns at hand, in case the search ends before it has better ones."""

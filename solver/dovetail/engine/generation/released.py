@@ -32,6 +32,7 @@ from dovetail.spec.workload import MILLI
 _OWED = 2.0  # times the worth in the highest band, what those are worth who must stay; in their own, who runs
 _STAYS = 0.1  # of the least worth of a GPU's work, what it is worth that a GPU's work stays in place
 _ATTEMPTS = 6  # to place all that must stay, with more and more nodes as they are
+_IN_TIME = 2  # of them, that are made in any case: most often these will do
 _COMPARED = 200  # nodes that are compared for what is to be on one
 
 
@@ -152,7 +153,7 @@ class Released(Generation):
                 short = dict.fromkeys(self._less_even(ground), inf)
             if not short:
                 break
-            if attempt and self._budget is not None and self._budget.out_of_time():
+            if attempt >= _IN_TIME and self._budget is not None and self._budget.out_of_time():
                 return self.state
             self._restore(anew, short, whole=attempt > 0)
         else:
