@@ -107,7 +107,7 @@ def test_gpus_are_cut_for_what_is_served(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_search_begins_with_gpus_cut_as_the_relaxation_says(seed: int) -> None:
-    """Where nothing is searched any further, that is near the bounds, and others have the room that rounding leaves."""
+    """Without any search that is near the bounds, and others have the room that rounding leaves."""
     problem = problem_of(many(seed, 24, 1.15))
     rough = cutting.Cutting(problem, Stop()).roughly()
     state, unpaid = start(problem, None, Stop(), rough)

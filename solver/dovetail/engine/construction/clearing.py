@@ -184,11 +184,22 @@ class Clearing:
         """Make room for a replica by the fewest moves that do, and place it."""
         self._most_vain = min(self._patience, self._vain + _VAIN_ONE)
         for moves in range(1, most + 1):
-            if self._vain >= self._most_vain:
-                break
-            if any(self._gone(shape, way, moves, self._everywhere()) for way in self._ways.more(shape, moves)):
+            if self._went(shape, moves):
                 return True
         return self._vacated(shape)
+
+    def _went(self, shape: int, moves: int) -> bool:
+        """Go one of the ways at so many moves, which are others once one has shown who finds no place."""
+        while self._vain < self._most_vain:
+            ways = self._ways.more(shape, moves)
+            for way in ways:
+                if self._gone(shape, way, moves, self._everywhere()):
+                    return True
+                if self._ways.more(shape, moves) is not ways:
+                    break
+            else:
+                return False
+        return False
 
     def _vacated(self, shape: int) -> bool:
         """Place a replica on a node that many leave for it, each for another one or by a few moves more."""
@@ -234,6 +245,8 @@ class Clearing:
             before = len(self._done)
             ways = (way for moves in range(1, most + 1) for way in self._ways.known(leaver, moves))
             if not any(self._gone(leaver.shape, way, most, others) for way in ways):
+                if self._hops == 1:  # with all nodes to choose from but those of the way
+                    self._ways.learn(leaver, most)
                 return False
             most -= self._spent(before)
         return True

@@ -79,6 +79,7 @@ class Ways:
         self._vain = defaultdict[Hashable, _Vain](partial(_Vain, len(self._problem.nodes)))
         self._hops = 0  # from the first who leaves to the one that is looked at now
         self._sets: dict[tuple[int, int], tuple[int, tuple[Leaver, ...] | None]] = {}
+        self._stuck: dict[Hashable, int] = {}  # the most moves with which no place was found, though one seemed open
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
         self._left_in_all = max(_ALL_WORK, _WORK_EACH * replicas)
         self._left = self._granted = _WORK  # for the replica at hand
@@ -105,6 +106,15 @@ class Ways:
     def known(self, leaver: Leaver, moves: int) -> Sequence[Way]:
         """Return the ways that were found at exactly so many moves for one that has left its node."""
         return self._known.get((self._key(leaver.shape, self._away_from(leaver)), moves), ())
+
+    def learn(self, leaver: Leaver, moves: int) -> None:
+        """Count on it that one who left, and who is like it, finds no place at so many moves: ways are others then.
+
+        Ranks do not tell all that rules object to.
+        """
+        key = self._key(leaver.shape, self._away_from(leaver))
+        self._stuck[key] = max(moves, self._stuck.get(key, -1))
+        self._known.clear()
 
     def find(self, shape: int, most: int) -> int | None:
         """Return the fewest moves that a place for a replica costs, None where that is more than some."""
@@ -278,6 +288,8 @@ class Ways:
             self._away[leaver.shape] = self._away_from(leaver)
         try:
             key = self._key(leaver.shape, self._away.get(leaver.shape, ()))
+            if most <= self._stuck.get(key, -1):
+                return None
             if key not in self._homes:
                 self._homes[key] = np.flatnonzero(self._outlooks.ranks(leaver.shape) != NOWHERE)[:_HOMES]
             homes = self._homes[key]
