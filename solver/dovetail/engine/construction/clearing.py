@@ -172,7 +172,7 @@ class Clearing:
         self._budget -= self._spent()
         self.left |= {each.put[0] for each in self._done if isinstance(each, Leaver)}
         self._outlooks.forget()
-        self._ways.settle()
+        self._ways.settle({each.put[0] if isinstance(each, Leaver) else each[0] for each in self._done})
         return True
 
     def _found(self, shape: int) -> bool:
@@ -191,10 +191,12 @@ class Clearing:
     def _went(self, shape: int, moves: int) -> bool:
         """Go one of the ways at so many moves, which are others once one has shown who finds no place."""
         while self._vain < self._most_vain:
-            ways = self._ways.more(shape, moves)
+            ways, vain = self._ways.more(shape, moves), self._vain
             for way in ways:
                 if self._gone(shape, way, moves, self._everywhere()):
                     return True
+                if self._ways.stale(shape, moves):
+                    self._vain = vain
                 if self._ways.more(shape, moves) is not ways:
                     break
             else:

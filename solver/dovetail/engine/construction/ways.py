@@ -79,6 +79,7 @@ class Ways:
         self._vain = defaultdict[Hashable, _Vain](partial(_Vain, len(self._problem.nodes)))
         self._hops = 0  # from the first who leaves to the one that is looked at now
         self._sets: dict[tuple[int, int], tuple[int, tuple[Leaver, ...] | None]] = {}
+        self._old: set[tuple[Hashable, int]] = set()  # of what is known, what was found before others moved
         self._stuck: dict[Hashable, int] = {}  # the most moves with which no place was found, though one seemed open
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
         self._left_in_all = max(_ALL_WORK, _WORK_EACH * replicas)
@@ -91,6 +92,7 @@ class Ways:
     def forget(self) -> None:
         """Forget all ways, as the field has changed."""
         self._known.clear()
+        self._old.clear()
         self._homes.clear()
 
     def begin(self) -> None:
@@ -98,10 +100,29 @@ class Ways:
         self._left_in_all -= self._granted - self._left
         self._left = self._granted = max(0, min(_WORK, self._left_in_all))
 
-    def settle(self) -> None:
-        """Forget all ways, as a place was found: only what is looked for in vain counts for all replicas together."""
+    def settle(self, changed: Container[int]) -> None:
+        """Forget what a place that was found has changed: only what is looked for in vain counts for all replicas.
+
+        Ways on nodes that are as they were are gone again, for the like of it.
+
+        Parameters
+        ----------
+        changed : the nodes that hold something else now.
+        """
         self._left = self._granted
-        self.forget()
+        left = {key: [way for way in ways if way.node not in changed] for key, ways in self._known.items()}
+        self._known = {key: ways for key, ways in left.items() if ways}
+        self._old = set(self._known)
+        self._homes.clear()
+
+    def stale(self, shape: int, moves: int) -> bool:
+        """Tell whether ways were found before others moved, and forget those that were, as one led to nothing."""
+        key = self._key(shape, self._away.get(shape, ())), moves
+        if key not in self._old:
+            return False
+        self._old.discard(key)
+        self._known.pop(key, None)
+        return True
 
     def known(self, leaver: Leaver, moves: int) -> Sequence[Way]:
         """Return the ways that were found at exactly so many moves for one that has left its node."""
@@ -115,6 +136,7 @@ class Ways:
         key = self._key(leaver.shape, self._away_from(leaver))
         self._stuck[key] = max(moves, self._stuck.get(key, -1))
         self._known.clear()
+        self._old.clear()
 
     def find(self, shape: int, most: int) -> int | None:
         """Return the fewest moves that a place for a replica costs, None where that is more than some."""
