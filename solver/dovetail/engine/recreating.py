@@ -8,7 +8,7 @@ from math import inf
 from random import Random
 
 from dovetail.engine.budget import Budget
-from dovetail.engine.construction.clearing import allowance
+from dovetail.engine.construction.clearing import allowance, cleared
 from dovetail.engine.generation.idle_ruins import IdleRuins
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.engine.generation.waiting_ruins import WaitingRuins
@@ -17,6 +17,7 @@ from dovetail.engine.turns import in_turns
 from dovetail.model.legal import legalise
 from dovetail.model.score import view_of
 from dovetail.model.state import State
+from dovetail.objectives.admitted import Admitted
 from dovetail.progress import Stop
 
 _LEAST, _MOST = 50, 1000  # attempts to a step; where a better state was refused, half as many from the best one on
@@ -25,7 +26,7 @@ _LATE = 0.15  # of work and time
 _SHAKEN = 3  # attempts taken though they make things worse, where nothing is found any more
 _FIRST = 0.15  # of work and time, before anybody who runs is to move
 _TOPPING = 0.1  # of work and time, for a state that lacks a little
-_NEARLY = 0.001  # of a band, that such a state may lack
+_NEARLY = 0.005  # of a band, that such a state may lack
 _VAIN = 20, 3  # steps in a row in which nothing better was found, and first
 
 
@@ -72,15 +73,19 @@ class Recreating:
     def offered(self, state: State, budget: Budget) -> bool:
         """Offer a state that may lack a little of a band, and have more of a later one; tell whether it is better.
 
-        Where whole fleets are planned counts are rounded: a replica in place of another one makes up for it.
+        Where whole fleets are planned counts are rounded, and not all finds the place that was meant for it: who runs
+        makes way, and a replica in place of another one makes up for it.
         """
         best, problem = self.best, self.best.problem
         if best.offer(state):
             return True
         state = legalise(problem, state)
-        if best.unpaid or not self._nearly(state):
+        band = None if best.unpaid else self._short_of(state)
+        if band is None:
             return False
         given = budget.part(_TOPPING * budget.work, _TOPPING)
+        if problem.present and best.offer(state := cleared(problem, state, self.stop, given.out_of_time, [band])):
+            return True
         ruins, before = WaitingRuins(problem, state, Random(1)), given.work
         taken = False
         while not (taken or ruins.over or given.spent() or self.stop):
@@ -91,14 +96,15 @@ class Recreating:
         budget.work -= before - given.work
         return taken
 
-    def _nearly(self, state: State) -> bool:
-        """Tell whether a state has more of some band than the best one, and hardly less of the first that differs."""
+    def _short_of(self, state: State) -> int | None:
+        """Return the band of which a state has hardly less than the best one, with more of a later one, if any."""
         problem = self.best.problem
         views = view_of(problem, state), view_of(problem, self.best.state)
-        admitted = [tier for tier in problem.tiers if tier.kind == "admitted"]
+        admitted = [tier for tier in problem.tiers if isinstance(tier, Admitted)]
         pairs = [[tier.measure(view, problem.context) for view in views] for tier in admitted]
-        differ = [(own, best) for own, best in pairs if own != best]
-        return any(own > best for own, best in differ) and differ[0][0] >= (1 - _NEARLY) * differ[0][1]
+        differ = [(tier.band, own, best) for tier, (own, best) in zip(admitted, pairs, strict=True) if own != best]
+        more = any(own > best for _, own, best in differ)
+        return differ[0][0] if more and differ[0][1] >= (1 - _NEARLY) * differ[0][2] else None
 
     def first(self, budget: Budget) -> None:
         """Let more be admitted beside what runs, before anybody moves for it."""

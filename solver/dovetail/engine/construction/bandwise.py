@@ -12,7 +12,6 @@ from dovetail.engine.construction.clearing import Clearing, makes_room_for
 from dovetail.engine.construction.construct import construct, fill_band
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.holding import hold
-from dovetail.engine.construction.placing import Outlooks
 from dovetail.model.legal import legalise
 from dovetail.model.state import State
 from dovetail.problem import Problem
@@ -38,12 +37,10 @@ def filled_by_bands(problem: Problem, bare: State, stop: Stop, over: Callable[[]
     bare : today's state, with nothing added.
     over : tells when time has run out: then bands are let in only.
     """
-    outlooks = Outlooks(Field(problem, bare))
+    clearing = Clearing.of(problem, bare, lambda: bool(stop) or over())
+    outlooks = clearing.outlooks
     hold(outlooks, hard=True)
     for band in problem.spec.bands:
         fill_band(outlooks, band, stop)
-        if not over():
-            clearing = Clearing.of(problem, outlooks.field.state(), lambda: bool(stop) or over())
-            clearing.clear(band, lambda: bool(stop) or over())
-            outlooks = Outlooks(clearing.field)
-    return legalise(problem, construct(problem, outlooks.field.state(), stop))
+        clearing.clear(band, lambda: bool(stop) or over())
+    return legalise(problem, construct(problem, clearing.field.state(), stop))

@@ -34,15 +34,18 @@ def with_room(problem: Problem, state: State, stop: Stop, over: Callable[[], boo
     return found if better(problem, found, state, frozenset()) else state
 
 
-def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
+def cleared(
+    problem: Problem, state: State, stop: Stop, over: Callable[[], bool], bands: Sequence[int] | None = None
+) -> State:
     """Return a state with what waits placed where some of what runs can make way and be elsewhere.
 
     Parameters
     ----------
     over : tells when time has run out.
+    bands : those of which room is made for what waits, by default all.
     """
     clearing = Clearing.of(problem, state, lambda: bool(stop) or over())
-    for band in problem.spec.bands:
+    for band in problem.spec.bands if bands is None else bands:
         clearing.clear(band, lambda: bool(stop) or over())
     return clearing.field.state()
 
@@ -93,11 +96,11 @@ class Clearing:
     budget : how many may move.
     patience : how many ways are tried in vain for what finds no place.
 
-    `left` are the nodes that any have left.
+    `outlooks` are those of its field, and `left` the nodes that any have left.
     """
 
     def __init__(self, outlooks: Outlooks, ways: Ways, budget: float, patience: int = _VAIN) -> None:
-        self._outlooks, self.field = outlooks, outlooks.field
+        self.outlooks, self.field = outlooks, outlooks.field
         self._ways, self._budget = ways, budget
         self._patience, self._wide_patience = patience, _VAIN_WIDE
         self._vain = self._vain_wide = 0  # ways that were tried in vain for what is to be placed now
@@ -127,6 +130,7 @@ class Clearing:
     def clear(self, band: int, over: Callable[[], bool]) -> None:
         """Place what waits of a band by itself and asks for GPUs, as far as room can be made; first who was hit."""
         problem = self.field.problem
+        self._ways.forget()  # others may have come meanwhile
         for shape in sorted(problem.shapes, key=lambda shape: not problem.lost[shape.index]):
             if makes_room_for(shape) and problem.spec.band_of(shape.workload) == band:
                 while not over() and self.place(shape.index):
@@ -171,7 +175,7 @@ class Clearing:
         self._vain = self._vain_wide = 0
         self._budget -= self._spent()
         self.left |= {each.put[0] for each in self._done if isinstance(each, Leaver)}
-        self._outlooks.forget()
+        self.outlooks.forget()
         self._ways.settle({each.put[0] if isinstance(each, Leaver) else each[0] for each in self._done})
         return True
 
@@ -257,8 +261,8 @@ class Clearing:
         return np.ones(len(self.field.problem.nodes), dtype=bool)
 
     def _put(self, shape: int, nodes: Bools) -> bool:
-        self._outlooks.reopen(shape)
-        found = self._outlooks.place(shape, 1, nodes=nodes)
+        self.outlooks.reopen(shape)
+        found = self.outlooks.place(shape, 1, nodes=nodes)
         self._done += found
         return bool(found)
 
@@ -274,4 +278,4 @@ class Clearing:
                 come_back(self.field, last)
             else:
                 self.field.undo(*last)
-        self._outlooks.forget()
+        self.outlooks.forget()
