@@ -71,16 +71,17 @@ class Recreating:
         )
 
     def offered(self, state: State, budget: Budget) -> bool:
-        """Offer a state that may lack a little of a band, and have more of a later one; tell whether it is better.
+        """Offer a state, with what it lacks made up for if that is little; tell whether it is better."""
+        return self.best.offer(state) or self.made_up(legalise(self.best.problem, state), budget)
+
+    def made_up(self, state: State, budget: Budget) -> bool:
+        """Make up for what a state lacks of a band, where that is little and it has more of a later one.
 
         Where whole fleets are planned counts are rounded, and not all finds the place that was meant for it: who runs
-        makes way, and a replica in place of another one makes up for it.
+        makes way, and a replica comes in place of another one. Tells whether that is better than the best state.
         """
         best, problem = self.best, self.best.problem
-        if best.offer(state):
-            return True
-        state = legalise(problem, state)
-        band = None if best.unpaid else self._short_of(state)
+        band = None if best.unpaid else self.short_of(state)
         if band is None:
             return False
         given = budget.part(_TOPPING * budget.work, _TOPPING)
@@ -96,7 +97,7 @@ class Recreating:
         budget.work -= before - given.work
         return taken
 
-    def _short_of(self, state: State) -> int | None:
+    def short_of(self, state: State) -> int | None:
         """Return the band of which a state has hardly less than the best one, with more of a later one, if any."""
         problem = self.best.problem
         views = view_of(problem, state), view_of(problem, self.best.state)

@@ -11,7 +11,7 @@ anew for the least cost, and shares as long as that is cheaper.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dovetail.engine.bounds import MUCH
 from dovetail.engine.budget import Budget
@@ -29,11 +29,19 @@ from dovetail.progress import Stop
 _SHARE = 0.8  # of the work and the time
 _OF_NODES = 0.3, 0.8  # that are mixed anew at a time, also of many: few times are left where filling them takes long
 _TURN = 0.5  # of what is left of both, for each time
-_VAIN = 2  # times in a row that nothing better was found
+_VAIN = 3  # times in a row that nothing better was found
 _MOST = 12  # times in all: filling nodes is no work that counts
 _SAVING_SHARE = 0.6  # of the work and the time, to mix all nodes for the least cost
 _ANEW = 1.0, 0.5  # of the nodes that are mixed for it at first, and then
 _EMPTYING_TIME = 0.25  # of what is left
+
+
+@dataclass(slots=True)
+class _Path:
+    """Where turns go on from: a state, and the patterns of the one before, with nodes that may take them."""
+
+    at: State
+    known: list[tuple[Sequence[int], Pattern]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,44 +70,45 @@ class Repacking:
         construction : seconds that it takes.
         """
         given = budget.part(_SHARE * budget.work, _SHARE)
-        before, turn, vain = given.work, 0, 0
-        known = list[tuple[Sequence[int], Pattern]]()
+        before, turn, vain, path = given.work, 0, 0, _Path(self.best.state)
         while self.due and vain < _VAIN and turn < _MOST and not (given.spent() or self.stop):
-            better = self._turn(given, construction, turn, known)
+            better = self._turn(given, construction, turn, path)
             if better is None:
                 break
             turn, vain = turn + 1, 0 if better else vain + 1
         budget.work -= before - given.work
 
-    def _turn(
-        self, budget: Budget, construction: float, number: int, known: list[tuple[Sequence[int], Pattern]]
-    ) -> bool | None:
+    def _turn(self, budget: Budget, construction: float, number: int, path: _Path) -> bool | None:
         """Plan one share of the nodes anew; tell whether that is better, None where it may not be done.
 
-        Parameters
-        ----------
-        known : the patterns of the turn before, which those of this one replace.
+        What lacks a little of a band, and has more of a later one, is gone on from: the next share has room for it.
         """
         given = budget.part(_TURN * budget.work, _TURN)
         before = given.work
         share = _OF_NODES[len(self.best.problem.nodes) > MANY_NODES]
-        released = self._released(share, number)
+        released = self._released(path.at, share, number)
         if released is None:
             return None
-        better = [self.anew.offered(candidate, budget) for candidate in released.run(given, known, construction)]
-        known[:] = released.known
+        better, close = False, list[State]()
+        for candidate in released.run(given, path.known, construction):
+            better |= self.best.offer(candidate)
+            close += [candidate] if self.anew.short_of(candidate) is not None else []
+        if close and self.anew.made_up(close[-1], budget):
+            better, close = True, []
+        path.at = close[-1] if close else self.best.state
+        path.known = released.known
         budget.work -= before - given.work
-        return any(better)
+        return better
 
-    def _released(self, share: float, number: int, *, frugal: bool = False) -> Released | None:
-        """Return a run over a share of the nodes, None where a hard policy limits how many may move."""
+    def _released(self, state: State, share: float, number: int, *, frugal: bool = False) -> Released | None:
+        """Return a run over a share of the nodes of a state, None where a hard policy limits how many may move."""
         best = self.best
-        movable = movable_of(best.problem, best.state)
+        movable = movable_of(best.problem, state)
         if movable is None:
             return None
         return Released(
             best.problem,
-            best.state,
+            state,
             best.bounds.fleet.rows,
             self.stop,
             best.state,
@@ -130,7 +139,7 @@ class Repacking:
         took = 0.0  # for all nodes
         for number in range(_MOST if self.best.problem.counts > EXACT_VARIABLES else 0):
             share = _ANEW[number > 0]
-            released = self._released(share, number, frugal=True)
+            released = self._released(self.best.state, share, number, frugal=True)
             enough = budget.units() > took * share  # what is cut short is dearer, and may admit a little more
             if released is None or not enough or budget.spent() or self.stop or self.best.close_enough():
                 return
