@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from random import Random
 
 import pytest
@@ -13,7 +14,7 @@ from tests.support.specs import CARD, make_spec, node, place, policy, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
-from dovetail.engine.construction.clearing import cleared, make_room
+from dovetail.engine.construction.clearing import Clearing, cleared, make_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
@@ -199,6 +200,24 @@ def test_a_rule_that_keeps_apart_makes_others_leave() -> None:
     problem, before = started(make_spec(nodes, work, policies=(rule,), running={"x/small#0": place("a", 0)}))
     after = cleared(problem, before, Stop(), lambda: False)
     assert (sum(after.admitted().values()), values(problem, after)["disruption.moves"]) == (2, 1)
+
+
+def test_who_has_shown_to_find_no_place_is_not_asked_to_leave_again() -> None:
+    """Each of many could be where it was, and nowhere else; one other may leave, and few ways are tried in vain."""
+    nodes = [node(f"a{i:02}", 1, domains={"rack": "r"}) for i in range(20)]
+    nodes += [node("z", 1, domains={"rack": "s"}), node("free", 1, accelerator="A100-40GB", domains={"rack": "s"})]
+    work = [
+        workload("kept", 20, gpus=1, accelerators=(CARD,)),
+        workload("loose", 1, gpus=1),
+        workload("waits", 1, gpus=1, accelerators=(CARD,)),
+    ]
+    runs = {f"kept#{i}": place(f"a{i:02}", 0) for i in range(20)} | {"loose#0": place("z", 0)}
+    rule = policy("even", Spread(over="rack", max_skew=20), workloads=WorkloadSelector(names=("kept",)))
+    problem, before = started(make_spec(nodes, work, policies=(rule,), running=runs))
+    outlooks = Outlooks(Field(problem, before))
+    clearing = Clearing(outlooks, Ways(outlooks, frozenset()), inf, patience=3)
+    assert clearing.place(next(s.index for s in problem.shapes if s.workload.id == "waits"))
+    assert clearing.left == {20}
 
 
 @pytest.mark.parametrize("seed", range(40))
