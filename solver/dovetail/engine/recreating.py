@@ -8,7 +8,7 @@ from math import inf
 from random import Random
 
 from dovetail.engine.budget import Budget
-from dovetail.engine.construction.clearing import allowance, cleared
+from dovetail.engine.construction.clearing import allowance
 from dovetail.engine.generation.idle_ruins import IdleRuins
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.engine.generation.waiting_ruins import WaitingRuins
@@ -17,7 +17,6 @@ from dovetail.engine.turns import in_turns
 from dovetail.model.legal import legalise
 from dovetail.model.score import view_of
 from dovetail.model.state import State
-from dovetail.objectives.admitted import Admitted
 from dovetail.progress import Stop
 
 _LEAST, _MOST = 50, 1000  # attempts to a step; where a better state was refused, half as many from the best one on
@@ -25,7 +24,7 @@ _WORK = 0.0005  # units, for one
 _LATE = 0.15  # of work and time
 _SHAKEN = 3  # attempts taken though they make things worse, where nothing is found any more
 _FIRST = 0.15  # of work and time, before anybody who runs is to move
-_TOPPING = 0.1  # of work and time, for a state that lacks a little
+_TOPPING = 0.3  # of work and time, for a state that lacks a little
 _NEARLY = 0.005  # of a band, that such a state may lack
 _VAIN = 20, 3  # steps in a row in which nothing better was found, and first
 
@@ -72,40 +71,40 @@ class Recreating:
 
     def offered(self, state: State, budget: Budget) -> bool:
         """Offer a state, with what it lacks made up for if that is little; tell whether it is better."""
-        return self.best.offer(state) or self.made_up(legalise(self.best.problem, state), budget)
+        return self.best.offer(state) or self.made_up(state, budget) is self.best.state
 
-    def made_up(self, state: State, budget: Budget) -> bool:
-        """Make up for what a state lacks of a band, where that is little and it has more of a later one.
+    def made_up(self, state: State, budget: Budget) -> State:
+        """Return a state with more of what it lacks, the best one where it is better by that.
 
-        Where whole fleets are planned counts are rounded, and not all finds the place that was meant for it: who runs
-        makes way, and a replica comes in place of another one. Tells whether that is better than the best state.
+        Where whole fleets are planned counts are rounded, and not all finds the place that was meant for it. Nothing
+        is done for a state that lacks much of a band, or has no more of a later one.
         """
         best, problem = self.best, self.best.problem
-        band = None if best.unpaid else self.short_of(state)
-        if band is None:
-            return False
+        state = legalise(problem, state)
+        if best.unpaid or not self.nearly(state):
+            return state
         given = budget.part(_TOPPING * budget.work, _TOPPING)
-        if problem.present and best.offer(state := cleared(problem, state, self.stop, given.out_of_time, [band])):
-            return True
-        ruins, before = WaitingRuins(problem, state, Random(1)), given.work
-        taken = False
-        while not (taken or ruins.over or given.spent() or self.stop):
+        most, pinned = allowance(problem, state)
+        moving = pinned if problem.present and most == inf else None
+        ruins, before = WaitingRuins(problem, state, Random(1), moving), given.work
+        while not (ruins.over or given.spent() or self.stop):
             given.work -= _WORK * _MOST
-            taken = ruins.attempts(_MOST, lambda: bool(self.stop) or given.out_of_time()) and best.offer(
-                ruins.state()
-            )
+            if ruins.attempts(_MOST, lambda: bool(self.stop) or given.out_of_time()):
+                state = ruins.state()
+                if best.offer(state):
+                    state = best.state
+                    break
         budget.work -= before - given.work
-        return taken
+        return state
 
-    def short_of(self, state: State) -> int | None:
-        """Return the band of which a state has hardly less than the best one, with more of a later one, if any."""
+    def nearly(self, state: State) -> bool:
+        """Tell whether a state has hardly less than the best one of a band, and more of a later one."""
         problem = self.best.problem
         views = view_of(problem, state), view_of(problem, self.best.state)
-        admitted = [tier for tier in problem.tiers if isinstance(tier, Admitted)]
+        admitted = (tier for tier in problem.tiers if tier.kind == "admitted")
         pairs = [[tier.measure(view, problem.context) for view in views] for tier in admitted]
-        differ = [(tier.band, own, best) for tier, (own, best) in zip(admitted, pairs, strict=True) if own != best]
-        more = any(own > best for _, own, best in differ)
-        return differ[0][0] if more and differ[0][1] >= (1 - _NEARLY) * differ[0][2] else None
+        differ = [(own, best) for own, best in pairs if own != best]
+        return any(own > best for own, best in differ) and differ[0][0] >= (1 - _NEARLY) * differ[0][1]
 
     def first(self, budget: Budget) -> None:
         """Let more be admitted beside what runs, before anybody moves for it."""

@@ -77,6 +77,7 @@ class Repacking:
                 break
             turn, vain = turn + 1, 0 if better else vain + 1
         budget.work -= before - given.work
+        self.anew.made_up(path.at, budget)
 
     def _turn(self, budget: Budget, construction: float, number: int, path: _Path) -> bool | None:
         """Plan one share of the nodes anew; tell whether that is better, None where it may not be done.
@@ -92,10 +93,9 @@ class Repacking:
         better, close = False, list[State]()
         for candidate in released.run(given, path.known, construction):
             better |= self.best.offer(candidate)
-            close += [candidate] if self.anew.short_of(candidate) is not None else []
-        if close and self.anew.made_up(close[-1], budget):
-            better, close = True, []
-        path.at = close[-1] if close else self.best.state
+            close += [candidate] if self.anew.nearly(candidate) else []
+        path.at = self.anew.made_up(close[-1], budget) if close else self.best.state
+        better |= bool(close) and path.at is self.best.state
         path.known = released.known
         budget.work -= before - given.work
         return better

@@ -27,10 +27,12 @@ def start(
 
     Parameters
     ----------
-    begun : what is filled up, by default today's state.
+    begun : what is filled up, by default today's state, which is also begun with where hard policies are broken.
     """
     state = without_too_many(problem, _filled(problem, today_state(problem) if begun is None else begun, hint, stop))
     unpaid = owed(problem, state, hard_policies(problem))
+    if unpaid and begun is not None:
+        return start(problem, hint, stop)
     if hint and not stop and (told := hinted(problem, hint)) is not None:
         other = _filled(problem, told, None, stop)
         if better(problem, other, state, unpaid):

@@ -34,18 +34,15 @@ def with_room(problem: Problem, state: State, stop: Stop, over: Callable[[], boo
     return found if better(problem, found, state, frozenset()) else state
 
 
-def cleared(
-    problem: Problem, state: State, stop: Stop, over: Callable[[], bool], bands: Sequence[int] | None = None
-) -> State:
+def cleared(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
     """Return a state with what waits placed where some of what runs can make way and be elsewhere.
 
     Parameters
     ----------
     over : tells when time has run out.
-    bands : those of which room is made for what waits, by default all.
     """
     clearing = Clearing.of(problem, state, lambda: bool(stop) or over())
-    for band in problem.spec.bands if bands is None else bands:
+    for band in problem.spec.bands:
         clearing.clear(band, lambda: bool(stop) or over())
     return clearing.field.state()
 

@@ -39,7 +39,8 @@ class WaitingRuins(Ruins):
     def __init__(self, problem: Problem, state: State, source: Random, pinned: frozenset[str] | None = None) -> None:
         self._problem = problem
         self._moving = pinned is not None
-        self._rank = dict(_ranks(problem))  # of shapes that come and go one by one
+        # Of shapes that come and go one by one, those of earlier bands first.
+        self._rank = dict(sorted(_ranks(problem), key=lambda each: each[1]))
         super().__init__(problem, state, source, pinned or frozenset())
         self._rivals_of: dict[int, list[int]] = {}
         self._nodes: dict[int, set[int]] = {}  # by shape, to which nodes replicas came anew, or did once
@@ -65,8 +66,7 @@ class WaitingRuins(Ruins):
     def _waiting(self) -> list[int]:
         """Return the shapes of which replicas wait, those of earlier bands first."""
         if self._waits is None:
-            waits = (shape for shape in self._rank if self._field.wanted(shape) > 0)
-            self._waits = sorted(waits, key=lambda shape: self._rank[shape])
+            self._waits = [shape for shape in self._rank if self._field.wanted(shape) > 0]
         return self._waits
 
     def _ruin(self, turn: int) -> int | None:
