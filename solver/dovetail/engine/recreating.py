@@ -71,18 +71,17 @@ class Recreating:
 
     def offered(self, state: State, budget: Budget) -> bool:
         """Offer a state, with what it lacks made up for if that is little; tell whether it is better."""
-        return self.best.offer(state) or self.made_up(state, budget) is self.best.state
+        state = legalise(self.best.problem, state)
+        if self.best.offer(state):
+            return True
+        return self.nearly(state) and self.made_up(state, budget) is self.best.state
 
     def made_up(self, state: State, budget: Budget) -> State:
-        """Return a state with more of what it lacks, the best one where it is better by that.
+        """Return a state with more of what it lacks (`nearly`), the best one where it is better by that.
 
-        Where whole fleets are planned counts are rounded, and not all finds the place that was meant for it. Nothing
-        is done for a state that lacks much of a band, or has no more of a later one.
+        Where whole fleets are planned counts are rounded, and not all finds the place that was meant for it.
         """
         best, problem = self.best, self.best.problem
-        state = legalise(problem, state)
-        if best.unpaid or not self.nearly(state):
-            return state
         given = budget.part(_TOPPING * budget.work, _TOPPING)
         most, pinned = allowance(problem, state)
         moving = pinned if problem.present and most == inf else None

@@ -22,6 +22,7 @@ from dovetail.engine.generation.thrift import NARROW, before_moves
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.engine.recreating import Recreating
+from dovetail.model.legal import legalise
 from dovetail.model.state import State
 from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.progress import Stop
@@ -77,7 +78,8 @@ class Repacking:
                 break
             turn, vain = turn + 1, 0 if better else vain + 1
         budget.work -= before - given.work
-        self.anew.made_up(path.at, budget)
+        if self.anew.nearly(path.at):
+            self.anew.made_up(path.at, budget)
 
     def _turn(self, budget: Budget, construction: float, number: int, path: _Path) -> bool | None:
         """Plan one share of the nodes anew; tell whether that is better, None where it may not be done.
@@ -90,12 +92,16 @@ class Repacking:
         released = self._released(path.at, share, number)
         if released is None:
             return None
-        better, close = False, list[State]()
-        for candidate in released.run(given, path.known, construction):
-            better |= self.best.offer(candidate)
-            close += [candidate] if self.anew.nearly(candidate) else []
-        path.at = self.anew.made_up(close[-1], budget) if close else self.best.state
-        better |= bool(close) and path.at is self.best.state
+        better, close = False, None
+        for candidate in (
+            legalise(self.best.problem, found) for found in released.run(given, path.known, construction)
+        ):
+            if self.best.offer(candidate):
+                better, close = True, None
+            elif self.anew.nearly(candidate):
+                close = candidate
+        path.at = self.best.state if close is None else self.anew.made_up(close, budget)
+        better |= close is not None and path.at is self.best.state
         path.known = released.known
         budget.work -= before - given.work
         return better
