@@ -21,8 +21,9 @@ from dovetail.problem import Problem
 from dovetail.progress import Limits
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
+from dovetail.rules.require import Forbid
 from dovetail.rules.reserve import Reserve
-from dovetail.spec import Group, Spec, Topology, Workload, WorkloadSelector
+from dovetail.spec import Group, NodeSelector, Spec, Topology, Workload, WorkloadSelector
 from dovetail.verify import verify
 
 
@@ -41,6 +42,19 @@ def test_the_domain_is_vacated_that_the_fewest_must_leave() -> None:
     assert (told["disruption.evicted"], told["disruption.moves"]) == (0, 2)
     assert on(view, "gang") == ["y0", "y1"]
     assert on(view, "w") == ["x0", "x0", "x1"]
+
+
+def test_others_make_room_for_who_left_where_fewer_move_in_all() -> None:
+    """In rack y nobody who leaves is without a place, but there are three of them."""
+    where = running(w="x1", v="p0 p0 p0 p0", u="y0 y0 y1")
+    only = policy(
+        "w", Forbid(), workloads=WorkloadSelector(names=("w",)), nodes=NodeSelector(names=("y0", "y1", "z0"))
+    )
+    told, view = after(planned(racks(x=2, y=2, p=1, z=1), [*ones(w=1, v=4, u=3), gang()], where, only))
+    assert on(view, "gang") == ["x0", "x1"]
+    assert on(view, "w") == ["p0"]
+    assert on(view, "v").count("p0") == 3
+    assert told["disruption.moves"] == 2
 
 
 def test_who_runs_without_giving_way_keeps_a_gang_out() -> None:

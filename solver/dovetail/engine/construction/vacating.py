@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from math import inf
+from typing import NamedTuple
 
 from dovetail.engine.construction.clearing import Clearing, allowance
 from dovetail.engine.construction.construct import construct, place_gang
@@ -120,6 +121,20 @@ def _growing(problem: Problem, admitted: Mapping[int, int]) -> frozenset[str]:
     return frozenset(found)
 
 
+class _Tried(NamedTuple):
+    """Nodes that a gang has a place on.
+
+    Attributes
+    ----------
+    harm : about what it costs.
+    least : what it costs at least.
+    """
+
+    harm: Price
+    least: Price
+    nodes: Ints
+
+
 class _Vacating:
     """Vacates nodes of a field for gangs of a band, one after the other; what did not lead to a place is undone.
 
@@ -141,6 +156,7 @@ class _Vacating:
         self._away: Sequence[Guest] = ()  # who could not go back beside it
         self._homeless: list[Guest] = []  # and has no other place either
         self._more = 0  # others who move: of the gang itself, and for them
+        self._others: Price = 0  # about what it costs that these moved, and that some gave way for them
 
     def place_all(self, gangs: Sequence[Workload]) -> Sequence[Workload]:
         """Place gangs in their order, until several in a row have no place; return those that have one."""
@@ -166,24 +182,48 @@ class _Vacating:
         return any(self._placed(workload, guests, need) for need in needs if need)
 
     def _placed(self, workload: Workload, guests: Guests, need: int) -> bool:
-        """Place so much of a gang."""
-        tried: list[tuple[Price, int, Ints]] = []
+        """Place so much of a gang, where that costs least of the sets of nodes that promise most."""
+        tried = self._tried(workload, guests, need)
+        before, best = self._preempting.moves, None
+        for number, each in enumerate(tried):
+            if best is not None and (each.least >= best.harm or self._over()):
+                continue
+            if self._placed_on(workload, each.nodes, guests, before) and (best is None or self._harm() < best.harm):
+                best = each._replace(harm=self._harm())
+                if all(other.least >= best.harm for other in tried[number + 1 :]):
+                    break
+            self._journal.undo()
+        else:
+            if best is None or not self._placed_on(workload, best.nodes, guests, before):
+                self._journal.undo()
+                return False
+        self._budget -= self._moves()
+        self._journal.keep()
+        return True
+
+    def _tried(self, workload: Workload, guests: Guests, need: int) -> list[_Tried]:
+        """Return sets of nodes that a gang has a place on, those first that seem to do the least harm."""
+        tried: dict[frozenset[int], _Tried] = {}
         for nodes in islice(guests.sets_of_nodes(need), self._sets):
             if self._over():
                 break
+            if (key := frozenset(nodes.tolist())) in tried:
+                continue
             if self._vacated(workload, nodes, guests):
-                tried.append((self._harm(), len(tried), nodes))
+                tried[key] = _Tried(self._harm(), self._harm(least=True), nodes)
                 guests.stuck |= {guest.leavers[0].shape for guest in self._homeless if not guest.expendable}
             self._journal.undo()
-        moves = self._preempting.moves
-        for _, _, nodes in sorted(tried, key=lambda each: each[:2])[:_CHOSEN]:
-            self._preempting.moves = moves
-            if self._vacated(workload, nodes, guests) and self._all_placed():
-                self._budget -= self._moves()
-                self._journal.keep()
-                return True
-            self._journal.undo()
-        return False
+        return sorted(tried.values(), key=lambda each: each.harm)[:_CHOSEN]
+
+    def _placed_on(self, workload: Workload, nodes: Ints, guests: Guests, moves: int) -> bool:
+        """Place a gang on some nodes, and all elsewhere who must have a place; tell whether they have one.
+
+        Parameters
+        ----------
+        moves : made for gangs before.
+        """
+        self._preempting.moves = moves
+        return self._vacated(workload, nodes, guests) and self._all_placed()
 
     def _vacated(self, workload: Workload, nodes: Ints, guests: Guests) -> bool:
         """Place a gang on some nodes, and who left for it where there is room; tell whether the gang has a place."""
@@ -193,7 +233,7 @@ class _Vacating:
         self._outlooks.forget()
         only = self._outlooks.only(nodes.tolist())
         homes = self._homes.get(workload.id, ())
-        self._more = sum(not (only[node] and self._journal.back(node, place)) for node, place in homes)
+        self._others = self._more = sum(not (only[node] and self._journal.back(node, place)) for node, place in homes)
         puts = place_gang(self._outlooks, workload, only=only)
         self._journal.placed(puts)
         placed = bool(puts) or guests.lacking() == 0
@@ -220,24 +260,36 @@ class _Vacating:
 
     def _preempted(self, guest: Guest) -> bool:
         """Place a replica where others give way."""
-        before = self._preempting.moves
-        found = self._preempting.possible and self._preempting.place(guest.leavers[0].shape)
+        shape, before = guest.leavers[0].shape, self._preempting.moves
+        least = self._preempting.least(shape)
+        found = self._preempting.possible and self._preempting.place(shape)
         self._more += self._preempting.moves - before
+        self._others += (least or 0) if found else 0
         return found
 
-    def _harm(self) -> Price:
-        """Return about what it costs that a gang was placed as it was last, and that all have a place who must."""
+    def _harm(self, *, least: bool = False) -> Price:
+        """Return about what it costs that a gang was placed as it was last, and that all have a place who must.
+
+        Parameters
+        ----------
+        least : instead, what it costs if it costs nothing to make room for those without a place.
+        """
         homeless = set(map(id, self._homeless))
         moved = (guest for guest in self._away if id(guest) not in homeless)
-        price = sum(self._prices.moved(each) for guest in moved for each in guest.leavers) + self._more
-        return price + sum(map(self._price, self._homeless))
+        price = sum(map(self._moved, moved)) + self._others
+        return price + sum(self._price(guest, least=least) for guest in self._homeless)
 
-    def _price(self, guest: Guest) -> Price:
+    def _moved(self, guest: Guest) -> Price:
+        return sum(self._prices.moved(each) for each in guest.leavers)
+
+    def _price(self, guest: Guest, *, least: bool) -> Price:
         """Return about what it costs that replicas have no place: they go, or move to where others go for them."""
-        least = self._preempting.least(guest.leavers[0].shape) if guest.alone else None
-        if least is None:
+        for_it = self._preempting.least(guest.leavers[0].shape) if guest.alone and not least else None
+        moved = self._moved(guest) if least and guest.alone else None
+        if for_it is not None:
+            moved = for_it + self._moved(guest)
+        if moved is None:
             return guest.milli * self._prices.most if guest.price is None else guest.price
-        moved = least + self._prices.moved(guest.leavers[0])
         return moved if guest.price is None else min(moved, guest.price)
 
     def _moves(self) -> int:
@@ -261,5 +313,7 @@ class _Vacating:
         if not clearing.place(guest.leavers[0].shape):
             return False
         self._journal.cleared(clearing.done)
-        self._more += sum(each.moves for each in clearing.done if isinstance(each, Leaver))
+        left = [each for each in clearing.done if isinstance(each, Leaver)]
+        self._more += sum(each.moves for each in left)
+        self._others += sum(map(self._prices.moved, left))
         return True
