@@ -23,7 +23,8 @@ from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
 from dovetail.rules.reserve import Reserve
-from dovetail.spec import Group, NodeSelector, Spec, Topology, Workload, WorkloadSelector
+from dovetail.rules.separate import Separate
+from dovetail.spec import Group, NodeSelector, Policy, Spec, Topology, Workload, WorkloadSelector
 from dovetail.verify import verify
 
 
@@ -107,6 +108,42 @@ def test_a_gang_that_lost_a_node_goes_on_where_it_was() -> None:
     assert on(view, "w") == ["y0", "y0"]
     assert told["disruption.evicted"] == 0
     assert told["disruption.moves"] == 2
+
+
+def drained(*names: str) -> Policy:
+    return policy("drained", Forbid(), nodes=NodeSelector(names=names))
+
+
+def test_a_gang_on_a_drained_node_goes_to_another_rack_that_others_leave() -> None:
+    where = {**running(w="y1"), "gang#0": place("x0", 0, 1, 2, 3), "gang#1": place("x1", 0, 1, 2, 3)}
+    told, view = after(planned(racks(x=2, y=2, z=1), [*ones(w=1), gang()], where, drained("x0")))
+    assert on(view, "gang") == ["y0", "y1"]
+    assert (told["mend"], told["disruption.evicted"], told["disruption.moves"]) == (0, 0, 3)
+
+
+def test_of_a_gang_on_a_drained_node_the_others_stay() -> None:
+    """Within the rack there is one node that somebody can leave."""
+    own = {f"gang#{i}": place(name, 0, 1, 2, 3) for i, name in enumerate(("x0", "x1", "x2"))}
+    where = {**own, **running(w="x3")}
+    told, view = after(planned(racks(x=4, y=3), [*ones(w=1), gang(3)], where, drained("x1")))
+    assert on(view, "gang") == ["x0", "x2", "x3"]
+    assert (told["mend"], told["disruption.moves"]) == (0, 2)
+
+
+def test_a_gang_that_may_not_move_stays_on_a_drained_node() -> None:
+    own = {f"gang#{i}": place(name, 0, 1, 2, 3) for i, name in enumerate(("x0", "x1"))}
+    told, view = after(planned(racks(x=2, y=2), [gang(movable=False)], own, drained("x1")))
+    assert on(view, "gang") == ["x0", "x1"]
+    assert (told["mend"], told["disruption.moves"]) == (1, 0)
+
+
+def test_gangs_that_are_not_to_share_a_rack_any_more_part() -> None:
+    apart = policy("apart", Separate("tenant", "rack"))
+    gangs = [replace(gang(), id=f"{name}/gang", tenant=name) for name in ("a", "b")]
+    own = {f"{name}/gang#{i}": place(f"x{2 * at + i}", 0, 1, 2, 3) for at, name in enumerate("ab") for i in (0, 1)}
+    told, view = after(planned(racks(x=4, y=2), gangs, own, apart))
+    assert sorted(on(view, "a/gang") + on(view, "b/gang"))[2:] == ["y0", "y1"]
+    assert (told["mend"], told["disruption.moves"]) == (0, 2)
 
 
 def test_new_work_does_not_use_up_the_quota_of_a_gang_that_lost_a_node() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 
 from dovetail.model.score import short_of_groups, view_of
 from dovetail.model.state import Fill, State
@@ -25,11 +26,11 @@ def legalise(problem: Problem, state: State) -> State:
         counts = {role.name: _count(problem, admitted, workload, role) for role in workload.roles}
         if any(counts.values()) and not (workload.allows(counts) and _may_mix(problem, state, workload)):
             refused |= set(shapes)
-    state = _without(state, refused) if refused else state
+    state = without_shapes(state, refused) if refused else state
     if problem.in_squads:
         few = short_of_groups(problem, view_of(problem, state))
         refused = {shape for workload in few for shape in problem.shapes_of_workload[workload.id]}
-        state = _without(state, refused) if refused else state
+        state = without_shapes(state, refused) if refused else state
     return _without_vain_places(problem, state)
 
 
@@ -61,7 +62,8 @@ def _without_vain_places(problem: Problem, state: State) -> State:
     return state.with_fills(fills) if fills else state
 
 
-def _without(state: State, shapes: set[int]) -> State:
+def without_shapes(state: State, shapes: Container[int]) -> State:
+    """Return a state without any replica of some shapes."""
     return State(
         {
             index: Fill(

@@ -21,13 +21,14 @@ from dovetail.engine.construction.fragmentation import Ints
 from dovetail.engine.construction.guests import Guest, Guests, Known
 from dovetail.engine.construction.journal import Journal
 from dovetail.engine.construction.leavers import Leaver
+from dovetail.engine.construction.mending import misplaced
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.preempting import Preempting
 from dovetail.engine.construction.prices import Price
 from dovetail.engine.construction.returning import free_spots
 from dovetail.engine.construction.victims import gives_way
 from dovetail.engine.construction.ways import Ways
-from dovetail.model.legal import legalise
+from dovetail.model.legal import legalise, without_shapes
 from dovetail.model.score import better
 from dovetail.model.seats import without_kept
 from dovetail.model.state import Fill, State
@@ -43,13 +44,16 @@ _PATIENCE = 400  # ways that are tried in vain for those who left, with one set 
 
 
 def with_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
-    """Return a state with gangs that wait where nodes could be vacated for them, where that is a better plan.
+    """Return a state with gangs where nodes could be vacated for them, where that is a better plan.
+
+    Those first that run where a hard policy would not have them (S4.5), then those that wait.
 
     Parameters
     ----------
     state : one that breaks no hard policy.
     over : tells when time has run out.
     """
+    state = _with_misplaced(problem, state, stop, lambda: bool(stop) or over())
     admitted = state.totals().admitted
     grows = _growing(problem, admitted)
     waiting = [w for w in problem.spec.workloads if w.id in grows or _waits(problem, admitted, w)]
@@ -63,14 +67,36 @@ def with_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bo
     return state
 
 
+def _with_misplaced(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
+    """Return a state with gangs that run where a hard policy would not have them elsewhere, as far as they must."""
+    names, (_, pinned) = misplaced(problem, state), allowance(problem, state)
+    gangs = [w for w in problem.spec.workloads if w.id in names and w.joint and w.movable and w.id not in pinned]
+    for gang in sorted(gangs, key=lambda each: (-problem.spec.band_of(each), each.id)):
+        shapes = problem.shapes_of_workload[gang.id]
+        begun = without_shapes(state, shapes)
+        state = _with_those(problem, state, [gang], max(_LEAST_SETS, _SETS // len(gangs)), stop, over, begun)
+    return state
+
+
 def _with_those(
-    problem: Problem, state: State, gangs: Sequence[Workload], sets: int, stop: Stop, over: Callable[[], bool]
+    problem: Problem,
+    state: State,
+    gangs: Sequence[Workload],
+    sets: int,
+    stop: Stop,
+    over: Callable[[], bool],
+    begun: State | None = None,
 ) -> State:
-    """Return a state with some gangs of one band, or those of them that by themselves make a better plan."""
+    """Return a state with some gangs of one band, or those of them that by themselves make a better plan.
+
+    Parameters
+    ----------
+    begun : the state without a gang that has a place in it.
+    """
     if over():
         return state
     band = problem.spec.band_of(gangs[0])
-    vacating = _Vacating(problem, _without_new(problem, state, band), band, over, sets)
+    vacating = _Vacating(problem, _without_new(problem, begun or state, band), band, over, sets)
     placed = vacating.place_all(gangs)
     if not placed:
         return state
