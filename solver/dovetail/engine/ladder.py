@@ -15,6 +15,7 @@ from dovetail.engine.budget import DEFAULT_WORK, Budget
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.cutting import Cutting, suits
+from dovetail.engine.construction.making_way import with_gangs_making_way
 from dovetail.engine.construction.mending import mended
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.preempting import with_preemption
@@ -63,6 +64,9 @@ _WAY_TIME = 0.5  # to let some of what runs make way; later to let replicas make
 _RETURNS = 20  # workloads that go back by themselves, where not all can
 _FAST_WORKERS = 8
 _BY_COUNT = 0.01  # a gap of what is admitted, from which on patterns lose more than they gain where rates are served
+
+_BESIDE = mended, mended_first, with_gangs, roomy_first, with_gangs_making_way, with_preemption
+"""What is tried in turn beside what runs: to put right what is broken, then to make room for what waits."""
 
 
 def solve(
@@ -248,11 +252,8 @@ class _Search:
         given = budget.work
         if self.problem.present and not self.best.unpaid:  # before bounds, which take longer
             over = budget.part(0.0, _WAY_TIME).out_of_time
-            self.best.state = mended(self.problem, self.best.state, self.stop, over)
-            self.best.state = mended_first(self.problem, self.best.state, self.stop, over)
-            self.best.state = with_gangs(self.problem, self.best.state, self.stop, over)
-            self.best.state = roomy_first(self.problem, self.best.state, self.stop, over)
-            self.best.state = with_preemption(self.problem, self.best.state, self.stop, over)
+            for step in _BESIDE:
+                self.best.state = step(self.problem, self.best.state, self.stop, over)
         self.best.report(standing=True)
         if self.best.close_enough():
             return Verdict.OPTIMAL

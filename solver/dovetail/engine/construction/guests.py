@@ -70,18 +70,21 @@ class Guests:
     ----------
     preempting : for the band of the gang.
     known : who may leave a node, as it was at a turn of the field; what is found is entered.
+    barred : nodes that the gang may not be on.
 
     `stuck` are shapes of which somebody who must have a place found none: they weigh more.
     """
 
-    def __init__(self, outlooks: Outlooks, preempting: Preempting, workload: Workload, known: Known) -> None:
+    def __init__(
+        self, outlooks: Outlooks, preempting: Preempting, workload: Workload, known: Known, barred: Bools
+    ) -> None:
         self._outlooks, self._field = outlooks, outlooks.field
         self._problem, self._workload = outlooks.field.problem, workload
         self._preempting, self._victims, self._known = preempting, preempting.victims, known
         self.stuck: set[int] = set()
         shapes = (self._problem.shapes[shape] for shape in self._problem.shapes_of_workload[workload.id])
         self._largest = max(shapes, key=lambda shape: (shape.request.gpus, shape.request.cpu))
-        hosts = self._field.hosts(self._largest) & ~(self._field.cuts.touched | self._field.crowds.parted)
+        hosts = self._field.hosts(self._largest) & ~(self._field.cuts.touched | self._field.crowds.parted | barred)
         self._hosts = self._near(np.flatnonzero(hosts))
 
     def on(self, nodes: Iterable[int]) -> Sequence[Guest]:

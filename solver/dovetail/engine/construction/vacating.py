@@ -14,10 +14,12 @@ from itertools import islice
 from math import inf
 from typing import NamedTuple
 
+import numpy as np
+
 from dovetail.engine.construction.clearing import Clearing, allowance
 from dovetail.engine.construction.construct import construct, place_gang
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.fragmentation import Ints
+from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.guests import Guest, Guests, Known
 from dovetail.engine.construction.journal import Journal
 from dovetail.engine.construction.leavers import Leaver
@@ -96,7 +98,7 @@ def _with_those(
     if over():
         return state
     band = problem.spec.band_of(gangs[0])
-    vacating = _Vacating(problem, _without_new(problem, begun or state, band), band, over, sets)
+    vacating = Vacating(problem, _without_new(problem, begun or state, band), band, over, sets)
     placed = vacating.place_all(gangs)
     if not placed:
         return state
@@ -161,16 +163,26 @@ class _Tried(NamedTuple):
     nodes: Ints
 
 
-class _Vacating:
+class Vacating:
     """Vacates nodes of a field for gangs of a band, one after the other; what did not lead to a place is undone.
 
     Parameters
     ----------
     sets : how many sets of nodes are tried for each gang.
+    barred : nodes that no gang goes to.
     """
 
-    def __init__(self, problem: Problem, state: State, band: int, over: Callable[[], bool], sets: int) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        state: State,
+        band: int,
+        over: Callable[[], bool],
+        sets: int,
+        barred: Bools | None = None,
+    ) -> None:
         self.field = Field(problem, state)
+        self._barred = np.zeros(len(problem.nodes), dtype=np.bool_) if barred is None else barred
         self._problem, self._over, self._sets = problem, over, sets
         self._outlooks = Outlooks(self.field)
         self._homes = free_spots(problem, state)
@@ -200,7 +212,7 @@ class _Vacating:
 
     def place(self, workload: Workload) -> bool:
         """Place all of a gang that waits, or of an elastic one as much as there is room for; tell whether any was."""
-        guests = Guests(self._outlooks, self._preempting, workload, self._known)
+        guests = Guests(self._outlooks, self._preempting, workload, self._known, self._barred)
         lacking = guests.lacking()
         if not lacking:  # who may not move and was evicted does not come back
             return False
