@@ -41,6 +41,7 @@ from dovetail.spec import Workload
 _SETS = 24  # sets of nodes that are tried for all gangs together, or some for each of many
 _LEAST_SETS = 4
 _CHOSEN = 12  # of these with the least harm, for which others make room
+_FURTHER = 12  # of these for each set that is seen through after one that has led to a place
 _VAIN = 12  # gangs of a band in a row that found no place
 _PATIENCE = 400  # ways that are tried in vain for those who left, with one set of nodes
 
@@ -221,20 +222,22 @@ class Vacating:
 
     def _placed(self, workload: Workload, guests: Guests, need: int) -> bool:
         """Place so much of a gang, where that costs least of the sets of nodes that promise most."""
-        tried = self._tried(workload, guests, need)
-        before, best = self._preempting.moves, None
-        for number, each in enumerate(tried):
-            if best is not None and (each.least >= best.harm or self._over()):
-                continue
-            if self._placed_on(workload, each.nodes, guests, before) and (best is None or self._harm() < best.harm):
-                best = each._replace(harm=self._harm())
-                if all(other.least >= best.harm for other in tried[number + 1 :]):
-                    break
+        tried = iter(self._tried(workload, guests, need))
+        moves = self._preempting.moves
+        best = next((each for each in tried if self._placed_on(workload, each.nodes, guests, moves)), None)
+        if best is None:
             self._journal.undo()
-        else:
-            if best is None or not self._placed_on(workload, best.nodes, guests, before):
-                self._journal.undo()
-                return False
+            return False
+        last, harm = best, self._harm()
+        for each in sorted(tried, key=lambda each: each.least)[: self._sets // _FURTHER]:
+            if each.least >= harm or self._over():
+                break
+            last = each
+            if self._placed_on(workload, each.nodes, guests, moves) and self._harm() < harm:
+                best, harm = each, self._harm()
+        if last is not best and not self._placed_on(workload, best.nodes, guests, moves):
+            self._journal.undo()
+            return False
         self._budget -= self._moves()
         self._journal.keep()
         return True
@@ -260,6 +263,7 @@ class Vacating:
         ----------
         moves : made for gangs before.
         """
+        self._journal.undo()
         self._preempting.moves = moves
         return self._vacated(workload, nodes, guests) and self._all_placed()
 
