@@ -8,8 +8,12 @@ import pytest
 from tests.support.at_work import GANG, on, ones, planned, racks, running, stepped
 from tests.support.specs import place, policy, workload
 
+from dovetail.engine import ladder, solve
+from dovetail.engine.bounds import Bounds
 from dovetail.engine.construction.making_way import with_gangs_making_way
+from dovetail.model.state import State
 from dovetail.placement import Place, View
+from dovetail.progress import Limits
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Require
 from dovetail.spec import Node, NodeSelector, Policy, Spec, Topology, Workload, WorkloadSelector
@@ -84,3 +88,21 @@ def test_its_quota_is_not_used_up_by_what_takes_its_place() -> None:
     _, view = after(spec)
     assert on(view, "gang") == ["y0", "y1"]
     assert on(view, "w") == ["x0"]
+
+
+def test_it_is_handed_out_before_any_bound_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who interrupts a large search while it looks for bounds has what made room by then."""
+    monkeypatch.setattr(ladder, "EXACT_FIRST", 0)
+    monkeypatch.setattr(ladder, "EXACT_VARIABLES", 0)
+    spec = planned(NODES, [*ones(w=2), gang()], today("x0", "x1"), certified("x0"))
+    kept: list[State] = []
+    known: list[int] = []
+    stand = Bounds.stand
+
+    def counted(bounds: Bounds, *given: Any, **more: Any) -> None:
+        known.append(len(kept))
+        stand(bounds, *given, **more)
+
+    monkeypatch.setattr(Bounds, "stand", counted)
+    solve(spec, Limits(work=0.1), keep=lambda state, tiers: kept.append(state))
+    assert sum(kept[known[0] - 1].admitted().values()) == 4

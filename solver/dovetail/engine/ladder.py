@@ -253,7 +253,10 @@ class _Search:
         if self.problem.present and not self.best.unpaid:  # before bounds, which take longer
             over = budget.part(0.0, _WAY_TIME).out_of_time
             for step in _BESIDE:
-                self.best.state = step(self.problem, self.best.state, self.stop, over)
+                found = step(self.problem, self.best.state, self.stop, over)
+                if found is not self.best.state:
+                    self.best.state = found
+                    self.best.begin()
         self.best.report(standing=True)
         if self.best.close_enough():
             return Verdict.OPTIMAL
