@@ -53,6 +53,11 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
         "policy cap  1,000 amount above the limit as before, by others: a (0 -> 1,000), all/gpus (1,000 -> 0)",
     ),
     ({"policies": {}}, "policy cap  applies no longer, was fail"),
+    (
+        {"policies": {**PLAN.policies, "off": PolicyResult("hard", "pass", 2, "misplaced replicas", {"w": 2})}},
+        "policy off  new, pass, 2 misplaced replicas: w (2)",
+    ),
+    ({"policies": {**PLAN.policies, "on": PolicyResult("hard", "pass", 0, "")}}, "policy on  new, pass"),
     ({"held": {"spare": Told((Place("n3", (0,)),))}}, "held by spare  n1 gpu 1 -> n3 gpu 0"),
     ({"held": {"spare": Told(untouched=("r1",))}}, "held by spare  n1 gpu 1 -> r1"),
     ({"held": {}}, "held by spare  n1 gpu 1 -> nothing"),

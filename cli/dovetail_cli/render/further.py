@@ -70,11 +70,12 @@ def _place(row: dict[str, Any]) -> str:
 
 def _policy(policy: PolicyChange) -> Further:
     """Return how the result of a policy differs: its outcome, how much it is broken, and by whom."""
+    before, after = policy.violation
     if policy.before is None:
-        return Further("+", "policy", policy.name, f"new, {policy.after}")
+        broken = f", {counted(after, policy.unit)}: {_listed(_counts(policy))}" if after else ""
+        return Further("+", "policy", policy.name, f"new, {policy.after}{broken}")
     if policy.after is None:
         return Further("-", "policy", policy.name, f"applies no longer, was {policy.before}")
-    before, after = policy.violation
     said = [f"{policy.before} -> {policy.after}"] if policy.before != policy.after else []
     if before != after:
         said.append(f"{amount(before)} -> {counted(after, policy.unit)}")
@@ -83,6 +84,11 @@ def _policy(policy: PolicyChange) -> Further:
     subjects = [f"{name} ({amount(old)} -> {amount(new)})" for name, (old, new) in policy.subjects.items()]
     whom = f": {_listed(subjects)}" if subjects else ""
     return Further("~", "policy", policy.name, ", ".join(said) + whom)
+
+
+def _counts(policy: PolicyChange) -> list[str]:
+    """Return who breaks a policy, and how much."""
+    return [f"{name} ({amount(count)})" for name, (_, count) in policy.subjects.items()]
 
 
 def _listed(names: list[str]) -> str:

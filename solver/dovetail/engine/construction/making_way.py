@@ -46,13 +46,13 @@ def with_gangs_making_way(problem: Problem, state: State, stop: Stop, over: Call
     vain, beside = 0, Field(problem, state)
     for gang in gangs:
         own = _nodes_of(problem, state, gang)
-        waiting = [shape for shape in _waiting(problem, beside) if np.any(beside.hosts(problem.shapes[shape]) & own)]
+        waiting = [shape for shape in _waiting(beside) if np.any(beside.hosts(problem.shapes[shape]) & own)]
         if not waiting:
             continue
         if stop or over() or vain >= _VAIN:
             break
-        # As far as quotas let it beside the gang.
         begun = without_shapes(state, problem.shapes_of_workload[gang.id])
+        # As far as quotas let it beside the gang.
         taken = _taken(problem, begun, {shape: beside.room_in_all(shape) for shape in waiting}, own)
         found = _elsewhere(problem, begun, gang, taken, stop, lambda: bool(stop) or over()) if taken.any() else None
         vain += 1
@@ -61,8 +61,9 @@ def with_gangs_making_way(problem: Problem, state: State, stop: Stop, over: Call
     return state
 
 
-def _waiting(problem: Problem, field: Field) -> Sequence[int]:
+def _waiting(field: Field) -> Sequence[int]:
     """Return the shapes that wait and that others make way for, the highest band first, in it the largest."""
+    problem = field.problem
     bands = {shape.index: problem.spec.band_of(shape.workload) for shape in problem.shapes if makes_room_for(shape)}
     found = (shape for shape in bands if field.wanted(shape) > 0)
     return sorted(found, key=lambda shape: (-bands[shape], -problem.shapes[shape].request.gpu_milli, shape))

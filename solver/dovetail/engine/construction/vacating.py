@@ -326,12 +326,12 @@ class Vacating:
 
     def _price(self, guest: Guest, *, least: bool) -> Price:
         """Return about what it costs that replicas have no place: they go, or move to where others go for them."""
-        for_it = self._preempting.least(guest.leavers[0].shape) if guest.alone and not least else None
-        moved = self._moved(guest) if least and guest.alone else None
-        if for_it is not None:
-            moved = for_it + self._moved(guest)
-        if moved is None:
+        room: Price | None = None
+        if guest.alone:
+            room = 0 if least else self._preempting.least(guest.leavers[0].shape)
+        if room is None:
             return guest.milli * self._prices.most if guest.price is None else guest.price
+        moved = room + self._moved(guest)
         return moved if guest.price is None else min(moved, guest.price)
 
     def _moves(self) -> int:
