@@ -94,6 +94,15 @@ def plan_with(spec: Spec, tiers: Mapping[str, tuple[int, int | None]]) -> Plan:
     return replace(plan_for(spec, {}, "feasible"), tiers=tuple(found))
 
 
+@pytest.mark.parametrize(("nodes", "expected"), [(2, NOTHING), (1, Interval(None, None))])
+def test_where_nobody_waits_a_policy_costs_no_gpus_whatever_work_is_worth(nodes: int, expected: Interval) -> None:
+    quota = policy("p", Quota(limits=(("gpus", 9_000),)))
+    work = [workload("w", 1, gpus=4, value=7), workload("v", 1, gpus=4, value=9)]
+    spec = make_spec([node(f"n{i}", 4) for i in range(nodes)], work, [quota])
+    (found,) = priced(spec, ["p"], planned).priced
+    assert [price.range for price in found.prices if price.name == GPUS] == [expected]
+
+
 def ranges(
     with_it: Mapping[str, tuple[int, int | None]], without: Mapping[str, tuple[int, int | None]]
 ) -> list[Price]:

@@ -163,7 +163,10 @@ def _bound(tier: TierResult) -> int | None:
 
 
 def _gpus(spec: Spec, plan: Plan, without: Plan, admitted: Iterable[Price]) -> Price:
-    """Return the price in requested GPUs, which is known within bounds where every value is the request."""
+    """Return the price in requested GPUs, which is known within bounds where every value is the request.
+
+    It is nothing where nobody waits on either side: all that asks is there, whatever it is worth.
+    """
     known = Interval(0, 0)
     given: dict[str, None] = {}
     for price in admitted:
@@ -172,6 +175,13 @@ def _gpus(spec: Spec, plan: Plan, without: Plan, admitted: Iterable[Price]) -> P
             given.update(dict.fromkeys(price.given))
     found = int(MILLI * (without.summary["gpusAllocated"] - plan.summary["gpusAllocated"]))
     roles = [role for workload in spec.workloads for role in workload.roles if role.request.gpu_count]
-    exact = all(role.value == role.request.gpu_milli for role in roles)
-    exact = exact and not any(w.asks_rate or any(role.worths for role in w.roles) for w in spec.workloads)
+    counted = not any(w.asks_rate or any(role.worths for role in w.roles) for w in spec.workloads)
+    if counted and not any(role.request.varies for role in roles) and _in_full(plan) and _in_full(without):
+        return Price(GPUS, "milli-GPU", found, Interval(0, 0), ())
+    exact = counted and all(role.value == role.request.gpu_milli for role in roles)
     return Price(GPUS, "milli-GPU", found, known if exact else Interval(None, None), tuple(given))
+
+
+def _in_full(plan: Plan) -> bool:
+    """Tell whether all workloads are admitted in full."""
+    return not (plan.summary["admittedPartial"] or plan.summary["admittedNone"])
