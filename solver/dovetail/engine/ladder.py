@@ -15,6 +15,7 @@ from dovetail.engine.budget import DEFAULT_WORK, Budget
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.cutting import Cutting, suits
+from dovetail.engine.construction.letting_go import with_misplaced_gone
 from dovetail.engine.construction.making_way import with_gangs_making_way
 from dovetail.engine.construction.mending import mended
 from dovetail.engine.construction.moving import tidied
@@ -65,7 +66,7 @@ _RETURNS = 20  # workloads that go back by themselves, where not all can
 _FAST_WORKERS = 8
 _BY_COUNT = 0.01  # a gap of what is admitted, from which on patterns lose more than they gain where rates are served
 
-_BESIDE = mended, mended_first, with_gangs, roomy_first, with_gangs_making_way, with_preemption
+_BESIDE = mended, mended_first, with_gangs, with_misplaced_gone, roomy_first, with_gangs_making_way, with_preemption
 """What is tried in turn beside what runs: to put right what is broken, then to make room for what waits."""
 
 

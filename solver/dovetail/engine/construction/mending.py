@@ -35,7 +35,7 @@ def mended(problem: Problem, state: State, stop: Stop, over: Callable[[], bool])
     state : one that breaks no hard policy beyond what is excused.
     over : tells when time has run out.
     """
-    broken = _broken(problem)
+    broken = broken_today(problem)
     if not broken:
         return state
     many = min(sum(broken.values()), len(problem.context.today.places))  # some rules count amounts
@@ -45,7 +45,7 @@ def mended(problem: Problem, state: State, stop: Stop, over: Callable[[], bool])
 
     for _ in range(_ROUNDS):  # whoever left has made room for others
         clearing = Clearing.of(problem, state, ended, many)
-        _Mending(clearing, broken, ended).run()
+        _Mending(clearing, ended).run()
         found = legalise(problem, clearing.field.state())
         if not better(problem, found, state, frozenset()):
             break
@@ -57,34 +57,24 @@ def mended(problem: Problem, state: State, stop: Stop, over: Callable[[], bool])
 
 def misplaced(problem: Problem, state: State) -> frozenset[str]:
     """Return the workloads of which a replica still runs where a hard policy that today breaks would not have it."""
-    broken = _broken(problem)
-    if not broken:
+    if not broken_today(problem):
         return frozenset()
-    excess, found = _Excess(Field(problem, state), broken), set[str]()
-    for node, fill in state.fills.items():
-        for place, count in fill.kept.items():
-            workload = problem.shapes[place.shape].workload.id
-            if count and workload not in found and excess.any_of(running_at(node, place)):
-                found.add(workload)
-    return frozenset(found)
+    found = Excess(Field(problem, state)).running()
+    return frozenset(problem.shapes[leaver.shape].workload.id for leaver in found)
 
 
-def _broken(problem: Problem) -> Mapping[str, int]:
+def broken_today(problem: Problem) -> Mapping[str, int]:
     """Return the hard policies that today breaks, and how much."""
     tolerated = problem.context.tolerated
     return {policy: sum(excused.values()) for policy, excused in tolerated.items() if excused}
 
 
-class _Excess:
-    """Who is where some policies would not have them, in a field.
+class Excess:
+    """Who is where the hard policies that today breaks would not have them, in a field as it is now."""
 
-    Parameters
-    ----------
-    broken : the policies that today breaks.
-    """
-
-    def __init__(self, field: Field, broken: Container[str]) -> None:
-        self._problem = field.problem
+    def __init__(self, field: Field) -> None:
+        self._problem, self._field = field.problem, field
+        broken = broken_today(field.problem)
         guards = [g for g in field.guards if isinstance(g, _ACCOUNTS) and g.scope.policy in broken]
         self.apart = [g for g in guards if isinstance(g, ApartGuard) and g.exact]
         self.skews = [g for g in guards if isinstance(g, SkewGuard)]
@@ -99,6 +89,16 @@ class _Excess:
         if any(form.workload.id in ids and node in nodes for ids, nodes in self._closed):
             return 1
         return max((guard.excess(form.workload, made, gpu) for guard in self._guards), default=0)
+
+    def running(self) -> list[Leaver]:
+        """Return who runs where it is one too many, or with others that it must not be with."""
+        everybody = (
+            running_at(node, place)
+            for node, fill in self._field.fills.items()
+            for place, count in fill.kept.items()
+            for _ in range(count)
+        )
+        return [leaver for leaver in everybody if self.any_of(leaver)]
 
     def any_of(self, leaver: Leaver) -> bool:
         """Tell whether a replica is one too many where it is, or is there with others that it must not be with."""
@@ -117,18 +117,13 @@ class _Excess:
 
 
 class _Mending:
-    """Moves what runs off places that it would not be let on, in the field of a clearing.
+    """Moves what runs off places that it would not be let on, in the field of a clearing."""
 
-    Parameters
-    ----------
-    broken : the policies that today breaks.
-    """
-
-    def __init__(self, clearing: Clearing, broken: Container[str], over: Callable[[], bool]) -> None:
+    def __init__(self, clearing: Clearing, over: Callable[[], bool]) -> None:
         self._clearing, self._field = clearing, clearing.field
         self._problem = clearing.field.problem
         self._over = over
-        self._excess = _Excess(self._field, broken)
+        self._excess = Excess(self._field)
         self._vain: Counter[int] = Counter()
 
     def run(self) -> None:

@@ -98,7 +98,8 @@ def _with_those(
     """
     if over():
         return state
-    band = problem.spec.band_of(gangs[0])
+    # What is broken is mended first, whatever its band, and what is not comes before what is lower.
+    band = problem.spec.band_of(gangs[0]) if begun is None else max(problem.spec.bands) + 1
     vacating = Vacating(problem, _without_new(problem, begun or state, band), band, over, sets)
     placed = vacating.place_all(gangs)
     if not placed:
