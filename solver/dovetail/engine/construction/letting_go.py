@@ -34,13 +34,16 @@ def with_misplaced_gone(problem: Problem, state: State, stop: Stop, over: Callab
     if not (broken_today(problem) and problem.context.today.preemptible) or stop or over():
         return state
     outlooks = Outlooks(Field(problem, state))
-    budget, pinned = allowance(problem, state)
-    journal, excess = Journal(outlooks), Excess(outlooks.field)
+    excess = Excess(outlooks.field)
+    left = excess.running()
+    if not left:
+        return state
+    (budget, pinned), journal = allowance(problem, state), Journal(outlooks)
     # Whatever its band: what is broken comes before what is admitted.
     above = max(problem.spec.bands) + 1
     preempting = Preempting(journal, above, pinned, lambda: bool(stop) or over(), budget)
     moved, must = 0, list[Leaver]()
-    for leaver in excess.running():
+    for leaver in left:
         workload = problem.shapes[leaver.shape].workload
         if not workload.preemptible or workload.id in pinned:
             must.append(leaver)

@@ -16,7 +16,6 @@ from dovetail.engine.construction.clearing import allowance, makes_room_for
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
-from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.vacating import Vacating
 from dovetail.model.legal import legalise, without_shapes
 from dovetail.model.score import better
@@ -51,10 +50,10 @@ def with_gangs_making_way(problem: Problem, state: State, stop: Stop, over: Call
             continue
         if stop or over() or vain >= _VAIN:
             break
-        begun = without_shapes(state, problem.shapes_of_workload[gang.id])
         # As far as quotas let it beside the gang.
-        taken = _taken(problem, begun, {shape: beside.room_in_all(shape) for shape in waiting}, own)
-        found = _elsewhere(problem, begun, gang, taken, stop, lambda: bool(stop) or over()) if taken.any() else None
+        most = {shape: room for shape in waiting if (room := beside.room_in_all(shape))}
+        begun = without_shapes(state, problem.shapes_of_workload[gang.id])
+        found = _elsewhere(problem, begun, gang, most, own, stop, over) if most else None
         vain += 1
         if found is not None and better(problem, found, state, frozenset()):
             vain, state, beside = 0, found, Field(problem, found)
@@ -90,26 +89,24 @@ def _nodes_of(problem: Problem, state: State, gang: Workload) -> Bools:
     return found
 
 
-def _taken(problem: Problem, begun: State, most: Mapping[int, int], own: Bools) -> Bools:
-    """Return which of some nodes would be taken by up to so many replicas of shapes that wait."""
-    found = np.zeros_like(own)
-    if any(most.values()):
-        outlooks = Outlooks(Field(problem, begun))
-        for shape, count in most.items():
-            found[[node for node, *_ in outlooks.place(shape, count, nodes=own)]] = True
-    return found
-
-
 def _elsewhere(
-    problem: Problem, begun: State, gang: Workload, taken: Bools, stop: Stop, over: Callable[[], bool]
+    problem: Problem,
+    begun: State,
+    gang: Workload,
+    waiting: Mapping[int, int],
+    own: Bools,
+    stop: Stop,
+    over: Callable[[], bool],
 ) -> State | None:
-    """Return a state with a gang on other nodes than those taken, and what waits where it was; None without a place.
+    """Return a state with a gang elsewhere, and what waits where it was; None where either has no place there.
 
     Parameters
     ----------
     begun : a state without the gang.
+    waiting : how many of each shape may take its nodes.
+    own : the nodes that it is on.
     """
-    vacating = Vacating(problem, begun, problem.spec.band_of(gang), over, _SETS, taken)
-    if not vacating.place_all([gang]):
+    vacating = Vacating(problem, begun, problem.spec.band_of(gang), lambda: bool(stop) or over(), _SETS)
+    if not (vacating.bar(waiting, own) and vacating.place_all([gang])):
         return None
     return legalise(problem, construct(problem, legalise(problem, vacating.field.state()), stop))

@@ -14,8 +14,6 @@ from itertools import islice
 from math import inf
 from typing import NamedTuple
 
-import numpy as np
-
 from dovetail.engine.construction.clearing import Clearing, allowance
 from dovetail.engine.construction.construct import construct, place_gang
 from dovetail.engine.construction.field import Field
@@ -72,11 +70,13 @@ def with_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bo
 
 def _with_misplaced(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
     """Return a state with gangs that run where a hard policy would not have them elsewhere, as far as they must."""
-    names, (_, pinned) = misplaced(problem, state), allowance(problem, state)
+    names = misplaced(problem, state)
+    if not names:
+        return state
+    _, pinned = allowance(problem, state)
     gangs = [w for w in problem.spec.workloads if w.id in names and w.joint and w.movable and w.id not in pinned]
     for gang in sorted(gangs, key=lambda each: (-problem.spec.band_of(each), each.id)):
-        shapes = problem.shapes_of_workload[gang.id]
-        begun = without_shapes(state, shapes)
+        begun = without_shapes(state, problem.shapes_of_workload[gang.id])
         state = _with_those(problem, state, [gang], max(_LEAST_SETS, _SETS // len(gangs)), stop, over, begun)
     return state
 
@@ -171,22 +171,13 @@ class Vacating:
     Parameters
     ----------
     sets : how many sets of nodes are tried for each gang.
-    barred : nodes that no gang goes to.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        state: State,
-        band: int,
-        over: Callable[[], bool],
-        sets: int,
-        barred: Bools | None = None,
-    ) -> None:
+    def __init__(self, problem: Problem, state: State, band: int, over: Callable[[], bool], sets: int) -> None:
         self.field = Field(problem, state)
-        self._barred = np.zeros(len(problem.nodes), dtype=np.bool_) if barred is None else barred
         self._problem, self._over, self._sets = problem, over, sets
         self._outlooks = Outlooks(self.field)
+        self._barred = self._outlooks.only(())
         self._homes = free_spots(problem, state)
         self._budget, self._pinned = allowance(problem, state)
         self._journal = Journal(self._outlooks)
@@ -197,6 +188,20 @@ class Vacating:
         self._homeless: list[Guest] = []  # and has no other place either
         self._more = 0  # others who move: of the gang itself, and for them
         self._others: Price = 0  # about what it costs that these moved, and that some gave way for them
+
+    def bar(self, waiting: Mapping[int, int], nodes: Bools) -> bool:
+        """Keep gangs off those nodes that replicas who wait would take; tell whether these would take any.
+
+        Parameters
+        ----------
+        waiting : how many of each shape.
+        nodes : those that they may take.
+        """
+        puts = [put for shape, n in waiting.items() for put in self._outlooks.place(shape, n, nodes=nodes)]
+        self._journal.placed(puts)
+        self._journal.undo()
+        self._barred = self._outlooks.only(node for node, *_ in puts)
+        return bool(puts)
 
     def place_all(self, gangs: Sequence[Workload]) -> Sequence[Workload]:
         """Place gangs in their order, until several in a row have no place; return those that have one."""
