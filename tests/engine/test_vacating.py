@@ -193,6 +193,25 @@ def test_an_elastic_gang_grows_in_its_domain_where_others_give_way() -> None:
     assert (on(view, "c"), told["disruption.evicted"]) == (["y0"], 2)
 
 
+def test_an_elastic_gang_grows_where_others_move_and_nobody_gives_way() -> None:
+    """It lost its third node; the one that is left of its rack has somebody who may be elsewhere."""
+    nodes = [*racks(x=3, y=1), node("gone", 4, down=True, domains={"rack": "x"})]
+    where = {**nodes_of("gang", "x0", "x1", "gone"), **running(w="x2")}
+    told, view = after(planned(nodes, [*ones(w=1), elastic("gang", 3, 1, **HIGH)], where))
+    assert on(view, "gang") == ["x0", "x1", "x2"]
+    assert on(view, "w") == ["y0"]
+    assert (told["disruption.evicted"], told["disruption.moves"]) == (0, 1)
+
+
+def test_a_gang_that_waits_has_room_before_one_that_grows() -> None:
+    """Both are worth as much for each replica, and there is one node that somebody may leave."""
+    where = {**nodes_of("gang", "x0"), **running(w="x1 x1 y0 y0")}
+    waiting = workload("new", 2, gpus=2, topology=Topology("node"), **{**GANG, **HIGH})
+    _, view = after(planned(racks(x=2, y=1), [*ones(w=4), waiting, elastic("gang", 2, 1, **HIGH)], where))
+    assert len(set(on(view, "new"))) == 1
+    assert on(view, "gang") == ["x0"]
+
+
 def test_a_new_elastic_gang_has_as_much_as_others_give_way_for() -> None:
     low = workload("a", 1, gpus=4, **LOW)
     where = {**nodes_of("a", "x0"), **nodes_of("stay", "x1", "y0"), **nodes_of("more", "x2")}

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from math import inf
 from typing import NamedTuple
 
 from dovetail.engine.construction.clearing import Clearing, allowance
@@ -26,7 +25,6 @@ from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.preempting import Preempting
 from dovetail.engine.construction.prices import Price
 from dovetail.engine.construction.returning import free_spots
-from dovetail.engine.construction.victims import gives_way
 from dovetail.engine.construction.ways import Ways
 from dovetail.model.legal import legalise, without_shapes
 from dovetail.model.score import better
@@ -47,7 +45,8 @@ _PATIENCE = 400  # ways that are tried in vain for those who left, with one set 
 def with_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
     """Return a state with gangs where nodes could be vacated for them, where that is a better plan.
 
-    Those first that run where a hard policy would not have them (S4.5), then those that wait.
+    Those first that run where a hard policy would not have them (S4.5); then those that wait, before elastic ones that
+    could be larger (S2.6).
 
     Parameters
     ----------
@@ -56,15 +55,16 @@ def with_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bo
     """
     state = _with_misplaced(problem, state, stop, lambda: bool(stop) or over())
     admitted = state.totals().admitted
-    grows = _growing(problem, admitted)
-    waiting = [w for w in problem.spec.workloads if w.id in grows or _waits(problem, admitted, w)]
-    worth = {w.id: sum(role.value * role.replicas for role in w.roles) for w in waiting}
+    waiting = [w for w in problem.spec.workloads if _waits(problem, admitted, w)]
+    growing = [w for w in problem.spec.workloads if _could_grow(problem, admitted, w)]
+    worth = {w.id: sum(role.value * role.replicas for role in w.roles) for w in (*waiting, *growing)}
     for band in problem.spec.bands:
-        own = [w for w in waiting if problem.spec.band_of(w) == band]
-        own.sort(key=lambda w: (w.id in grows, -worth[w.id], w.id))
-        if own:
-            sets = max(_LEAST_SETS, _SETS // len(waiting))
-            state = _with_those(problem, state, own, sets, stop, lambda: bool(stop) or over())
+        for gangs in (waiting, growing):
+            own = [w for w in gangs if problem.spec.band_of(w) == band]
+            own.sort(key=lambda w: (-worth[w.id], w.id))
+            if own:
+                sets = max(_LEAST_SETS, _SETS // len(gangs))
+                state = _with_those(problem, state, own, sets, stop, lambda: bool(stop) or over())
     return state
 
 
@@ -138,17 +138,10 @@ def _waits(problem: Problem, admitted: Mapping[int, int], workload: Workload) ->
     return workload.atomic and workload.replicas > 1 and bool(shapes) and not any(admitted[s] for s in shapes)
 
 
-def _growing(problem: Problem, admitted: Mapping[int, int]) -> frozenset[str]:
-    """Return the gangs that are there and could be larger, if others gave way for it."""
-    spec = problem.spec
-    running = (spec.by_id[name] for name in problem.context.running)
-    lowest = min((spec.band_of(w) for w in running if gives_way(problem, w, inf)), default=inf)
-    found = set[str]()
-    for workload in (w for w in spec.workloads if w.elastic and spec.band_of(w) > lowest):
-        there = sum(admitted[shape] for shape in problem.shapes_of_workload.get(workload.id, ()))
-        if 0 < there < workload.replicas:
-            found.add(workload.id)
-    return frozenset(found)
+def _could_grow(problem: Problem, admitted: Mapping[int, int], workload: Workload) -> bool:
+    """Tell whether some of an elastic gang is admitted, and not all: it may have lost the rest."""
+    there = sum(admitted[shape] for shape in problem.shapes_of_workload.get(workload.id, ()))
+    return workload.elastic and 0 < there < workload.replicas
 
 
 class _Tried(NamedTuple):
