@@ -45,8 +45,8 @@ _PATIENCE = 400  # ways that are tried in vain for those who left, with one set 
 def with_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
     """Return a state with gangs where nodes could be vacated for them, where that is a better plan.
 
-    Those first that run where a hard policy would not have them (S4.5); then those that wait, before elastic ones that
-    could be larger (S2.6).
+    Those first that run where a hard policy would not have them (S4.5); then those that wait, before elastic
+    ones that could be larger (S2.6).
 
     Parameters
     ----------
