@@ -8,7 +8,7 @@ import pytest
 from tests.engine.test_gatherings import gangs, problem_of, ragged
 from tests.oracle.brute import TooLarge, ascending, brute
 from tests.support.fleet_cuts import cuts
-from tests.support.specs import make_spec, node, policy, workload
+from tests.support.specs import make_spec, node, policy, request, role, workload
 from tests.support.tiny_gangs import tiny_gangs
 
 from dovetail.engine.bounds import Bounds
@@ -165,6 +165,17 @@ def test_gangs_that_the_lp_has_are_placed_before_all_else() -> None:
     state = crews(lp, Stop())
     assert [state.totals().admitted[s] for w in low for s in problem.shapes_of_workload[w.id]] == [2]
     assert len(state.fills) == 2
+
+
+@pytest.mark.parametrize(("step", "wide"), [(1, 3), (2, 3), (3, 1)])
+def test_an_elastic_gang_is_as_wide_as_the_lp_has_it(step: int, wide: int) -> None:
+    """Five nodes, of which work of a higher priority needs two."""
+    roles = [role("", 7, request(8), least=1, step=step)]
+    elastic = replace(workload("gang", roles=roles, type="gang", priority=100, communicates=True), min_replicas=1)
+    single = workload("s", 2, gpus=8, type="job", priority=500)
+    problem = problem_of(make_spec(ragged([5]), [elastic, single]))
+    lp = FleetBounds(problem, Stop()).target(dict.fromkeys((tier.name for tier in problem.tiers), -1))
+    assert len(crews(lp, Stop()).fills) == wide
 
 
 def test_gangs_that_are_torn_apart_get_a_home_each() -> None:

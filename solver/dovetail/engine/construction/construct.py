@@ -9,7 +9,7 @@ on a place that is gone comes before the rest of its band.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from dovetail.engine.construction.evening import even_out
@@ -178,20 +178,24 @@ def _place_batch(outlooks: Outlooks, batch: list[int]) -> None:
 
 
 def place_gang(
-    outlooks: Outlooks, workload: Workload, liked: Ints | None = None, only: Bools | None = None
+    outlooks: Outlooks,
+    workload: Workload,
+    liked: Ints | None = None,
+    only: Bools | None = None,
+    upto: Mapping[int, int] | None = None,
 ) -> list[Put]:
     """Place what counts together only, on the first accelerator that will do for all; return what was put.
 
     Parameters
     ----------
-    liked, only : see `Crew`.
+    liked, only, upto : see `Crew`.
     """
     field = outlooks.field
     shapes = field.problem.shapes_of_workload[workload.id]
     mixed = not workload.atomic or workload.mix == "any"
     for models in [None] if mixed else _choices(field, shapes):
         with field.gates.leeway():
-            if puts := Crew(outlooks, workload, models, liked, only).place():
+            if puts := Crew(outlooks, workload, models, liked, only, upto).place():
                 return puts
     return []
 

@@ -63,6 +63,7 @@ class Crew:
     models : accelerators that it may use, None for any.
     liked : per node, how many replicas are wished to be in the outermost domain around it; None: no wish.
     only : a mask of the nodes to use, None for all.
+    upto : how many of a shape there are to be at the most, of others all.
     used : nodes that it is on.
     """
 
@@ -71,6 +72,7 @@ class Crew:
     models: frozenset[str] | None
     liked: Ints | None = None
     only: Bools | None = None
+    upto: Mapping[int, int] | None = None
     used: set[int] = field(default_factory=set)
 
     def place(self) -> list[Put]:
@@ -93,6 +95,13 @@ class Crew:
 
     def _shapes(self) -> Mapping[str, int]:
         return shapes_of(self.outlooks.field, self.workload)
+
+    def _wanted(self, shape: int) -> int:
+        """Return how many more of a shape there are to be."""
+        field = self.outlooks.field
+        wanted = field.wanted(shape)
+        most = (self.upto or {}).get(shape)
+        return wanted if most is None else min(wanted, most - field.admitted[shape])
 
     def _trim(self, puts: list[Put]) -> None:
         """Take off what is ahead of domains that must be even, and what an elastic role has above whole steps."""
@@ -138,7 +147,7 @@ class Crew:
             return
         ids = ids[everywhere]
         shapes = self._shapes()
-        need = {shape: self.outlooks.field.wanted(shape) for shape in shapes.values()}
+        need = {shape: self._wanted(shape) for shape in shapes.values()}
         whole = Unit(depth=depth, parts=tuple((Unit(shape), count) for shape, count in need.items() if count))
         least = self._least(need)
         room = sums(self._credit(least, everywhere), ids)
@@ -193,7 +202,7 @@ class Crew:
                 puts += self._spread(*self._missing(nest, least=least), nodes, depth)[0]
         for role, shape in shapes.items():
             if role not in grouped:
-                puts += self._spread(Unit(shape), self.outlooks.field.wanted(shape), nodes, depth)[0]
+                puts += self._spread(Unit(shape), self._wanted(shape), nodes, depth)[0]
         return puts
 
     def _inside_whole(self, least: bool) -> Unit | None:
@@ -205,7 +214,7 @@ class Crew:
         nests = self.workload.topology.nests if self.workload.topology else ()
         grouped = {role for nest in nests for role in nest.group.sizes}
         parts = [(self._unit(nest, least=least), self._missing(nest, least=least)[1]) for nest in nests]
-        parts += [(Unit(shape), self.outlooks.field.wanted(shape)) for r, shape in shapes.items() if r not in grouped]
+        parts += [(Unit(shape), self._wanted(shape)) for r, shape in shapes.items() if r not in grouped]
         unit = Unit(depth=self._depth(within), parts=tuple(part for part in parts if part[1] > 0), inside=within)
         return unit if self._seats(unit) else None
 
@@ -220,7 +229,7 @@ class Crew:
 
     def _missing(self, nest: Nest, *, least: bool) -> tuple[Unit, int]:
         """Return a group as a unit, whole or with its minimum, and how many are missing."""
-        wanted, shapes = self.outlooks.field.wanted, self._shapes()
+        wanted, shapes = self._wanted, self._shapes()
         sizes = {shapes[role]: size for role, size in nest.group.sizes.items() if role in shapes}
         number = min((max(0, wanted(shape)) // size for shape, size in sizes.items()), default=0)
         return self._unit(nest, least=least), number
@@ -249,7 +258,7 @@ class Crew:
             lack = {shape: groups * size - here[shape] for shape, size in shapes.items()}
             own = nodes[ids[nodes] == domain]
             for shape, count in lack.items():
-                wanted = min(count, self.outlooks.field.wanted(shape))
+                wanted = min(count, self._wanted(shape))
                 puts += self._spread(Unit(shape), wanted, own, self._depth(group.within) + 1)[0]
         return puts
 

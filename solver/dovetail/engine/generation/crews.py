@@ -7,8 +7,8 @@ to be there (`cases`) and in which of the outermost domains; the rest of the pla
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from math import ceil
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, floor
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def crews(lp: FleetLp, stop: Stop, *, exact: bool = False) -> State:
 
 def _with_gangs(lp: FleetLp, state: State, stop: Stop, *, exact: bool) -> State:
     """Return a state with those gangs as well, as far as they find room."""
-    problem, values = lp.fleet.original, lp.values()
+    problem, values, admitted = lp.fleet.original, lp.values(), lp.admitted()
     outlooks = Outlooks(Field(problem, state))
     targets = list(lp.targets())
     gangs = [w for w in problem.spec.workloads if w.ranked and w.id in lp.fleet.flags]
@@ -59,12 +59,13 @@ def _with_gangs(lp: FleetLp, state: State, stop: Stop, *, exact: bool) -> State:
         total = lp.fleet.admitted(workload)
         if sum(values[v] * c for v, c in total.terms.items()) >= _HALF * workload.min_replicas:
             liked, only = _liked(lp, workload), None
+            upto = _widths(problem, workload, admitted)
             if exact:
                 only = _seats(outlooks, workload, targets)
             elif liked is None or not liked.any():
                 only = _kinds(lp, workload, targets)
-            if only is None or not place_gang(outlooks, workload, liked, only):
-                place_gang(outlooks, workload, liked)
+            if only is None or not place_gang(outlooks, workload, liked, only, upto):
+                place_gang(outlooks, workload, liked, upto=upto)
     return outlooks.field.state()
 
 
@@ -113,6 +114,17 @@ def _turn(problem: Problem, workload: Workload) -> tuple[int, int, str]:
     shapes = (problem.shapes[s] for s in problem.shapes_of_workload[workload.id])
     size = sum(shape.request.gpu_milli * shape.demand for shape in shapes)
     return problem.spec.bands.index(problem.spec.band_of(workload)), -size, workload.id
+
+
+def _widths(problem: Problem, workload: Workload, admitted: Mapping[int, float]) -> Mapping[int, int]:
+    """Return how many replicas of elastic roles an LP has, in whole steps (S2.6)."""
+    found = dict[int, int]()
+    for shape in problem.shapes_of_workload[workload.id]:
+        role = problem.shapes[shape].role
+        if role.least is not None:
+            steps = floor((admitted.get(shape, 0.0) - role.least) / role.step + NOTHING)
+            found[shape] = role.least + max(0, steps) * role.step
+    return found
 
 
 def _liked(lp: FleetLp, workload: Workload) -> Ints | None:
