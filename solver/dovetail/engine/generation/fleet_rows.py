@@ -14,8 +14,10 @@ from functools import cached_property
 
 from dovetail.engine.fleet.plots import widened
 from dovetail.engine.generation.patterns import Keys, key_of
+from dovetail.engine.generation.promises import promises
 from dovetail.model.state import Slot, State
 from dovetail.objectives.admitted import Admitted
+from dovetail.objectives.slo import Shortfall
 from dovetail.proof.cells import Plot
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import Kind
@@ -68,7 +70,8 @@ class Counted:
 
     `shape` is the shape whose admitted replicas it counts, -1 for anything else; `alike` are all shapes that it
     counts, which only today's state tells apart. One earns `each` times what is wished for of the shape that it
-    `earns` for, if any, unless `worth` says otherwise.
+    `earns` for, if any, unless `worth` says otherwise. `short` is the weight of one of it among the thousandths that
+    are missing of what was promised (`objectives.slo`).
     """
 
     low: float
@@ -79,6 +82,7 @@ class Counted:
     worth: float | None = None
     earns: int = -1
     each: float = 1.0
+    short: int = 0
 
 
 @dataclass(slots=True)
@@ -177,6 +181,8 @@ class _Draft:
         for k, by_mode in enumerate(fleet.modes_of):
             self._held.update({variable: (k, s) for s, modes in by_mode.items() for variable in modes.values()})
         self._earned = dict(self._rates())
+        self._promised = {s.index for s in fleet.problem.shapes if promises(s.workload)}
+        self._short = dict(self._missing())
         self._asked: dict[int, int] = {}
         self._by_variable: dict[int, dict[int, float]] = defaultdict(dict)
         self._supplied: dict[tuple[int, frozenset[tuple[int, float]]], int] = {}
@@ -185,12 +191,13 @@ class _Draft:
 
     def _enter(self, row: PlainRow) -> None:
         shape = self._adds_up(row)
-        if self._is_a_sum(row) or (shape is not None and row.coefficients[-1] < 0):
+        at_most = shape is not None and row.coefficients[-1] < 0
+        if self._is_a_sum(row) or (at_most and shape not in self._promised):
             return  # true of whole nodes, and of what counts up to supply
         if not self._fleet.in_use.keys().isdisjoint(row.variables):
             return  # of nodes, which patterns pay for themselves
         number = self.found.row(row.upper)
-        if shape is not None:
+        if shape is not None and not at_most:
             self._asked[shape] = number
         for variable, coefficient in zip(row.variables, row.coefficients, strict=True):
             self._by_variable[variable][number] = coefficient
@@ -215,6 +222,16 @@ class _Draft:
             for variable in worths.intersection(row.variables):
                 serving = {self._held[v][1] for v in row.variables if v in self._held}
                 yield from ((variable, shape) for shape in serving)
+
+    def _missing(self) -> Iterator[tuple[int, int]]:
+        """Yield the variables that count what is missing of promises of so many replicas, each with its weight."""
+        told = (self._fleet.tiers[t.name] for t in self._fleet.original.tiers if isinstance(t, Shortfall))
+        weights = {variable: -weight for expression in told for variable, weight in expression.terms.items()}
+        shape_of = {**self._admitted, **{variable: shape for variable, (_, shape) in self._held.items()}}
+        for row in self._fleet.rows if weights else ():
+            for variable in weights.keys() & row.variables:
+                if self._promised.issuperset(shape_of[v] for v in row.variables if v in shape_of):
+                    yield variable, weights[variable]
 
     def supply(self, kind: int, plot: Plot, shape: int, mode: str = "") -> int:
         """Return the row that a replica on a plot supplies, in one way to be on a GPU where these are told apart."""
@@ -264,7 +281,8 @@ class _Draft:
                 value = self._fleet.problem.shapes[serves].role.value if serves >= 0 else 1
                 by_rate = shape >= 0 and self._fleet.problem.shapes[shape].workload.asks_rate
                 each = _THERE if by_rate else 1 / value
-                yield Counted(least, most, self._by_variable[variable], shape, earns=max(serves, shape), each=each)
+                entries, short = self._by_variable[variable], self._short.get(variable, 0)
+                yield Counted(least, most, entries, shape, earns=max(serves, shape), each=each, short=short)
 
 
 def _together(fleet: FleetModel, originals: Mapping[int, list[int]], state: State) -> Mapping[int, int]:

@@ -25,8 +25,10 @@ from dovetail.engine.generation.idling import Idling
 from dovetail.engine.generation.master import Master
 from dovetail.engine.generation.patterns import Mixture, Pattern, Wish, pattern_of
 from dovetail.engine.generation.pricing import Pricing
+from dovetail.engine.generation.thrift import left_to_decide
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.model.state import Fill, State
+from dovetail.objectives.slo import Shortfall
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
@@ -46,7 +48,12 @@ _ENDS = 2  # of the first dive, that nodes are filled for
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
 _BAND = 0.005  # worth of the next band, where that of a band is 1
 _LEAST = 1e-6
-_COST = 0.1  # of the least worth of a GPU's work, what it costs to use the dearest node, per GPU
+_COST = (
+    0.1,
+    0.01,
+)  # of the least worth of a GPU's work, what it costs to use the dearest node, per GPU; beside promises
+_PROMISE = 0.5  # of that worth, what it costs that all of a promise is missing
+_BROKEN = 10.0  # the same of the dearest node, where the least cost is wished for
 
 
 class Mixed(NamedTuple):
@@ -160,22 +167,35 @@ class Generation:
         """
         prices, sizes = self._prices(), [len(lot.nodes) for lot in self.rows.lots]
         total = sum(price * size for price, size in zip(prices, sizes, strict=True))
-        missed = dict.fromkeys(demand, _MISSED * _DEAREST)
+        short = _BROKEN * _DEAREST / MILLI if self._promises else 0.0
+        worst = MILLI * short * max((counted.short for counted in self.rows.counted), default=0)
+        missed = dict.fromkeys(demand, _MISSED * _DEAREST + worst)
         if self.fleet.priced and total:
             scale = _DEAREST / max(prices)
-            return Wish(demand, missed, [scale * price for price in prices], _GRAIN_OF_COST * scale * total)
+            return Wish(
+                demand, missed, [scale * price for price in prices], _GRAIN_OF_COST * scale * total, per_short=short
+            )
         idling = [Idling.of(self.problem, lot.kind) for lot in self.rows.lots]
         most = [0 if each is None else each.most for each in idling]
         if not any(most):
             return None
         per_use, total = _DEAREST / max(most), sum(use * size for use, size in zip(most, sizes, strict=True))
         nothing = [0.0] * len(idling)
-        return Wish(demand, missed, nothing, _GRAIN_OF_USE * per_use * total, idling=idling, per_use=per_use)
+        grain = _GRAIN_OF_USE * per_use * total
+        return Wish(demand, missed, nothing, grain, idling=idling, per_use=per_use, per_short=short)
 
     def _ask(self, demand: Mapping[int, int]) -> Wish:
         """Return what to wish for where not all that asks is there."""
         worth = {s.index: self._worth(s) for s in self.problem.shapes}
-        return Wish(demand, worth, self._costs(), self._grain(demand, worth))
+        short = _PROMISE * self._least_worth() / MILLI if self._promises else 0.0
+        return Wish(demand, worth, self._costs(), self._grain(demand, worth), per_short=short)
+
+    @property
+    def _promises(self) -> bool:
+        """Tell whether what is missing of promises comes before what is left to decide once all is admitted."""
+        tiers, last = self.problem.tiers, left_to_decide(self.problem)
+        before = tiers if last is None else tiers[:last]
+        return any(isinstance(tier, Shortfall) for tier in before) and any(c.short for c in self.rows.counted)
 
     def _worth(self, shape: Shape, *, highest: bool = False) -> float:
         """Return what the LP counts for a replica: earlier tiers weigh more, as far as arithmetic stays sound.
@@ -202,7 +222,7 @@ class Generation:
         dearest = max((price / lot.gpus for lot, price in zip(lots, prices, strict=True)), default=0.0)
         if not self.fleet.priced or not dearest:
             return [0.0] * len(lots)
-        return [_COST * self._least_worth() * price / dearest for price in prices]
+        return [_COST[self._promises] * self._least_worth() * price / dearest for price in prices]
 
     def _least_worth(self) -> float:
         """Return the least worth of work on a GPU, that of no worth aside, such as places held free."""

@@ -51,7 +51,7 @@ class Master:
             self._highs.addRow(-np.inf, float(limit), 0, np.array([], dtype=np.int32), np.array([]))
         for counted in rows.counted:
             gain = wish.worth.get(counted.earns, 0.0) * counted.each if counted.worth is None else counted.worth
-            self._add_column(gain, counted.low, counted.high, counted.entries)
+            self._add_column(gain - wish.per_short * counted.short, counted.low, counted.high, counted.entries)
         supplied = {row for lot in rows.lots for row in lot.rows.values()}
         self._uses = [
             [(row, amount) for row, amount in counted.entries.items() if row in supplied] for counted in rows.counted

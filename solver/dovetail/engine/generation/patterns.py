@@ -120,7 +120,7 @@ class Wish:
 
     All worth less than the `grain` is no matter. `stays` tells by lot and pattern what it is worth beyond that where
     a node holds it already, and on how many nodes. `idling` tells, per lot, what contents leave idle: use that this
-    loses costs `per_use` a unit.
+    loses costs `per_use` a unit. A thousandth that is missing of what was promised costs `per_short`.
     """
 
     demand: Mapping[int, int]
@@ -130,6 +130,7 @@ class Wish:
     stays: Mapping[tuple[int, Pattern], tuple[float, int]] = field(default_factory=dict)
     idling: Sequence[Idling | None] = ()
     per_use: float = 0.0
+    per_short: float = 0.0
 
     def price(self, lot: int, pattern: Pattern) -> float:
         """Return what it costs that a node of a lot holds a pattern."""

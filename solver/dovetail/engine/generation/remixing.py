@@ -22,6 +22,7 @@ from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.master import Master
 from dovetail.engine.generation.patterns import Column, Pattern, Whole, without
 from dovetail.engine.generation.pricing import Pricing
+from dovetail.engine.generation.promises import Promises
 from dovetail.engine.generation.wanted import Wanted
 from dovetail.model.state import Fill, Slot, State
 from dovetail.proof.kinds import Kind
@@ -69,6 +70,7 @@ class Remixing:
         self._pricing = Pricing(self._problem, rows.lots, budget, self._stop, generation.jobs)
         self._lot_of = {node: position for position, lot in enumerate(rows.lots) for node in lot.nodes}
         self._columns = dict[int, Column]()
+        self._promises = Promises(self._problem, generation.state, self._lot_of)
         source = Random(1)
         self._wanted = Wanted(self._problem, generation.wish.worth, planned or {}, source)
         self._draws = Draws(self._problem, rows.lots, self._wanted, source, thrifty=generation.spares)
@@ -95,8 +97,8 @@ class Remixing:
         """Tell whether a state is a better one to begin with, as far as it differs on nodes that are mixed anew only.
 
         It is if what it admits is worth more, all bands alike: its nodes are fuller, and sets of them soon trade what
-        a later band has for what an earlier one lacks. Where cost is left to decide, it is if it is cheaper and lacks
-        little, which they soon find room for.
+        a later band has for what an earlier one lacks. Where cost is left to decide, it is if it is cheaper, or keeps
+        more of what was promised, and lacks little, which they soon find room for.
         """
         nodes = {*state.fills, *self._picture.state.fills}
         if any(state.fill(node) != self._picture.state.fill(node) for node in nodes if node not in self._lot_of):
@@ -105,7 +107,7 @@ class Remixing:
         if not self._generation.spares:
             return self._alike(columns) > self._alike(self._columns)
         asked, there = sum(self._master.wish.demand.values()), sum(self._counts(columns).values())
-        return asked - there <= _LACKING * asked and self._paid(columns) < self._paid(self._columns)
+        return asked - there <= _LACKING * asked and self._spent(columns) < self._spent(self._columns)
 
     def _alike(self, columns: Mapping[int, Column]) -> int:
         """Return what GPU work there is worth with all bands alike."""
@@ -200,7 +202,7 @@ class Remixing:
 
     def _value_of(self, columns: Mapping[int, Column]) -> float:
         wish = self._master.wish
-        own = sum(wish.worth[s] * n for s, n in self._counts(columns).items()) - self._paid(columns)
+        own = sum(wish.worth[s] * n for s, n in self._counts(columns).items()) - self._spent(columns)
         return own + self._beyond
 
     def _counts(self, columns: Mapping[int, Column]) -> Mapping[int, int]:
@@ -210,8 +212,14 @@ class Remixing:
             counts.update(column.counts)
         return {s: min(n, demand[s]) for s, n in counts.items()}
 
-    def _paid(self, columns: Mapping[int, Column]) -> float:
-        return sum(self._master.wish.price(c.lot, c.pattern) for c in columns.values() if c.counts)
+    def _spent(self, columns: Mapping[int, Column]) -> float:
+        """Return what nodes cost, and what is missing of promises."""
+        wish, lots = self._master.wish, self._generation.rows.lots
+        paid = sum(wish.price(c.lot, c.pattern) for c in columns.values() if c.counts)
+        if not wish.per_short:
+            return paid
+        contents = ((lots[c.lot].kind.node, c.pattern) for c in columns.values())
+        return paid + wish.per_short * self._promises.missing(contents)
 
     def _share(self) -> float:
         """Return the part of the time that is left in which a set is priced."""
