@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +31,7 @@ class Sparing:
     best: Record
     stop: Stop
     _done: tuple[int, ...] | None = None  # what was admitted when anything cheaper was found
+    _took: float = 0.0  # seconds, the last time
 
     def run(self, budget: Budget, part: float) -> list[State]:
         """Follow the LP of least cost, which is a bound as well and may take half of the bounds' time.
@@ -42,14 +44,14 @@ class Sparing:
         -------
         list
             The states that this came to, the last of which may be the best one by now. None where anything cheaper
-            was found before for what is admitted.
+            was found before for what is admitted, or where there is less time than it took before.
         """
         best, found = self.best, list[State]()
-        place = left_to_decide(best.problem)
-        done = self._done == best.admitted or budget.spent()
+        place, left = left_to_decide(best.problem), budget.seconds()
+        done = self._done == best.admitted or budget.spent() or (left is not None and left < self._took)
         if place is None or done or not roomy(best.problem, best.now, part):
             return found
-        tier = best.problem.tiers[place]
+        began, tier = time.monotonic(), best.problem.tiers[place]
         lp = best.bounds.fleet.asked_of(tier, priced=tier.counts_nodes)
         if tier.counts_nodes:
             spare = 0.5 * budget.seconds_before(best.bounds.until)
@@ -62,4 +64,5 @@ class Sparing:
             if best.offer(state):
                 self._done = best.admitted
                 break
+        self._took = time.monotonic() - began
         return found

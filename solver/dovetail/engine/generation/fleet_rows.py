@@ -181,7 +181,7 @@ class _Draft:
         for k, by_mode in enumerate(fleet.modes_of):
             self._held.update({variable: (k, s) for s, modes in by_mode.items() for variable in modes.values()})
         self._earned = dict(self._rates())
-        self._promised = {s.index for s in fleet.problem.shapes if promises(s.workload)}
+        self._counted = {s.index for s in fleet.problem.shapes if promises(s.workload) and not s.workload.asks_rate}
         self._short = dict(self._missing())
         self._asked: dict[int, int] = {}
         self._by_variable: dict[int, dict[int, float]] = defaultdict(dict)
@@ -192,7 +192,7 @@ class _Draft:
     def _enter(self, row: PlainRow) -> None:
         shape = self._adds_up(row)
         at_most = shape is not None and row.coefficients[-1] < 0
-        if self._is_a_sum(row) or (at_most and shape not in self._promised):
+        if self._is_a_sum(row) or (at_most and shape not in self._counted):
             return  # true of whole nodes, and of what counts up to supply
         if not self._fleet.in_use.keys().isdisjoint(row.variables):
             return  # of nodes, which patterns pay for themselves
@@ -224,14 +224,9 @@ class _Draft:
                 yield from ((variable, shape) for shape in serving)
 
     def _missing(self) -> Iterator[tuple[int, int]]:
-        """Yield the variables that count what is missing of promises of so many replicas, each with its weight."""
-        told = (self._fleet.tiers[t.name] for t in self._fleet.original.tiers if isinstance(t, Shortfall))
-        weights = {variable: -weight for expression in told for variable, weight in expression.terms.items()}
-        shape_of = {**self._admitted, **{variable: shape for variable, (_, shape) in self._held.items()}}
-        for row in self._fleet.rows if weights else ():
-            for variable in weights.keys() & row.variables:
-                if self._promised.issuperset(shape_of[v] for v in row.variables if v in shape_of):
-                    yield variable, weights[variable]
+        """Yield the variables that count what is missing of promises, each with its weight."""
+        for tier in (tier for tier in self._fleet.original.tiers if isinstance(tier, Shortfall)):
+            yield from ((v, -weight) for v, weight in self._fleet.tiers[tier.name].terms.items())
 
     def supply(self, kind: int, plot: Plot, shape: int, mode: str = "") -> int:
         """Return the row that a replica on a plot supplies, in one way to be on a GPU where these are told apart."""

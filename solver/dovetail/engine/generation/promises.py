@@ -16,7 +16,7 @@ Held = tuple[Counter[str], Counter[str]]  # by workload: what is served, and how
 
 
 class Promises:
-    """Promises to workloads that ask for so many replicas, and what nodes keep of them whatever others hold.
+    """What is promised to workloads, and what nodes keep of that whatever others hold.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class Promises:
 
 
 def promises(workload: Workload) -> bool:
-    """Tell whether a workload asks for so many replicas and is promised what they serve, or so many of them."""
+    """Tell whether a workload is promised what its replicas serve, or so many of them, and may get it."""
     slo = workload.slo
-    return slo is not None and not (slo.late or workload.asks_rate) and bool(slo.owed or slo.least(workload.replicas))
+    return slo is not None and not slo.late and bool(slo.owed or slo.least(workload.replicas))
 
 
 def _missing(workload: Workload, served: int, there: int) -> float:

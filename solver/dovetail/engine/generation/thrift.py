@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
+from math import inf
 from typing import Final
 
 from dovetail.engine.construction.moving import tidied
@@ -94,6 +95,8 @@ def admitting(lp: FleetLp, tier: Tier, given: Mapping[str, int], state: State, s
 def cheaper(lp: FleetLp, state: State, stop: Stop, over: Callable[[], bool]) -> Iterator[State]:
     """Yield states that follow an LP's solution of least cost, the later ones more like the one at hand.
 
+    Until one has all that this admits, or lacks no less of it than the one before.
+
     Parameters
     ----------
     lp : as it was solved last, for the least cost given all else that the state has.
@@ -103,14 +106,15 @@ def cheaper(lp: FleetLp, state: State, stop: Stop, over: Callable[[], bool]) -> 
     problem = lp.fleet.original
     joint = {shape.index for shape in problem.shapes if shape.workload.joint}
     kept = {n for n, fill in state.fills.items() if any(slot.shape in joint for slot in fill.slots)}
-    worth = _worth(lp)
+    worth, before = _worth(lp), inf
     for _ in range(_TURNS):
         base = with_held(lp, State({node: state.fills[node] for node in sorted(kept)}))
         found = tidied(problem, guided(lp, stop, base), stop, over)
         yield found
         lacking = state.admitted() - found.admitted()
-        if not lacking or stop or over():
+        if not lacking or lacking.total() >= before or stop or over():
             return
+        before = lacking.total()
         kept |= {node for shape in lacking for node in _scarcest(state, shape, kept, worth)}
 
 
