@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support.at_work import GANG, on, ones, planned, racks, running, stepped
-from tests.support.specs import place, policy, workload
+from tests.support.specs import node, place, policy, workload
 
 from dovetail.engine import ladder, solve
 from dovetail.engine.bounds import Bounds
@@ -106,3 +106,42 @@ def test_it_is_handed_out_before_any_bound_is_looked_for(monkeypatch: pytest.Mon
     monkeypatch.setattr(Bounds, "stand", counted)
     solve(spec, Limits(work=0.1), keep=lambda state, tiers: kept.append(state))
     assert sum(kept[known[0] - 1].admitted().values()) == 4
+
+
+def large(replicas: int = 3) -> Workload:
+    """Return a gang that waits, and needs as many nodes of one rack."""
+    return workload("large", replicas, gpus=4, **{**GANG, "topology": Topology("rack")})
+
+
+def test_a_gang_goes_to_another_rack_for_one_that_only_this_one_has_nodes_for() -> None:
+    told, view = after(planned(racks(x=3, y=2), [gang(), large()], today("x0", "x1")))
+    assert on(view, "large") == ["x0", "x1", "x2"]
+    assert on(view, "gang") == ["y0", "y1"]
+    assert (told["disruption.evicted"], told["disruption.moves"]) == (0, 2)
+
+
+def test_others_make_way_for_a_gang_that_makes_way_for_one() -> None:
+    where = {**today("x0", "x1"), **running(v="y0")}
+    told, view = after(planned(racks(x=3, y=2, z=1), [*ones(v=1), gang(), large()], where))
+    assert on(view, "large") == ["x0", "x1", "x2"]
+    assert on(view, "gang") == ["y0", "y1"]
+    assert on(view, "v") == ["z0"]
+    assert (told["disruption.evicted"], told["disruption.moves"]) == (0, 3)
+
+
+def test_a_gang_that_lost_a_node_takes_the_rack_of_one_that_its_own_has_room_for() -> None:
+    lost = {f"large#{i}": place(name, 0, 1, 2, 3) for i, name in enumerate(("y0", "y1", "gone"))}
+    nodes = [*racks(x=3, y=2), node("gone", 4, down=True, domains={"rack": "y"})]
+    told, view = after(planned(nodes, [gang(), large()], {**today("x0", "x1"), **lost}))
+    assert on(view, "large") == ["x0", "x1", "x2"]
+    assert on(view, "gang") == ["y0", "y1"]
+    assert told["disruption.evicted"] == 0
+
+
+@pytest.mark.parametrize("more", [{"movable": False}, {"preemptible": False}])
+def test_a_gang_stays_that_may_not_move_or_has_no_other_rack(more: dict[str, bool]) -> None:
+    spare = 2 if "movable" in more else 1
+    told, view = after(planned(racks(x=3, y=spare), [gang(**more), large()], today("x0", "x1")))
+    assert on(view, "gang") == ["x0", "x1"]
+    assert not on(view, "large")
+    assert told["disruption.moves"] == 0

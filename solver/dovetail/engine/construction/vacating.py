@@ -54,14 +54,10 @@ def with_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bo
     over : tells when time has run out.
     """
     state = _with_misplaced(problem, state, stop, lambda: bool(stop) or over())
-    admitted = state.totals().admitted
-    waiting = [w for w in problem.spec.workloads if _waits(problem, admitted, w)]
-    growing = [w for w in problem.spec.workloads if _could_grow(problem, admitted, w)]
-    worth = {w.id: sum(role.value * role.replicas for role in w.roles) for w in (*waiting, *growing)}
+    waiting, growing = gangs_that_wait(problem, state), _gangs(problem, state, _could_grow)
     for band in problem.spec.bands:
         for gangs in (waiting, growing):
             own = [w for w in gangs if problem.spec.band_of(w) == band]
-            own.sort(key=lambda w: (-worth[w.id], w.id))
             if own:
                 sets = max(_LEAST_SETS, _SETS // len(gangs))
                 state = _with_those(problem, state, own, sets, stop, lambda: bool(stop) or over())
@@ -130,6 +126,21 @@ def _without_new(problem: Problem, state: State, band: int) -> State:
         if gone:
             fills[node] = Fill(+Counter({slot: n - gone.get(slot, 0) for slot, n in fill.slots.items()}), fill.kept)
     return state.with_fills(fills) if fills else state
+
+
+def gangs_that_wait(problem: Problem, state: State) -> Sequence[Workload]:
+    """Return the gangs of which nothing is admitted, the highest band first, in it those of the most value."""
+    return _gangs(problem, state, _waits)
+
+
+def _gangs(
+    problem: Problem, state: State, wanted: Callable[[Problem, Mapping[int, int], Workload], bool]
+) -> Sequence[Workload]:
+    """Return some workloads, the highest band first, in it those of the most value."""
+    admitted, band_of = state.totals().admitted, problem.spec.band_of
+    found = [w for w in problem.spec.workloads if wanted(problem, admitted, w)]
+    worth = {w.id: sum(role.value * role.replicas for role in w.roles) for w in found}
+    return sorted(found, key=lambda w: (-band_of(w), -worth[w.id], w.id))
 
 
 def _waits(problem: Problem, admitted: Mapping[int, int], workload: Workload) -> bool:
