@@ -30,6 +30,7 @@ from dovetail.spec import Workload
 _SETS = 6  # sets of nodes that are tried for each gang
 _VAIN = 12, 8  # gangs in a row that led to nothing, where single replicas wait and where gangs do
 _FOR_EACH = 4  # of these for one gang that waits
+_CROWD = 48  # others without a place, for whom room is made where that gang goes
 
 
 def with_gangs_making_way(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
@@ -61,7 +62,7 @@ def _for_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bo
                 return state
             band = min(map(problem.spec.band_of, (waiting, other)))
             begun = without_shapes(state, problem.shapes_of_workload[other.id])
-            vacating = Vacating(problem, begun, band, over, _SETS)
+            vacating = Vacating(problem, begun, band, over, _SETS, _CROWD)
             vain += 1
             if not (vacating.place(waiting) and vacating.place(other)):
                 continue
@@ -138,7 +139,7 @@ def _elsewhere(
     waiting : how many of each shape may take its nodes.
     own : the nodes that it is on.
     """
-    vacating = Vacating(problem, begun, problem.spec.band_of(gang), lambda: bool(stop) or over(), _SETS)
+    vacating = Vacating(problem, begun, problem.spec.band_of(gang), lambda: bool(stop) or over(), _SETS, _CROWD)
     if not (vacating.bar(waiting, own) and vacating.place_all([gang])):
         return None
     return legalise(problem, construct(problem, legalise(problem, vacating.field.state()), stop))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
+from math import inf
 from typing import NamedTuple
 
 from dovetail.engine.construction.clearing import Clearing, allowance
@@ -40,6 +41,7 @@ _CHOSEN = 12  # of these with the least harm, for which others make room
 _FURTHER = 12  # of these for each set that is seen through after one that has led to a place
 _VAIN = 12  # gangs of a band in a row that found no place
 _PATIENCE = 400  # ways that are tried in vain for those who left, with one set of nodes
+_HOPELESS = 3  # sets, for one gang, in which a shape found no place: others with it are left out
 
 
 def with_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
@@ -175,11 +177,14 @@ class Vacating:
     Parameters
     ----------
     sets : how many sets of nodes are tried for each gang.
+    crowd : for how many who left a set of nodes others are made to make room.
     """
 
-    def __init__(self, problem: Problem, state: State, band: int, over: Callable[[], bool], sets: int) -> None:
+    def __init__(
+        self, problem: Problem, state: State, band: int, over: Callable[[], bool], sets: int, crowd: float = inf
+    ) -> None:
         self.field = Field(problem, state)
-        self._problem, self._over, self._sets = problem, over, sets
+        self._problem, self._over, self._sets, self._crowd = problem, over, sets, crowd
         self._outlooks = Outlooks(self.field)
         self._barred = self._outlooks.only(())
         self._homes = free_spots(problem, state)
@@ -190,6 +195,7 @@ class Vacating:
         self._known: Known = {}
         self._away: Sequence[Guest] = ()  # who could not go back beside it
         self._homeless: list[Guest] = []  # and has no other place either
+        self._vain = Counter[int]()  # in how many sets of nodes for this gang a shape found no place
         self._more = 0  # others who move: of the gang itself, and for them
         self._others: Price = 0  # about what it costs that these moved, and that some gave way for them
 
@@ -233,6 +239,7 @@ class Vacating:
     def _placed(self, workload: Workload, guests: Guests, need: int) -> bool:
         """Place so much of a gang, where that costs least of the sets of nodes that promise most."""
         tried = iter(self._tried(workload, guests, need))
+        self._vain.clear()
         moves = self._preempting.moves
         best = next((each for each in tried if self._placed_on(workload, each.nodes, guests, moves)), None)
         if best is None:
@@ -296,6 +303,9 @@ class Vacating:
 
     def _all_placed(self) -> bool:
         """Let others make room for who has no place yet, or give way; tell whether all have one who must."""
+        lasting = [each.leavers[0].shape for each in self._homeless if not each.expendable]
+        if len(self._homeless) > self._crowd or any(self._vain[shape] >= _HOPELESS for shape in lasting):
+            return False
         ways = Ways(self._outlooks, self._pinned, self._over, len(self._homeless))
         clearing = Clearing(self._outlooks, ways, self._budget - self._moves(), _PATIENCE)
         for guest in list(self._homeless):
