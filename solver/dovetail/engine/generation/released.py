@@ -29,7 +29,7 @@ from dovetail.model.state import Fill, State
 from dovetail.problem import Problem
 from dovetail.spec.workload import MILLI
 
-_OWED = 2.0  # times the worth in the highest band, what those are worth who must stay; in their own, who runs
+_OWED = 2.0  # times the most that anybody is worth per GPU, what those are worth who must stay; their own, who runs
 _STAYS = 0.1  # of the least worth of a GPU's work, what it is worth that a GPU's work stays in place
 _ATTEMPTS = 6  # to place all that must stay, with more and more nodes as they are
 _IN_TIME = 2  # of them, that are made in any case: most often these will do
@@ -108,7 +108,8 @@ class Released(Generation):
 
     def _ask(self, demand: Mapping[int, int]) -> Wish:
         wish, least = Generation._ask(self, demand), self._least_worth()
-        self.rows.counted = [each for counted in self.rows.counted for each in self._parted(counted)]
+        most = self._most_worth()
+        self.rows.counted = [each for counted in self.rows.counted for each in self._parted(counted, most)]
         stays: dict[tuple[int, Pattern], tuple[float, int]] = {}
         for position, lot in enumerate(self.rows.lots):
             for node in lot.nodes:
@@ -119,11 +120,21 @@ class Released(Generation):
                 stays[key] = max(before, _STAYS * least * staying), nodes + 1
         return replace(wish, cost=[0.0] * len(self.rows.lots), stays=stays)
 
-    def _parted(self, counted: Counted) -> Iterator[Counted]:
-        """Yield replicas that must stay admitted, worth more than all others, those that run, and those that wait."""
+    def _most_worth(self) -> float:
+        """Return the most that a thousandth of a GPU is worth, in the highest band."""
+        asking = (shape for shape in self.problem.shapes if shape.request.gpu_milli)
+        return max((self._worth(s, highest=True) / s.request.gpu_milli for s in asking), default=0.0)
+
+    def _parted(self, counted: Counted, most_worth: float) -> Iterator[Counted]:
+        """Yield replicas that must stay admitted, worth more than all others, those that run, and those that wait.
+
+        Parameters
+        ----------
+        most_worth : the most that a thousandth of a GPU is worth.
+        """
         shape, there = self.problem.shapes[counted.shape], 0.0
         running = float(sum(self.problem.running[s] for s in counted.alike))
-        owed = _OWED * max(1.0, self._worth(shape, highest=True))
+        owed = _OWED * max(1.0, self._worth(shape, highest=True), most_worth * shape.request.gpu_milli)
         for most, worth in ((counted.low, owed), (running, _OWED * self._worth(shape))) if counted.alike else ():
             if (high := min(most, counted.high)) > there:
                 yield replace(counted, low=0.0, high=high - there, worth=worth)
