@@ -97,6 +97,19 @@ def test_what_is_protected_comes_before_all_that_waits() -> None:
     assert told["disruption.evicted"] == 0
 
 
+def test_a_mixture_leaves_nobody_out_who_is_protected_for_work_that_is_worth_more_per_gpu() -> None:
+    """What runs on the new node is worth little, and what waits for it a hundred times what its GPUs usually are."""
+    where = {f"low#{i}": place("new0", i) for i in range(8)}
+    low = workload("low", 8, gpus=1, value=1, accelerators=(NEW,))
+    big = workload("big", 1, gpus=8, priority=900, value=800_000, accelerators=(NEW,))
+    problem, state = begun(make_spec(fleet(2, 1), [low, big], running=where))
+    movable = movable_of(problem, state)
+    assert movable is not None
+    released = Released(problem, state, FleetBounds(problem, Stop()).rows, Stop(), state, movable=movable)
+    list(released.run(Budget(20.0, None)))
+    assert [released.planned[s] for s in problem.shapes_of_workload["low"]] == [8]
+
+
 def test_what_may_not_move_stays() -> None:
     problem, states = planned(half_full(movable=False))
     assert all(values(problem, state)["disruption.moves"] == 0 for state in states)

@@ -62,7 +62,6 @@ _PARTS_SHARE = (0.8, 1.0), (0.5, 0.8)  # of work and of time, before the exact m
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _APART_SHARE = 0.05  # of the work that is left, for a bound that tells nodes apart
 _WAY_TIME = 0.5  # to let some of what runs make way; later to let replicas make way and empty nodes
-_FREE_SHARE = 0.2  # of the work and time, to mix patterns of free nodes before those that run are moved for more
 _RETURNS = 20  # workloads that go back by themselves, where not all can
 _FAST_WORKERS = 8
 _BY_COUNT = 0.01  # a gap of what is admitted, from which on patterns lose more than they gain where rates are served
@@ -269,8 +268,6 @@ class _Search:
             self.sparing.run(budget, FULL)
         self.choosing.run(budget)
         self.anew.first(budget)
-        if self.repacking.due:  # what is free is soon filled, and more is worth moving for the rest
-            self.at_once.mix(budget.part(_FREE_SHARE * budget.work, _FREE_SHARE), led, self._construction)
         self.repacking.run(budget, self._construction)
         mixed = Mixed([], Counter()) if by_count else self.at_once.mix(budget, led, self._construction)
         if self.at_once.astray(led, mixed) and not budget.spent():
