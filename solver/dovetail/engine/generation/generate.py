@@ -48,10 +48,7 @@ _ENDS = 2  # of the first dive, that nodes are filled for
 _LIGHT = 0.005  # worth of a replica without GPU, per milli-core, where GPU work is worth its milli-GPU
 _BAND = 0.005  # worth of the next band, where that of a band is 1
 _LEAST = 1e-6
-_COST = (
-    0.1,
-    0.01,
-)  # of the least worth of a GPU's work, what it costs to use the dearest node, per GPU; beside promises
+_COST = 0.1, 0.01  # of the least worth of a GPU's work, what the dearest node costs per GPU; and beside promises
 _PROMISE = 0.5  # of that worth, what it costs that all of a promise is missing
 _BROKEN = 10.0  # the same of the dearest node, where the least cost is wished for
 
@@ -172,9 +169,8 @@ class Generation:
         missed = dict.fromkeys(demand, _MISSED * _DEAREST + worst)
         if self.fleet.priced and total:
             scale = _DEAREST / max(prices)
-            return Wish(
-                demand, missed, [scale * price for price in prices], _GRAIN_OF_COST * scale * total, per_short=short
-            )
+            costs = [scale * price for price in prices]
+            return Wish(demand, missed, costs, _GRAIN_OF_COST * scale * total, per_short=short)
         idling = [Idling.of(self.problem, lot.kind) for lot in self.rows.lots]
         most = [0 if each is None else each.most for each in idling]
         if not any(most):
@@ -222,7 +218,8 @@ class Generation:
         dearest = max((price / lot.gpus for lot, price in zip(lots, prices, strict=True)), default=0.0)
         if not self.fleet.priced or not dearest:
             return [0.0] * len(lots)
-        return [_COST[self._promises] * self._least_worth() * price / dearest for price in prices]
+        each = _COST[self._promises] * self._least_worth() / dearest
+        return [each * price for price in prices]
 
     def _least_worth(self) -> float:
         """Return the least worth of work on a GPU, that of no worth aside, such as places held free."""
