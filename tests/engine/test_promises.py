@@ -11,6 +11,7 @@ from tests.support.specs import CARD, make_spec, node, workload
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.construct import construct
+from dovetail.engine.construction.moving import tidied
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.promises import Promises, promises
 from dovetail.engine.generation.remixing import Remixing
@@ -95,6 +96,15 @@ def test_a_state_that_keeps_more_is_one_to_begin_with_where_all_is_admitted() ->
     slow, fast = (on(problem, hurries=" ".join([name] * 4)) for name in ("s0", "f0"))
     remixing = Remixing(Generation(problem, slow, FleetModel(problem, priced=True), Stop(), slow), Budget(ALL))
     assert remixing.prefers(fast)
+
+
+def test_nodes_are_emptied_onto_cheaper_ones_that_keep_as_much_of_a_promise() -> None:
+    late = Objective(tiers=("admitted", "cost", "slo"))
+    for tiers, kept in ((None, True), (late, False)):
+        problem = two_makes(batch("hurries", 2, 2000), workload("any", 2, gpus=1), price=1000, objective=tiers)
+        state = on(problem, hurries="f0 f0", any="s0 s0")
+        found = tidied(problem, state, Stop(), lambda: False)
+        assert (missing(problem, found) == 0) is kept
 
 
 @pytest.mark.parametrize("seed", range(40))

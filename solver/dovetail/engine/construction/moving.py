@@ -12,11 +12,12 @@ import numpy as np
 
 from dovetail.engine.construction.construct import fill_band
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.fragmentation import Bools
+from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.model.state import NO_GPU, State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
+from dovetail.spec.slo import host_of
 from dovetail.spec.workload import MILLI
 
 _TRIES = 30  # nodes that are cleared in vain for one shape
@@ -44,6 +45,13 @@ def tidied(problem: Problem, state: State, stop: Stop, over: Callable[[], bool])
     return field.state()
 
 
+def promises_first(problem: Problem) -> bool:
+    """Tell whether what is missing of promises comes before what nodes cost."""
+    kinds = [tier.kind for tier in problem.tiers]
+    costs = next((place for place, tier in enumerate(problem.tiers) if tier.counts_nodes), len(kinds))
+    return "slo" in kinds[:costs]
+
+
 def ranks(problem: Problem) -> Mapping[int, int]:
     """Return the band of each shape, 0 the highest."""
     of = {band: rank for rank, band in enumerate(problem.spec.bands)}
@@ -68,6 +76,7 @@ class Mover:
         self._rank_of = rank_of
         self._over = over
         self._tied = {s.index for s in self._problem.shapes if s.workload.joint or s.workload.holds}
+        self._rates: dict[int, Ints] = {}  # per node, of shapes to whose workloads anything is promised
         self.tries = 0
         self.cleared: set[int] = set()
 
@@ -149,17 +158,29 @@ class Mover:
     def _resettled(self, puts: Sequence[Put], nodes: Bools | None, least: int) -> bool:
         """Put replicas elsewhere; where one of a band before `least`, or of it, finds no place, none is moved.
 
-        Nor is any where one finds none of a shape that runs today: it may have to stay admitted.
+        Nor is any where one finds none of a shape that runs today: it may have to stay admitted. On some nodes, which
+        are cheaper, one serves no less of what is promised.
         """
         placed: list[Put] = []
-        for _, shape, _ in puts:
+        for node, shape, _ in puts:
             self._outlooks.reopen(shape)
-            found = self._outlooks.place(shape, 1, nodes=nodes)
+            found = self._outlooks.place(
+                shape, 1, nodes=None if nodes is None else nodes & self._as_fast(node, shape)
+            )
             if not found and (self._rank_of[shape] <= least or self._problem.running[shape]):
                 self._outlooks.undo([put[1] for put in puts], placed)
                 return False
             placed += found
         return True
+
+    def _as_fast(self, node: int, shape: int) -> Bools:
+        """Return the nodes on which a replica serves as much of a promise as on one, where that comes first."""
+        slo, nodes = self._problem.shapes[shape].workload.slo, self._problem.nodes
+        if slo is None or not slo.owed or not promises_first(self._problem):
+            return np.ones(len(nodes), dtype=np.bool_)
+        if shape not in self._rates:
+            self._rates[shape] = np.array([slo.rates.get(host_of(n.accelerator), 0) for n in nodes], dtype=np.int64)
+        return np.asarray(self._rates[shape] >= self._rates[shape][node])
 
     # Emptying.
 
