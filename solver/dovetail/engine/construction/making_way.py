@@ -15,11 +15,10 @@ from itertools import islice
 import numpy as np
 
 from dovetail.engine.construction.clearing import allowance, makes_room_for
-from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.vacating import Vacating, gangs_that_wait
-from dovetail.model.legal import legalise, without_shapes
+from dovetail.model.legal import without_shapes
 from dovetail.model.score import better
 from dovetail.model.state import State
 from dovetail.objectives.disruption import lost_with_all
@@ -66,7 +65,7 @@ def _for_gangs(problem: Problem, state: State, stop: Stop, over: Callable[[], bo
             vain += 1
             if not (vacating.place(waiting) and vacating.place(other)):
                 continue
-            found = legalise(problem, construct(problem, legalise(problem, vacating.field.state()), stop))
+            found = vacating.filled_up(stop)
             if better(problem, found, state, frozenset()):
                 vain, state = 0, found
                 break
@@ -142,4 +141,4 @@ def _elsewhere(
     vacating = Vacating(problem, begun, problem.spec.band_of(gang), lambda: bool(stop) or over(), _SETS, _CROWD)
     if not (vacating.bar(waiting, own) and vacating.place_all([gang])):
         return None
-    return legalise(problem, construct(problem, legalise(problem, vacating.field.state()), stop))
+    return vacating.filled_up(stop)

@@ -76,6 +76,7 @@ class Mover:
         self._rank_of = rank_of
         self._over = over
         self._tied = {s.index for s in self._problem.shapes if s.workload.joint or s.workload.holds}
+        self._promises = promises_first(self._problem)
         self._rates: dict[int, Ints] = {}  # per node, of shapes to whose workloads anything is promised
         self.tries = 0
         self.cleared: set[int] = set()
@@ -164,23 +165,23 @@ class Mover:
         placed: list[Put] = []
         for node, shape, _ in puts:
             self._outlooks.reopen(shape)
-            found = self._outlooks.place(
-                shape, 1, nodes=None if nodes is None else nodes & self._as_fast(node, shape)
-            )
+            mask = None if nodes is None else self._as_fast(node, shape, nodes)
+            found = self._outlooks.place(shape, 1, nodes=mask)
             if not found and (self._rank_of[shape] <= least or self._problem.running[shape]):
                 self._outlooks.undo([put[1] for put in puts], placed)
                 return False
             placed += found
         return True
 
-    def _as_fast(self, node: int, shape: int) -> Bools:
-        """Return the nodes on which a replica serves as much of a promise as on one, where that comes first."""
-        slo, nodes = self._problem.shapes[shape].workload.slo, self._problem.nodes
-        if slo is None or not slo.owed or not promises_first(self._problem):
-            return np.ones(len(nodes), dtype=np.bool_)
+    def _as_fast(self, node: int, shape: int, nodes: Bools) -> Bools:
+        """Return those nodes on which a replica serves as much of a promise as on one, where that comes first."""
+        slo = self._problem.shapes[shape].workload.slo
+        if not self._promises or slo is None or not slo.owed:
+            return nodes
         if shape not in self._rates:
-            self._rates[shape] = np.array([slo.rates.get(host_of(n.accelerator), 0) for n in nodes], dtype=np.int64)
-        return np.asarray(self._rates[shape] >= self._rates[shape][node])
+            rates = [slo.rates.get(host_of(n.accelerator), 0) for n in self._problem.nodes]
+            self._rates[shape] = np.array(rates, dtype=np.int64)
+        return np.asarray(nodes & (self._rates[shape] >= self._rates[shape][node]))
 
     # Emptying.
 

@@ -102,7 +102,7 @@ def _with_those(
     placed = vacating.place_all(gangs)
     if not placed:
         return state
-    found = legalise(problem, construct(problem, legalise(problem, vacating.field.state()), stop))
+    found = vacating.filled_up(stop)
     if better(problem, found, state, frozenset()):
         return found
     half = (len(placed) + 1) // 2
@@ -198,6 +198,11 @@ class Vacating:
         self._vain = Counter[int]()  # in how many sets of nodes for this gang a shape found no place
         self._more = 0  # others who move: of the gang itself, and for them
         self._others: Price = 0  # about what it costs that these moved, and that some gave way for them
+
+    def filled_up(self, stop: Stop) -> State:
+        """Return the state of the field with what else has room, which breaks no hard policy."""
+        state = legalise(self._problem, self.field.state())
+        return legalise(self._problem, construct(self._problem, state, stop))
 
     def bar(self, waiting: Mapping[int, int], nodes: Bools) -> bool:
         """Keep gangs off those nodes that replicas who wait would take; tell whether these would take any.
