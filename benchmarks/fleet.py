@@ -13,7 +13,9 @@ lets gangs of 2 to 128 nodes on ragged racks, and services on MIG instances, tak
 some A100 and H100 nodes offer MIG with `migStrategy: single`; `modes` has some L40S nodes shared by equal parts, by a
 device plugin, and policies that say who may be on GPUs in which mode and how many. `survive` lets the services of the
 highest priority survive the loss of any rack, for which work of lower ones goes. `spares` holds places free: whole
-nodes, one in a hundred, four of one rack, and halves of GPUs.
+nodes, one in a hundred, four of one rack, and halves of GPUs. `elastic` lets gangs run from half to five quarters as
+wide. `deadlines` gives half of the jobs of whole GPUs work to be done by a day, on faster and slower GPUs, and the
+objective what is missing of that right after admission; plan such a fleet with `--as-of 2026-11-28`.
 
     python -m benchmarks.fleet --replan DIR [--plan PLAN] --seed 1 --out LATER
 
@@ -25,7 +27,6 @@ part of the project.
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,13 +36,14 @@ if __name__ == "__main__" and str(ROOT) not in sys.path:  # run as a file
     sys.path.insert(0, str(ROOT))
 
 from benchmarks.synthetic import documents, gangs, slices  # noqa: E402
+from benchmarks.synthetic.deadlines import AS_OF  # noqa: E402
 from benchmarks.synthetic.hardware import hardware  # noqa: E402
 from benchmarks.synthetic.work import replicas, shapes  # noqa: E402
 
 LEAST = 100
 
 
-ALSO = ("gangs", "slices", "single", "modes", "survive", "spares")
+ALSO = ("gangs", "elastic", "slices", "single", "modes", "survive", "spares", "deadlines")
 
 
 def fleet(
@@ -57,7 +59,7 @@ def fleet(
     ----------
     kinds : the kinds of rules that it has.
     also : out of `ALSO`, work that takes a part of the load, ways to cut and share GPUs, failures to survive, places
-        to hold free.
+        to hold free, deadlines.
     """
     nodes = hardware(gpus, seed)
     found = shapes(nodes, seed)
@@ -71,7 +73,7 @@ def fleet(
         found,
         replicas(found, rest),
         kinds,
-        (*gangs.documents(jobs), *slices.documents(services)),
+        (*gangs.documents(jobs, "elastic" in also), *slices.documents(services)),
         seed if "gangs" in also else None,
         also,
     )
@@ -97,7 +99,7 @@ def later(project: Path, plan: Path | None, seed: int) -> Mapping[str, str]:
     from dovetail.documents import load_project
     from dovetail.plan import read
 
-    spec = build(load_project(project), as_of=dt.datetime.now(dt.UTC).date())
+    spec = build(load_project(project), as_of=AS_OF)
     if plan is not None:
         found = read(plan.read_text(encoding="utf-8"), plan.name)
         return replan(project, spec, found.placements, seed, cut=found.gpus, shared=found.shared)
@@ -124,7 +126,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--load", type=float, default=1.0, help="what is asked for over what is healthy, such as 0.85"
     )
-    told = "what else there is: work, ways to cut and share, failures, held places"
+    told = "what else there is: work, ways to cut and share, failures, held places, deadlines"
     parser.add_argument("--also", nargs="*", choices=ALSO, default=(), help=told)
     parser.add_argument("--replan", type=Path, help="instead: a project of this command, as it is some days later")
     parser.add_argument("--plan", type=Path, help="the plan that runs there; first fit decreasing without")
@@ -134,6 +136,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"a fleet has {LEAST} GPUs or more (--gpus) and a load between 0 and 10")
     if given.plan is not None and given.replan is None:
         parser.error("--plan goes with --replan")
+    if "elastic" in given.also and "gangs" not in given.also:
+        parser.error("--also elastic goes with gangs")
     return given
 
 

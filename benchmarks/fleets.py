@@ -16,7 +16,6 @@ large sizes can be measured another day. Figures of one page should be of one ve
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
 import shutil
 import sys
@@ -29,11 +28,13 @@ from benchmarks import rivals
 from benchmarks.fleet import ALSO, fleet, write
 from benchmarks.measure import PLENTY, Run, dovetail, taken
 from benchmarks.page import FLEETS_RAW, JOINT_RAW, SCRATCH, raw, store, write_page
+from benchmarks.synthetic.deadlines import AS_OF
 
 from dovetail.plan import read, relative_gap
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = "project"  # of a fleet, in its directory
+DATED = ("--as-of", str(AS_OF))
 PATIENCE = 600  # seconds of processor time on top of the limits, after which a run is ended
 
 
@@ -156,26 +157,23 @@ def begun(gpus: int, load: float, seed: int, also: Sequence[str]) -> tuple[Fleet
     texts = fleet(gpus, seed, load, also=also)
     write(texts, scratch / PROJECT)
     gangs = sum(text.count("type: gang\n") for text in texts.values())
-    validated = dovetail("validate", scratch / PROJECT)
+    validated = dovetail("validate", scratch / PROJECT, *DATED)
     if validated.code:
         raise SystemExit(validated.err)
     return Fleet(gpus, load, seed, validated.seconds, tuple(also), gangs), scratch
 
 
-def plan(
-    project: Path, file: Path, seconds: int | None, fast: bool, load: float, day: dt.date | None = None
-) -> Planned:
-    """Plan and verify; so much work is allowed that the seconds end the search, where there are any.
+def plan(project: Path, file: Path, seconds: int | None, fast: bool, load: float) -> Planned:
+    """Plan, for the day that deadlines are counted from, and verify.
 
-    The plan is made for a `day`, for today where none is given.
+    So much work is allowed that the seconds end the search, where there are any.
     """
-    dated = ["--as-of", str(day)] if day is not None else []
     limits = [] if seconds is None else ["--time-limit", f"{seconds}s", "--work", str(PLENTY * seconds)]
     limits += ["--fast"] if fast else []
-    run = dovetail("plan", project, *limits, *dated, "--out", file, ceiling=PATIENCE + 4 * (seconds or 0))
+    run = dovetail("plan", project, *limits, *DATED, "--out", file, ceiling=PATIENCE + 4 * (seconds or 0))
     if not file.exists():
         return Planned(seconds, fast, run.seconds, run.peak, failed=_why(run))
-    verified = dovetail("verify", file, project, *dated)
+    verified = dovetail("verify", file, project, *DATED)
     done = read(file.read_text(encoding="utf-8"), file.name)
     if done.outcome.stopped_by == "crash":
         print(run.err, file=sys.stderr)  # the search's last words

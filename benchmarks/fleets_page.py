@@ -39,6 +39,9 @@ of one and instances are in one plan. A gang is there as a whole or not at all, 
 `--also survive` lets services of the highest priority survive the loss of any rack, for which work of lower ones
 goes; `--also spares` holds whole nodes, places of one rack and halves of GPUs free; `--also single` has some nodes
 offer MIG with `migStrategy: single`, `--also modes` some shared by equal parts, with policies on modes and clients.
+`--also elastic` lets gangs run from half to five quarters as wide as that; `--also deadlines` gives half of the jobs
+of whole GPUs work to be done by a day, on faster and slower GPUs, and the objective what is missing of that (`slo`)
+right after admission.
 """
 
 BY_WORK = """\
@@ -113,25 +116,29 @@ def _by_other_work(
 
 
 def _gaps(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    names = "gaps of admission", "in all", "gap of cost", "first plan", "total", "memory", "ended by"
+    promised = ["slo"] if any(tier["name"] == "slo" for tier in _tiers(fleets)) else []
+    gaps = [f"gap of {name}" for name in (*promised, "cost")]
+    names = "gaps of admission", "in all", *gaps, "first plan", "total", "memory", "ended by"
     yield f"| GPUs | load | limit | {' | '.join(names)} |"
-    yield "|--:|--:|--:|---|--:|--:|--:|--:|--:|---|"
+    yield f"|--:|--:|--:|---|--:|{'--:|' * len(gaps)}--:|--:|--:|---|"
     for each in fleets:
         for plan in each["plans"]:
             limit = "work" if plan["seconds"] is None else f"{plan['seconds']} s{', fast' if plan['fast'] else ''}"
             start = f"| {each['gpus']:,} | {each['load']:g} | {limit} "
             if plan["failed"]:
-                yield f"{start}| no plan: {plan['failed']} | | | | {plan['took']:,.1f} s | {_memory(plan)} | |"
+                none = "| " * (len(gaps) + 2)
+                yield f"{start}| no plan: {plan['failed']} {none}| {plan['took']:,.1f} s | {_memory(plan)} | |"
                 continue
             tiers = {tier["name"]: tier for tier in plan["tiers"]}
             asked = [
                 f"{name} {_gap(tier)}" for name, tier in tiers.items() if name.startswith("admitted") and tier["gap"]
             ]
             shown = ", ".join(asked) or "none"
+            later = " | ".join(_gap(tiers.get(name)) for name in (*promised, "cost"))
             first = f"{plan['first']:,.1f} s" if plan["first"] is not None else ""
             unverified = "" if plan["verified"] else " (does not verify)"
             yield (
-                f"{start}| {shown} | {_in_all(tiers.values())} | {_gap(tiers.get('cost'))} "
+                f"{start}| {shown} | {_in_all(tiers.values())} | {later} "
                 f"| {first} | {plan['took']:,.1f} s | {_memory(plan)} | {plan['stopped_by']}{unverified} |"
             )
     yield ""
@@ -175,16 +182,19 @@ def _phases(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _relaxed(fleets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield what the bounds ignore, where they ignore anything."""
     found: dict[str, set[str]] = {}
-    for each in fleets:
-        for plan in each["plans"]:
-            for tier in plan["tiers"]:
-                for name in tier["relaxed"]:
-                    found.setdefault(name, set()).add(tier["name"])
+    for tier in _tiers(fleets):
+        for name in tier["relaxed"]:
+            found.setdefault(name, set()).add(tier["name"])
     if found:
         names = "; ".join(f"{name} ({', '.join(sorted(tiers))})" for name, tiers in sorted(found.items()))
         yield f"Bounds ignore: {names}.\n"
     else:
         yield "No bound but the trivial ones ignores a rule.\n"
+
+
+def _tiers(fleets: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the tiers of all plans."""
+    return (tier for each in fleets for plan in each["plans"] for tier in plan["tiers"])
 
 
 def _rivals(each: Mapping[str, Any]) -> Iterator[str]:

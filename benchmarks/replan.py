@@ -50,7 +50,7 @@ from typing import Any
 
 from benchmarks import rivals
 from benchmarks.fleet import ALSO, fleet, later, write
-from benchmarks.fleets import PATIENCE, Planned, plan
+from benchmarks.fleets import DATED, PATIENCE, Planned, plan
 from benchmarks.measure import dovetail, taken
 from benchmarks.page import (
     BATCH_RAW,
@@ -167,7 +167,7 @@ def measure(gpus: int, given: Any) -> Iterator[Replanned]:
     shutil.rmtree(scratch, ignore_errors=True)
     before = scratch / "before"
     write(fleet(gpus, given.seed, LOAD, also=also), before)
-    limits = ["--work", str(HASTE), "--time-limit", f"{given.seconds}s"]
+    limits = ["--work", str(HASTE), "--time-limit", f"{given.seconds}s", *DATED]
     first = dovetail("plan", before, *limits, "--out", scratch / "first.yaml", ceiling=PATIENCE + 4 * given.seconds)
     if not (scratch / "first.yaml").exists():
         raise SystemExit(first.err)

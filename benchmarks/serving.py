@@ -22,8 +22,9 @@ from benchmarks.fleet import LEAST, write
 from benchmarks.fleets import Planned, plan
 from benchmarks.measure import taken
 from benchmarks.page import CHANGED_RAW, SCRATCH, SERVING_RAW, store, write_page
+from benchmarks.synthetic.deadlines import AS_OF
 from benchmarks.synthetic.replan import today
-from benchmarks.synthetic.serving import AS_OF, a_day_later, serving
+from benchmarks.synthetic.serving import a_day_later, serving
 
 from dovetail.placement import by_workload
 from dovetail.plan import read
@@ -103,7 +104,7 @@ def _plan_of(project: Path) -> Path:
 
 
 def _planned(project: Path, load: float, given: Any) -> Planned:
-    done = plan(project, _plan_of(project), given.seconds, given.fast, load, AS_OF)
+    done = plan(project, _plan_of(project), given.seconds, given.fast, load)
     print(f"{project.name}: {done.failed or [(t.name, t.value, t.bound) for t in done.tiers]}", file=sys.stderr)
     return done
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
 
 from benchmarks.synthetic import modes
+from benchmarks.synthetic.deadlines import deadline, has_deadline
 from benchmarks.synthetic.gangs import ragged
 from benchmarks.synthetic.hardware import MILLI, Group, Hardware
 from benchmarks.synthetic.modes import Rule
@@ -77,7 +78,7 @@ def _group(group: Group, racks: str, also: Collection[str]) -> Iterator[str]:
     yield f"    pricePerHour: {group.price / 1_000_000:.6f}"
 
 
-def workloads(found: Sequence[Shape], counts: Sequence[int], only: str) -> str:
+def workloads(found: Sequence[Shape], counts: Sequence[int], only: str, also: Collection[str] = ()) -> str:
     """Return the Workloads of a tenant; a shape with many replicas is several jobs, unless it is one service."""
     texts = []
     for number, (shape, count) in enumerate(zip(found, counts, strict=True)):
@@ -86,12 +87,12 @@ def workloads(found: Sequence[Shape], counts: Sequence[int], only: str) -> str:
         chunks = 1 if shape.single or only in BOUND else -(-count // CHUNK)
         for chunk in range(chunks):
             many = count * (chunk + 1) // chunks - count * chunk // chunks
-            texts.append(workload(shape, f"{shape.family}-{number:03d}-{chunk}", many))
+            texts.append(workload(shape, f"{shape.family}-{number:03d}-{chunk}", many, also))
     return "---\n".join(texts)
 
 
-def workload(shape: Shape, name: str, count: int) -> str:
-    """Return one Workload."""
+def workload(shape: Shape, name: str, count: int, also: Collection[str] = ()) -> str:
+    """Return one Workload, with a deadline perhaps where `also` has `deadlines`."""
     labels = {"family": shape.family, **shape.labels}
     marks = ", ".join(f'{key}: "{value}"' for key, value in labels.items())
     lines = [
@@ -100,7 +101,9 @@ def workload(shape: Shape, name: str, count: int) -> str:
         f"  replicas: {count}",
         f"  request: {{{_request(shape)}}}",
     ]
-    if shape.accelerators:
+    if "deadlines" in also and has_deadline(shape, name):
+        lines += deadline(shape, name, count)
+    elif shape.accelerators:
         lines.append(f"  accelerators: [{', '.join(shape.accelerators)}]")
     if shape.milli:
         lines.append(f"  value: {shape.value}")
@@ -195,9 +198,9 @@ def files(
     ----------
     extra : further workloads, written as they are.
     racks : a seed that makes racks ragged, and the objective ask for few of them; None for racks of equal size.
-    also : what else GPUs may be cut and shared by (`modes`).
+    also : how else GPUs may be cut and shared (`modes`), and what jobs promise (`deadlines`).
     """
-    tiers = "mend, admitted, policies, disruption, cost" + (", topology" if racks is not None else "")
+    tiers = ", ".join(_tiers(racks is not None, also))
     texts = {
         "dovetail.yaml": project("fleet"),
         "cluster.yaml": cluster(hardware, racks, also),
@@ -207,5 +210,14 @@ def files(
     more = list(extra)
     for tenant in TENANTS:
         own = [head("Workload", name, f", namespace: {tenant}") + lines for who, name, lines in more if who == tenant]
-        texts[f"workloads/{tenant}.yaml"] = "---\n".join(filter(None, [workloads(found, counts, tenant), *own]))
+        texts[f"workloads/{tenant}.yaml"] = "---\n".join(filter(None, [workloads(found, counts, tenant, also), *own]))
     return texts
+
+
+def _tiers(gangs: bool, also: Collection[str]) -> Iterator[str]:
+    yield from ("mend", "admitted")
+    if "deadlines" in also:
+        yield "slo"
+    yield from ("policies", "disruption", "cost")
+    if gangs:
+        yield "topology"

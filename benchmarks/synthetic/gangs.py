@@ -69,13 +69,14 @@ def _gang(number: int, nodes: int, rng: Random) -> Gang:
     )
 
 
-def documents(found: Sequence[Gang]) -> Iterator[tuple[str, str, str]]:
-    """Yield tenant, name and the lines of `spec` of each gang."""
+def documents(found: Sequence[Gang], elastic: bool) -> Iterator[tuple[str, str, str]]:
+    """Yield tenant, name and the lines of `spec` of each gang; elastic ones run from half to five quarters wide."""
     for gang in found:
+        width = f"{{min: {gang.nodes // 2}, max: {gang.nodes + -(-gang.nodes // 4)}}}" if elastic else f"{gang.nodes}"
         yield (
             gang.tenant,
             gang.name,
-            f"  type: gang\n  priority: {gang.band}\n  replicas: {gang.nodes}\n"
+            f"  type: gang\n  priority: {gang.band}\n  replicas: {width}\n"
             f"  request: {{gpus: {BOARD}, cpu: {gang.cpu}, memory: {gang.cpu * 6}Gi}}\n"
             f"  accelerators: [{gang.accelerator}]\n  value: {gang.value}\n"
             f"  topology: {{{gang.topology}}}\n  checkpointEvery: 30m\n",

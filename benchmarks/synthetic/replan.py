@@ -37,8 +37,9 @@ def replan(
     """Return the files of the changed project.
 
     What a plan placed goes on to run until `full` per cent of the GPUs are taken; what it did not place is gone. Then
-    `changed` workloads in a thousand are scaled, dropped, new or of another priority, a quarter each, and a fifth as
-    many nodes in a thousand have failed, one that a gang is on among them if gangs run.
+    `changed` workloads in a thousand are scaled, dropped, new or of another priority, a quarter each (elastic ones
+    are not scaled but copied), and a fifth as many nodes in a thousand have failed, one that a gang is on among them
+    if gangs run.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def replan(
     rng = Random(f"replan {seed}")
     running = _trimmed(spec, places, full, rng)
     kept = {
-        document.identity: {**document.value, "spec": {**document.spec, "replicas": len(running[document.identity])}}
+        document.identity: {**document.value, "spec": _kept(document.spec, len(running[document.identity]))}
         for document in load_project(project).documents
         if document.kind == "Workload" and document.identity in running
     }
@@ -82,6 +83,12 @@ def _trimmed(spec: Spec, places: Places, full: int, rng: Random) -> Rows:
     return {name: found for name, found in rows.items() if found}
 
 
+def _kept(spec: Mapping[str, Any], running: int) -> dict[str, Any]:
+    """Return a workload that asks for what runs of it; an elastic one for any width as before."""
+    elastic = isinstance(spec.get("replicas"), Mapping)
+    return {**spec} if elastic else {**spec, "replicas": running}
+
+
 def _milli(workload: Workload) -> int:
     return workload.roles[0].request.gpu_milli
 
@@ -91,7 +98,7 @@ def _change(kept: dict[str, Any], many: int, rng: Random) -> None:
     for number, name in enumerate(rng.sample(sorted(kept), many)):
         value = kept[name]
         replicas = value["spec"]["replicas"]
-        if number % 4 == 0:
+        if number % 4 == 0 and isinstance(replicas, int):
             value["spec"]["replicas"] += max(1, replicas // 2) * (rng.choice((-1, 1)) if replicas > 1 else 1)
         elif number % 4 == 1:
             del kept[name]

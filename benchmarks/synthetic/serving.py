@@ -11,12 +11,9 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
-from typing import Final
 
+from benchmarks.synthetic.deadlines import AS_OF
 from benchmarks.synthetic.documents import head
-
-AS_OF: Final = dt.date(2026, 11, 28)
-"""The day for which such a fleet is planned (`--as-of`)."""
 
 DAYS = 10  # from that day to all deadlines
 NODE = 8  # GPUs of a node

@@ -11,6 +11,7 @@ from benchmarks import fleet as command
 from benchmarks.fleet import fleet, later, write
 from benchmarks.measure import dovetail
 from benchmarks.synthetic.batch import HIGH, batch
+from benchmarks.synthetic.deadlines import AS_OF
 from benchmarks.synthetic.documents import ALL
 from benchmarks.synthetic.instances import NEW, instances
 from benchmarks.synthetic.losses import without_zone
@@ -132,6 +133,27 @@ def test_places_are_held_free_where_that_is_asked_for(tmp_path: Path) -> None:
     assert changed == {"policies.yaml"}
 
 
+def test_jobs_have_deadlines_that_some_accelerators_meet_sooner_where_that_is_asked_for(tmp_path: Path) -> None:
+    write(fleet(200, 1, 0.85, also=("deadlines",)), tmp_path)
+    spec = build(load_project(tmp_path), as_of=AS_OF)
+    assert spec.objective.tiers[:3] == ("mend", "admitted", "slo")
+    jobs = [w for w in spec.workloads if w.type == "job" and w.roles[0].request.gpus]
+    promised = [w for w in jobs if w.slo is not None]
+    assert 0.4 * len(jobs) < len(promised) < 0.6 * len(jobs)
+    speeds = [set(w.slo.rates.values()) for w in promised if w.slo is not None]
+    assert any(len(of_one) > 1 for of_one in speeds)
+
+
+def test_gangs_are_elastic_where_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(fleet(2000, 1, 1.0, also=("gangs", "elastic")), tmp_path)
+    gangs = [w for w in spec_of(tmp_path).workloads if w.type == "gang"]
+    assert gangs
+    assert all(w.roles[0].elastic for w in gangs)
+    with pytest.raises(SystemExit):
+        command.main(["--gpus", "200", "--also", "elastic", "--out", str(tmp_path)])
+    assert "goes with gangs" in capsys.readouterr().err
+
+
 def test_the_command_writes_a_project_and_refuses_nonsense(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,18 +178,31 @@ def test_days_later_most_is_running_and_a_hundredth_has_changed(tmp_path: Path) 
     assert all(place in context_of(after).today.places for place in context_of(after).today.protected)
 
 
+def test_days_later_an_elastic_gang_asks_for_any_width_as_before(tmp_path: Path) -> None:
+    write(fleet(1000, 1, 0.9, also=("gangs", "elastic")), tmp_path / "before")
+    write(later(tmp_path / "before", _planned(tmp_path), 1), tmp_path / "after")
+    before, after = spec_of(tmp_path / "before"), spec_of(tmp_path / "after")
+    kept = [w for w in after.workloads if w.type == "gang" and w.id in before.by_id]
+    assert kept
+    assert all(w.roles == before.by_id[w.id].roles for w in kept)
+
+
 def test_days_later_instances_and_gangs_run_and_a_gang_has_lost_a_node(tmp_path: Path) -> None:
     write(fleet(400, 1, 0.9, also=("gangs", "slices")), tmp_path / "before")
-    plan = tmp_path / "plan.yaml"
-    run = dovetail("plan", tmp_path / "before", "--work", "0.1", "--time-limit", "1s", "--out", plan)
-    assert run.code == 0, run.err
-    write(later(tmp_path / "before", plan, 1), tmp_path / "after")
+    write(later(tmp_path / "before", _planned(tmp_path), 1), tmp_path / "after")
     assert dovetail("validate", tmp_path / "after").code == 0
     after = spec_of(tmp_path / "after")
     today = context_of(after).today
     assert any(place.instance for place in today.places.values())
     assert today.layouts
     assert any(after.by_id[replica.workload].type == "gang" for replica in today.lost)
+
+
+def _planned(tmp_path: Path) -> Path:
+    plan = tmp_path / "plan.yaml"
+    run = dovetail("plan", tmp_path / "before", "--work", "0.1", "--time-limit", "1s", "--out", plan)
+    assert run.code == 0, run.err
+    return plan
 
 
 def test_a_small_fleet_plans_and_verifies(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from benchmarks import autoscaler, serving_page
 from benchmarks.fleet import write
 from benchmarks.measure import dovetail
 from benchmarks.specs import case_of
+from benchmarks.synthetic.deadlines import AS_OF
 from benchmarks.synthetic.replan import today
-from benchmarks.synthetic.serving import AS_OF, a_day_later, serving
+from benchmarks.synthetic.serving import a_day_later, serving
 
 from dovetail.build import build
 from dovetail.documents import load_project
