@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.cli.shell import Engine, Shell
 from tests.cli.test_plan import edit, rescale, validator
 
@@ -57,6 +58,14 @@ def test_every_document_of_a_new_project_names_its_schema(root: Path) -> None:
             assert first.startswith("# yaml-language-server: $schema=")
             schema = json.loads((root / "schemas" / first.rpartition("/")[2]).read_text(encoding="utf-8"))
             assert schema["$id"] == first.partition("=")[2]
+
+
+def test_the_job_of_a_new_project_installs_a_file_and_no_name_that_anybody_could_claim() -> None:
+    text = FILES[".github/workflows/plan.yaml"]
+    steps = yaml.safe_load(text)["jobs"]["plan"]["steps"]
+    installs = [step["run"] for step in steps if "install" in step.get("run", "")]
+    assert installs == ["pip install ./wheels/dovetail-*.whl"]
+    assert text.index("# ADAPT") < text.index(installs[0])
 
 
 def test_nothing_is_overwritten(dovetail: Shell, tmp_path: Path) -> None:
