@@ -10,10 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 
+from dovetail.documents import API_VERSION, READ_KINDS
 from dovetail_cli.exit_codes import Finding
 from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render.words import printable
 
+_HEAD = 1 << 16  # bytes, in which the first document of a file says what it is
+_KIND = re.compile(rb"""(?:^|[{,\s])["']?kind["']?\s*:\s*["']?(?P<kind>[A-Za-z]+)""", re.MULTILINE)
 _STREAM = re.compile(r"/dev/(?:std(?P<named>out|err)|fd/(?P<number>[0-9]{1,4}))")
 
 
@@ -31,6 +34,8 @@ def check_writable(file: str) -> None:
         raise usage(f"the directory {printable(str(folder))} does not exist")
     if not os.access(folder, os.W_OK):
         raise usage(f"the directory {printable(str(folder))} may not be written to")
+    if (kind := _source_in(path)) is not None:
+        raise usage(f"{printable(file)} holds a {kind} document, which no result replaces", "name another file")
 
 
 def check_replaceable(file: str) -> None:
@@ -75,6 +80,18 @@ def writing(target: str) -> Iterator[None]:
 def unwritable(target: str, error: OSError, hint: str | None = None) -> CommandError:
     """Return what ends a command that cannot write to a file, a directory or a stream."""
     return CommandError(Finding.INTERNAL, f"{printable(target)} cannot be written: {error.strerror}", hint)
+
+
+def _source_in(path: Path) -> str | None:
+    """Return the kind of the first document in a file where it is one that people write, such as a Cluster."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError:
+        return None
+    found = _KIND.search(head)
+    kind = found["kind"].decode() if found and API_VERSION.encode() in head else ""
+    return kind if kind in READ_KINDS else None
 
 
 def _is_special(file: str) -> bool:

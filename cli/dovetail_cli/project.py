@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from dovetail.build import assemble, contradictions, current_from, declares_current
+from dovetail.build import assemble, contradictions, declares_current
 from dovetail.documents import Document, DocumentSet, load_file, load_project
 from dovetail.faults import Fault, Position, Refused, nearest
 from dovetail.plan import NameTaken, Plan, current_of, limited
@@ -50,7 +50,10 @@ class Project:
 def load(path: str, question: Question) -> Project:
     """Load a project and make its Spec, or raise `Refused` with all faults."""
     documents = load_project(path)
-    built = assemble(documents, current=_current(documents, question), as_of=question.as_of)
+    try:
+        built = assemble(documents, current=_current(documents, question), as_of=question.as_of)
+    except Refused as refused:
+        raise Refused((*documents.warnings, *refused.faults)) from None
     return Project(documents, _limited(built.spec, question.options), (*documents.warnings, *built.warnings))
 
 
@@ -75,8 +78,8 @@ def tell_warnings(warnings: Sequence[Fault]) -> None:
         streams.say(faults.folded(warnings))
 
 
-def _current(documents: DocumentSet, question: Question) -> Current | None:
-    """Return what runs today where the documents do not say it: `--current`, else the base (S6.5)."""
+def _current(documents: DocumentSet, question: Question) -> Current | Document | None:
+    """Return what tells what runs today where the documents do not: `--current`, else the base (S6.5)."""
     if question.current is not None:
         return _current_of_file(question.current)
     if question.base is not None and not declares_current(documents):
@@ -84,7 +87,7 @@ def _current(documents: DocumentSet, question: Question) -> Current | None:
     return None
 
 
-def _current_of_file(file: str) -> Current:
+def _current_of_file(file: str) -> Current | Document:
     if not os.path.isfile(file):
         return current_of(read_plan(file))
     found = load_file(file)
@@ -93,7 +96,7 @@ def _current_of_file(file: str) -> Current:
         return current_of(read_plan(file))
     if len(found) != 1 or kinds != {"Placement"}:
         raise usage(f"--current {printable(file)} must hold one document, of kind Placement or Plan")
-    return current_from(found[0])
+    return found[0]
 
 
 def _limited(spec: Spec, options: Options) -> Spec:

@@ -13,5 +13,5 @@ def tell(refused: Refused, shown: str) -> ExitCode:
     if shown in faults.FORMATS and shown != "table":
         streams.answer(faults.rendered(refused.faults, shown))
     else:
-        streams.say(faults.rendered(refused.faults, "table").rstrip("\n"))
+        streams.say(faults.refused(refused.faults))
     return first_of([Finding.REFUSED])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.build.text import JOB, SMALL, built, codes, document, documents, spec_of, workload
+import pytest
+from tests.build.text import AS_OF, JOB, SMALL, built, codes, document, documents, spec_of, workload
 
-from dovetail.build import current_from, declares_current
+from dovetail.build import assemble, declares_current
 from dovetail.documents import load_text
 from dovetail.spec import Current, PresentReplica, ReplicaId
 
@@ -18,7 +19,23 @@ def test_rows_are_sorted_and_what_no_longer_exists_is_kept() -> None:
     found = built(SMALL, WORK, NOW)
     here, there = ReplicaId("w", "", 0), ReplicaId("w", "", 1)
     assert found.spec.current.replicas == (PresentReplica(here, "gone"), PresentReplica(there, "g-001", (0, 2)))
-    assert found.warnings == ()
+    assert codes(found.warnings) == ["DT1923"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ("{w#0: {node: g-009, gpus: [0]}}", "DT1923 there is no node 'g-009'"),
+        ("{w#0: {node: g-001, gpus: [8]}}", "DT1923 'g-001' has no GPU 8"),
+        ("{w#0: {node: g-001, gpus: [0]}, w#1: {node: g-001, gpus: [0]}}", "DT1924 w#0 has the same GPUs"),
+        ("{w#0-1: {node: g-001, gpus: [3]}}", "DT1924 these 2 replicas have the same GPUs"),
+    ],
+)
+def test_a_place_that_cannot_be_is_told_and_no_fault(rows: str, told: str) -> None:
+    work = workload("type: job\nreplicas: 2\nrequest: {gpus: 1, cpu: 1}")
+    found = built(SMALL, work, document("Placement", "now", f"placements: {rows}"))
+    (warning,) = found.warnings
+    assert f"{warning.code} {warning.message}".startswith(told)
 
 
 def test_work_that_no_document_declares_is_kept_with_a_warning() -> None:
@@ -37,7 +54,10 @@ def test_a_given_state_takes_the_place_of_the_document() -> None:
 
 
 def test_a_state_is_read_from_a_file_of_its_own() -> None:
-    assert current_from(load_text(NOW, "now.yaml")[0]) == spec_of(SMALL, WORK, NOW).current
+    (given,) = load_text(NOW, "now.yaml")
+    found = assemble(documents(SMALL, WORK), current=given, as_of=AS_OF)
+    assert found.spec.current == replace(spec_of(SMALL, WORK, NOW).current, from_outside=True)
+    assert codes(found.warnings) == ["DT1923"]
 
 
 def test_documents_tell_whether_they_declare_what_runs() -> None:

@@ -49,16 +49,16 @@ def test_a_waiver_of_a_policy_that_binds_no_workloads_is_refused(own: str, wante
 @pytest.mark.parametrize(
     ("expires", "words"),
     [
-        ("2026-05-31", None),  # expired: that fails the run, and is told then
+        ("2026-05-31", "is over"),
         ("2026-06-01", "for the last time today"),
         ("2026-06-02", "for the last time tomorrow"),
         ("2026-06-15", "for the last time in 14 days"),
         ("2026-06-16", None),
     ],
 )
-def test_the_last_days_of_a_waiver_are_warned_of(expires: str, words: str | None) -> None:
+def test_a_waiver_that_is_over_or_soon_will_be_is_warned_of(expires: str, words: str | None) -> None:
     found = built(SMALL, *WORK, POLICY, waiver(expires=expires)).warnings
-    assert codes(found) == ([] if words is None else ["DT1919"])
+    assert codes(found) == ([] if words is None else ["DT1925" if words == "is over" else "DT1919"])
     assert all(words is not None and words in each.message and "team-a" in (each.hint or "") for each in found)
     assert all(each.position is not None for each in found)
 

@@ -62,6 +62,12 @@ def test_a_project_reads_the_files_that_its_patterns_name(tmp_path: Path) -> Non
     assert not loaded.warnings
 
 
+def test_an_empty_project_file_is_told(tmp_path: Path) -> None:
+    found = load_project(write(tmp_path, {"a.yaml": workload("a"), "dovetail.yaml": "# nothing\n"}))
+    assert names(found) == ["a"]
+    assert [warning.code for warning in found.warnings] == ["DT1902"]
+
+
 def test_a_directory_without_a_project_file_is_read_flat(tmp_path: Path) -> None:
     files = {
         "a.yaml": workload("a"),

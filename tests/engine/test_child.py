@@ -162,6 +162,13 @@ def test_a_search_that_does_not_stop_is_ended(spec: Spec) -> None:
     assert verify(spec, plan).ok
 
 
+def test_a_search_that_is_stopped_before_a_first_plan_has_none(spec: Spec) -> None:
+    """What is filled up in part until then must not replace a plan that was there before."""
+    stop = Stop()
+    plan = solve(spec, WORK, reporter=Heard("construct", stop.set), stop=stop)
+    assert (plan.outcome.status, plan.outcome.stopped_by) == ("unknown", "interrupt")
+
+
 def test_a_search_hears_that_it_is_to_stop(spec: Spec) -> None:
     stop = Stop()
     heard = Heard("exact", stop.set)

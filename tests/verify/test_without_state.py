@@ -148,18 +148,19 @@ def test_text_and_document_tell_it() -> None:
     assert tiers["admitted[100]"] == {**tiers["admitted[100]"], "ok": True}
 
 
-def test_a_state_in_a_document_is_no_part_of_a_plan_that_started_elsewhere() -> None:
-    spec, plan = moved_outside(*base())
-    elsewhere = replace(spec, current=Current(spec.current.replicas[:1]))
-    assert verify(elsewhere, plan).ok
-    assert "protected" in unchecked(verify(elsewhere, plan))
-
-
 def stale_words(spec: Spec, plan: Plan) -> str:
     verification = verify(spec, plan)
     assert verification.stale
     assert not verification.broken
     return "\n".join(lines(verification))
+
+
+def test_a_state_in_a_document_is_the_one_that_a_plan_has_to_start_from() -> None:
+    spec, plan = moved_outside(*base())
+    stated = replace(spec, current=replace(spec.current, from_outside=False))
+    assert verify(stated, plan).complete
+    elsewhere = replace(spec, current=Current(spec.current.replicas[:1]))
+    assert "started from another state than the one that a Placement document tells" in stale_words(elsewhere, plan)
 
 
 def test_another_state_makes_a_plan_stale_and_is_named() -> None:

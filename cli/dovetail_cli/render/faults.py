@@ -31,6 +31,13 @@ def rendered(faults: Sequence[Fault], name: str, verdict: str = "", files: Itera
     return printable("\n".join(filter(None, (render_faults(faults), last))), keep="\n") + "\n"
 
 
+def refused(found: Sequence[Fault]) -> str:
+    """Return the faults that end a command as text: errors one by one, after what is odd beside them."""
+    errors = [fault for fault in found if fault.severity == "error"]
+    odd = folded(fault for fault in found if fault.severity == "warning")
+    return "\n".join(filter(None, [odd, rendered(errors, "table").rstrip("\n")]))
+
+
 def folded(warnings: Iterable[Fault]) -> str:
     """Return warnings as text beside the answer of a command: those of a code that many have in one line."""
     by_code: dict[str, list[Fault]] = {}

@@ -1,6 +1,6 @@
 """From documents to a Spec: every reference resolved, every unit exact, all faults at once."""
 
-from dovetail.build.build import Built, assemble, build, current_from, declares_current
+from dovetail.build.build import Built, assemble, build, declares_current
 from dovetail.build.contradictions import contradictions
 from dovetail.build.origins import Origin, Origins, origins_of
 from dovetail.build.placement import read_places
@@ -12,7 +12,6 @@ __all__ = [
     "assemble",
     "build",
     "contradictions",
-    "current_from",
     "declares_current",
     "origins_of",
     "read_places",

@@ -42,12 +42,13 @@ class Built:
     warnings: tuple[Fault, ...] = ()
 
 
-def build(documents: DocumentSet, *, current: Current | None = None, as_of: dt.date) -> Spec:
+def build(documents: DocumentSet, *, current: Current | Document | None = None, as_of: dt.date) -> Spec:
     """Return what the documents of a project mean.
 
     Parameters
     ----------
-    current : what runs today; it takes the place of a Placement document (S6.5).
+    current : what runs today, or the Placement document that tells it; it takes the place of one of these documents
+        (S6.5).
     as_of : the date that waivers are judged at (S4.3).
 
     Raises
@@ -61,7 +62,7 @@ def build(documents: DocumentSet, *, current: Current | None = None, as_of: dt.d
 def assemble(
     documents: DocumentSet,
     *,
-    current: Current | None = None,
+    current: Current | Document | None = None,
     as_of: dt.date,
     only: Collection[str] | None = None,
 ) -> Built:
@@ -76,7 +77,7 @@ def assemble(
 
 
 def _assembled(
-    documents: DocumentSet, current: Current | None, as_of: dt.date, only: Collection[str] | None
+    documents: DocumentSet, current: Current | Document | None, as_of: dt.date, only: Collection[str] | None
 ) -> Built:
     log = Log()
     place = check_identity(documents, log)
@@ -84,9 +85,11 @@ def _assembled(
         log.raise_if_errors()
         raise AssertionError("a missing cluster is a fault")
     spec = _spec(documents, place, log, as_of, only)
-    stated = _stated(documents, spec, log)
+    told = _stated(documents, spec, log)
+    if current is not None:
+        given = read_current(current, log, spec) if isinstance(current, Document) else current
+        told = replace(given, from_outside=True)
     log.raise_if_errors()
-    told = stated if current is None else replace(current, from_outside=True)
     spec = replace(spec, current=told, as_of=as_of)
     warn_of_ends(spec.waivers, documents.of_kind("Waiver"), as_of, log)
     return Built(spec, log.warnings)
@@ -157,20 +160,6 @@ def _stated(documents: DocumentSet, spec: Spec, log: Log) -> Current:
         message = f"there is another Placement at {at}, and what runs today is told once"
         log.append(other.fault("DT1704", message, "metadata", "name"))
     return read_current(found[0], log, spec) if found else Current()
-
-
-def current_from(document: Document) -> Current:
-    """Return what runs today from a Placement document that is not part of the project (`--current FILE`).
-
-    Raises
-    ------
-    Refused
-        With all faults of the document.
-    """
-    log = Log()
-    found = read_current(document, log)
-    log.raise_if_errors()
-    return found
 
 
 def declares_current(documents: DocumentSet) -> bool:

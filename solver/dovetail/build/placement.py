@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.build.cursor import Cursor, Log, cursor, frozen
@@ -11,7 +12,7 @@ from dovetail.documents import Document
 from dovetail.mig import Instance, parse_instance
 from dovetail.placement import layout_of
 from dovetail.quantities import parse_duration
-from dovetail.spec import Current, Layout, PresentReplica, ReplicaId, Setting, Spec, Workload
+from dovetail.spec import Current, Layout, PresentReplica, ReplicaId, Role, Setting, Spec
 from dovetail.spec.identity import IdentityError, ReplicaRange, parse_range
 
 MOST_REPLICAS: Final = 1_000_000
@@ -26,7 +27,7 @@ def read_current(document: Document, log: Log, spec: Spec | None = None) -> Curr
     """
     workloads = spec.by_id if spec else None
     here = cursor(document, log)
-    found = read_places(here, workloads)
+    found = read_places(here, spec)
     elapsed = {}
     for workload, running in here.fields("running"):
         elapsed[workload] = running["elapsed"].quantity(parse_duration, 0)
@@ -37,17 +38,23 @@ def read_current(document: Document, log: Log, spec: Spec | None = None) -> Curr
     return Current(present, frozen(elapsed), gpus=frozen(gpus), settings=frozen(settings))
 
 
-def read_places(here: Cursor, workloads: Mapping[str, Workload] | None = None) -> dict[ReplicaId, PresentReplica]:
-    """Return replicas and their places, as the mapping `placements` of a value tells them."""
+def read_places(here: Cursor, spec: Spec | None = None) -> dict[ReplicaId, PresentReplica]:
+    """Return replicas and their places, as the mapping `placements` of a value tells them.
+
+    Parameters
+    ----------
+    spec : what is declared; where given, replicas and places that are not give a warning.
+    """
     left = MOST_REPLICAS
+    warnings = _Warnings(spec) if spec else None
     found: dict[ReplicaId, PresentReplica] = {}
     for text, row in here.fields("placements"):
         replicas = _range(text, row, left)
         if replicas is None:
             continue
         left -= replicas.size
-        if workloads is not None:
-            _warn_if_undeclared(replicas, row, workloads)
+        if warnings is not None:
+            warnings.look_at(replicas, row)
         before, place = len(found), (row.raw("node"), tuple(sorted(row.raw("gpus", ()))), _instance(row))
         found |= {replica: PresentReplica(replica, *place) for replica in replicas.replicas()}
         if len(found) < before + replicas.size:
@@ -122,10 +129,39 @@ def _range(text: str, row: Cursor, most: int) -> ReplicaRange | None:
     return found
 
 
-def _warn_if_undeclared(replicas: ReplicaRange, row: Cursor, workloads: Mapping[str, Workload]) -> None:
-    workload = workloads.get(replicas.workload)
-    if workload is None:
-        row.warn("DT1914", f"no workload '{replicas.workload}' is declared", of_key=True)
-    elif replicas.role not in workload.by_role:
-        what = f"role '{replicas.role}'" if replicas.role else "replicas outside its roles"
-        row.warn("DT1914", f"the workload '{replicas.workload}' has no {what}", of_key=True)
+@dataclass(slots=True)
+class _Warnings:
+    """What reality has and the documents lack: kept, and told."""
+
+    spec: Spec
+    _whole: dict[str, str] = field(default_factory=dict)  # GPUs with a replica that has whole ones, and which
+
+    def look_at(self, replicas: ReplicaRange, row: Cursor) -> None:
+        """Warn of a row whose workload, or whose place, is not there."""
+        workload = self.spec.by_id.get(replicas.workload)
+        if workload is None:
+            hint = row.log.suggest(replicas.workload, self.spec.by_id)
+            row.warn("DT1914", f"no workload '{replicas.workload}' is declared", hint, of_key=True)
+        elif (role := workload.by_role.get(replicas.role)) is None:
+            what = f"role '{replicas.role}'" if replicas.role else "replicas outside its roles"
+            row.warn("DT1914", f"the workload '{replicas.workload}' has no {what}", of_key=True)
+        else:
+            self._look_at_place(replicas, role, row)
+
+    def _look_at_place(self, replicas: ReplicaRange, role: Role, row: Cursor) -> None:
+        name, gpus = row.raw("node"), row.raw("gpus", ())
+        node = self.spec.cluster.by_name.get(name)
+        if node is None:
+            row["node"].warn("DT1923", f"there is no node '{name}'")
+        elif gpus and max(gpus) >= node.gpus:
+            row["gpus"].warn("DT1923", f"'{name}' has no GPU {max(gpus)}", f"it has {node.gpus}, counted from 0")
+        elif role.request.gpus:
+            self._take(replicas, [f"{name}/{gpu}" for gpu in gpus], row)
+
+    def _take(self, replicas: ReplicaRange, gpus: Sequence[str], row: Cursor) -> None:
+        """Warn where another replica, or another one of these, has one of these GPUs as a whole."""
+        others = next((self._whole[gpu] for gpu in gpus if gpu in self._whole), None)
+        if others is not None or (gpus and replicas.size > 1):
+            told = f"{others} has" if others else f"these {replicas.size} replicas have"
+            row.warn("DT1924", f"{told} the same GPUs, which as whole ones are one replica's alone", of_key=True)
+        self._whole.update(dict.fromkeys(gpus, str(replicas)))

@@ -17,13 +17,24 @@ def check_identity(documents: DocumentSet, log: Log) -> Document | None:
             log.append(document.fault("DT1318", message, "metadata", "namespace", hint="leave it out", of_key=True))
     clusters = documents.of_kind("Cluster")
     if not clusters:
-        log.add("DT1316", "there is no document of kind Cluster")
+        _tell_no_cluster(documents, log)
         return None
     for other in clusters[1:]:
         at = clusters[0].position("metadata", "name")
         message = f"there is another Cluster at {at}, and a project has one"
         log.append(other.fault("DT1316", message, "metadata", "name"))
     return clusters[0]
+
+
+def _tell_no_cluster(documents: DocumentSet, log: Log) -> None:
+    """Add the fault that there is no Cluster: at the files that the Project names, if there is one."""
+    message = "there is no document of kind Cluster"
+    if documents.project is None:
+        log.add("DT1316", message, hint="a project is planned from its own directory, or name that")
+        return
+    unmatched = [warning.message for warning in documents.warnings if warning.code == "DT1901"]
+    path = ("spec", "documents") if "documents" in documents.project.spec else ("spec",)
+    log.append(documents.project.fault("DT1316", message, *path, hint="; ".join(unmatched) or None, of_key=True))
 
 
 def check_tenants(documents: Iterable[Document], tenants: tuple[str, ...], log: Log) -> None:

@@ -54,7 +54,10 @@ def _warn_if_nothing_is_lifted(place: Cursor, selector: WorkloadSelector, policy
 
 
 def warn_of_ends(waivers: Iterable[Waiver], documents: Iterable[Document], as_of: dt.date, log: Log) -> None:
-    """Warn of waivers in their last days, while there is time to renew them or to mend what they excuse (S4.3)."""
+    """Warn of waivers that are over, and of those in their last days (S4.3).
+
+    In these there is time to renew them or to mend what they excuse.
+    """
     places = {document.name: cursor(document, log) for document in documents}
     for waiver in waivers:
         if waiver.state(as_of) == "expiring":
@@ -63,3 +66,6 @@ def warn_of_ends(waivers: Iterable[Waiver], documents: Iterable[Document], as_of
             message = f"the waiver '{waiver.name}' of '{waiver.policy}' holds for the last time {when}"
             hint = f"{waiver.owner} renews it, or mends what it excuses; from then on a run ends with 4"
             places[waiver.name]["expires"].warn("DT1919", message, hint)
+        elif waiver.state(as_of) == "expired":
+            message = f"the waiver '{waiver.name}' of '{waiver.policy}' is over"
+            places[waiver.name]["expires"].warn("DT1925", message, f"{waiver.owner} renews or deletes it")

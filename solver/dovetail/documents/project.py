@@ -110,6 +110,10 @@ class _Loader:
             documents = self._read(self.root / PROJECT_FILE, self._named(PROJECT_FILE))
             if self.log.errors or _projects(documents):
                 return self._followed(documents)
+            if not documents:
+                message = f"{self._named(PROJECT_FILE)} is empty"
+                hint = "all documents that lie in its directory are read, as if it were not there"
+                self.log.add("DT1902", message, hint=hint, severity="warning")
         return self._not_followed(self._loose_documents())
 
     def _read(self, path: Path, shown: str) -> list[Document]:

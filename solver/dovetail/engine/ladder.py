@@ -162,6 +162,8 @@ class _Search:
         began = time.monotonic()
         self.best.state, self.best.unpaid = start(self.problem, hint, self.stop, begun)
         self._construction = time.monotonic() - began
+        if self.stop:  # what was filled up in part is no plan to put in place of another one
+            return self._undecided()
         if self.problem.counts > EXACT_FIRST:
             self.reporter.phase("bound")  # of the fleet: which steps there are depends on it
         self.best.begin()
@@ -373,7 +375,7 @@ class _Search:
         self._return()
         if owed(problem, self.best.state, self.best.unpaid):
             if (bare := untouched(problem)) is None:
-                return finish(problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))
+                return self._undecided()
             self.best.state, self.best.unpaid, self.best.answers = bare, frozenset(), ()
         view = view_of(problem, self.best.state)
         self.best.hand_out()
@@ -385,6 +387,9 @@ class _Search:
         stopped = None if proved else self._stopped_by()
         outcome = Outcome("optimal" if proved else "feasible", stopped, self.limits.fast)
         return attached(finish(problem.context, view.places, tiers, outcome, held=view.held), results.proofs)
+
+    def _undecided(self) -> Plan:
+        return finish(self.problem.context, {}, (), Outcome("unknown", self._stopped_by(), self.limits.fast))
 
     def _stopped_by(self) -> str:
         if self.stop:

@@ -308,6 +308,17 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "what is held free never can be",
         "What runs today excuses that a hard policy lacks places or domains; an empty cluster would lack some too.",
     ),
+    "DT1923": CodeInfo(
+        "runs where nothing is",
+        "The current state names a node, or a GPU of one, that the Cluster lacks; what ran there starts anew.",
+    ),
+    "DT1924": CodeInfo(
+        "whole GPUs taken twice",
+        "The current state has several replicas on the same whole GPUs; one keeps its place, the others start anew.",
+    ),
+    "DT1925": CodeInfo(
+        "waiver is over", "It excuses nothing any more, and as long as it stands in the documents runs end with 4."
+    ),
     "DT1926": CodeInfo("deadline is over", "On the day of `--as-of` the deadline has passed, and nothing meets it."),
     "DT1927": CodeInfo(
         "preference without a tier", "Workloads prefer a level, and no tier of the objective looks at topology."

@@ -113,6 +113,7 @@ _NOT_YET: Final[Mapping[str, CodeInfo]] = {
         "The field, value or kind is part of the format, but this version does not honour it and refuses it.",
     ),
     "DT1901": CodeInfo("pattern matches nothing", "No file of the project has a name that this pattern fits."),
+    "DT1902": CodeInfo("empty project file", "A `dovetail.yaml` without a Project names no files."),
 }
 
 _IMPORTERS: Final[Mapping[str, CodeInfo]] = {

@@ -45,7 +45,8 @@ def verify(spec: Spec, plan: Plan) -> Verification:
     """Check a plan against a Spec, by every check of the table.
 
     The limits that the plan was made with are added to the Spec. Where the plan started from a state that came from
-    outside the documents, and the Spec has none of that kind, that state is unknown: what needs it is not checked.
+    outside the documents, it has to be the one that the Spec has; where the Spec has none, that state is unknown, and
+    what needs it is not checked.
     """
     with collector_paused():
         return _verified(as_planned(spec, plan), plan)
@@ -53,9 +54,10 @@ def verify(spec: Spec, plan: Plan) -> Verification:
 
 def _verified(spec: Spec, plan: Plan) -> Verification:
     """Check a plan against a Spec that has the limits that the plan was made with."""
-    known = plan.current is None or spec.current.from_outside
-    if not known:
-        spec = replace(spec, current=Current(from_outside=True))  # a Placement document had no part in the plan
+    stated = spec.current != Current() and not spec.current.from_outside
+    known = plan.current is None or stated or spec.current.from_outside
+    if plan.current is not None:
+        spec = replace(spec, current=replace(spec.current, from_outside=True))
     given = outside_digest(spec) if known else None
     documents = documents_digest(spec)
     bare = Verification(
@@ -67,7 +69,7 @@ def _verified(spec: Spec, plan: Plan) -> Verification:
         given_current=given,
     )
     if bare.stale:
-        first = CheckResult(DIGEST.name, DIGEST.code, tuple(_staleness(plan, documents, given)))
+        first = CheckResult(DIGEST.name, DIGEST.code, tuple(_staleness(plan, documents, given, stated=stated)))
         rest = (CheckResult(check.name, check.code, ran=False, needs=SAME_DOCUMENTS) for check in TABLE)
         return replace(bare, checks=(first, *rest))
     case = Case(spec, plan, known)
@@ -94,11 +96,12 @@ def impossible(spec: Spec, places: Places) -> Iterator[tuple[Check, Finding]]:
                     yield check, found
 
 
-def _staleness(plan: Plan, documents: str, given: str | None) -> Iterator[Finding]:
-    """Yield why a plan is stale: the state that is given, the documents, or both."""
+def _staleness(plan: Plan, documents: str, given: str | None, *, stated: bool) -> Iterator[Finding]:
+    """Yield why a plan is stale: the state that is given, or `stated` by a Placement, the documents, or both."""
     if given is not None and given != plan.current:
         told = "from another state than" if plan.current is not None else "without"
-        yield Finding(plan.name, f"started {told} the one that --base or --current gives")
+        source = "a Placement document tells" if stated else "--base or --current gives"
+        yield Finding(plan.name, f"started {told} the one that {source}")
         if plan.current is None or combined(documents, plan.current) == plan.inputs:
             return
     yield Finding(plan.name, "was made for other documents")
