@@ -134,7 +134,7 @@ def seconds(text: str | None) -> float | None:
     except QuantityError as error:
         raise usage(f"--time-limit: {error}", "write it as 60s, 5m or 1h30m") from None
     if milliseconds <= 0:
-        raise usage("--time-limit must be more than nothing")
+        raise usage("--time-limit must be more than nothing", "write it as 60s, 5m or 1h30m")
     return milliseconds / 1000
 
 
@@ -147,7 +147,9 @@ def memory(text: str | None) -> int | None:
     except QuantityError as error:
         raise usage(f"--memory: {error}", error.hint or "write it as 8Gi or 500Mi") from None
     if mebibytes <= 0:
-        raise usage("--memory must be more than nothing")
+        raise usage(
+            f"--memory {printable(text)} is less than one MiB: a plain number is bytes", "write it as 8Gi or 500Mi"
+        )
     return mebibytes * 2**20
 
 

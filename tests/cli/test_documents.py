@@ -170,11 +170,19 @@ def test_a_plan_alone_knows_nodes_and_workloads(dovetail: Shell, project: Path, 
     dovetail("plan", "--out", "plan.yaml")
     assert dovetail("show", "plan.yaml", "--by", "node") == 0
     assert dovetail("show", "plan.yaml", "--by", "tenant") == 64
-    assert "needs the documents: give PATH" in dovetail.err
+    assert "needs the documents: give PATH\n  hint: a plan alone knows node, workload, gang\n" in dovetail.err
     assert dovetail("show", "plan.yaml", "--by", "gang") == 0
     assert dovetail("show", "plan.yaml", "--by", "topology") == 64
     assert dovetail("show", "plan.yaml", ".", "--by", "zone") == 64
-    assert "tenant, rack" in dovetail.err
+    assert "known here: node, workload, gang, tenant, topology, rack\n" in dovetail.err
+
+
+def test_a_directory_is_no_plan(dovetail: Shell, project: Path) -> None:
+    assert dovetail("show", "workloads") == 64
+    assert dovetail.err == (
+        "dovetail: workloads is a directory, not a plan\n"
+        "  hint: give a plan's file, such as workloads/plan.yaml, or REV:path\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["table", "json", "yaml", "md"])

@@ -57,6 +57,13 @@ def test_what_was_probably_meant_is_said(dovetail: Shell, project: Path) -> None
     assert "did you mean search/web?" in dovetail.err
 
 
+def test_an_amount_of_next_to_nothing_is_told_its_form(dovetail: Shell, project: Path) -> None:
+    assert dovetail("plan", "--memory", "8") == 64
+    assert "--memory 8 is less than one MiB: a plain number is bytes\n  hint: write it as 8Gi" in dovetail.err
+    assert dovetail("plan", "--time-limit", "0") == 64
+    assert "more than nothing\n  hint: write it as 60s" in dovetail.err
+
+
 def test_every_command_has_help(dovetail: Shell) -> None:
     dovetail("--help")
     for command in TABLE:

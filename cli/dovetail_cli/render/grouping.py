@@ -12,7 +12,8 @@ from dovetail_cli.problems import usage
 from dovetail_cli.render.words import printable
 
 _UNKNOWN = "(not in the documents)"
-_FROM_PLAN = ("node", "workload")
+_FROM_PLAN = ("node", "workload", "gang")
+_FROM_DOCUMENTS = ("tenant", "topology")
 
 
 @dataclass(slots=True)
@@ -49,12 +50,14 @@ def _key(spec: Spec | None, by: str) -> Callable[[ReplicaId, Place], str]:
     if by == "workload":
         return lambda replica, place: replica.workload
     if spec is None:
-        raise usage(f"--by {printable(by)} needs the documents: give PATH", "a plan alone knows node and workload")
+        raise usage(
+            f"--by {printable(by)} needs the documents: give PATH", f"a plan alone knows {', '.join(_FROM_PLAN)}"
+        )
     if by == "tenant":
         return lambda replica, place: _tenant(spec, replica)
     if by not in spec.cluster.levels:
-        known = ", ".join([*_FROM_PLAN, "tenant", *(level for level in spec.cluster.levels if level != "node")])
-        raise usage(f"--by {printable(by)}: there is no such level", f"known here: {known}")
+        known = dict.fromkeys((*_FROM_PLAN, *_FROM_DOCUMENTS, *spec.cluster.levels))
+        raise usage(f"--by {printable(by)}: there is no such level", f"known here: {', '.join(known)}")
     return lambda replica, place: _domain(spec, place, by)
 
 
