@@ -78,6 +78,12 @@ def tell_warnings(warnings: Sequence[Fault]) -> None:
         streams.say(faults.folded(warnings))
 
 
+def tell_of_another(plan: Plan | None, reference: str | None, project: Project) -> None:
+    """Say on stderr that a plan is one of another project, as far as names tell that."""
+    if plan is not None and plan.name != project.spec.name:
+        streams.warn(f"{printable(reference or '')} is a plan of '{plan.name}', not of '{project.spec.name}'")
+
+
 def _current(documents: DocumentSet, question: Question) -> Current | Document | None:
     """Return what tells what runs today where the documents do not: `--current`, else the base (S6.5)."""
     if question.current is not None:

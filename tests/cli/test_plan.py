@@ -173,6 +173,14 @@ def test_a_gap_matters_only_when_it_is_asked_about(dovetail: Shell, project: Pat
     assert "accepted 10.00 %" in dovetail.err
 
 
+def test_a_base_of_another_project_is_told(dovetail: Shell, project: Path, base: Path) -> None:
+    assert dovetail("plan", "--base", "base.yaml") == 0
+    assert "is a plan of" not in dovetail.err
+    edit(project / "dovetail.yaml", "kind: Project\nmetadata: {name: demo}", "kind: Project\nmetadata: {name: other}")
+    assert dovetail("plan", "--base", "base.yaml") == 0
+    assert "warning: base.yaml is a plan of 'demo', not of 'other'" in dovetail.err
+
+
 def test_an_interrupted_search_keeps_the_best_plan(dovetail: Shell, base: Path, engine: Engine) -> None:
     before = base.read_bytes()
     engine.meanwhile = Stop.set

@@ -105,6 +105,7 @@ def run(
     except Refused as refused:
         return refusals.tell(refused, shown)
     project.tell_warnings(found.warnings)
+    project.tell_of_another(before, base, found)
     hint = before.placements if before else None
     if write_model is not None:
         timeline.phase("write model")

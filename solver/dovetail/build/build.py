@@ -18,6 +18,7 @@ from dovetail.build.project import (
     check_tenants,
     tenants_of,
     warn_of_homeless_shares,
+    warn_of_homeless_work,
     warn_of_unheard_wishes,
     warn_of_unlisted_tenants,
 )
@@ -123,6 +124,7 @@ def _check_workloads(documents: DocumentSet, spec: Spec, tenants: tuple[str, ...
     else:
         check_tenants(written, tenants, log)
     warn_of_homeless_shares(written, spec.workloads, spec.cluster, log)
+    warn_of_homeless_work(written, spec, log)
     warn_of_unheard_wishes(written, spec.objective, log)
 
 

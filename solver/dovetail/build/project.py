@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from dovetail.build.cursor import Cursor, Log
 from dovetail.documents import Document, DocumentSet
-from dovetail.spec import Cluster, Objective, Role, Workload
+from dovetail.placement import Obstacle, hardware_obstacle, make_of
+from dovetail.spec import Cluster, Node, Objective, Role, Spec, Workload
 
 
 def check_identity(documents: DocumentSet, log: Log) -> Document | None:
@@ -73,6 +75,27 @@ def warn_of_homeless_shares(
         hint = "a node group says how its GPUs are shared, such as 'sharing: {mechanism: devicePlugin}'"
         place = by_identity[sharing[0].id]
         log.append(place.fault("DT1915", message, "metadata", "name", hint=hint, severity="warning"))
+
+
+def warn_of_homeless_work(documents: Iterable[Document], spec: Spec, log: Log) -> None:
+    """Warn of workloads with a role that no node could hold, were it empty and all of it sound (S3)."""
+    nodes = {make_of(node): node for node in map(_sound, spec.cluster.nodes)}.values()
+    by_identity = {document.identity: document for document in documents}
+    for workload in spec.workloads:
+        for role in workload.roles:
+            obstacles = {hardware_obstacle(role, node, spec.accelerators) for node in nodes}
+            if obstacles and not obstacles & {None, Obstacle.MECHANISM}:  # shares are told of by themselves
+                nearest = max(filter(None, obstacles), key=list(Obstacle).index)
+                what = f"the role '{role.name}' of '{workload.id}'" if role.name else f"a replica of '{workload.id}'"
+                written = by_identity[workload.id]
+                message = f"no node can hold {what}, not even an empty one: {nearest}"
+                path = "request" if "request" in written.spec else "roles"
+                log.append(written.fault("DT1929", message, "spec", path, of_key=True, severity="warning"))
+
+
+def _sound(node: Node) -> Node:
+    failed = node.down or node.failed_gpus
+    return replace(node, down=False, failed_gpus=frozenset()) if failed else node
 
 
 def warn_of_unheard_wishes(documents: Iterable[Document], objective: Objective, log: Log) -> None:

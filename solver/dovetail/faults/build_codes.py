@@ -327,4 +327,8 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "soft policy without a tier",
         "Soft policies that name no tier are weighed in `policies`, which the objective leaves out.",
     ),
+    "DT1929": CodeInfo(
+        "fits no node",
+        "No node could hold a replica, were it empty and all of it sound; nothing demands that it runs.",
+    ),
 }
