@@ -62,7 +62,7 @@ def test_details_draw_the_variants_too(dovetail: Shell) -> None:
 def test_a_narrow_terminal_gets_narrow_boxes_and_colours_only_where_wanted() -> None:
     one = listed()["H100-80GB"]
     narrow = of_one(one, "table", Screen(width=50)).partition("Where instances")[2]
-    assert max(map(len, narrow.splitlines())) <= 75
+    assert max(map(len, narrow.splitlines())) <= 50
     assert "\x1b" not in narrow
     assert "\x1b[" in of_one(one, "table", Screen(colours=True))
 

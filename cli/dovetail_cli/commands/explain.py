@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from dovetail_cli.planner import Planner, running
 from dovetail_cli.plans import read_plan
 from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render import whynot as formats
+from dovetail_cli.render.columns import Screen
 from dovetail_cli.render.words import printable
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run(
     wanted = options.renderings(also or (), formats.FORMATS)
     if _CODE.fullmatch(thing):
         _check_table("codes", shown, wanted)
-        return _code(thing.upper())
+        return _code(thing.upper(), shown)
     limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
     try:
         before = read_plan(plan) if plan is not None else None
@@ -88,17 +88,19 @@ def run(
         interrupted = bool(planner.stop)
     planner.complain()
     places = project.Places(found.documents)
-    streams.publish(lambda name, screen: _told(spec, made, thing, found_out, places, name), shown, wanted)
+
+    def render(name: str, screen: Screen) -> str:
+        if found_out is None:
+            return formats.of_node(spec, made, thing, screen)
+        return formats.of_workload(found_out, places, name, screen)
+
+    streams.publish(render, shown, wanted)
     return first_of(_findings(made, planner, interrupted))
 
 
 def _check_table(what: str, shown: str, wanted: Sequence[tuple[str, str]]) -> None:
     if shown != "table" or wanted:
         raise usage(f"{what} are explained as a table alone", "leave -o and --also out")
-
-
-def _told(spec: Spec, plan: Plan, node: str, found: Explanation | None, places: project.Places, name: str) -> str:
-    return formats.of_node(spec, plan, node) if found is None else formats.of_workload(found, places, name)
 
 
 class _Asking:
@@ -174,10 +176,9 @@ def _findings(plan: Plan, planner: Planner, interrupted: bool) -> Iterator[Findi
         yield Finding.BROKEN
 
 
-def _code(code: str) -> ExitCode:
-    found = CODES.get(code)
-    if found is None:
+def _code(code: str, shown: str) -> ExitCode:
+    if code not in CODES:
         near = nearest(code, CODES)
         raise usage(f"there is no code '{code}'", f"did you mean {near}?" if near else "codes look like DT1103")
-    streams.answer(f"{code}: {found.title}\n\n{textwrap.fill(found.explanation, 100)}")
+    streams.publish(lambda _, screen: formats.of_code(code, screen), shown)
     return ExitCode.DONE

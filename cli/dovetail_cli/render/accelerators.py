@@ -8,8 +8,8 @@ from dovetail.build.acceleratorlist import Listed, Vouching, to_document
 from dovetail.mig import Geometry, Instance, Profile, arrange, layouts, maximal, multisets
 from dovetail.quantities import format_milli
 from dovetail_cli.render import machine
-from dovetail_cli.render.columns import PLAIN, Screen, layout
-from dovetail_cli.render.words import amount, plural, printable
+from dovetail_cli.render.columns import PLAIN, Screen, layout, prose
+from dovetail_cli.render.words import amount, plural
 
 FORMATS = ("table", "json", "yaml")
 _MIB_PER_GIB = 1024
@@ -63,7 +63,7 @@ def of_one(one: Listed, name: str, screen: Screen = PLAIN, *, detail: bool = Fal
         drawn = _Drawing(geometry, screen)
         blocks += [_profiles(geometry, screen), drawn.starts(), drawn.layouts(detail)]
     if one.vouching in _WHAT_TO_DO:
-        blocks.append(layout([(_WHAT_TO_DO[one.vouching],)], screen, indent=0))
+        blocks.append(prose(_WHAT_TO_DO[one.vouching], screen, indent=0))
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
@@ -84,7 +84,7 @@ def _head(one: Listed, screen: Screen) -> list[str]:
         resets = "resets the GPU" if geometry.mode_toggle_needs_reset else "needs no reset"
         rows.append(("switching MIG", resets))
     title = ", ".join(filter(None, (f"dovetail accelerators: {card.name}", one.display, one.arch)))
-    return [printable(title), "", *layout(rows, screen)]
+    return [*prose(title, screen, indent=0), "", *layout(rows, screen)]
 
 
 def _profiles(geometry: Geometry, screen: Screen) -> list[str]:
@@ -151,13 +151,22 @@ class _Drawing:
         told = [plural(len(everything), "layout") + " that take no further instance"]
         told.append(f"{amount(len(multisets(self._geometry)))} with smaller ones")
         told.append(f"{amount(sum(1 for _ in layouts(self._geometry)))} by position")
-        lines = [*layout([(", ".join(told),)], self._screen, indent=0), "", self._ruler()]
+        lines = [*prose(", ".join(told), self._screen, indent=0), "", self._ruler()]
         for counts in shown:
-            placed = arrange(self._geometry, counts) or ()
-            lines.append(f"  {''.ljust(self._names)}  {self._boxes(placed)}  {self._waste(counts)}".rstrip())
+            lines += self._layout(counts)
         if len(shown) < len(everything):
             lines += ["", f"  {len(everything) - len(shown)} more with variants such as +me (--detail)"]
         return lines
+
+    def _layout(self, counts: Mapping[str, int]) -> list[str]:
+        """Return one layout and what it leaves idle: beside it, or below it where the screen ends before."""
+        start = self._names + 4
+        line = " " * start + self._boxes(arrange(self._geometry, counts) or ())
+        waste = self._waste(counts)
+        width = start + self._geometry.axis * self._cell + 1  # without the colours of the line
+        if waste and self._screen.width is not None and width + 2 + len(waste) > self._screen.width:
+            return [line, *prose(waste, self._screen, indent=start + 1)]
+        return [f"{line}  {waste}".rstrip()]
 
     def _waste(self, counts: Mapping[str, int]) -> str:
         by_name = self._geometry.by_name

@@ -53,6 +53,23 @@ def layout_each(
     return blocks
 
 
+def prose(text: str, screen: Screen = PLAIN, *, indent: int = 2) -> list[str]:
+    """Return one piece of text as lines, wrapped where it is wider than the screen."""
+    return layout([(text,)], screen, indent=indent)
+
+
+def headline(parts: Sequence[str], screen: Screen = PLAIN, *, indent: int = 0) -> list[str]:
+    """Return what is told in a row above other things; the parts that do not fit stand below, further in."""
+    lines = [" " * indent + printable(parts[0])]
+    for part in map(printable, parts[1:]):
+        joined = f"{lines[-1]}   {part}"
+        if screen.width is None or len(joined) <= screen.width:
+            lines[-1] = joined
+        else:
+            lines += _wrapped(" " * (indent + 2), part, screen.width)
+    return lines
+
+
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the width of each column; a row's last cell takes what is left and widens nothing."""
     most = max((len(row) for row in rows), default=0)
@@ -66,7 +83,8 @@ def _wrapped(head: str, last: str, width: int | None) -> list[str]:
     line = (head + last).rstrip()
     if width is None or len(line) <= width:
         return [line]
-    hang = len(head) if width - len(head) >= _NARROWEST else 6
+    longest = max(map(len, last.split()), default=0)  # words are never broken
+    hang = len(head) if width - len(head) >= max(_NARROWEST, longest) else 6
     return textwrap.wrap(
         line,
         width,

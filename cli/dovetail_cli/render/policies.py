@@ -10,10 +10,10 @@ from dovetail.policylist import GPUS, LiftedBy, Listed, PolicyList, Price, Price
 from dovetail.spec import Policy
 from dovetail.spec.policy import POLICY_TIER
 from dovetail_cli.render import machine, markdown
-from dovetail_cli.render.columns import PLAIN, Screen, layout
+from dovetail_cli.render.columns import PLAIN, Screen, headline, layout
 from dovetail_cli.render.markdown import Section
 from dovetail_cli.render.review import status
-from dovetail_cli.render.words import human_unit, human_value, plural, printable
+from dovetail_cli.render.words import human_unit, human_value, plural
 
 FORMATS = ("table", "json", "yaml", "md")
 _MOST_NAMED = 5
@@ -31,21 +31,22 @@ def rendered(
 
 def _table(found: PolicyList, pricing: Pricing | None, screen: Screen, detail: bool) -> str:
     prices = pricing.by_name if pricing is not None else {}
-    blocks = [[printable(f"dovetail policies: {_title(found)}")]]
+    name, *rest = _title(found)
+    blocks = [headline((f"dovetail policies: {name}", *rest), screen)]
     if pricing is not None:
         blocks[0] += layout([("with all of them:", status(pricing.plan))], screen)
     for listed in found.policies:
-        head = f"{listed.policy.name}   {strictness(listed.policy)}   {rule(listed)}"
+        head = (listed.policy.name, strictness(listed.policy), rule(listed))
         rows = list(_lines(found, listed, prices.get(listed.policy.name), detail))
-        blocks.append([f"  {printable(head)}", *layout(rows, screen, indent=6)])
+        blocks.append([*headline(head, screen, indent=2), *layout(rows, screen, indent=6)])
     blocks.append(layout(list(_not_applied(found)), screen))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _title(found: PolicyList) -> str:
-    whose = f"   {found.workload}" if found.workload is not None else ""
+def _title(found: PolicyList) -> list[str]:
+    whose = [found.workload] if found.workload is not None else []
     number = plural(len(found.policies), "policy", "policies")
-    return f"{found.spec.name}{whose}   {number}   as of {found.spec.as_of}"
+    return [found.spec.name, *whose, number, f"as of {found.spec.as_of}"]
 
 
 def _lines(found: PolicyList, listed: Listed, priced: Priced | None, detail: bool) -> Iterator[tuple[str, str]]:
@@ -171,7 +172,7 @@ def _markdown(found: PolicyList, pricing: Pricing | None) -> str:
     rows = [_row(found, listed, prices.get(listed.policy.name), pricing) for listed in found.policies]
     marker = markdown.marker("policies", found.spec.name)
     sections = [
-        Section("opening", (marker, f"### dovetail policies: {markdown.text(_title(found))}")),
+        Section("opening", (marker, f"### dovetail policies: {markdown.text('   '.join(_title(found)))}")),
         Section("policies", markdown.table_body(rows), ("", *markdown.table_head(head))),
         Section("packs", tuple(f"- {markdown.text(' '.join(row))}" for row in _not_applied(found))),
     ]

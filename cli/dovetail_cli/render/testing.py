@@ -11,9 +11,9 @@ from dovetail.testing import CaseResult, to_document
 from dovetail.whatif import Check
 from dovetail_cli.render import annotated, comparison, junit, machine, markdown
 from dovetail_cli.render.annotation import Annotation
-from dovetail_cli.render.columns import PLAIN, Screen, layout
+from dovetail_cli.render.columns import PLAIN, Screen, headline, layout
 from dovetail_cli.render.markdown import Section
-from dovetail_cli.render.words import plural, printable
+from dovetail_cli.render.words import plural
 
 FORMATS = ("table", "json", "yaml", "md", "junit", *annotated.FORMATS)
 _MARKS = {"pass": "+", "fail": "!", "undecided": "?"}
@@ -66,8 +66,8 @@ def _table(run: Run, screen: Screen) -> str:
     for result in run.results:
         if run.detail or result.verdict != "pass":
             lines += _case_lines(result, screen)
-    head = printable(f"dovetail test: {run.name}   {verdict(run.results)}")
-    blocks = [[head], layout(rows, screen), lines]
+    head = headline((f"dovetail test: {run.name}", verdict(run.results)), screen)
+    blocks = [head, layout(rows, screen), lines]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 

@@ -11,12 +11,12 @@ from dovetail.plan import Plan
 from dovetail.plan.policies import counted_results
 from dovetail_cli.render import review as facts
 from dovetail_cli.render import verdicts
-from dovetail_cli.render.columns import PLAIN, Screen, layout, layout_each
+from dovetail_cli.render.columns import PLAIN, Screen, headline, layout, layout_each, prose
 from dovetail_cli.render.further import further
 from dovetail_cli.render.grouping import Group
 from dovetail_cli.render.promises import broken
 from dovetail_cli.render.review import Review
-from dovetail_cli.render.words import amount, nodes, plural, printable
+from dovetail_cli.render.words import amount, nodes, plural
 
 _MOST_WAITING = 10
 _MOST_LISTED = 40
@@ -26,9 +26,9 @@ _MOST_FURTHER = 10
 
 def rendered(review: Review, screen: Screen = PLAIN, command: str = "plan", body: Sequence[str] | None = None) -> str:
     """Return a plan, as a difference where there is a base, else as an overview, of workloads or of another body."""
-    blocks = [_head(review, command), list(_figures(review, screen)), failure_lines(review, screen)]
+    blocks = [_head(review, screen, command), list(_figures(review, screen)), failure_lines(review, screen)]
     blocks.append(conflict_lines(review, screen))
-    blocks.append([f"  {printable(said)}" for said in facts.no_difference(review)])
+    blocks.append([line for said in facts.no_difference(review) for line in prose(said, screen)])
     if review.diff is None:
         rows = _workloads(review, screen) if body is None else list(body)
         blocks += [tier_lines(review, screen), _allocation(review, screen), rows, waiting_lines(review, screen)]
@@ -40,16 +40,16 @@ def rendered(review: Review, screen: Screen = PLAIN, command: str = "plan", body
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _head(review: Review, command: str) -> list[str]:
+def _head(review: Review, screen: Screen, command: str) -> list[str]:
     title = f"dovetail {command}: {review.plan.name}"
-    return [printable("   ".join([title, facts.versions(review), facts.status(review.plan)]))]
+    return headline((title, facts.versions(review), facts.status(review.plan)), screen)
 
 
 def _figures(review: Review, screen: Screen) -> Iterator[str]:
     for pairs in (facts.figures(review), facts.costs(review)):
         cells = [f"{label} {text}" for label, text in pairs]
         if cells:
-            yield from layout([("    ".join(cells),)], screen)
+            yield from prose("    ".join(cells), screen)
 
 
 def failure_lines(review: Review, screen: Screen) -> list[str]:
@@ -71,7 +71,7 @@ def conflict_lines(review: Review, screen: Screen) -> list[str]:
         ("!", f"policy {each.name}", each.rule, _place(each.position) or each.origin)
         for each in verdicts.opponents(review)
     ]
-    return [*layout([(verdicts.conflict(review.plan),)], screen), *layout(rows, screen)]
+    return [*prose(verdicts.conflict(review.plan), screen), *layout(rows, screen)]
 
 
 def _place(position: Position | None) -> str:
@@ -93,7 +93,7 @@ def tier_lines(review: Review, screen: Screen) -> list[str]:
     """Return the proof of a plan: every tier with its bound and what that rests on; what another engine says."""
     rows = facts.tier_rows(review)
     lines = layout([(*facts.TIER_HEAD, ""), *rows], screen, right=(1, 2, 3)) if rows else []
-    return lines + [f"  {printable(said)}" for said in facts.opinion(review.plan)]
+    return lines + [line for said in facts.opinion(review.plan) for line in prose(said, screen)]
 
 
 def _allocation(review: Review, screen: Screen) -> list[str]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from dovetail_cli.render import comparison as facts
 from dovetail_cli.render import machine, markdown, text
-from dovetail_cli.render.columns import PLAIN, Screen, layout
+from dovetail_cli.render.columns import PLAIN, Screen, headline, layout
 from dovetail_cli.render.comparison import Comparison
 from dovetail_cli.render.markdown import Section
 from dovetail_cli.render.review import status
-from dovetail_cli.render.words import plural, printable
+from dovetail_cli.render.words import plural
 
 FORMATS = ("table", "json", "yaml", "md")
 _NOTHING = "  a side has no plan, so there is no difference"
@@ -42,9 +42,9 @@ def _table(comparison: Comparison, screen: Screen) -> str:
 
 def _head(comparison: Comparison, screen: Screen) -> list[str]:
     result = comparison.result
-    title = f"dovetail whatif: {result.scenario.name}   {facts.versions(comparison)}"
+    title = (f"dovetail whatif: {result.scenario.name}", facts.versions(comparison))
     sides = [("base", status(result.base)), ("scenario", status(result.result))]
-    return [printable(title), *layout(sides, screen)]
+    return [*headline(title, screen), *layout(sides, screen)]
 
 
 def _markdown(comparison: Comparison) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from dovetail.faults import CODES
@@ -27,35 +28,53 @@ from dovetail.whynot import (
 )
 from dovetail_cli.render import machine
 from dovetail_cli.render import review as facts
-from dovetail_cli.render.columns import PLAIN, layout
+from dovetail_cli.render.columns import PLAIN, Screen, headline, layout, prose
 from dovetail_cli.render.text import conflict_lines
-from dovetail_cli.render.words import amount, human_change, human_unit, nodes, plural, printable
+from dovetail_cli.render.words import amount, human_change, human_unit, nodes, plural
 
 FORMATS = ("table", "json", "yaml")
 _MOST = 20
 _MOST_TOLD = 5
+_READABLE = 100  # columns of prose, where more are not better
+_CUT = "Time was up before more was planned; --work or --time-limit says how long each plan may take"
 _MARKS = {"alone": "!", "together": "!", "unknown": "?", "aside": "=", "idle": "="}
 
 
-def of_workload(found: Explanation, places: facts.Places, name: str = "table") -> str:
+def of_workload(found: Explanation, places: facts.Places, name: str = "table", screen: Screen = PLAIN) -> str:
     """Return why a workload is where it is, or is not admitted in full; `json` and `yaml` hold the Explanation."""
     if name in ("json", "yaml"):
         return machine.rendered(to_document(found), name)
     spec, plan, workload = found.spec, found.plan, found.workload
-    head = printable(f"dovetail explain: {workload.id}   {_state(plan, workload)}   plan {facts.status(plan)}")
-    blocks = [[head], _where(spec, plan, workload)]
+    title = (f"dovetail explain: {workload.id}", _state(plan, workload), f"plan {facts.status(plan)}")
+    blocks = [headline(title, screen), _where(spec, plan, workload, screen)]
     if plan.outcome.status in ("infeasible", "unknown"):
-        return _joined([*blocks, conflict_lines(facts.Review(plan, spec=spec, places=places), PLAIN)])
+        return _joined([*blocks, conflict_lines(facts.Review(plan, spec=spec, places=places), screen)])
     if workload.id in plan.admitted:
-        blocks += [list(_reasons(plan, workload)), _lacks(spec, plan, workload)]
-    blocks += [_policies(found, places), _ways(spec, workload, found.ways)]
-    blocks += [_tried(found.tried), _without(found.without)]
+        blocks += [list(_reasons(plan, workload, screen)), _lacks(spec, plan, workload, screen)]
+    blocks += [_policies(found, places, screen), _ways(workload, found.ways, screen)]
+    blocks += [_tried(found.tried, screen), _without(found.without, screen)]
     if found.cut:
-        blocks += [["  Time was up before more was planned; --work or --time-limit says how long each plan may take"]]
+        blocks.append(prose(_CUT, screen))
     return _joined(blocks)
 
 
-def _tried(found: Tried | None) -> list[str]:
+def of_code(code: str, screen: Screen = PLAIN) -> str:
+    """Return what a code means."""
+    info = CODES[code]
+    read = replace(screen, width=min(_READABLE, screen.width or _READABLE))
+    blocks = [prose(f"{code}: {info.title}", screen, indent=0), prose(info.explanation, read, indent=0)]
+    return _joined(blocks)
+
+
+def _block(title: str, rows: Sequence[Sequence[str]], screen: Screen, *below: str) -> list[str]:
+    """Return rows under a title and above what else is said of them; nothing where there are none."""
+    if not rows:
+        return []
+    said = [line for text in below for line in prose(text, screen, indent=4)]
+    return [*prose(title, screen), *layout(rows, screen, indent=4), *said]
+
+
+def _tried(found: Tried | None, screen: Screen) -> list[str]:
     """Return what other nodes would change, the best of them one by one and the others counted."""
     if found is None or not found.nodes:
         return []
@@ -66,19 +85,18 @@ def _tried(found: Tried | None) -> list[str]:
     counts = Counter(each.obstacle for each in found.nodes if each.obstacle)
     rows += [("!", plural(count, "node"), _why_not(why)) for why, count in sorted(counts.items())]
     what = plural(found.replicas, "replica")
-    head = f"  Why on {found.node}: {what} there on another node, everything else where it is"
+    head = f"Why on {found.node}: {what} there on another node, everything else where it is"
     number = plural(len(found.nodes), "node")
-    tail = f"    {number} tried of {found.hosts:,} that could host it; those that look alike are tried once"
-    return [head, *layout(rows, indent=4), tail]
+    tail = f"{number} tried of {found.hosts:,} that could host it; those that look alike are tried once"
+    return _block(head, rows, screen, tail)
 
 
 def _why_not(obstacle: str) -> str:
     return f"{obstacle} forbids it" if obstacle.startswith("policy ") else obstacle
 
 
-def _without(found: Sequence[Without]) -> list[str]:
-    rows = [_elsewhere(each) for each in found]
-    return ["  Elsewhere, each planned anew", *layout(rows, indent=4)] if rows else []
+def _without(found: Sequence[Without], screen: Screen) -> list[str]:
+    return _block("Elsewhere, each planned anew", [_elsewhere(each) for each in found], screen)
 
 
 def _elsewhere(found: Without) -> tuple[str, str, str]:
@@ -109,13 +127,13 @@ def _state(plan: Plan, workload: Workload) -> str:
     return f"{found.replicas:,} of {plural(found.of, 'replica')} admitted" if found.replicas else "NOT ADMITTED"
 
 
-def _where(spec: Spec, plan: Plan, workload: Workload) -> list[str]:
+def _where(spec: Spec, plan: Plan, workload: Workload, screen: Screen) -> list[str]:
     held = [place for replica, place in plan.placements.items() if replica.workload == workload.id]
     modes = Counter(plan.shared[gpu].mode for place in held for gpu in place.gpu_names if gpu in plan.shared)
     told = ", ".join(f"{plural(count, 'replica')} by {mode}" for mode, count in sorted(modes.items()))
     rows = [("runs on", nodes([place.node for place in held]))] if held else []
     rows += [("shares GPUs", told)] if told else []
-    return layout([*rows, *_takes(spec, workload)])
+    return layout([*rows, *_takes(spec, workload)], screen)
 
 
 def _takes(spec: Spec, workload: Workload) -> Iterator[tuple[str, str]]:
@@ -129,17 +147,17 @@ def _takes(spec: Spec, workload: Workload) -> Iterator[tuple[str, str]]:
             yield "takes", f"{role.name}: {told}" if role.name else told
 
 
-def _reasons(plan: Plan, workload: Workload) -> Iterator[str]:
+def _reasons(plan: Plan, workload: Workload, screen: Screen) -> Iterator[str]:
     for code in plan.admitted[workload.id].reasons:
         info = CODES.get(code)
-        yield from layout([("!", code, info.title if info else "")])
+        yield from layout([("!", code, info.title if info else "")], screen)
         if info:
-            yield f"      {info.explanation}"
+            yield from prose(info.explanation, screen, indent=6)
 
 
-def _lacks(spec: Spec, plan: Plan, workload: Workload) -> list[str]:
+def _lacks(spec: Spec, plan: Plan, workload: Workload, screen: Screen) -> list[str]:
     rows = [row for each in shortages(spec, plan, workload) for row in _shortage(each)]
-    return ["  What is missing, and what there is", *layout(rows, indent=4)] if rows else []
+    return _block("What is missing, and what there is", rows, screen)
 
 
 def _shortage(found: Shortage) -> Iterator[tuple[str, str]]:
@@ -162,18 +180,18 @@ def _shortage(found: Shortage) -> Iterator[tuple[str, str]]:
     yield "room", f"for {plural(found.fit, 'replica')}, as far as GPUs, cpu and memory go"
 
 
-def _policies(found: Explanation, places: facts.Places) -> list[str]:
+def _policies(found: Explanation, places: facts.Places, screen: Screen) -> list[str]:
     """Return the hard policies that apply to a workload, and what each of them does to what is not admitted."""
     spec, workload = found.spec, found.workload
     if workload.id not in found.plan.admitted:
         rows = [_written(policy, places) for policy in applying(spec, workload)]
-        return ["  Hard policies that apply to it", *layout(rows, indent=4)] if rows else []
+        return _block("Hard policies that apply to it", rows, screen)
     told = [(_MARKS[bar.stand], *_written(bar.policy, places), _stands(bar)) for bar in found.bars]
     told.sort(key=lambda row: "!?=".index(row[0]))
-    head = "  Hard policies that apply to it or keep it out, all else staying where it is"
+    head = "Hard policies that apply to it or keep it out, all else staying where it is"
     least = max((bar.needed for bar in found.bars), default=1)
-    tail = [f"    fewer than {least:,} more replicas would not do"] if least > 1 else []
-    return [head, *layout(told, indent=4), *tail] if told else []
+    tail = [f"fewer than {least:,} more replicas would not do"] if least > 1 else []
+    return _block(head, told, screen, *tail)
 
 
 def _written(policy: Policy, places: facts.Places) -> tuple[str, str, str]:
@@ -198,11 +216,9 @@ def _stands(bar: Bar) -> str:
     return f"without it{others} {more} would have {'places' if bar.needed > 1 else 'a place'}{where}"
 
 
-def _ways(spec: Spec, workload: Workload, ways: Sequence[Way]) -> list[str]:
-    if not ways:
-        return []
+def _ways(workload: Workload, ways: Sequence[Way], screen: Screen) -> list[str]:
     rows = [_way(way, workload) for way in sorted(ways, key=lambda way: not way.helps)]
-    return ["  Tried as ways out, each of them planned", *layout(rows, indent=4)]
+    return _block("Tried as ways out, each of them planned", rows, screen)
 
 
 def _way(way: Way, workload: Workload) -> tuple[str, str, str]:
@@ -218,12 +234,12 @@ def _way(way: Way, workload: Workload) -> tuple[str, str, str]:
     return "~", str(way.patch), f"admits {way.admitted:,} of {workload.replicas:,} replicas ({surely})"
 
 
-def of_node(spec: Spec, plan: Plan, name: str) -> str:
+def of_node(spec: Spec, plan: Plan, name: str, screen: Screen = PLAIN) -> str:
     """Return what a node holds, what it has left, and who may not use it; without a plan what it is."""
     node = spec.cluster.by_name[name]
-    head = [printable(f"dovetail explain: node {name}   plan {facts.status(plan)}")]
+    head = headline((f"dovetail explain: node {name}", f"plan {facts.status(plan)}"), screen)
     if plan.outcome.status in ("infeasible", "unknown"):
-        return _joined([head, layout(_made(node)), ["  there is no plan that says what it holds"]])
+        return _joined([head, layout(_made(node), screen), ["  there is no plan that says what it holds"]])
     held = [(str(replica), _on(place)) for replica, place in sorted(plan.placements.items()) if place.node == name]
     waiting = [
         (workload, facts.meaning(plan.admitted[workload].reasons))
@@ -234,14 +250,11 @@ def of_node(spec: Spec, plan: Plan, name: str) -> str:
         )
     ]
     room = context_of(spec).view(plan.placements).rooms.get(name) or Room(node, spec.accelerators)
-    blocks = [head, layout(_left(node, room))]
-    if kept := [(policy, what) for policy, what in _kept_free(plan, node)]:
-        blocks.append(["  Keeps free for policies", *layout(kept, indent=4)])
-    blocks += [_modes(spec, plan, node), _cuts(spec, plan, node)]
-    blocks.append(["  Holds", *_listed(held)] if held else ["  holds nothing"])
-    blocks.append(
-        ["  Waits, and could run here if there were room and no policy", *_listed(waiting)] if waiting else []
-    )
+    blocks = [head, layout(_left(node, room), screen)]
+    blocks.append(_block("Keeps free for policies", list(_kept_free(plan, node)), screen))
+    blocks += [_modes(spec, plan, node, screen), _cuts(spec, plan, node, screen)]
+    blocks.append(_listed("Holds", held, screen) or ["  holds nothing"])
+    blocks.append(_listed("Waits, and could run here if there were room and no policy", waiting, screen))
     return _joined(blocks)
 
 
@@ -305,22 +318,22 @@ def _own_memory(node: Node) -> str:
     return "" if own == node.memory else f", which promises more than its {own:,} MiB"
 
 
-def _modes(spec: Spec, plan: Plan, node: Node) -> list[str]:
+def _modes(spec: Spec, plan: Plan, node: Node, screen: Screen) -> list[str]:
     """Return how the node's GPUs are shared, and why so."""
     rows = []
     for gpus, setting, why in modes_of(spec, plan, node):
         told = f"{setting.mode}, {setting.clients} clients"
         rows.append((f"gpu {','.join(map(str, gpus))}", told, "; ".join(why)))
-    return ["  Shares GPUs", *layout(rows, indent=4)] if rows else []
+    return _block("Shares GPUs", rows, screen)
 
 
-def _cuts(spec: Spec, plan: Plan, node: Node) -> list[str]:
+def _cuts(spec: Spec, plan: Plan, node: Node, screen: Screen) -> list[str]:
     """Return who is on MIG instances of the node's GPUs, and why so."""
     rows = [
         (f"gpu {','.join(map(str, cut.gpus))}", f"{cut.replicas}x {cut.profile}", cut.workload, "; ".join(cut.why))
         for cut in cuts_of(spec, plan, node)
     ]
-    return ["  Cuts GPUs", *layout(rows[:_MOST], indent=4)] if rows else []
+    return _block("Cuts GPUs", rows[:_MOST], screen)
 
 
 def _on(place: Place) -> str:
@@ -328,6 +341,6 @@ def _on(place: Place) -> str:
     return f"{gpus} {place.instance}".strip()
 
 
-def _listed(rows: Sequence[tuple[str, str]]) -> list[str]:
-    lines = layout(rows[:_MOST], indent=4)
-    return [*lines, f"    {len(rows) - _MOST:,} more"] if len(rows) > _MOST else lines
+def _listed(title: str, rows: Sequence[tuple[str, str]], screen: Screen) -> list[str]:
+    more = [f"{len(rows) - _MOST:,} more"] if len(rows) > _MOST else []
+    return _block(title, rows[:_MOST], screen, *more)
