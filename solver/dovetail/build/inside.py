@@ -33,7 +33,7 @@ def read_inside(group: Cursor, gpus: int) -> tuple[Parts, Parts]:
 def _parts(group: Cursor, key: str, gpus: int) -> Parts:
     if key not in group.value:
         return ()
-    found = tuple(tuple(sorted(part)) for part in group.raw(key))
+    found = tuple(sorted(tuple(sorted(part)) for part in group.raw(key)))
     held = Counter(gpu for part in found for gpu in part)
     wrong = [gpu for gpu in sorted({*held, *range(gpus)}) if held[gpu] != 1 or gpu >= gpus]
     if wrong:
