@@ -22,6 +22,8 @@ _STREAM = re.compile(r"/dev/(?:std(?P<named>out|err)|fd/(?P<number>[0-9]{1,4}))"
 
 def check_writable(file: str) -> None:
     """Refuse a file that can never be written, before any work is done for it."""
+    if file == "-":
+        raise usage("'-' is no file to write to", "-o prints a result, such as -o yaml; ./- is a file of that name")
     path = Path(file)
     folder = path.parent
     if os.path.isdir(path):

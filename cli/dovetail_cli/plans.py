@@ -39,6 +39,9 @@ def plan_text(reference: str) -> str:
         revision, colon, inside = reference.partition(":")
         if colon and revision and inside:
             return _decoded(_from_git(revision, inside), reference)
+        if os.path.isdir(reference):
+            hint = f"give a plan's file, such as {printable(os.path.join(reference, 'plan.yaml'))}, or REV:path"
+            raise usage(f"{printable(reference)} is a directory, not a plan", hint)
         raise usage(f"there is no plan {printable(reference)}", "give a file, or REV:path such as HEAD:plan.yaml")
     return file_text(reference)
 

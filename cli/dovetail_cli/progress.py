@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from dovetail.plan import relative_gap
 from dovetail.progress import Reporter
 from dovetail_cli import streams
+from dovetail_cli.render.columns import Screen, prose
 from dovetail_cli.render.words import human_unit, human_value, percent, printable
 
 _EVERY = 10.0
@@ -159,7 +160,8 @@ class Display:
         self.tick()
         self._timeline.finish()
         phases = ", ".join(f"{name} {taken:.1f}" for name, taken in self._timeline.seconds.items())
-        self._print(f"dovetail: {self._timeline.elapsed():.1f} s" + (f" ({phases})" if phases else ""))
+        told = f"dovetail: {self._timeline.elapsed():.1f} s" + (f" ({phases})" if phases else "")
+        self._print("\n".join(prose(told, Screen(streams.width(self._stream)), indent=0)))
 
     def _print(self, line: str) -> None:
         self._write(f"{_CLEAR if self._live else ''}{line}\n")

@@ -177,8 +177,10 @@ def test_a_plan_alone_knows_nodes_and_workloads(dovetail: Shell, project: Path, 
     assert "known here: node, workload, gang, tenant, topology, rack\n" in dovetail.err
 
 
-def test_a_directory_is_no_plan(dovetail: Shell, project: Path) -> None:
-    assert dovetail("show", "workloads") == 64
+@pytest.mark.parametrize("command", [("show",), ("diff", "plan.yaml"), ("verify",), ("explain", "x", "--plan")])
+def test_a_directory_is_no_plan(dovetail: Shell, project: Path, engine: Engine, command: tuple[str, ...]) -> None:
+    dovetail("plan", "--out", "plan.yaml")
+    assert dovetail(*command, "workloads") == 64
     assert dovetail.err == (
         "dovetail: workloads is a directory, not a plan\n"
         "  hint: give a plan's file, such as workloads/plan.yaml, or REV:path\n"

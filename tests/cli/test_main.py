@@ -64,6 +64,13 @@ def test_an_amount_of_next_to_nothing_is_told_its_form(dovetail: Shell, project:
     assert "more than nothing\n  hint: write it as 60s" in dovetail.err
 
 
+@pytest.mark.parametrize("option", ["--out=-", "--also=md=-", "--write-model=-"])
+def test_a_dash_is_no_file(dovetail: Shell, project: Path, engine: Engine, option: str) -> None:
+    assert dovetail("plan", option) == 64
+    assert "hint: " in dovetail.err
+    assert not list(project.glob("-*"))
+
+
 def test_every_command_has_help(dovetail: Shell) -> None:
     dovetail("--help")
     for command in TABLE:

@@ -58,6 +58,19 @@ def test_a_short_run_says_only_what_took_how_long() -> None:
     assert stream.getvalue() == "dovetail: 4.5 s (load 1.5, solve 3.0)\n"
 
 
+def test_what_took_how_long_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = Terminal()
+    _, timeline, display = watched(stream)
+    for name in ("load", "compile", "construct", "improve", "verify"):
+        timeline.phase(name)
+    display.close()
+    lines = stream.getvalue().split("\x1b[2K")[-1].splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 40
+
+
 def test_on_a_terminal_one_line_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "40")

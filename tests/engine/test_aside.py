@@ -193,7 +193,7 @@ def test_nothing_is_looked_for_where_all_that_asks_is_there() -> None:
 
 
 def test_large_fleets_have_bounds_before_there_is_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bound for every band, with what earlier bands will have guessed; nothing of small fleets, or without time."""
+    """A bound for every band with GPUs, what earlier ones have guessed; none of small fleets, or without time."""
     problem = fleet(1)
     assert Pursuit(FleetBounds(problem, Stop())).before_any_plan(nothing(problem)) is None
     monkeypatch.setattr(pursuit, "EXACT_VARIABLES", 0)
@@ -202,8 +202,9 @@ def test_large_fleets_have_bounds_before_there_is_a_plan(monkeypatch: pytest.Mon
     found = []
     while (each := early.before_any_plan(nothing(problem))) is not None:
         found.append(each[0])
-    asked = [tier.name for tier in problem.tiers if tier.sense == "max"]
+    asked = [tier.name for tier in problem.tiers if tier.name.startswith("admitted[")]
     assert found[: len(asked)] == asked
+    assert not any(name.startswith("admitted-cpu") for name in found)
     late = Best(0, (0,) * len(problem.tiers), time.monotonic() - 1)
     assert Pursuit(FleetBounds(problem, Stop())).before_any_plan(late) is None
 

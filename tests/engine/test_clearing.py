@@ -205,7 +205,7 @@ def test_a_rule_that_keeps_apart_makes_others_leave() -> None:
 def test_who_has_shown_to_find_no_place_is_not_asked_to_leave_again() -> None:
     """Each of many could be where it was, and nowhere else; one other may leave, and few ways are tried in vain."""
     nodes = [node(f"a{i:02}", 1, domains={"rack": "r"}) for i in range(20)]
-    nodes += [node("z", 1, domains={"rack": "s"}), node("free", 1, accelerator="A100-40GB", domains={"rack": "s"})]
+    nodes += [node("z", 1, domains={"rack": "s"}), node("z-free", 1, accelerator="A100-40GB", domains={"rack": "s"})]
     work = [
         workload("kept", 20, gpus=1, accelerators=(CARD,)),
         workload("loose", 1, gpus=1),

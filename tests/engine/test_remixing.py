@@ -163,7 +163,7 @@ class Losing:
 
 @pytest.mark.parametrize(("number", "led"), [(1200, True), (100, False)])
 def test_on_many_nodes_every_other_set_is_half_of_nodes_that_lose_by_a_proof(number: int, led: bool) -> None:
-    nodes = [node(f"n{i}", 4, accelerator=("A100-40GB", "L4")[i % 2]) for i in range(number)]
+    nodes = [node(f"n{i:04}", 4, accelerator=("A100-40GB", "L4")[i % 2]) for i in range(number)]
     problem = compile_problem(context_of(make_spec(nodes, [workload("w", 5 * number, gpus=1)])))
     remixing = Remixing(generation(problem, State()), Budget(ALL))
     losing = frozenset(range(0, 60, 2))

@@ -83,7 +83,7 @@ def test_cost_is_worth_a_search_where_nothing_else_finds_room(replicas: int, pro
 
 
 def test_the_least_cost_is_looked_for_again_once_more_is_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    nodes = [priced(f"dear{i}", 2, 90) for i in range(3)] + [priced(f"cheap{i}", 2, 10) for i in range(3)]
+    nodes = [priced(f"a-dear{i}", 2, 90) for i in range(3)] + [priced(f"b-cheap{i}", 2, 10) for i in range(3)]
     problem = compile_problem(context_of(make_spec(nodes, [workload("w", 3, gpus=2)])))
     two, cheaper_two, three, cheaper_three = (
         State({node: Fill(Counter({Slot(0): 1})) for node in nodes})

@@ -28,11 +28,11 @@ def test_busy_nodes_of_one_make_are_judged_once(monkeypatch: pytest.MonkeyPatch)
     calls: list[str] = []
     monkeypatch.setattr(makes, "obstacle", lambda workload, role, node, cards: calls.append(node.name))
     spec = make_spec(
-        [*(node(f"n{i}", 2) for i in range(8)), node("m", 4)],
+        [*(node(f"n{i}", 2) for i in range(8)), node("z", 4)],
         [workload(f"w{i}", gpus=1) for i in range(8)],
         running={f"w{i}#0": place(f"n{i}", 0) for i in range(8)},
     )
     problem = compile_problem(context_of(spec))
     assert len(problem.classes) == 9
     assert {id(shapes) for shapes in problem.hosted[:8]} == {id(problem.hosted[0])}
-    assert calls == ["n0", "m"]
+    assert calls == ["n0", "z"]

@@ -34,11 +34,11 @@ def asks(gpus: int, topology: Topology | None = None) -> Workload:
 @pytest.mark.parametrize(
     ("work", "classes"),
     [
-        (asks(1), [("plain", "islands", "sockets")]),
+        (asks(1), [("islands", "plain", "sockets")]),
         (asks(2), [("plain", "sockets"), ("islands",)]),
-        (asks(2, Topology(across=True)), [("plain", "islands", "sockets")]),
-        (asks(2, Topology(within="socket", across=True)), [("plain", "islands"), ("sockets",)]),
-        (asks(1, Topology(prefer="socket")), [("plain", "islands"), ("sockets",)]),
+        (asks(2, Topology(across=True)), [("islands", "plain", "sockets")]),
+        (asks(2, Topology(within="socket", across=True)), [("islands", "plain"), ("sockets",)]),
+        (asks(1, Topology(prefer="socket")), [("islands", "plain"), ("sockets",)]),
     ],
 )
 def test_classes_split_where_somebody_asks(work: Workload, classes: list[tuple[str, ...]]) -> None:

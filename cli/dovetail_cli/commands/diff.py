@@ -42,6 +42,8 @@ def run(
         found = project.load(path, project.Question(day, before)) if path is not None else None
     except Refused as refused:
         return refusals.tell(refused, shown)
+    if found is not None:
+        project.tell_of_another(after, b, found)
     spec = found.spec if found else None
     change = diff(before, after, spec) if comparable(before, after) else None
     apart = before if change is None else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -17,7 +16,6 @@ from dovetail_cli.problems import usage
 from dovetail_cli.render import formats, gangs, grouping, text
 from dovetail_cli.render.columns import PLAIN, Screen
 from dovetail_cli.render.review import Review
-from dovetail_cli.render.words import printable
 
 FORMATS = ("table", "json", "yaml", "md")
 
@@ -44,12 +42,13 @@ def run(
     wanted = options.renderings(also or (), FORMATS)
     if by is not None and "table" not in (shown, *(name for name, _ in wanted)):
         raise usage(f"--by groups the rows of the table, and -o {shown} has none", "leave one of them out")
-    _check_no_directory(plan)
     try:
         found = read_plan(plan)
         documents = project.load(path, project.Question(options.as_of(as_of))) if path is not None else None
     except Refused as refused:
         return refusals.tell(refused, shown)
+    if documents is not None:
+        project.tell_of_another(found, plan, documents)
     spec = documents.spec if documents else None
     review = Review(
         found, spec=spec, places=project.Places(documents.documents if documents else None), detail=detail
@@ -63,12 +62,6 @@ def run(
 
     streams.publish(render, shown, wanted)
     return ExitCode.DONE
-
-
-def _check_no_directory(plan: str) -> None:
-    if os.path.isdir(plan):
-        hint = f"give a plan's file, such as {printable(os.path.join(plan, 'plan.yaml'))}, or REV:path"
-        raise usage(f"{printable(plan)} is a directory, not a plan", hint)
 
 
 def body(plan: Plan, spec: Spec | None, by: str | None, screen: Screen) -> list[str] | None:

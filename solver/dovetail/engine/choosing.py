@@ -118,8 +118,9 @@ def _lacks(found: Record, given: Mapping[str, int]) -> bool:
 def only_on(problem: Problem, nodes: Collection[int]) -> Problem:
     """Return a Problem with these nodes free of charge and all others cordoned; numbers stay as they are."""
     spec = problem.spec
-    numbered = enumerate(spec.cluster.nodes)
-    made = tuple(replace(n, cordoned=n.cordoned or i not in nodes, price=0, gpu_price=0) for i, n in numbered)
+    chosen = {problem.nodes[index].name for index in nodes}
+    every = spec.cluster.nodes
+    made = tuple(replace(n, cordoned=n.cordoned or n.name not in chosen, price=0, gpu_price=0) for n in every)
     return compile_problem(problem.context.about(replace(spec, cluster=replace(spec.cluster, nodes=made))))
 
 

@@ -392,6 +392,7 @@ class Problem:
 
 def compile_problem(context: Context) -> Problem:
     """Compile a judged Spec into a Problem."""
-    nodes = tuple(node for node in context.spec.cluster.nodes if not node.down)
+    up = (node for node in context.spec.cluster.nodes if not node.down)
+    nodes = tuple(sorted(up, key=lambda node: node.name))  # documents may tell them in any order
     shapes = shapes_of(context)
     return Problem(context, shapes, nodes, classes_of(context, nodes), standing_of(context, shapes, nodes))

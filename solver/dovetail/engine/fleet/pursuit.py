@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.engine.fleet.cases import COUNTS, Cases, has_numbers
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.objectives import Tier, limit_given
+from dovetail.objectives.admitted import Admitted
 from dovetail.plan import relative_gap
 from dovetail.problem.steps import EXACT_VARIABLES
 from dovetail.proof.fleet import FEW_NODES
@@ -67,7 +68,8 @@ class Pursuit:
     def before_any_plan(self, nothing: Best) -> tuple[str, Cases] | None:
         """Return a bound that needs no plan's values, as long as there are such for a large fleet; None after that.
 
-        What earlier tiers will have is guessed from their bounds.
+        What earlier tiers will have is guessed from their bounds. Work without GPU has its place in most plans, which
+        the first one shows: it is not asked for here.
 
         Parameters
         ----------
@@ -75,10 +77,13 @@ class Pursuit:
         """
         problem = self.fleet.problem
         worth_while = problem.counts > EXACT_VARIABLES and self.fleet.large
-        asked = all(self._times[tier.name] for tier in problem.tiers if tier.sense == "max")
-        return self.next(nothing) if worth_while and not asked and time.monotonic() < nothing.until else None
+        bands = (tier for tier in problem.tiers if tier.sense == "max")
+        early = {tier.name for tier in bands if not isinstance(tier, Admitted) or tier.gpu}
+        asked = all(self._times[name] for name in early)
+        in_time = time.monotonic() < nothing.until
+        return self.next(nothing, early) if worth_while and not asked and in_time else None
 
-    def next(self, now: Best) -> tuple[str, Cases] | None:
+    def next(self, now: Best, among: Collection[str] | None = None) -> tuple[str, Cases] | None:
         """Return a tier and what proves a bound on it, None where no bound is worth while.
 
         It is the tier that was asked for least often; those that count nodes, and what follows them, have their first
@@ -86,6 +91,10 @@ class Pursuit:
         numbers, the earliest band first. What earlier tiers will have in the end is guessed: of what is admitted, a
         little less than the bound unless the plan is near that; of what is lost, what the plan has, as there may not
         be room for all else at so little as the bound; nothing of cost, which changes with every plan.
+
+        Parameters
+        ----------
+        among : names of tiers to choose from, by default all.
         """
         given: dict[str, int] = {}
         found: list[tuple[int, bool, int, Mapping[str, int]]] = []
@@ -94,7 +103,7 @@ class Pursuit:
         for position, (tier, value) in enumerate(zip(tiers, now.values, strict=True)):
             gap, bound = self._gap(position, value, given)
             late = late or tier.counts_nodes
-            known = self.fleet.knows(tier)
+            known = self.fleet.knows(tier) and (among is None or tier.name in among)
             in_time = self._seconds(tier, now) > self._needed.get(tier.name, 0.0)
             if known and in_time and gap > WIDE and self._asked.get(tier.name) != given:
                 found.append((self._times[tier.name] + late, late, position, dict(given)))
