@@ -62,6 +62,31 @@ def test_figures_are_exact_whatever_they_were_written_like() -> None:
     assert isinstance(summary["gpusTotal"], int)
 
 
+def test_figures_are_exact_however_many_digits_they_have() -> None:
+    empty = write(Plan("p", DIGEST, Outcome("feasible")))
+    text = empty.replace("summary: {}", f"summary: {{gpusTotal: 24.{39 * '0'}1}}")
+    assert read(text, "plan.yaml").summary["gpusTotal"] != 24
+
+
+@pytest.mark.parametrize("file", ["plan.yaml", "plan.json"])
+def test_rates_are_told_in_whole_thousandths(file: str) -> None:
+    def text(served: str) -> str:
+        empty = to_document(Plan("p", DIGEST, Outcome("feasible")))
+        rows = {"w": {"state": "none", "replicas": 0, "of": 1, "served": "S", "rate": 9}}
+        promises = {"w": {"missing": 1, "served": 1, "rate": "S"}}
+        spec = {**empty["spec"], "admitted": rows, "promises": promises}
+        return json.dumps({**empty, "spec": spec}).replace('"S"', served)
+
+    for served, thousandths in (("2", 2000), ("2.0", 2000), ("1.667", 1667), ("1.6670", 1667), ("5e-1", 500)):
+        plan = read(text(served), file)
+        assert (plan.admitted["w"].served, plan.admitted["w"].rate) == (thousandths, 9000)
+        assert (plan.promises["w"].served, plan.promises["w"].rate) == (1000, thousandths)
+    for served in ("2.0001", "25.5001", f"2.{40 * '0'}1", "1e-999"):
+        with pytest.raises(Refused) as refused:
+            read(text(served), file)
+        assert [fault.code for fault in refused.value.faults] == ["DT2012", "DT2012"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code", "line", "column"),
     [
@@ -76,6 +101,7 @@ def test_figures_are_exact_whatever_they_were_written_like() -> None:
         ("value: 1", "value: 2", "DT2006", 7, 49),
         ("summary: {}", "summary: {moves: many}", "DT1103", 8, 20),
         ("summary: {}", "summary: {gpusTotal: 1e400}", "DT2011", 8, 24),
+        ("summary: {}", "summary: {}\n  promises: {w: {missing: 1, rate: 25.5001}}", "DT2012", 9, 36),
     ],
 )
 def test_faults_are_told_at_their_places(old: str, new: str, code: str, line: int, column: int) -> None:

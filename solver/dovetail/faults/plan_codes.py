@@ -35,6 +35,7 @@ PLAN_FILES: Final[Mapping[str, CodeInfo]] = {
         "mode not told in full", "A GPU in MIG mode has instances; one that clients share says how many there may be."
     ),
     "DT2011": CodeInfo("figure too large", "A figure of a plan has at most 100 digits before its point."),
+    "DT2012": CodeInfo("rate too fine", "A rate of a plan has at most three digits after its point."),
 }
 
 REASONS: Final[Mapping[str, CodeInfo]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import reduce
 from itertools import pairwise
 from typing import Any, Final
@@ -36,6 +36,8 @@ MOST_REPLICAS: Final = 2_000_000
 
 _ROWS: Final = ("placements", "recovery", "held", "gpus")
 _TOO_LARGE: Final = 10**LONGEST_NUMBER
+_EXACT: Final = Context(prec=LONGEST_NUMBER)
+"""Of arithmetic that rounds no number which a text can hold."""
 
 
 def read(text: str, file: str) -> Plan:
@@ -70,6 +72,7 @@ def plan_of(document: Document) -> Plan:
     log = FaultLog()
     spec = document.spec
     _check_figures(document, log)
+    _check_rates(document, log)
     log.raise_if_errors()
     opinion = spec.get("secondOpinion")
     rows = _Rows(document, log)
@@ -103,6 +106,21 @@ def _check_figures(document: Document, log: FaultLog) -> None:
         if key not in _ROWS:
             for at in _too_large(section, ("spec", key)):
                 log.append(document.fault("DT2011", f"a figure has at most {LONGEST_NUMBER} digits", *at))
+
+
+def _check_rates(document: Document, log: FaultLog) -> None:
+    """Add a fault for each rate that is not a whole number of thousandths: none is told otherwise."""
+    for section in ("admitted", "promises"):
+        for key, row in document.spec.get(section, {}).items():
+            for field in ("served", "rate"):
+                amount = _thousandths(row.get(field, 0))
+                if amount != int(amount):
+                    message = "a rate has at most three digits after its point"
+                    log.append(document.fault("DT2012", message, "spec", section, key, field))
+
+
+def _thousandths(value: int | Decimal) -> Decimal:
+    return Decimal(value).scaleb(3, _EXACT)
 
 
 def _too_large(value: Any, at: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
@@ -156,7 +174,7 @@ def _tier(row: Mapping[str, Any]) -> TierResult:
 
 
 def _figure(value: int | Decimal) -> Figure:
-    return int(value) if value == int(value) else Decimal(value).normalize()
+    return int(value) if value == int(value) else Decimal(value).normalize(_EXACT)
 
 
 @dataclass(slots=True)
@@ -279,7 +297,7 @@ def _promise(row: Mapping[str, Any]) -> BrokenPromise:
 
 def _rates(row: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Return what is served of a rate, and the rate, in thousandths."""
-    served, rate = (None if key not in row else int(Decimal(str(row[key])) * 1000) for key in ("served", "rate"))
+    served, rate = (int(_thousandths(row[key])) if key in row else None for key in ("served", "rate"))
     return served, rate
 
 
