@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.support.specs import make_spec, node, place, places, policy, request, workload
 
 from dovetail.engine import solve
 from dovetail.plan import Outcome, finish
-from dovetail.rules import Rule, context_of
+from dovetail.rules import Rule, Told, context_of
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.survive import Survive
 from dovetail.spec import NodeSelector, Request
@@ -33,6 +35,17 @@ def test_places_are_held_where_nothing_is_to_run() -> None:
     assert plan.outcome.status == "optimal"
     assert plan.summary["gpusHeld"] == 1
     assert verify(spec, plan).ok
+
+
+def test_what_is_held_free_is_told_in_any_order() -> None:
+    rules = [policy("spare", Reserve(replicas=2, request=request(1))), policy("free", Reserve(domains=2, of="node"))]
+    spec = make_spec([node(name, 1) for name in "abcde"], [workload("w", gpus=1)], rules)
+    plan = solve(spec)
+    turned = {name: Told(told.held[::-1], told.untouched[::-1]) for name, told in plan.held.items()}
+    assert [turned[name] == plan.held[name] for name in ("spare", "free")] == [False, False]
+    assert verify(spec, replace(plan, held=turned)).ok
+    twice = {**turned, "spare": Told(turned["spare"].held[:1] * 2)}
+    assert not verify(spec, replace(plan, held=twice)).ok
 
 
 @pytest.mark.parametrize("rule", [Reserve(replicas=1, request=request(1)), Survive(of="node")])

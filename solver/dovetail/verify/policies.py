@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from dovetail.plan import PolicyResult
 from dovetail.plan.policies import held_of, outcome_of, policies_of
 from dovetail.quantities import counted
-from dovetail.rules import Violations
+from dovetail.rules import Told, Violations
 from dovetail.spec import Policy
 from dovetail.verify.case import Case
 from dovetail.verify.model import Finding, Found, Open
@@ -77,11 +78,18 @@ def _of(case: Case, name: str) -> Policy:
 
 
 def held(case: Case) -> Iterator[Finding]:
-    """What the plan says is held free counts for its policy, and nothing of it is left out (S4.7)."""
+    """What the plan says is held free counts for its policy, and nothing of it is left out, in any order (S4.7)."""
     right = held_of(case.view, case.context) if case.has_plan else {}
     for name in sorted({*right, *case.plan.held}):
-        if case.plan.held.get(name) != right.get(name):
+        if _in_order(case.plan.held.get(name)) != _in_order(right.get(name)):
             yield Finding(name, "holds other places or domains than the plan tells")
+
+
+def _in_order(told: Told | None) -> Told | None:
+    """Return what a policy holds free, places and domains in their order."""
+    if told is None:
+        return None
+    return replace(told, held=tuple(sorted(told.held)), untouched=tuple(sorted(told.untouched)))
 
 
 def recovery(case: Case) -> Iterator[Finding]:
