@@ -234,6 +234,68 @@ def test_a_rule_that_excuses_nothing_is_judged_as_ever() -> None:
     assert failed(verify(documents(spec), plan)) == {"hard-policies", "policy-results"}
 
 
+def reasons_without_state(*told: str, proved: bool = True, found: int = 2) -> set[str]:
+    """Return what fails, without the state, of a plan that leaves a job out of a quota, for reasons that it tells.
+
+    Parameters
+    ----------
+    found : the quota in GPUs: beyond 1 there is no reason to be seen.
+    """
+    quota = policy("q", Quota((("gpus", found * 1000),)))
+    spec = outside(make_spec([node("n", 2)], [workload("w", 2, gpus=1)], [quota], running={"w#0": place("n", 0)}))
+    plan = plan_for(spec, places({"w#0": place("n", 0)}), "optimal" if proved else "feasible")
+    row = replace(plan.admitted["w"], reasons=told)
+    return failed(verify(documents(spec), replace(plan, admitted={"w": row})))
+
+
+@pytest.mark.parametrize("found", [1, 2])
+@pytest.mark.parametrize(
+    ("told", "proved", "broken"),
+    [
+        (("DT4106",), True, False),
+        (("DT4100",), True, False),
+        (("DT4100",), False, False),
+        (("DT4100", "DT4106"), False, False),
+        (("DT4106",), False, True),
+        (("DT4106", "DT4100"), False, True),
+        (("DT4100", "DT4106"), True, True),
+        (("DT4106", "DT4106"), True, True),
+        ((), True, True),
+        ((), False, True),
+    ],
+)
+def test_reasons_that_today_decides_are_never_missing(
+    found: int, told: tuple[str, ...], proved: bool, broken: bool
+) -> None:
+    assert reasons_without_state(*told, proved=proved, found=found) == ({"admitted"} if broken else set())
+
+
+@pytest.mark.parametrize(
+    ("told", "proved", "broken"),
+    [
+        (("DT4110", "DT4102"), True, False),
+        (("DT4102", "DT4107"), True, False),
+        (("DT4100", "DT4110", "DT4102"), False, False),
+        (("DT4110", "DT4102"), False, True),
+        (("DT4100", "DT4110"), False, True),
+        (("DT4102", "DT4110"), True, True),
+        (("DT4110", "DT4102", "DT4107"), True, True),
+        (("DT4110",), True, True),
+        ((), True, True),
+    ],
+)
+def test_reasons_beside_a_limit_on_moves_are_never_missing(told: tuple[str, ...], proved: bool, broken: bool) -> None:
+    running = {"run#0": place("n", 0), "run#1": place("m", 0)}
+    work = [workload("w", 1, gpus=2), workload("run", 2, gpus=1, priority=9)]
+    nodes = [node("n", 2), node("m", 2)]
+    spec = outside(make_spec(nodes, work, [policy("limit", Move(max_moves=0))], running=running))
+    plan = plan_for(spec, places(running), "optimal" if proved else "feasible")
+    assert plan.admitted["w"].reasons == (("DT4110", "DT4102") if proved else ("DT4100", "DT4110", "DT4102"))
+    row = replace(plan.admitted["w"], reasons=told)
+    part = verify(documents(spec), replace(plan, admitted={"w": row}))
+    assert failed(part) == ({"admitted"} if broken else set())
+
+
 def test_moves_that_a_plan_itself_tells_beyond_its_budget_are_broken() -> None:
     spec = outside(
         make_spec(

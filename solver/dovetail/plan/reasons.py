@@ -70,7 +70,7 @@ class _Judge:
         self.space = Space(view)
         self.trials = Trials(view, context)
         self.moving = Moving(view, context, self.space)
-        self.open_bands = _open_bands(context, tiers)
+        self.open_bands = open_bands(context, tiers)
         self._shortages: dict[tuple[int, Hashable], str] = {}
 
     def reasons(self, workload: Workload) -> tuple[str, ...]:
@@ -214,7 +214,7 @@ def _first_wall(role: Role, met: Sequence[Obstacle | None], nodes: Sequence[Node
 _KEEPING_AWAY = frozenset({Obstacle.DOWN, Obstacle.CORDONED, Obstacle.TAINT})
 
 
-def _open_bands(context: Context, tiers: Sequence[TierResult]) -> frozenset[int]:
+def open_bands(context: Context, tiers: Sequence[TierResult]) -> frozenset[int]:
     """Return the bands whose admission is not proved: their tiers, or earlier ones, have a gap."""
     proved: set[str] = set()
     for tier in tiers:

@@ -9,7 +9,7 @@ from typing import Any
 from dovetail.objectives import Tier, is_limit, limit_given
 from dovetail.plan import AdmissionResult, Plan, TierResult, contradiction, told_twice
 from dovetail.plan.promises import promises_of
-from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of
+from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of, open_bands
 from dovetail.plan.summary import OF_TODAY, summary_of
 from dovetail.verify.case import Case
 from dovetail.verify.model import Finding, Found, Open
@@ -153,7 +153,7 @@ def admitted(case: Case) -> Iterator[Found]:
         told, found = case.plan.admitted.get(name), right.get(name)
         if told == found:
             continue
-        if not case.known and _alike_but_for_today(told, found):
+        if not case.known and _alike_but_for_today(told, found, proved=not _open(case, name)):
             yield Open(name)
         else:
             yield Finding(name, f"is told as {_shown(told)}, is {_shown(found)}")
@@ -171,14 +171,27 @@ def promises(case: Case) -> Iterator[Finding]:
             )
 
 
-def _alike_but_for_today(told: AdmissionResult | None, found: AdmissionResult | None) -> bool:
-    """Tell whether two results differ only in what today decides: what policies excuse, and who would move."""
+def _open(case: Case, name: str) -> bool:
+    """Tell whether a workload's band is not proved, so that a longer search might admit it."""
+    workload = case.spec.by_id.get(name)
+    return workload is not None and case.spec.band_of(workload) in open_bands(case.context, case.plan.tiers)
+
+
+def _alike_but_for_today(told: AdmissionResult | None, found: AdmissionResult | None, *, proved: bool) -> bool:
+    """Tell whether two results differ only in what today decides: what policies excuse, and who would move.
+
+    Parameters
+    ----------
+    proved : whether the workload's band is.
+    """
     if told is None or found is None or replace(told, reasons=found.reasons) != found:
         return False
-    if MOVES in told.reasons:  # who outranks it is then not told
-        rest = [[code for code in each.reasons if code not in (MOVES, OUTRANKED)] for each in (told, found)]
-        return rest[0] == rest[1]
-    return {*told.reasons, *found.reasons} <= {UNPROVED, FORBIDDEN}
+    if MOVES in told.reasons:  # it comes first of what is known, and who outranks it is then not told
+        first = [UNPROVED] if UNPROVED in found.reasons else []
+        rest = [code for code in found.reasons if code not in (UNPROVED, OUTRANKED)]
+        return list(told.reasons) == [*first, MOVES, *rest]
+    either = {(UNPROVED,), (FORBIDDEN,)} if proved else {(UNPROVED,), (UNPROVED, FORBIDDEN)}
+    return {told.reasons, found.reasons} <= either
 
 
 def _shown(result: Any) -> str:
