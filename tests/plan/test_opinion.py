@@ -28,7 +28,7 @@ OPEN = (tier("a", 5, 9), tier("b", 3, 3, "min"))
         (OPEN, {"a": 5, "b": 3}, None, True),
         (OPEN, {"a": 5, "b": 2}, "b", True),
         (OPEN, {"a": 7}, None, False),
-        (OPEN, {"a": 7, "b": 9}, None, True),
+        (OPEN, {"a": 7, "b": 9}, None, False),
         (OPEN, {"a": 10}, "a", True),
         (OPEN, {"a": 4}, "a", True),
         ((tier("a", 5, None),), {"a": 99}, None, True),
@@ -47,6 +47,12 @@ def test_only_a_real_contradiction_counts(
     assert opinion.agrees is (broken is None)
     assert opinion.conclusive is conclusive
     assert list(opinion.tiers) == [each.name for each in tiers]
+
+
+def test_nothing_counts_after_the_first_tier_that_differs_or_is_missing() -> None:
+    assert opinion_of("other", OPEN, {"a": 7, "b": 3}).tiers == {"a": 7, "b": None}
+    assert opinion_of("other", OPEN, {"b": 3}).tiers == {"a": None, "b": None}
+    assert opinion_of("other", OPEN, {"a": 5, "b": 3, "made-up": 1}).tiers == {"a": 5, "b": 3}
 
 
 def test_a_tier_that_both_prove_rests_on_two_engines() -> None:

@@ -380,11 +380,14 @@ def out_of_turn() -> tuple[Spec, Plan]:
     return spec, plan_for(spec, places({"svc#2": place("n", 0), "svc#3": place("n", 1)}))
 
 
-def refused(proof: Literal["certificate", "two-engines"] | None, **opinion: Any) -> Callable[[], tuple[Spec, Plan]]:
+def refused(
+    proof: Literal["certificate", "two-engines"] | None, stopped_by: str | None = None, **opinion: Any
+) -> Callable[[], tuple[Spec, Plan]]:
     """Return a plan that says that there is none, and what that rests on."""
     spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], [policy("all", Admission())])
     told = SecondOpinion("other", **opinion) if opinion else None
-    plan = finish(context_of(spec), {}, (), Outcome("infeasible", proof=proof), second_opinion=told)
+    outcome = Outcome("infeasible", stopped_by, proof=proof)
+    plan = finish(context_of(spec), {}, (), outcome, second_opinion=told)
     return lambda: (spec, plan)
 
 
@@ -429,11 +432,22 @@ def restarted_where_there_is_no_room() -> tuple[Spec, Plan]:
     return spec, replace(plan, recovery={"lose": {**plan.recovery["lose"], **more}})
 
 
-def opinion(**changes: int | None) -> Callable[[Plan], dict[str, Any]]:
+def opinion(*, conclusive: bool = True, **changes: int | None) -> Callable[[Plan], dict[str, Any]]:
     """Return a change that adds an engine's opinion, which claims to agree; some of its values are the plan's."""
 
     def change(plan: Plan) -> dict[str, Any]:
-        return {"second_opinion": SecondOpinion("other", True, {t.name: t.value for t in plan.tiers} | changes)}
+        optima = {t.name: t.value for t in plan.tiers} | changes
+        return {"second_opinion": SecondOpinion("other", True, optima, conclusive)}
+
+    return change
+
+
+def untold(name: str) -> Callable[[Plan], dict[str, Any]]:
+    """Return a change that adds an engine's opinion, which says nothing of a tier."""
+
+    def change(plan: Plan) -> dict[str, Any]:
+        optima = {t.name: t.value for t in plan.tiers if t.name != name}
+        return {"second_opinion": SecondOpinion("other", True, optima)}
 
     return change
 
@@ -567,14 +581,21 @@ MUTATIONS: tuple[Mutation, ...] = (
     claim("tier-proofs", tier("cost", proof="two-engines"), label="one-engine"),
     claim(
         "tier-proofs",
-        lambda plan: {**tier("cost", proof="two-engines")(plan), **opinion(cost=None)(plan)},
+        lambda plan: {**tier("cost", proof="two-engines")(plan), **opinion(cost=None, conclusive=False)(plan)},
         label="unfinished",
     ),
     claim("tier-proofs", feasible(tier("cost", bound=None)), label="no-bound"),
     claim("given", tier("cost", given={"admitted[100]": 1})),
     claim("given", tier("admitted[100]", given={"cost": 3_000_000}), label="later"),
     claim("optimal", tier("cost", bound=-1)),
+    claim("optimal", lambda plan: {"outcome": Outcome("optimal", "time")}, label="stopped"),
+    Mutation("optimal", refused("certificate", stopped_by="work"), label="refused"),
     claim("second-opinion", opinion(cost=1)),
+    claim("second-opinion", opinion(nonsense=7), label="new"),
+    claim("second-opinion", untold("cost"), label="gone"),
+    claim("second-opinion", opinion(cost=None), label="unfinished"),
+    claim("second-opinion", opinion(conclusive=False), label="finished"),
+    Mutation("second-opinion", refused("certificate", agrees=True, tiers={"admitted[0]": 7}), label="refused"),
     claim(
         "second-opinion",
         feasible(lambda p: {**tier("cost", bound=-1)(p), **opinion(cost=2_999_998)(p)}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tests.support.plans import plan_for
@@ -10,6 +10,7 @@ from tests.support.specs import make_spec, node, place, places, policy, replica,
 from tests.verify.mutators import base
 
 from dovetail.engine import solve
+from dovetail.objectives import tiers_of
 from dovetail.plan import Outcome, Plan, SecondOpinion, finish
 from dovetail.rules import context_of
 from dovetail.rules.admission import Admission
@@ -117,17 +118,35 @@ def test_an_agreeing_second_opinion_holds() -> None:
     spec, plan = base()
     opinion = SecondOpinion("other", True, {tier.name: tier.value for tier in plan.tiers})
     assert verify(spec, replace(plan, second_opinion=opinion)).ok
-    assert verify(spec, replace(plan, second_opinion=SecondOpinion("other", True, {"cost": None}, False))).ok
+    unfinished = replace(opinion, tiers=dict.fromkeys(opinion.tiers), conclusive=False)
+    assert verify(spec, replace(plan, second_opinion=unfinished)).ok
 
 
-def test_values_after_one_that_differs_are_not_held_against_a_plan() -> None:
+def test_an_opinion_of_a_plan_that_can_be_better_says_no_more_than_that() -> None:
     spec, plan = base()
     first, *rest = plan.tiers
-    open_plan = replace(
+    plan = replace(
         plan, tiers=(replace(first, bound=first.value + 5, proof="solver"), *rest), outcome=Outcome("feasible")
     )
-    optima = {tier.name: tier.value for tier in plan.tiers} | {first.name: first.value + 1, "cost": 0}
-    assert verify(spec, replace(open_plan, second_opinion=SecondOpinion("other", True, optima))).ok
+    better = {**dict.fromkeys(tier.name for tier in rest), first.name: first.value + 1}
+    same = {first.name: first.value + 1, **{tier.name: tier.value for tier in rest}}
+
+    def found(optima: Mapping[str, int | None], *, conclusive: bool) -> set[str]:
+        return failed(verify(spec, replace(plan, second_opinion=SecondOpinion("other", True, optima, conclusive))))
+
+    assert found(better, conclusive=False) == set()
+    assert found(better, conclusive=True) == found(same, conclusive=False) == {"second-opinion"}
+
+
+def test_an_opinion_that_there_is_no_plan_is_of_all_tiers_and_has_no_optimum() -> None:
+    spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], [policy("all", Admission())])
+    plan = solve(spec)
+    names = [tier.name for tier in tiers_of(context_of(spec))]
+    none = SecondOpinion("other", True, dict.fromkeys(names))
+    for opinion in (none, replace(none, conclusive=False)):
+        assert verify(spec, replace(plan, second_opinion=opinion)).ok
+    for told in ({}, {**none.tiers, "nonsense": None}, dict.fromkeys(names, 1)):
+        assert failed(verify(spec, replace(plan, second_opinion=replace(none, tiers=told)))) == {"second-opinion"}
 
 
 def test_a_long_list_of_findings_is_cut_in_text_and_whole_in_documents() -> None:

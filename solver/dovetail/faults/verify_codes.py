@@ -86,8 +86,15 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
         "proof is wrong", "A bound does not say what it rests on, or is not the arithmetic it claims."
     ),
     "DT3705": CodeInfo("wrong assumption", "A bound assumes values of earlier tiers that the plan does not have."),
-    "DT3706": CodeInfo("not proved optimal", "A plan is called optimal while a tier has a gap."),
-    "DT3707": CodeInfo("second opinion differs", "Another engine has an optimum that the plan says cannot be."),
+    "DT3706": CodeInfo(
+        "not proved optimal",
+        "A plan is called optimal while a tier has a gap, or a search is told as stopped early that came to its end.",
+    ),
+    "DT3707": CodeInfo(
+        "second opinion differs",
+        "Another engine has an optimum that the plan says cannot be, or the plan tells of other tiers, of more or of "
+        "fewer than were compared.",
+    ),
     "DT3708": CodeInfo(
         "certificate does not show it",
         "A bound is said to rest on a certificate that is missing, belongs to another plan, or does not prove it.",

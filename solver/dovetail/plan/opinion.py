@@ -33,9 +33,16 @@ def _possible(tier: TierResult, optimum: int) -> bool:
 
 
 def opinion_of(engine: str, tiers: Sequence[TierResult], optima: Optima) -> SecondOpinion:
-    """Return what an engine's optima say of a plan's tiers."""
+    """Return what an engine's optima say of a plan's tiers.
+
+    After the first that is missing or differs from the plan's value none is told: it answers another question.
+    """
     agrees = contradiction(tiers, optima) is None
-    known = {tier.name: optima.get(tier.name) for tier in tiers}
+    known: dict[str, int | None] = dict.fromkeys(tier.name for tier in tiers)
+    for tier in tiers:
+        known[tier.name] = optima.get(tier.name)
+        if known[tier.name] != tier.value:
+            break
     return SecondOpinion(engine, agrees, known, conclusive=not agrees or None not in known.values())
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.objectives import Tier, is_limit, limit_given
-from dovetail.plan import AdmissionResult, Plan, TierResult, contradiction, told_twice
+from dovetail.plan import AdmissionResult, Plan, SecondOpinion, TierResult, contradiction, opinion_of, told_twice
 from dovetail.plan.promises import promises_of
 from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of, open_bands
 from dovetail.plan.summary import OF_TODAY, summary_of
@@ -46,11 +46,14 @@ def _proof_of_none(plan: Plan) -> Iterator[Finding]:
 
 
 def optimal(case: Case) -> Iterator[Finding]:
-    """A plan is called optimal only where every tier is proved (S5.2)."""
-    if case.plan.outcome.status == "optimal":
+    """A plan is called optimal only where every tier is proved; nothing stops a search that is over (S5.2, S6.4)."""
+    outcome = case.plan.outcome
+    if outcome.status == "optimal":
         for tier in case.plan.tiers:
             if not tier.proved:
                 yield Finding(tier.name, f"has value {tier.value} and bound {tier.bound} in a plan called optimal")
+    if outcome.status in ("optimal", "infeasible") and outcome.stopped_by is not None:
+        yield Finding(outcome.status, f"is told as stopped by {outcome.stopped_by}, and nothing was left to search")
 
 
 def tier_names(case: Case) -> Iterator[Found]:
@@ -116,8 +119,12 @@ def given(case: Case) -> Iterator[Finding]:
         earlier[tier.name] = tier.value
 
 
-def second_opinion(case: Case) -> Iterator[Finding]:
-    """No other engine contradicts the plan: its optimum of a tier lies between value and bound (S5.2)."""
+def second_opinion(case: Case) -> Iterator[Found]:
+    """No other engine contradicts the plan: its optimum of a tier lies between value and bound (S5.2).
+
+    What is told of its optima is told of the plan's tiers, as far as both answer the same question, and says whether
+    that is all of them.
+    """
     opinion = case.plan.second_opinion
     if opinion is None:
         return
@@ -127,6 +134,32 @@ def second_opinion(case: Case) -> Iterator[Finding]:
         yield Finding(tier.name, f"has value {tier.value} and bound {tier.bound}, {opinion.engine} has {optimum}")
     elif not opinion.agrees:
         yield Finding(opinion.engine, "does not agree with this plan")
+    elif case.has_plan:
+        yield from _told_of(opinion, opinion_of(opinion.engine, case.plan.tiers, opinion.tiers))
+    else:
+        yield from _told_of_none(case, opinion)
+
+
+def _told_of_none(case: Case, told: SecondOpinion) -> Iterator[Found]:
+    """Yield where what is told beside an outcome without a plan is not of all tiers, or tells an optimum of one."""
+    if not case.known:
+        yield Open(told.engine)
+    names = [tier.name for tier in case.tiers] if case.known else told.tiers
+    yield from _told_of(told, replace(told, tiers=dict.fromkeys(names)))
+
+
+def _told_of(told: SecondOpinion, right: SecondOpinion) -> Iterator[Finding]:
+    """Yield where what is told of an engine's optima is not what these come to."""
+    for name in sorted({*told.tiers, *right.tiers}):
+        if name not in right.tiers:
+            yield Finding(name, f"is told of by {told.engine}, and is no tier here")
+        elif name not in told.tiers:
+            yield Finding(name, f"is not told of by {told.engine}")
+        elif told.tiers[name] != right.tiers[name]:
+            yield Finding(name, f"is told as {told.tiers[name]} by {told.engine}, and was not compared")
+    if told.conclusive != right.conclusive:
+        compared = "all was" if right.conclusive else "not all was"
+        yield Finding(told.engine, f"is told as conclusive: {str(told.conclusive).lower()}, and {compared} compared")
 
 
 def summary(case: Case) -> Iterator[Found]:
