@@ -402,6 +402,14 @@ def held_and_used() -> tuple[Spec, Plan]:
     return spec, replace(plan, held={"spare": Told(untouched=("a",))})
 
 
+def conflict(*names: str) -> Callable[[], tuple[Spec, Plan]]:
+    """Return a plan that says that there is none, and that these policies are why, of which `all` is one."""
+    hard = [policy("all", Admission()), policy("few", Quota((("gpus", 1000),)))]
+    spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], [*hard, policy("soft", Admission(), enforcement=5)])
+    plan = finish(context_of(spec), {}, (), Outcome("infeasible", proof="certificate"), conflict=names)
+    return lambda: (spec, plan)
+
+
 def gang(topology: Topology | None, rows: Mapping[str, Place], **elastic: int) -> Callable[[], tuple[Spec, Plan]]:
     """Return a plan of one gang on two racks of two nodes."""
     nodes = [node(f"n{i}", 4, domains={"rack": f"r{i // 2}"}) for i in range(4)]
@@ -461,6 +469,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     claim("outcome", lambda plan: {"outcome": Outcome("infeasible")}),
     claim("outcome", lambda plan: {"outcome": Outcome("unknown")}, label="unknown"),
     claim("outcome", lambda plan: {"conflict": ("quota",)}, label="conflict"),
+    Mutation("outcome", conflict("all", "soft"), label="soft"),
+    Mutation("outcome", conflict("few"), label="kept"),
     Mutation("outcome", refused(None), label="unproved"),
     Mutation("outcome", refused("two-engines"), label="one-engine"),
     Mutation("outcome", refused("two-engines", agrees=True, conclusive=False), label="unfinished"),

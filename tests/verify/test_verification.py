@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import pytest
 from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, places, policy, replica, request, role, workload
 from tests.verify.mutators import base
@@ -108,10 +109,37 @@ def test_an_outcome_without_a_plan_verifies() -> None:
     assert verify(spec, finish(context_of(spec), {}, (), Outcome("unknown"))).ok
 
 
-def test_a_conflict_names_policies_of_the_documents() -> None:
+@pytest.mark.parametrize(("name", "broken"), [("quota", set()), ("nobody", {"outcome"}), ("told", {"outcome"})])
+def test_a_conflict_names_hard_policies_of_the_documents(name: str, broken: set[str]) -> None:
     spec, _ = base()
-    plan = finish(context_of(spec), {}, (), Outcome("infeasible", proof="certificate"), conflict=("nobody",))
-    assert failed(verify(spec, plan)) == {"outcome"}
+    plan = finish(context_of(spec), {}, (), Outcome("infeasible", proof="certificate"), conflict=(name,))
+    assert failed(verify(spec, plan)) == broken
+
+
+def test_a_conflict_is_none_where_nothing_placed_keeps_it_and_nothing_runs() -> None:
+    def found(*, quota: int = 1000, conflict: Sequence[str], running: bool = False) -> set[str]:
+        rules = [
+            policy("all", Admission()),
+            policy("few", Quota((("gpus", quota),))),
+            policy("spare", Reserve(replicas=1, request=request(1))),
+            policy("free", Reserve(domains=1, of="node")),
+        ]
+        runs = {"w#0": place("n", 0)} if running else {}
+        spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], rules, running=runs)
+        none = Outcome("infeasible", proof="certificate")
+        return failed(verify(spec, finish(context_of(spec), {}, (), none, conflict=conflict)))
+
+    assert found(conflict=("all", "few")) == found(conflict=("spare",)) == found(conflict=("all", "spare")) == set()
+    assert found(conflict=("few",)) == found(conflict=("few", "free")) == {"outcome"}
+    assert found(conflict=("few",), running=True) == set()
+
+
+def test_conflicts_that_a_search_finds_hold() -> None:
+    rules = [policy("all", Admission()), policy("few", Quota((("gpus", 1000),)))]
+    spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], rules)
+    plan = solve(spec)
+    assert (plan.outcome.status, plan.conflict) == ("infeasible", ("all",))
+    assert verify(spec, plan).ok
 
 
 def test_an_agreeing_second_opinion_holds() -> None:

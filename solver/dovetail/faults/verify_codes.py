@@ -10,7 +10,9 @@ from dovetail.faults.info import CodeInfo
 VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     "DT3001": CodeInfo("plan is stale", "The plan was made for documents that meant something else. Plan again."),
     "DT3002": CodeInfo(
-        "outcome does not fit its plan", "Only an optimal or feasible outcome comes with places, tiers and figures."
+        "outcome does not fit its plan",
+        "Only an optimal or feasible outcome comes with places, tiers and figures, and only an infeasible one with a "
+        "conflict: of hard policies that do not all hold where nothing is placed.",
     ),
     "DT3101": CodeInfo("replica does not exist", "A row places a replica that no workload declares."),
     "DT3102": CodeInfo("node does not exist", "A row names a node that the cluster does not have."),

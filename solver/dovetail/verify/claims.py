@@ -12,11 +12,12 @@ from dovetail.plan.promises import promises_of
 from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of, open_bands
 from dovetail.plan.summary import OF_TODAY, summary_of
 from dovetail.verify.case import Case
+from dovetail.verify.conflict import conflict
 from dovetail.verify.model import Finding, Found, Open
 from dovetail.verify.unknown import optional_tiers
 
 
-def outcome(case: Case) -> Iterator[Finding]:
+def outcome(case: Case) -> Iterator[Found]:
     """Only an outcome that has a plan comes with places and tiers; only an infeasible one names a conflict (S6.4)."""
     plan = case.plan
     parts: Mapping[str, Any] = {"places": plan.placements, "tiers": plan.tiers, "summary": plan.summary}
@@ -27,10 +28,7 @@ def outcome(case: Case) -> Iterator[Finding]:
     if plan.conflict and plan.outcome.status != "infeasible":
         yield Finding(plan.outcome.status, "comes with a conflict")
     yield from _proof_of_none(plan)
-    known = {policy.name for policy in case.spec.policies}
-    for name in plan.conflict:
-        if name not in known:
-            yield Finding(name, "is named in the conflict and is no policy")
+    yield from conflict(case)
 
 
 def _proof_of_none(plan: Plan) -> Iterator[Finding]:
