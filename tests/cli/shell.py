@@ -84,7 +84,7 @@ class Engine:
     """The stand-in: keeps who runs where it can, fills up the rest in order; `outcome` is what it claims."""
 
     outcome: Outcome = field(default_factory=lambda: Outcome("feasible", "work"))
-    bound: int = 12_000
+    bound: int = 12_001
     error: Exception | None = None
     meanwhile: Callable[[Stop], None] = lambda stop: None
 

@@ -14,10 +14,11 @@ from dovetail.spec import ReplicaId, Request, Spec, Workload
 def plan_for(
     spec: Spec, places: Places, status: Status = "optimal", *, second_opinion: SecondOpinion | None = None
 ) -> Plan:
-    """Return the plan with given places; a plan called optimal has every value as its bound."""
+    """Return the plan with given places; a plan called optimal has every value as its bound, and the other way."""
     context = context_of(spec)
     tiers = measured(context, places, proved=status == "optimal")
-    return finish(context, places, tiers, Outcome(status), second_opinion=second_opinion)
+    outcome = Outcome("optimal" if all(tier.proved for tier in tiers) else status)
+    return finish(context, places, tiers, outcome, second_opinion=second_opinion)
 
 
 def measured(context: Context, places: Places, *, proved: bool) -> tuple[TierResult, ...]:

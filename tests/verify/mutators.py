@@ -578,7 +578,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     claim("tier-names", lambda plan: {"tiers": (*plan.tiers, replace(plan.tiers[-1], name="new"))}, label="new"),
     claim(
         "tier-names",
-        feasible(lambda plan: {"tiers": (*plan.tiers[:-2], plan.tiers[-1], replace(plan.tiers[-2], given={}))}),
+        lambda plan: {"tiers": (*plan.tiers[:-2], plan.tiers[-1], replace(plan.tiers[-2], given={}))},
         "given",
         label="order",
     ),
@@ -599,6 +599,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     claim("given", tier("admitted[100]", given={"cost": 3_000_000}), label="later"),
     claim("optimal", tier("cost", bound=-1)),
     claim("optimal", lambda plan: {"outcome": Outcome("optimal", "time")}, label="stopped"),
+    claim("optimal", lambda plan: {"outcome": Outcome("feasible", "crash", True)}, label="feasible"),
     Mutation("optimal", refused("certificate", stopped_by="work"), label="refused"),
     claim("second-opinion", opinion(cost=1)),
     claim("second-opinion", opinion(nonsense=7), label="new"),

@@ -89,8 +89,9 @@ VERIFICATION: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT3705": CodeInfo("wrong assumption", "A bound assumes values of earlier tiers that the plan does not have."),
     "DT3706": CodeInfo(
-        "not proved optimal",
-        "A plan is called optimal while a tier has a gap, or a search is told as stopped early that came to its end.",
+        "not as optimal as it says",
+        "A plan is called optimal while a tier has a gap, or feasible while none has, or a search is told as stopped "
+        "early that came to its end.",
     ),
     "DT3707": CodeInfo(
         "second opinion differs",

@@ -44,12 +44,13 @@ def _proof_of_none(plan: Plan) -> Iterator[Finding]:
 
 
 def optimal(case: Case) -> Iterator[Finding]:
-    """A plan is called optimal only where every tier is proved; nothing stops a search that is over (S5.2, S6.4)."""
-    outcome = case.plan.outcome
+    """A plan is called optimal where every tier is proved, and only there; no finished search was stopped (S5.2)."""
+    outcome, unproved = case.plan.outcome, [tier for tier in case.plan.tiers if not tier.proved]
     if outcome.status == "optimal":
-        for tier in case.plan.tiers:
-            if not tier.proved:
-                yield Finding(tier.name, f"has value {tier.value} and bound {tier.bound} in a plan called optimal")
+        for tier in unproved:
+            yield Finding(tier.name, f"has value {tier.value} and bound {tier.bound} in a plan called optimal")
+    elif outcome.status == "feasible" and not unproved:
+        yield Finding(outcome.status, "is what a plan is called of which every tier is proved")
     if outcome.status in ("optimal", "infeasible") and outcome.stopped_by is not None:
         yield Finding(outcome.status, f"is told as stopped by {outcome.stopped_by}, and nothing was left to search")
 
