@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,8 +27,8 @@ from dovetail.progress import Limits
 from dovetail.spec import Spec
 from dovetail.verify import lines, verify
 
-MOST_JOBS = 8  # whose parts are tried one by one
-MOST_AWAY = 4  # gangs and sets that may be away, of which any may be tried to be
+MOST_PLANS = 400  # of some of the jobs, with which as many as there can be are looked for
+MOST_AWAY = 8  # gangs and sets that may be away, of which any may be tried to be
 MOST_SPARED = 32  # choices of overdrawn domains to be left untouched that are tried
 
 _T = TypeVar("_T")
@@ -116,7 +116,7 @@ def answer(case: Case, seconds: float) -> Answer:
 
 def _now(case: Case, seconds: float) -> _Planned:
     """Plan a case as it is; where most pods leave out a gang that is needed, with all of those in."""
-    if case.jobs and any(gang.kept for gang in case.gangs) and len(case.jobs) <= MOST_JOBS:
+    if case.jobs and any(gang.kept for gang in case.gangs):
         return _some_jobs(case, seconds)
     now = _plan(case, "now", seconds)
     free = loose(case)
@@ -132,10 +132,14 @@ def _with_fewer_there(case: Case, now: _Planned, seconds: float) -> _Planned:
     The tiers count the domains that gangs span beyond one, and so say nothing of who is there.
     """
     parties = _away(case)
-    if not _fits(case, now) or len(parties) > MOST_AWAY:
+    if not _fits(case, now) or not parties:
         return now
+    if len(parties) > MOST_AWAY:
+        return replace(now, status="feasible", reason="not every choice of who is away was tried")
     best, fewest = now, _spanned(case, now)
     for some in filter(None, _subsets(parties)):
+        if sum(gang.pods for gang in case.gangs if not any(gang.name in party for party in some)) < now.total:
+            continue
         found = _plan(left_as_is(case, {name for party in some for name in party}), "now", seconds, must=True)
         as_many = found.total == now.total and _admitted(case, found) == _admitted(case, now)
         if found.status == "optimal" and as_many and _fits(case, found) and _spanned(case, found) < fewest:
@@ -164,16 +168,35 @@ def _spanned(case: Case, plan: _Planned) -> tuple[int, ...]:
 def _some_jobs(case: Case, seconds: float) -> _Planned:
     """Plan some of the jobs, as many as there can be, number by number.
 
-    What a job keeps holds its room whether it is admitted or not, which no single question says.
+    What a job keeps holds its room whether it is admitted or not, which no single question says. Jobs that do not fit
+    together with nobody else do not with others either.
     """
 
-    def without(away: tuple[Job, ...]) -> Case:
-        inside = {name for job in case.jobs if job not in away for name in job.gangs}
-        outside = {name for job in away for name in job.gangs} - inside
-        return part_of(case, {gang.name for gang in case.gangs} - outside)
+    def planned(jobs: Iterable[Job]) -> _Planned:
+        inside = {name for job in jobs for name in job.gangs}
+        outside = {name for job in case.jobs for name in job.gangs} - inside
+        return _plan(part_of(case, {gang.name for gang in case.gangs} - outside), "now", seconds, must=True)
 
-    plans = (_plan(without(away), "now", seconds, must=True) for away in _subsets(case.jobs[::-1]))
-    return _first(plans, lambda plan: plan.placed or plan.status not in ("infeasible", "optimal"))
+    first = planned(case.jobs)
+    if _decided(first):
+        return first
+    few = [some for count in (1, 2) for some in combinations(case.jobs, count)]
+    apart = [frozenset(job.name for job in some) for some in few if planned(some).status == "infeasible"]
+    tries = 0
+    for away in islice(_subsets(case.jobs[::-1]), 1, None):
+        there = [job for job in case.jobs if job not in away]
+        if any(some <= {job.name for job in there} for some in apart):
+            continue
+        tries += 1
+        if _decided(found := planned(there)):
+            return found
+        if tries >= MOST_PLANS:
+            break
+    return replace(first, status="unknown", reason=f"more than {MOST_PLANS} choices of jobs were tried")
+
+
+def _decided(plan: _Planned) -> bool:
+    return plan.placed or plan.status not in ("infeasible", "optimal")
 
 
 def _with_changes(case: Case, now: _Planned, seconds: float) -> Answer:

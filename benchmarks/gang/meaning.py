@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from benchmarks.gang import names
@@ -50,14 +51,25 @@ def untouched_before(case: Case, level: str, leaving: Iterable[str] = ()) -> fro
     away = set(leaving)
     busy = {*case.busy, *(node for gang in case.gangs for node in gang.charged)}
     busy |= {node for each in case.running if each.name not in away for node in each.on}
-    told = {node for each in case.running for node in each.on}  # of others, `used` says that somebody is there
+    told = _told_use(case)
     found: dict[str, list[str]] = {}
     for node in case.nodes:
         if level in node.domain:
             found.setdefault(node.domain[level], []).append(node.name)
-            if node.name not in told and any(amount > 0 for amount in node.used.values()):
+            own = told.get(node.name)
+            others = node.used if own is None else {n: amount - own[n] for n, amount in node.used.items() if n in own}
+            if any(amount > 0 for amount in others.values()):
                 busy.add(node.name)
     return frozenset(node for nodes in found.values() if not busy & set(nodes) for node in nodes)
+
+
+def _told_use(case: Case) -> Mapping[str, Counter[str]]:
+    """Return what running pods that are told of use, by node."""
+    found: dict[str, Counter[str]] = {}
+    for each in case.running:
+        for node, pods in each.on.items():
+            found.setdefault(node, Counter()).update({name: amount * pods for name, amount in each.per_pod.items()})
+    return found
 
 
 def too_few_untouched(case: Case, leaving: Iterable[Running] = ()) -> str:

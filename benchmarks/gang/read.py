@@ -85,7 +85,7 @@ def _case(raw: Mapping[str, Any]) -> Case:
         sets=together,
         limits=tuple(_limit(each) for each in _list(raw, "limits")),
         reserve=_reserves(_list(raw, "reserve")),
-        running=_distinct([_running(each, index) for index, each in enumerate(_list(raw, "running"))], gangs),
+        running=_distinct([_running(each, i, known) for i, each in enumerate(_list(raw, "running"))], gangs),
         jobs=tuple(_job(each) for each in jobs),
         raw=raw,
     )
@@ -116,7 +116,14 @@ def _counts(raw: Mapping[str, Any], key: str) -> Counts:
     found = raw.get(key)
     if isinstance(found, list):  # one entry per pod
         return {str(name): found.count(name) for name in found}
-    return {str(name): int(amount) for name, amount in (found or {}).items()}
+    return {str(name): _whole(key, amount) for name, amount in (found or {}).items()}
+
+
+def _whole(key: str, amount: Any) -> int:
+    """Return an amount, which is a whole number; one that is not would be cut to less."""
+    if isinstance(amount, float) and not amount.is_integer():
+        raise Unreadable(f"{key} has {amount}, and amounts are whole numbers")
+    return int(amount)
 
 
 def _nodes(raw: Mapping[str, Any], key: str) -> frozenset[str] | None:
@@ -210,10 +217,11 @@ def _reserves(raw: Iterable[Mapping[str, Any]]) -> tuple[Reserve, ...]:
     return tuple(Reserve(level, amount) for level, amount in counts.items())
 
 
-def _running(raw: Mapping[str, Any], index: int) -> Running:
+def _running(raw: Mapping[str, Any], index: int, nodes: frozenset[str]) -> Running:
+    """Return running pods, those on nodes that are not there left out."""
     return Running(
         name=str(raw.get("name") or f"running-{index}"),
-        on=_positive(raw, "on"),
+        on={node: pods for node, pods in _positive(raw, "on").items() if node in nodes},
         per_pod={name: amount for name, amount in _counts(raw, "per_pod").items() if amount},
         movable=bool(raw.get("movable")),
         evictable=bool(raw.get("evictable")),

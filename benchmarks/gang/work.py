@@ -114,8 +114,7 @@ class Work:
 
 def running_of(case: Case, mode: Mode) -> tuple[Running, ...]:
     """Return the running pods that a question is about: those that may move, or go for what is more urgent."""
-    known = {node.name for node in case.nodes}
-    here = [each for each in case.running if each.on and each.on.keys() <= known]
+    here = [each for each in case.running if each.on]
     if mode == "moves":
         return tuple(each for each in here if each.movable)
     asked = [gang.priority for gang in case.gangs if gang.priority is not None]

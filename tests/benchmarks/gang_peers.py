@@ -209,4 +209,33 @@ PEERS: list[Case] = [
         {"fits": False},
         limits=[{"gangs": ["g"], "resource": "memory_b", "max_new": 4 * 2**30 - 1}],
     ),
+    case(
+        "nine-jobs-that-keep-pods-and-one-free-gpu",
+        [node("a", gpu=1, pods=20)],
+        [gang(f"g-{i}", 2, pinned={"a": 1}) for i in range(9)],
+        {"fits": False, "most_admitted": 1},
+        jobs=[{"name": f"j-{i}", "gangs": [f"g-{i}"]} for i in range(9)],
+    ),
+    case(
+        "two-of-six-subgroups-in-the-fewest-domains",
+        [node("a", "b0/r0")],
+        [gang(f"w-{i}", 2 if i < 2 else 1, topology={"required": "host"}) for i in range(6)],
+        {"fits": True, "optimum": {"block": 3, "rack": 3, "host": 3}},
+        co_locate=[{"gangs": [f"w-{i}" for i in range(6)], "min_subgroups": {"w": 2}}],
+    ),
+    case(
+        "a-victim-that-is-partly-on-a-node-that-is-gone",
+        [node("a", gpu=0)],
+        [gang("p", 1)],
+        {"fits": False, "fewest_victims": 1},
+        running=[running("v", {"a": 1, "gone": 1}, 1, evictable=True)],
+    ),
+    case(
+        "a-domain-is-touched-by-more-than-who-may-go",
+        [{**node("a", "b0/r0", gpu=4), "used": {"gpu": 4}}, node("b", "b0/r1", gpu=8)],
+        [gang("g", 1, 8)],
+        {"fits": False},
+        running=[running("v", {"a": 1}, 2, evictable=True)],
+        reserve=[{"level": "rack", "count": 1}],
+    ),
 ]

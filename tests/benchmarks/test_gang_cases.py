@@ -204,3 +204,9 @@ def test_of_as_many_victims_those_of_the_lowest_priority_go(priorities: tuple[in
     ]
     told = gang_cases.plan_case(case("victims", nodes, [gang("g", 2)], {"fewest_victims": 2}, running=running))
     assert sorted(told["evicted"]) == ["r1", "r3"]
+
+
+def test_amounts_that_are_no_whole_numbers_are_refused() -> None:
+    told = gang_cases.plan_case(case("halves", [node("a", gpu=2)], [gang("g", 4, 0.5)], {}))  # type: ignore[arg-type]
+    assert (told["fits"], told["status"]) == (False, "invalid")
+    assert "0.5" in told["reason"]
