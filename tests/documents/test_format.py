@@ -144,3 +144,16 @@ def test_formatting_is_idempotent_and_keeps_meaning(
     once = format_text(text, "x.yaml")
     assert values(once) == before
     assert format_text(once, "x.yaml") == once
+
+
+def test_a_comment_at_the_end_of_a_block_stays_in_it() -> None:
+    text = (
+        "apiVersion: dovetail/v1alpha1\nkind: Cluster\nspec:\n    nodeGroups:\n        - name: g\n          gpus: 8\n"
+        "          # cpu: 96\n        # - name: h\n    # bandwidth: {}\n"
+        "metadata:\n      # the name\n    name: c\n    # end\n"
+    )
+    wanted = (
+        "apiVersion: dovetail/v1alpha1\nkind: Cluster\nmetadata:\n  # the name\n  name: c\n  # end\n"
+        "spec:\n  nodeGroups:\n  - name: g\n    gpus: 8\n    # cpu: 96\n  # - name: h\n  # bandwidth: {}\n"
+    )
+    assert format_text(text, "c.yaml") == wanted

@@ -124,7 +124,7 @@ def _assembled(
     comment_shifts = _comment_shifts(lines, columns, inside)
     for number, line in enumerate(lines):
         end = offset + len(line)
-        indentation = len(line) - len(line.lstrip(" "))
+        indentation = _indentation(line)
         if number in columns:
             old, new = columns[number]
             shift = new - old
@@ -137,20 +137,43 @@ def _assembled(
 
 
 def _comment_shifts(lines: list[str], columns: dict[int, tuple[int, int]], inside: set[int]) -> dict[int, int]:
-    """Return the shift of each line, from the last to the first, that only holds a comment: that of what follows."""
+    """Return the shift of each line, from the last to the first, that only holds a comment.
+
+    It is that of what follows; further to the right, that of what stands before in the same column, if anything does:
+    a comment at the end of a block.
+    """
     shifts: dict[int, int] = {}
-    following: int | None = None
+    following: tuple[int, int] | None = None
+    around = _blocks_around(lines, columns)
     for number in range(len(lines) - 1, -1, -1):
         line = lines[number].strip()
         if number in columns:
-            following = columns[number][1]
+            following = columns[number]
         elif number in inside:
             following = None
         elif line.startswith("#") and following is not None:
-            shifts[number] = following - (len(lines[number]) - len(lines[number].lstrip(" ")))
+            at = _indentation(lines[number])
+            shifts[number] = (around.get(number, following[1]) if at > following[0] else following[1]) - at
         elif line:
             following = None
     return shifts
+
+
+def _blocks_around(lines: list[str], columns: dict[int, tuple[int, int]]) -> dict[int, int]:
+    """Return the new column of the block in whose old one a line begins, for lines without content of their own."""
+    found: dict[int, int] = {}
+    around: dict[int, int] = {}
+    for number, line in enumerate(lines):
+        if number in columns:
+            old, new = columns[number]
+            around = {column: moved for column, moved in around.items() if column < old} | {old: new}
+        elif (at := _indentation(line)) in around:
+            found[number] = around[at]
+    return found
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _with_gaps(text: str, start: int, end: int, gaps: dict[int, tuple[int, str]]) -> Iterator[str]:
