@@ -51,6 +51,53 @@ def test_an_older_export_is_replaced_only_when_asked(dovetail: Shell, planned: P
     assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--out", "out", "--force") == 0
 
 
+@pytest.mark.parametrize("in_the_way", ["directory", "document"])
+def test_an_export_is_written_whole_or_not_at_all(dovetail: Shell, planned: Path, in_the_way: str) -> None:
+    assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--out", "out") == 0
+    (planned / "out/config.yaml").write_text("older", encoding="utf-8")
+    (planned / "out/nodes.yaml").unlink()
+    if in_the_way == "directory":
+        (planned / "out/nodes.yaml").mkdir()
+    else:
+        shutil.copy(planned / "all.yaml", planned / "out/nodes.yaml")
+    assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--out", "out", "--force") == 64
+    assert "nodes.yaml" in dovetail.err
+    assert (planned / "out/config.yaml").read_text("utf-8") == "older"
+    assert sorted(path.name for path in (planned / "out").iterdir()) == ["config.yaml", "nodes.yaml"]
+
+
+def test_work_that_is_drained_beyond_what_the_plan_counts_is_told(dovetail: Shell, planned: Path) -> None:
+    (planned / "few.yaml").write_text(
+        """\
+apiVersion: dovetail/v1alpha1
+kind: Cluster
+metadata: {name: few}
+spec:
+  nodeGroups: [{name: h, count: 1, accelerator: H100-80GB, gpus: 2, cpu: 16, memory: 128Gi}]
+---
+apiVersion: dovetail/v1alpha1
+kind: Workload
+metadata: {name: a}
+spec: {type: service, replicas: 1, request: {gpus: 1}}
+---
+apiVersion: dovetail/v1alpha1
+kind: Workload
+metadata: {name: b}
+spec: {type: service, replicas: 1, request: {mig: 1g.10gb}}
+---
+apiVersion: dovetail/v1alpha1
+kind: Placement
+metadata: {name: today}
+spec: {placements: {a#0: {node: h-000, gpus: [0]}}}
+""",
+        encoding="utf-8",
+    )
+    assert dovetail("plan", "few.yaml", "--pin", "a", "--max-moves", "0", "--out", "few.plan.yaml") == 0
+    assert dovetail("export", "mig-parted", "few.plan.yaml", "few.yaml") == 0
+    assert "warning: mig-parted drains a#0, which the plan counts as undisturbed" in dovetail.err
+    assert yaml.safe_load(dovetail.out)["version"] == "v1"
+
+
 def test_a_stale_plan_is_not_exported(dovetail: Shell, planned: Path) -> None:
     text = (planned / "all.yaml").read_text("utf-8")
     (planned / "all.yaml").write_text(text.replace("replicas: 5", "replicas: 4"), encoding="utf-8")

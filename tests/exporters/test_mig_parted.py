@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.build.text import spec_of
+from tests.support.plans import plan_for
 
 from dovetail.catalogue import geometries
-from dovetail.exporters.mig_parted import CONFIG_FILE, NODES_FILE, export_mig_parted
+from dovetail.exporters.mig_parted import CONFIG_FILE, NODES_FILE, export_mig_parted, uncounted
 from dovetail.faults import FaultLog
 from dovetail.importers.mig_parted import CONFIG, FILE, import_mig_parted
 from dovetail.importers.partedfile import last_match, read_parted
 from dovetail.mig import Instance, arrange, multisets, parse_instance
+from dovetail.placement import Place
 from dovetail.spec import Current, PresentReplica, ReplicaId
 
 CLUSTER = """\
@@ -133,3 +135,62 @@ def test_a_node_of_the_strategy_single_is_told() -> None:
     told = yaml.safe_load(export_mig_parted(spec, {}, {})[NODES_FILE])
     assert told["strategy"] == "mixed"
     assert {name for name, row in told["nodes"].items() if row.get("strategy") == "single"} == {"a30-000"}
+
+
+WORK = """\
+---
+apiVersion: dovetail/v1alpha1
+kind: Workload
+metadata: {name: web}
+spec: {type: service, replicas: 1, request: {gpus: 1}}
+---
+apiVersion: dovetail/v1alpha1
+kind: Workload
+metadata: {name: small}
+spec: {type: service, replicas: 2, request: {mig: 1g.10gb}}
+---
+apiVersion: dovetail/v1alpha1
+kind: Placement
+metadata: {name: today}
+spec:
+  placements: {web#0: {node: h100-000, gpus: [0]}, small#0: {node: h100-001, gpus: [0], instance: 1g.10gb@0}}
+"""
+
+
+def warned(unit: str, places: Mapping[str, Place]) -> tuple[str, ...]:
+    """Return the warnings about a plan of a cluster whose changes of layouts restart what a unit says."""
+    given = f"  reconfiguration: {unit}\n" if unit else ""
+    spec = spec_of(CLUSTER.replace("  nodeGroups:", f"{given}  nodeGroups:") + WORK)
+    return uncounted(spec, plan_for(spec, {ReplicaId(name, "", 0): at for name, at in places.items()}))
+
+
+STAYS = {"web": Place("h100-000", (0,))}
+BESIDE_WEB = {**STAYS, "small": Place("h100-000", (1,), "1g.10gb@0")}
+
+
+def test_work_that_is_drained_and_counted_as_undisturbed_is_told() -> None:
+    (warning,) = warned("", BESIDE_WEB)
+    assert "web#0" in warning
+    assert "'reconfiguration: node'" in warning
+    assert "small#0" not in warning
+    assert warned("gpu", BESIDE_WEB) == warned("instance", BESIDE_WEB) == (warning,)
+
+
+@pytest.mark.parametrize(
+    ("unit", "places"),
+    [
+        ("node", BESIDE_WEB),
+        ("", {"small": Place("h100-000", (1,), "1g.10gb@0"), "web": Place("h100-002", (0,))}),
+        ("", STAYS),
+    ],
+)
+def test_nothing_is_told_where_the_plan_counts_all_that_is_drained(unit: str, places: Mapping[str, Place]) -> None:
+    assert warned(unit, places) == ()
+
+
+def test_instances_that_stay_on_a_gpu_that_is_cut_anew_are_told() -> None:
+    spec = spec_of(CLUSTER.replace("  nodeGroups:", "  reconfiguration: instance\n  nodeGroups:") + WORK)
+    places = {ReplicaId("small", "", i): Place("h100-001", (0,), f"1g.10gb@{i}") for i in range(2)}
+    (warning,) = uncounted(spec, plan_for(spec, places))
+    assert "small#0" in warning
+    assert "'reconfiguration: gpu'" in warning

@@ -66,3 +66,13 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="a"):
         write_project(impossible, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_in_place_of_a_file_is_never_replaced_and_nothing_else_is(tmp_path: Path) -> None:
+    (tmp_path / "dovetail.yaml").write_text("old", encoding="utf-8")
+    (tmp_path / "workloads" / "x.yaml").mkdir(parents=True)
+    with pytest.raises(OutputExists) as caught:
+        write_project(PROJECT, tmp_path, overwrite=True)
+    assert caught.value.paths == (tmp_path / "workloads" / "x.yaml",)
+    assert not caught.value.replaceable
+    assert _tree(tmp_path) == {"dovetail.yaml": "old"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,6 +60,8 @@ def _command(exporter: Exporter) -> Callable[..., ExitCode]:
         except Refused as refused:
             return refusals.tell(refused, "table")
         _check(found.spec, chosen, proofs)
+        for warning in exporter.warn(found.spec, chosen):
+            streams.warn(warning)
         return _written(exporter, exporter.run(found.spec, chosen), out, force=force)
 
     return run
@@ -78,11 +81,15 @@ def _written(exporter: Exporter, texts: Mapping[str, str], out: str | None, *, f
     if out is None:
         streams.answer(texts[exporter.main])
         return ExitCode.DONE
+    for file in (str(Path(out) / name) for name in texts):
+        if force and os.path.lexists(file):
+            files.check_replaceable(file)
     try:
         with files.writing(out):
             written = write_project(ImportedProject(texts, frozenset(texts)), Path(out), overwrite=force)
     except OutputExists as error:
-        raise usage(f"{error.paths[0]} is in the way", "--force replaces an older export") from None
+        hint = "--force replaces an older export" if error.replaceable else "name another directory"
+        raise usage(f"{error.paths[0]} is in the way", hint) from None
     streams.answer(f"wrote {plural(len(written), 'file')} to {out}")
     return ExitCode.DONE
 

@@ -61,7 +61,8 @@ def _imported(importer: Importer, inputs: dict[str, Path], out: Path, *, force: 
         with files.writing(str(out)):
             written = write_project(project, out, overwrite=force)
     except OutputExists as error:
-        raise usage(f"{error.paths[0]} is in the way", "--force replaces an older import") from None
+        hint = "--force replaces an older import" if error.replaceable else "name another directory"
+        raise usage(f"{error.paths[0]} is in the way", hint) from None
     lines = sum(text.count("\n") for text in project.files.values())
     streams.answer(f"wrote {plural(len(written), 'file')} with {plural(lines, 'line')} to {out}")
     return ExitCode.DONE

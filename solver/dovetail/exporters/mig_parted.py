@@ -16,12 +16,18 @@ from typing import Final
 
 from dovetail.importers import emit
 from dovetail.mig import Geometry, Instance
-from dovetail.spec import Node, Spec
+from dovetail.placement import View
+from dovetail.placement.clients import told_settings
+from dovetail.placement.layouts import declared_layouts
+from dovetail.plan import Plan
+from dovetail.rules import context_of
+from dovetail.spec import Node, PresentReplica, Spec
 from dovetail.spec.cluster import Strategy
 
 CONFIG_LABEL: Final = "nvidia.com/mig.config"
 CONFIG_FILE: Final = "config.yaml"
 NODES_FILE: Final = "nodes.yaml"
+_FEW: Final = 5
 
 Layouts = Mapping[str, Sequence[Instance]]
 """The instances of each GPU in MIG mode, by `node/index`; other GPUs are not cut."""
@@ -53,12 +59,44 @@ def export_mig_parted(spec: Spec, planned: Layouts, today: Layouts) -> dict[str,
     planned : the layouts of the plan.
     today : the layouts of today.
     """
-    nodes = [node for node in spec.cluster.nodes if node.gpus and _geometry(spec, node) is not None]
+    nodes = _nodes(spec)
     entries = {node.name: _entries(spec, node, planned) for node in nodes}
     names = {node: _name(rows) for node, rows in entries.items()}
     configs = {names[node]: rows for node, rows in sorted(entries.items())}
     steps = {node.name: _steps(spec, node, names[node.name], planned, today) for node in nodes}
     return {CONFIG_FILE: _config_file(configs), NODES_FILE: _nodes_file(steps)}
+
+
+def uncounted(spec: Spec, plan: Plan) -> tuple[str, ...]:
+    """Return a warning where more is drained than the plan counts as disturbed, and what would count it (S5.4)."""
+    today = declared_layouts(spec)
+    told = context_of(spec).view(plan.placements).as_told(plan.gpus, told_settings(spec.cluster, plan.shared))
+    found: dict[str, bool] = {}
+    for node in _nodes(spec):
+        changes, cleared = _cleared(spec, node, plan.gpus, today)
+        for running in _on(spec, node, cleared):
+            if _stays(told, running):
+                found[str(running.replica)] = set(changes).isdisjoint(running.gpus)
+    if not found:
+        return ()
+    more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
+    named = ", ".join(sorted(found)[:_FEW]) + more
+    unit = "node" if any(found.values()) else "gpu"
+    return (
+        f"mig-parted drains {named}, which the plan counts as undisturbed; plans of a cluster with "
+        f"'reconfiguration: {unit}' count that",
+    )
+
+
+def _stays(told: View, running: PresentReplica) -> bool:
+    """Tell whether a plan leaves a replica in peace."""
+    place = told.today.places.get(running.replica)
+    return place is not None and told.places.get(running.replica) == place and running.replica not in told.restarted
+
+
+def _nodes(spec: Spec) -> list[Node]:
+    """Return the nodes whose GPUs can be cut."""
+    return [node for node in spec.cluster.nodes if node.gpus and _geometry(spec, node) is not None]
 
 
 def _geometry(spec: Spec, node: Node) -> Geometry | None:
@@ -86,23 +124,29 @@ def _name(entries: Sequence[Mapping[str, emit.Value]]) -> str:
 
 
 def _steps(spec: Spec, node: Node, config: str, planned: Layouts, today: Layouts) -> NodeSteps:
+    changes, cleared = _cleared(spec, node, planned, today)
+    drain = tuple(str(running.replica) for running in _on(spec, node, cleared))
+    return NodeSteps(config, changes, drain, node.mig_strategy)
+
+
+def _cleared(spec: Spec, node: Node, planned: Layouts, today: Layouts) -> tuple[tuple[int, ...], Sequence[int]]:
+    """Return the indices of GPUs that change, and of those that are cleared or reset for that."""
     before = {index: _counts(today.get(f"{node.name}/{index}")) for index in range(node.gpus)}
     after = {index: _counts(planned.get(f"{node.name}/{index}")) for index in range(node.gpus)}
     changes = tuple(index for index in before if before[index] != after[index])
     toggled = any((before[index] is None) != (after[index] is None) for index in changes)
-    cleared = range(node.gpus) if toggled or (changes and spec.cluster.unit == "node") else changes
-    return NodeSteps(config, changes, tuple(_on(spec, node, cleared)), node.mig_strategy)
+    return changes, range(node.gpus) if toggled or (changes and spec.cluster.unit == "node") else changes
 
 
 def _counts(layout: Sequence[Instance] | None) -> Mapping[str, int] | None:
     return None if layout is None else Counter(instance.profile for instance in layout)
 
 
-def _on(spec: Spec, node: Node, gpus: Sequence[int]) -> Iterator[str]:
+def _on(spec: Spec, node: Node, gpus: Sequence[int]) -> Iterator[PresentReplica]:
     """Yield the replicas that run on some GPUs of a node today."""
     for running in spec.current.replicas:
         if running.node == node.name and not set(gpus).isdisjoint(running.gpus):
-            yield str(running.replica)
+            yield running
 
 
 def _config_file(configs: Mapping[str, Sequence[Mapping[str, emit.Value]]]) -> str:

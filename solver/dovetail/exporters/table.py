@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dovetail.exporters.mig_parted import CONFIG_FILE, export_mig_parted
+from dovetail.exporters.mig_parted import CONFIG_FILE, export_mig_parted, uncounted
 from dovetail.exporters.ranks import RANKS_FILE, export_ranks
 from dovetail.placement.layouts import declared_layouts
 from dovetail.plan import Plan
@@ -26,12 +26,15 @@ class Exporter:
         The file that stands for all where only one can be shown.
     run
         From a plan that is valid for a Spec, whose current state is that of today, to texts by file name.
+    warn
+        From the same to what is odd about carrying the plan out so, a sentence each.
     """
 
     name: str
     summary: str
     main: str
     run: Callable[[Spec, Plan], Mapping[str, str]]
+    warn: Callable[[Spec, Plan], Sequence[str]] = lambda _spec, _plan: ()
 
 
 EXPORTERS: tuple[Exporter, ...] = (
@@ -40,6 +43,7 @@ EXPORTERS: tuple[Exporter, ...] = (
         summary="GPU layouts as configurations of mig-parted, with each node's label and what to drain",
         main=CONFIG_FILE,
         run=lambda spec, plan: export_mig_parted(spec, plan.gpus, declared_layouts(spec)),
+        warn=uncounted,
     ),
     Exporter(
         name="ranks",

@@ -27,17 +27,20 @@ class ImportedProject:
 
 
 class OutputExists(Exception):
-    """Files are in the way, and nobody said that they may be replaced.
+    """Files are in the way, and nobody said that they may be replaced, or something else is, which never is.
 
     Attributes
     ----------
     paths : tuple of Path
         What is in the way, sorted.
+    replaceable : bool
+        Whether all of them are files below a directory.
     """
 
-    def __init__(self, paths: tuple[Path, ...]) -> None:
+    def __init__(self, paths: tuple[Path, ...], *, replaceable: bool) -> None:
         super().__init__(", ".join(map(str, paths)))
         self.paths = paths
+        self.replaceable = replaceable
 
 
 def write_project(project: ImportedProject, out: Path, *, overwrite: bool = False) -> tuple[Path, ...]:
@@ -55,12 +58,15 @@ def write_project(project: ImportedProject, out: Path, *, overwrite: bool = Fals
     Raises
     ------
     OutputExists
-        If `out` is not a directory, or if it holds a file of this project and `overwrite` is False;
-        then nothing was changed.
+        If `out` is not a directory, if a directory in it has the name of a file of this project, or if it
+        holds such a file and `overwrite` is False; then nothing was changed.
     """
     existing = _in_the_way(project, out)
-    if existing and not (overwrite and os.path.isdir(out)):
-        raise OutputExists(existing)
+    lasting = tuple(path for path in existing if path == out or os.path.isdir(path))
+    if lasting:
+        raise OutputExists(lasting, replaceable=False)
+    if existing and not overwrite:
+        raise OutputExists(existing, replaceable=True)
     into = os.path.isdir(out)
     # On the file system that the files will stay on, so that moving them is one step each.
     beside = out if into else out.parent
