@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from tests.cli.shell import Engine, Shell
 from tests.cli.test_plan import validator
+from tests.support.specs import place, places
+
+from dovetail.diff import diff
+from dovetail.placement import Place
+from dovetail.plan import AdmissionResult, Outcome, Plan
+from dovetail_cli.render import text
+from dovetail_cli.render.review import Review
 
 HEAD = "apiVersion: dovetail/v1alpha1\nkind: Plan\nmetadata: {name: demo}\n"
 NO_PLAN = HEAD + (
@@ -16,6 +24,36 @@ NO_PLAN = HEAD + (
 )
 SAID = "a side has no plan, so there is no difference; base: "
 CODES = {"infeasible": 5, "unknown": 7}
+
+PART = AdmissionResult("partial", 2, 12, ("DT4103",))
+
+
+def reviewed(before: Mapping[str, Place], after: Mapping[str, Place]) -> str:
+    """Return what is shown where a job of twelve replicas is admitted with a part, or not at all, on either side."""
+    base, target = (
+        Plan(
+            "demo",
+            "sha256:" + "0" * 64,
+            Outcome("optimal"),
+            placements=places(rows),
+            admitted={"job": PART if rows else AdmissionResult("none", 0, 12, ("DT4101",))},
+        )
+        for rows in (before, after)
+    )
+    return text.rendered(Review(target, diff(base, target), "base.yaml"))
+
+
+def test_what_is_admitted_with_a_part_says_how_far_and_why_not_more() -> None:
+    placed = {"job#0": place("n", 0), "job#1": place("n", 1)}
+    said = "2 of 12 admitted (was 0 of 12): not enough cpu where GPUs are free"
+    assert f"  +  job  2x GPU  n  {said}\n" in reviewed({}, placed)
+
+
+def test_who_moves_is_told_to_be_a_part() -> None:
+    before, after = ({"job#0": place(node, 0), "job#1": place(node, 1)} for node in "nm")
+    found = reviewed(before, after)
+    assert "  ~  job  2x GPU  n -> m  2 replicas moved\n" in found
+    assert "  !  job  2 of 12 replicas admitted: not enough cpu where GPUs are free (DT4103)\n" in found
 
 
 @pytest.fixture(autouse=True)

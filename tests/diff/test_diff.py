@@ -80,6 +80,20 @@ def test_a_workload_that_is_new_is_added_as_new() -> None:
     assert only(diff(plan(), plan(job=("n1:0",)))).why == "new"
 
 
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        ({}, "2 of 12 admitted (new): DT4999"),
+        ({"job": waiting(3, "DT4998")}, "2 of 12 admitted (was 0 of 3): DT4999"),
+    ],
+)
+def test_a_workload_that_got_in_with_a_part_says_so_and_why(before: dict[str, AdmissionResult], why: str) -> None:
+    after = plan(job=("n1:0", "n1:1"), admitted={"job": waiting(12, "DT4999", replicas=2)})
+    found = only(diff(plan(admitted=before), after))
+    assert (found.kind, found.replicas, found.in_part) == ("add", 2, True)
+    assert (found.why, found.reasons) == (why, ("DT4999",))
+
+
 def test_moves_tell_nodes_and_group_replicas_of_one_place() -> None:
     before = plan(job=("n1:0", "n1:0", "n1:0", "n3:1"))
     after = plan(job=("n2:0", "n2:0", "n1:0", "n4:1"))
@@ -178,6 +192,15 @@ def test_a_workload_that_asks_for_more_and_gets_none_is_told() -> None:
     found = only(diff(plan(web=("n1:0",)), plan(web=("n1:0",), admitted={"web": waiting(3, "DT4999", replicas=1)})))
     assert (found.kind, found.replicas, found.rows) == ("resize", 0, ())
     assert found.why == "1 of 3 admitted (was 1 of 1): DT4999"
+
+
+def test_a_part_that_is_another_one_than_before_is_told_as_a_part() -> None:
+    before = plan(web=("n1:0", "-"), admitted={"web": waiting(2, "DT4999", replicas=1)})
+    after = plan(web=("-", "n1:0"), admitted={"web": waiting(2, "DT4999", replicas=1)})
+    found = diff(before, after).changes
+    assert [change.why for change in found if change.kind == "resize"] == [
+        "1 of 2 admitted, others than before: DT4999"
+    ]
 
 
 def test_other_reasons_alone_are_no_change_of_what_runs() -> None:

@@ -44,6 +44,7 @@ MARKS = {
     "wait": "!",
 }
 _ORDER = list(MARKS)
+_OF_PLACES = frozenset({"move", "restart", "elsewhere"})  # changes that do not say how far a workload is admitted
 
 
 class Places(Protocol):
@@ -245,7 +246,7 @@ def words(change: Change) -> str:
     why = f": {change.why}" if change.why else ""
     many = f"{plural(change.replicas, 'replica')} " if change.after or change.kind == "elsewhere" else ""
     said = {
-        "add": f"admitted ({change.why})" if change.why else "admitted",
+        "add": change.why if change.in_part else f"admitted ({change.why})" if change.why else "admitted",
         "remove": "no longer declared",
         "move": f"{plural(change.replicas, 'replica')} moved" + why,
         "restart": f"{plural(change.replicas, 'replica')} restarted in place" + why,
@@ -276,8 +277,9 @@ def _gpus(indices: tuple[int, ...]) -> str:
 
 
 def waiting(review: Review) -> list[tuple[str, str]]:
-    """Return what is not admitted in full and is not among the changes: workload, and how far and why not."""
-    told = {change.workload for change in review.diff.changes} if review.diff else set()
+    """Return what is not admitted in full, unless a change says so: workload, and how far and why not."""
+    changes = review.diff.changes if review.diff else ()
+    told = {change.workload for change in changes if change.kind not in _OF_PLACES}
     return [
         (name, _short_of(result.replicas, result.of, result.reasons))
         for name, result in sorted(review.plan.admitted.items())

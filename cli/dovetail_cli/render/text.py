@@ -188,7 +188,7 @@ def _unchanged(review: Review) -> list[str]:
 
 
 def waiting_lines(review: Review, screen: Screen) -> list[str]:
-    """Return what is not admitted in full and is not among the changes."""
+    """Return what is not admitted in full, unless a change says so."""
     rows = facts.waiting(review)
     most = len(rows) if review.detail else _MOST_WAITING
     lines = layout([("!", name, words) for name, words in rows[:most]], screen)

@@ -65,7 +65,7 @@ def changes_of(question: Question) -> Iterator[Change]:
     elif not base.places and not target.places:
         yield from _waiting(question)
     elif not base.places:
-        yield _change(question, "add", after=target.places, why=_why_added(base))
+        yield _added(question)
     else:
         yield from _changed(question)
 
@@ -85,9 +85,20 @@ def _waits(question: Question) -> Change:
         question.workload,
         replicas=target.declared,
         shape=wanted_shape(question.spec, question.workload),
+        declared=target.declared,
         why=_titles(target.reasons),
         reasons=target.reasons,
     )
+
+
+def _added(question: Question) -> Change:
+    """Return the change of a workload that gets in, with what keeps the rest of it out where it is not all of it."""
+    base, target = question.base, question.target
+    why = _why_added(base)
+    if target.declared > len(target.places):
+        was = f"was 0 of {base.declared}" if base.known else why
+        why = f"{_part_of(target)} ({was}){_because(target)}"
+    return _change(question, "add", after=target.places, why=why, reasons=target.reasons)
 
 
 def _changed(question: Question) -> Iterator[Change]:
@@ -121,11 +132,16 @@ def _in_place(question: Question) -> Iterator[Change]:
 
 def _asks_otherwise(question: Question) -> Change:
     """Return the change of a workload that has what it had, but asks for another number of replicas."""
-    running, reasons = len(question.target.places), question.target.reasons
-    was, now = question.base.declared, question.target.declared
-    why = f"{running} of {now} admitted (was {running} of {was})" + (f": {_titles(reasons)}" if reasons else "")
-    shape = shape_of(question.spec, list(question.target.places.values()))
-    return Change("resize", question.workload, 0, 0, shape, running, running, why, reasons)
+    target, running = question.target, len(question.target.places)
+    why = f"{_part_of(target)} (was {running} of {question.base.declared}){_because(target)}"
+    shape = shape_of(question.spec, list(target.places.values()))
+    return Change(
+        "resize", question.workload, 0, 0, shape, running, running, target.declared, why=why, reasons=target.reasons
+    )
+
+
+def _part_of(side: Side) -> str:
+    return f"{len(side.places)} of {side.declared} admitted"
 
 
 def _stops(question: Question, stopped: PlacesById) -> Iterator[Change]:
@@ -158,6 +174,7 @@ def _change(
         shape=shape_of(question.spec, places),
         before=len(question.base.places),
         after=len(question.target.places),
+        declared=question.target.declared,
         why=why,
         reasons=reasons,
         rows=tuple(rows_of(before, after)),
@@ -195,11 +212,19 @@ def _why_added(base: Side) -> str:
 
 
 def _why_resized(question: Question) -> str:
-    before, after = len(question.base.places), len(question.target.places)
-    declared = question.target.declared
-    reasons = question.target.reasons
-    partial = f" of {declared}" + (f": {_titles(reasons)}" if reasons else "") if declared > after else ""
-    return f"replicas {before} -> {after}{partial}" if before != after else f"{after} replicas, others than before"
+    target = question.target
+    before, after = len(question.base.places), len(target.places)
+    all_of_it = after >= target.declared
+    if before != after:
+        partial = "" if all_of_it else f" of {target.declared}{_because(target)}"
+        return f"replicas {before} -> {after}{partial}"
+    if all_of_it:
+        return f"{after} replicas, others than before"
+    return f"{_part_of(target)}, others than before{_because(target)}"
+
+
+def _because(side: Side) -> str:
+    return f": {_titles(side.reasons)}" if side.reasons else ""
 
 
 def _titles(reasons: Iterable[str]) -> str:

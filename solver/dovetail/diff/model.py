@@ -62,6 +62,8 @@ class Change:
         The same for people, `16x H100-80GB`; with the accelerator where the documents are known.
     before, after
         Admitted replicas of the whole workload on either side.
+    declared
+        Replicas that the target asks for, of the whole workload.
     why
         The reason in one phrase; empty where there is nothing to say.
     reasons
@@ -77,9 +79,15 @@ class Change:
     shape: str = ""
     before: int = 0
     after: int = 0
+    declared: int = 0
     why: str = ""
     reasons: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
+
+    @property
+    def in_part(self) -> bool:
+        """Whether the target admits some replicas of the workload, and not all."""
+        return 0 < self.after < self.declared
 
     def nodes_before(self) -> tuple[str, ...]:
         """Return the nodes the replicas ran on, sorted."""
