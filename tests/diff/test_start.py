@@ -12,7 +12,7 @@ from tests.support.specs import CARD, current, make_spec, node, place, places, w
 from dovetail.diff import PlanDiff, diff, since_today
 from dovetail.placement import Place
 from dovetail.plan import Plan, current_of
-from dovetail.spec import EqualParts, Setting, Slo, Spec
+from dovetail.spec import Current, EqualParts, Setting, Slo, Spec
 
 TODAY = {"run#0": place("a", 0), "run#1": place("b", 0)}
 MOVED = {"run#0": place("b", 1), "run#1": place("b", 0), "wide#0": place("a", 0, 1)}
@@ -63,6 +63,14 @@ def test_a_plan_that_starts_from_its_base_moves_and_evicts(documents: bool) -> N
     found = diff(base, target, follows if documents else None)
     assert kinds(found) == [("run", "move"), ("wide", "evict")]
     assert found.starts_from_base
+
+
+def test_a_state_in_which_nothing_runs_is_no_base_that_runs() -> None:
+    empty = replace(spec(), current=Current(settings={"a/0": Setting("mps", 2)}))
+    base, target = (plan_for(empty, places(rows)) for rows in (MOVED, KEPT))
+    found = diff(base, target, empty)
+    assert kinds(found) == [("run", "elsewhere"), ("wide", "out")]
+    assert (found.cost.moves, found.cost.restarts, found.cost.evicted_workloads) == (0, 0, 0)
 
 
 def test_today_is_a_base() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dovetail.objectives import MEASURES
 from dovetail.plan import Plan, current_of, state_digest
 from dovetail.plan.digest import outside_digest
-from dovetail.spec import Spec
+from dovetail.spec import Current, Spec
 
 DISRUPTION = frozenset(measure().name for measure in MEASURES.values())
 """Names of the tiers that count from what runs today; a plan that starts from nothing has none of them."""
@@ -26,5 +26,8 @@ def starts_from(base: Plan, target: Plan, spec: Spec | None) -> bool:
 
 
 def tells_start(spec: Spec, target: Plan) -> bool:
-    """Tell whether a Spec's current state is the one that a plan was made from."""
-    return bool(spec.current.replicas) and outside_digest(spec) == target.current
+    """Tell whether a Spec's current state is the one that a plan was made from.
+
+    It is one where no replica runs as well: GPUs that are cut or shared in a way are a state.
+    """
+    return spec.current != Current() and outside_digest(spec) == target.current
