@@ -116,6 +116,19 @@ BAD_SLURM = [
     (CONF, NODES + "NodeName=gpu1\n", "slurm.conf", 6, "the node 'gpu1' is there twice"),
     (CONF, NODES + "Include more.conf\n", "slurm.conf", 6, "Include is not followed"),
     (CONF, NODES + "DownNodes=gpu[5-6]\n", "slurm.conf", 6, "no line NodeName= of 'gpu6'"),
+    (CONF, NODES + "DownNodes=gpu5 Stat=FAIL\n", "slurm.conf", 6, "a line DownNodes= has no key 'Stat'"),
+    (CONF, NODES + "DownNodes=gpu5 State=DWON\n", "slurm.conf", 6, "'DWON' is no state"),
+    (CONF, NODES.replace("State=DRAIN", "State=DRIAN"), "slurm.conf", 4, "'DRIAN' is no state of a node"),
+    (CONF, NODES.replace("State=DRAIN", "State=IDLE+DRIAN*"), "slurm.conf", 4, "'DRIAN*' is no state of a node"),
+    (CONF, NODES.replace(" RealMemory=64000", " RealMemroy=64000"), "slurm.conf", 5, "has no key 'RealMemroy'"),
+    (CONF, NODES.replace("DEFAULT RealMemory", "DEFAULT Memory"), "slurm.conf", 2, "has no key 'Memory'"),
+    (CONF, NODES.replace("Gres=gpu:mystery", "Gress=gpu:mystery"), "slurm.conf", 4, "has no key 'Gress'"),
+    (CONF, NODES.replace("gpu:mystery:4", "gpu:a100_1g.10gb:7"), "slurm.conf", 4, "GPUs that MIG cuts"),
+    (CONF, NODES.replace("gpu:mystery:4", "gpu:3g.40gb:2"), "slurm.conf", 4, "GPUs that MIG cuts"),
+    *(
+        (CONF, NODES.replace("gpu:mystery:4", gres), "slurm.conf", 4, "does not tell how many GPUs")
+        for gres in ("gpu:a:b:4", "gpu:", "gpu:257", "gpu:a100:1K", "gpu:9999")
+    ),
     ("# all\nSwitchName=ib/s0 Nodes=gpu[1-5],login\n", NODES, "topology.conf", 2, "'ib/s0' cannot be the name"),
     (CONF.replace("gpu5", "gpu_"), NODES.replace("gpu5", "gpu_"), "slurm.conf", 4, "'gpu_' cannot be the name"),
     *(
@@ -140,6 +153,7 @@ def test_a_fault_of_slurm_has_its_place(
         (YAML.replace("switch: s1", "swich: s1"), 10, "an entry has 'switch'"),
         (YAML.replace("switches:\n", "swiches:\n"), 6, "a topology has 'tree.switches'"),
         (YAML.replace("gpu4,gpu5", "gpu[4"), 10, "a list of nodes: "),
+        (YAML.replace("cluster_default: true", "cluster_default: maybe"), 5, "'cluster_default' is 'maybe'"),
         ("- a: [\n", 1, ""),
         ("---\n# of switches\ntopologies: 3\n", 3, "must be a list"),
         *(
@@ -200,6 +214,62 @@ def test_a_number_before_another_is_a_model(gres: str, number: int, tmp_path: Pa
     node = cluster_of(slurm(tmp_path, CONF, nodes=nodes), tmp_path / "out").by_name["gpu5"]
     assert len(node.healthy_gpus()) == number
     assert ("4090" in (node.accelerator or "")) == ("4090" in gres)
+
+
+@pytest.mark.parametrize(
+    ("gres", "number", "model"),
+    [
+        ("gpu:no_consume:2", 2, "unknown"),
+        ("gpu:tesla:no_consume:2", 2, "tesla"),
+        ("gpu:tesla:2,gpu_mem:5,gpumem:tesla:80G,shard:8", 2, "tesla"),
+    ],
+)
+def test_only_gpus_are_counted_whether_they_are_consumed_or_not(
+    gres: str, number: int, model: str, tmp_path: Path
+) -> None:
+    nodes = NODES.replace("gpu:mystery:4", gres)
+    node = cluster_of(slurm(tmp_path, CONF, nodes=nodes), tmp_path / "out").by_name["gpu5"]
+    assert (node.gpus, node.accelerator) == (number, f"gpu-{model}")
+
+
+@pytest.mark.parametrize(
+    ("state", "failed", "cordoned"),
+    [
+        ("IDLE+DRAIN", False, True),
+        ("DRAIN*", False, True),
+        ("idle*", False, True),
+        ("mixed$", False, True),
+        ("DOWN*+DRAIN", True, False),
+        ("drng", False, True),
+        ("IDLE+CLOUD+POWERED_DOWN", False, False),
+        ("alloc+", False, False),
+        ("idle~", False, False),
+        ("MIXED@", False, False),
+        ("UNKNOWN", False, False),
+    ],
+)
+def test_states_are_read_as_slurm_prints_them(state: str, failed: bool, cordoned: bool, tmp_path: Path) -> None:
+    nodes = NODES.replace("State=DRAIN", f"State={state}")
+    node = cluster_of(slurm(tmp_path, CONF, nodes=nodes), tmp_path / "out").by_name["gpu5"]
+    assert (node.down, node.cordoned) == (failed, cordoned)
+
+
+def test_a_key_that_no_node_has_is_told_with_what_was_meant(tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        slurm(tmp_path, CONF, nodes=NODES.replace(" RealMemory=64000", " RealMemroy=64000"))
+    assert [fault.hint for fault in refused.value.faults] == ["did you mean RealMemory?"]
+
+
+def test_procs_are_cpus(tmp_path: Path) -> None:
+    found = cluster_of(slurm(tmp_path, CONF, nodes=NODES.replace("CPUs=16", "Procs=16")), tmp_path / "out")
+    assert found.by_name["login"].cpu == 16_000
+
+
+@pytest.mark.parametrize("said", ["true", "True", "yes", "On", "y", '"true"'])
+def test_the_default_of_several_topologies_is_told_in_any_way_that_slurm_reads(said: str, tmp_path: Path) -> None:
+    text = YAML.replace("cluster_default: true", f"cluster_default: {said}")
+    text = text.replace("- topology: other\n", "- topology: other\n  cluster_default: off\n")
+    assert cluster_of(slurm(tmp_path, text, "topology.yaml"), tmp_path / "out").levels == ("spine", "leaf", "node")
 
 
 @pytest.mark.parametrize(("state", "failed"), [("", True), (" State=FAIL", True), (" State=DRAIN", False)])

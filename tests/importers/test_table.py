@@ -9,7 +9,7 @@ from dovetail.importers.table import IMPORTERS
 
 HERE = Path(__file__).parent / "data"
 _SHARED = {"__init__", "csvtable", "emit", "foreign", "partedfile", "project", "sources", "table"}
-_SHARED |= {"clusterfile", "slurmconf", "switches"}
+_SHARED |= {"clusterfile", "slurmconf", "slurmnodes", "switches"}
 
 
 def test_every_importer_has_a_line_and_a_test(root: Path) -> None:

@@ -7,24 +7,16 @@ switch's name. Of blocks `block` is a level, and so is each larger block size, a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from dovetail.faults import FaultLog, Position, nearest
 from dovetail.importers.clusterfile import Host, project, unknown_parts
 from dovetail.importers.project import ImportedProject
 from dovetail.importers.slurmconf import Line, read_lines
+from dovetail.importers.slurmnodes import DOWN_KEYS, NODE_KEYS, check_keys, host_of, state_of
 from dovetail.importers.switches import Topology, read_topology
-
-_GRES: Final = re.compile(
-    r"gpu(?::(?:(?P<model>[A-Za-z0-9_.-]+):)?(?P<number>[0-9]{1,3})|:(?P<alone>[A-Za-z0-9_.-]+))?(?:\([^)]*\))?"
-)
-_CORDONED: Final = {"drain", "drained", "draining", "future"}
-_FAILED: Final = {"down", "fail", "failing"}
-_MOST_GPUS: Final = 256
 
 
 def import_slurm_topology(topology: Path, nodes: Path) -> ImportedProject:
@@ -86,6 +78,8 @@ def _hardware(path: Path, log: FaultLog) -> dict[str, tuple[Host, Line]]:
     down: list[Line] = []
     before = len(log.errors)
     for line in read_lines(path, log):
+        if "nodename" in line.values:
+            check_keys(line, NODE_KEYS, log)
         if line.values.get("nodename", "").lower() == "default":
             default |= line.values
         elif "nodename" in line.values:
@@ -93,7 +87,7 @@ def _hardware(path: Path, log: FaultLog) -> dict[str, tuple[Host, Line]]:
             for name in line.names(log, "nodename"):
                 if name in found:
                     line.fault(log, f"the node '{name}' is there twice", "nodename", "a node has one line NodeName=")
-                found[name] = _host(whole, name, log), line
+                found[name] = host_of(whole, name, log), line
         elif "downnodes" in line.values:
             down.append(line)
     if not found and len(log.errors) == before:
@@ -107,44 +101,13 @@ def _hardware(path: Path, log: FaultLog) -> dict[str, tuple[Host, Line]]:
 
 def _take_down(line: Line, found: dict[str, tuple[Host, Line]], log: FaultLog) -> None:
     """Give nodes the state that a line `DownNodes=` gives them, `DOWN` if it names none."""
+    check_keys(line, DOWN_KEYS, log)
+    state = state_of(line, "down", log)
     for name in line.names(log, "downnodes"):
         if name in found:
             host, at = found[name]
-            found[name] = replace(host, state=_state(line.values.get("state", "down"))), at
+            found[name] = replace(host, state=state), at
         else:
             near = nearest(name, found)
             message = f"there is no line NodeName= of '{name}'"
             line.fault(log, message, "downnodes", f"did you mean {near}?" if near else "name it there")
-
-
-def _state(said: str) -> str:
-    """Return what a state of Slurm's is here: ``cordoned``, ``failed`` or empty."""
-    return "cordoned" if said.lower() in _CORDONED else "failed" if said.lower() in _FAILED else ""
-
-
-def _host(line: Line, name: str, log: FaultLog) -> Host:
-    parts = (line.integer(log, key, 1) for key in ("boards", "socketsperboard", "corespersocket", "threadspercore"))
-    boards, per_board, cores, threads = parts
-    sockets = line.integer(log, "sockets", boards * per_board)  # all of the node
-    cpus = line.integer(log, "cpus", sockets * cores * threads)
-    model, gpus = _gpus(line, log)
-    memory = line.integer(log, "realmemory", 1)
-    return Host(name, (), 1000 * cpus, memory, gpus, model, _state(line.values.get("state", "")))
-
-
-def _gpus(line: Line, log: FaultLog) -> tuple[str, int]:
-    """Return the model and number of a node's GPUs; several models on one node are a fault."""
-    found: dict[str, int] = {}
-    for part in re.split(r",(?![^(]*\))", line.values.get("gres", "")):
-        if not part.lower().startswith("gpu"):
-            continue
-        match = _GRES.fullmatch(part)
-        if match is None or int(match["number"] or 1) > _MOST_GPUS:
-            line.fault(log, f"'{part[:40]}' does not tell how many GPUs there are", "gres", "such as gpu:h100:8")
-        else:
-            model = match["model"] or match["alone"] or "unknown"
-            found[model] = found.get(model, 0) + int(match["number"] or 1)
-    if len(found) > 1:
-        message = f"GPUs of several models on one node ({', '.join(sorted(found))})"
-        line.fault(log, message, "gres", "a node here has GPUs of one model; leave the others out")
-    return next(iter(found.items())) if found else ("", 0)

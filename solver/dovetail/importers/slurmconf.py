@@ -36,6 +36,11 @@ class Line:
         place = Position(self.file, self.number, self.columns.get(key, 1))
         log.add("DT1957", message, place, hint, source_line=self.text)
 
+    def spelt(self, key: str) -> str:
+        """Return a key as the line has it."""
+        at = self.text.lower().find(key)
+        return self.text[at : at + len(key)]
+
     def names(self, log: FaultLog, key: str) -> list[str]:
         """Return the names that a value stands for, none after a fault."""
         try:

@@ -16,6 +16,9 @@ from dovetail.importers.foreign import Foreign, read_list
 from dovetail.importers.slurmconf import MOST_NAMES, read_lines
 
 TIERS: Final = ("leaf", "spine", "core")
+_YES: Final = frozenset({"y", "yes", "t", "true", "on"})
+_NO: Final = frozenset({"n", "no", "f", "false", "off", "none", "~", ""})
+"""Words, in lower case, that Slurm reads as true and false: it goes by YAML 1.1."""
 Place = Callable[[str, str | None], None]  # logs a fault, with its hint, where something is written
 
 
@@ -188,7 +191,8 @@ def _from_yaml(path: Path, log: FaultLog) -> _Read:
     if file is None or not isinstance(found, list):
         return [], [], []
     rows = [row for row in found if isinstance(row, dict)]
-    chosen = next((row for row in rows if row.get("cluster_default") is True), rows[0] if rows else {})
+    defaults = [row for row in rows if _is_default(file, row, found.index(row))]
+    chosen = next(iter([*defaults, *rows]), {})
     at = ("topologies", found.index(chosen)) if rows else ("topologies",)
     if isinstance(chosen.get("block"), dict):
         given = chosen["block"].get("block_sizes")
@@ -199,6 +203,15 @@ def _from_yaml(path: Path, log: FaultLog) -> _Read:
         sizes = [] if given is None else _sizes(given, place)
         return [], list(_rows(file, (*at, "block", "blocks"), "block")), sizes
     return list(_rows(file, (*at, "tree", "switches"), "switch")), [], []
+
+
+def _is_default(file: Foreign, row: Mapping[str, Any], number: int) -> bool:
+    """Tell whether a topology says that it is the cluster's default."""
+    said = str(row.get("cluster_default")).lower()
+    if said not in _YES | _NO:
+        message = f"'cluster_default' is {said[:40]!r}"
+        file.fault("DT1957", message, "topologies", number, "cluster_default", hint="true or false")
+    return said in _YES
 
 
 def _rows(file: Foreign, at: tuple[str | int, ...], what: str) -> Iterator[Entry]:
