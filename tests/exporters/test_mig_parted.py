@@ -47,7 +47,8 @@ def exported(planned: Layouts, today: Layouts | None = None, current: Current | 
 def read_again(folder: Path, files: Mapping[str, str]) -> dict[str, Counter[str]]:
     """Return the counts that importing an export with its labels tells, by GPU."""
     steps = yaml.safe_load(files[NODES_FILE])["nodes"]
-    items = [{"metadata": {"name": name, "labels": row["labels"]}} for name, row in steps.items()]
+    applied = {"nvidia.com/mig.config.state": "success"}
+    items = [{"metadata": {"name": name, "labels": row["labels"] | applied}} for name, row in steps.items()]
     (folder / "nodes.json").write_text(json.dumps({"items": items}), encoding="utf-8")
     (folder / "config.yaml").write_text(files[CONFIG_FILE], encoding="utf-8")
     (folder / "cluster.yaml").write_text(CLUSTER, encoding="utf-8")

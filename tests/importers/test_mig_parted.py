@@ -48,7 +48,8 @@ def nodes(**configs: str) -> str:
     items: list[dict[str, Any]] = [{"metadata": {"name": "cpu-000", "labels": {"a": "b"}}}]
     for name, config in configs.items():
         config, _, state = config.partition(":")
-        labels = {"nvidia.com/mig.config": config, "nvidia.com/mig.config.state": state or "success"}
+        labels = {"nvidia.com/mig.config": config}
+        labels |= {"nvidia.com/mig.config.state": state or "success"} if state != "none" else {}
         items.append({"metadata": {"name": name.replace("_", "-"), "labels": labels}})
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
@@ -78,6 +79,7 @@ def test_labels_become_the_layout_of_every_gpu_in_mig_mode(tmp_path: Path) -> No
 
 UNTOLD = [
     ({"h100_000": "halves:failed"}, "DT1958", "its configuration's state is 'failed'"),
+    ({"h100_000": "halves:none"}, "DT1958", "it has no label nvidia.com/mig.config.state"),
     ({"h100_000": "halvs"}, "DT1958", "there is no configuration 'halvs'"),
     ({"h100_007": "halves"}, "DT1308", "there is no node 'h100-007'"),
     ({"h100_000": "first-only"}, "DT1958", "no entry of 'first-only' is for GPU 1 of 'h100-000'"),

@@ -93,12 +93,13 @@ def _labelled(inventory: Foreign) -> Iterator[Labelled]:
 
 
 def _applied(inventory: Foreign, name: str, labels: Mapping[str, Any], index: int) -> bool:
-    state = labels.get(STATE)
-    if state in (None, DONE):
+    if labels.get(STATE) == DONE:
         return True
-    message = f"what the GPUs of '{name}' are cut into is not known: its configuration's state is '{state}'"
-    hint = f"wait until it is '{DONE}', or leave the node out"
-    inventory.fault("DT1958", message, "items", index, "metadata", "labels", STATE, hint=hint)
+    there = STATE in labels
+    told = f"its configuration's state is '{labels[STATE]}'" if there else f"it has no label {STATE}"
+    message = f"what the GPUs of '{name}' are cut into is not known: {told}"
+    hint = f"wait until that is '{DONE}', or leave the node out"
+    inventory.fault("DT1958", message, "items", index, "metadata", "labels", STATE if there else CONFIG, hint=hint)
     return False
 
 
