@@ -12,6 +12,7 @@ from tests.importers.test_slurm_topology import cluster_of
 from dovetail.faults import Refused
 from dovetail.importers.kueue_topology import import_kueue_topology
 from dovetail.importers.project import ImportedProject
+from dovetail_cli.main import run
 
 TOPOLOGY = """\
 apiVersion: kueue.x-k8s.io/v1beta1
@@ -67,6 +68,38 @@ def test_labels_of_a_topology_become_levels(tmp_path: Path) -> None:
     assert (one.domains["rack"], one.gpus, one.accelerator, one.cpu) == ("b/r1", 8, "H100-80GB", 95_500)
     assert one.memory == 1_055_761_840 // 1024
     assert found.by_name["n2"].cordoned
+
+
+def test_nodes_that_are_left_out_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = [kube_node("n0", "r"), *(kube_node(f"n{number}", None) for number in range(1, 8))]
+    (warning,) = kueue(tmp_path, nodes).warnings
+    label = "cloud.provider.com/topology-rack"
+    assert warning.message == f"left out for lack of the label {label}: n1, n2, n3, n4, n5 and 2 more"
+    assert (warning.code, warning.severity) == ("DT1959", "warning")
+    assert warning.position
+    assert warning.hint
+    given = ["--topology", str(tmp_path / "topology.yaml"), "--nodes", str(tmp_path / "nodes.json")]
+    assert run(["import", "kueue-topology", *given, "--out", str(tmp_path / "out")]) == 0
+    assert "n5 and 2 more" in capsys.readouterr().err
+
+
+def test_all_nodes_with_labels_are_no_reason_to_warn(tmp_path: Path) -> None:
+    assert kueue(tmp_path, [kube_node("n", "r")]).warnings == ()
+
+
+@pytest.mark.parametrize(("memory", "mebibytes"), [("128974848000m", 123), ("134217728999m", 128), ("129e6", 123)])
+def test_memory_is_read_as_kubernetes_writes_it(memory: str, mebibytes: int, tmp_path: Path) -> None:
+    node = kube_node("n", "r")
+    cast(dict[str, dict[str, str]], node["status"])["allocatable"]["memory"] = memory
+    assert cluster_of(kueue(tmp_path, [node]), tmp_path / "out").by_name["n"].memory == mebibytes
+
+
+def test_memory_that_is_no_amount_is_told_as_such(tmp_path: Path) -> None:
+    node = kube_node("n", "r")
+    cast(dict[str, dict[str, str]], node["status"])["allocatable"]["memory"] = "12Gib"
+    with pytest.raises(Refused) as refused:
+        kueue(tmp_path, [node])
+    assert "'12Gib' has an unknown unit of memory" in refused.value.faults[0].message
 
 
 def test_a_node_that_is_not_ready_has_failed(tmp_path: Path) -> None:

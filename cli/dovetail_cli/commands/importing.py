@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from dovetail.faults import render_faults
 from dovetail.importers.project import OutputExists, write_project
 from dovetail.importers.table import IMPORTERS, Importer
 from dovetail_cli import files, streams
@@ -63,6 +64,8 @@ def _imported(importer: Importer, inputs: dict[str, Path], out: Path, *, force: 
     except OutputExists as error:
         hint = "--force replaces an older import" if error.replaceable else "name another directory"
         raise usage(f"{error.paths[0]} is in the way", hint) from None
+    if project.warnings:
+        streams.say(render_faults(project.warnings))
     lines = sum(text.count("\n") for text in project.files.values())
     streams.answer(f"wrote {plural(len(written), 'file')} with {plural(lines, 'line')} to {out}")
     return ExitCode.DONE

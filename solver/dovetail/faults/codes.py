@@ -139,6 +139,9 @@ _IMPORTERS: Final[Mapping[str, CodeInfo]] = {
     "DT1958": CodeInfo(
         "state that cannot be told", "What is imported does not say what GPUs are cut into, or says what cannot be."
     ),
+    "DT1959": CodeInfo(
+        "left out of an import", "What is imported holds nodes that are not part of the documents that are made."
+    ),
 }
 
 __all__ = ["CODES", "CodeInfo"]

@@ -45,6 +45,10 @@ class Foreign:
         elif self._left == -1:
             self._log.append(self._document.fault("DT1115", "this file has more faults than are shown", *path))
 
+    def warning(self, code: str, message: str, *path: PathPart, hint: str | None = None) -> None:
+        """Log what does not refuse the file, at the value at a path."""
+        self._log.append(self._document.fault(code, message, *path, hint=hint, severity="warning"))
+
 
 def read(path: Path, log: FaultLog) -> Iterator[Foreign]:
     """Yield the documents of a file; faults of reading it go to the log."""

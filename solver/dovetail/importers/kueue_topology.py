@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ _MIG_RESOURCES: Final = "nvidia.com/mig-"
 _SHARED: Final = "-SHARED"
 _RESERVED: Final = {"node", "gpu", "island", "socket"}
 _MOST_GPUS: Final = 256
+_FEW: Final = 5
+_MILLI: Final = re.compile(r"([0-9]{1,40})m", re.ASCII)
 _At = tuple[str | int, ...]  # where something is in a file
 _EXAMPLE: Final = "such as {levels: [{nodeLabel: topology.kubernetes.io/zone}, {nodeLabel: kubernetes.io/hostname}]}"
 
@@ -58,7 +61,10 @@ def import_kueue_topology(topology: Path, nodes: Path) -> ImportedProject:
         "Amounts are what is allocatable; taints and resources other than CPU, memory and GPUs are not part of it.",
         *_left_out(inventory, hosts),
     )
-    return project("kueue", heading, list(_levels(labels).values()), hosts)
+    if inventory is not None:
+        _tell_left_out(inventory, labels)
+    made = project("kueue", heading, list(_levels(labels).values()), hosts)
+    return replace(made, warnings=log.warnings)
 
 
 def _labels(path: Path, log: FaultLog) -> list[str]:
@@ -130,6 +136,22 @@ def _left_out(inventory: Foreign | None, hosts: Sequence[Host]) -> Iterator[str]
     number = len(inventory.value["items"]) - len(hosts) if inventory is not None else 0
     if number:
         yield f"Left out, as they lack the label of a level: {number} of {number + len(hosts)} nodes."
+
+
+def _tell_left_out(inventory: Foreign, labels: Sequence[str]) -> None:
+    """Warn of the nodes that lack the label of a level, once for each label."""
+    without: dict[str, list[tuple[int, str]]] = {}
+    for number, item in enumerate(inventory.value["items"]):
+        metadata = _mapping(item, "metadata")
+        lacks = next((label for label in labels if label not in _mapping(metadata, "labels")), None)
+        if lacks is not None:
+            without.setdefault(lacks, []).append((number, metadata["name"]))
+    for label, nodes in without.items():
+        named = ", ".join(name for _, name in nodes[:_FEW])
+        more = f" and {len(nodes) - _FEW} more" if len(nodes) > _FEW else ""
+        hint = "they are no part of the cluster that is made, as Kueue leaves them out"
+        message = f"left out for lack of the label {label}: {named}{more}"
+        inventory.warning("DT1959", message, "items", nodes[0][0], "metadata", "name", hint=hint)
 
 
 def _none_has(labels: Sequence[str], nodes: Path, inventory: Foreign | None, log: FaultLog) -> None:
@@ -224,10 +246,19 @@ def _mapping(value: Any, key: str) -> Mapping[str, Any]:
 
 
 def _amount(inventory: Foreign, free: Mapping[str, Any], at: _At, key: str) -> int:
-    try:
-        return parse_cpu(free[key]) if key == "cpu" else parse_memory(free[key], rounding="down")
-    except (KeyError, QuantityError):
-        where = ("status", "allocatable", key) if key in free else ()
-        hint = "'status.allocatable' of a node, such as {cpu: 95900m, memory: 1056Gi}"
-        inventory.fault("DT1957", f"a node tells how much {key} is allocatable", *at, *where, hint=hint)
+    hint = "'status.allocatable' of a node, such as {cpu: 95900m, memory: 1056Gi}"
+    if key not in free:
+        inventory.fault("DT1957", f"a node tells how much {key} is allocatable", *at, hint=hint)
         return 0
+    try:
+        return parse_cpu(free[key]) if key == "cpu" else _memory(free[key])
+    except QuantityError as error:
+        message = f"{key} that is allocatable: {error.message}"
+        inventory.fault("DT1957", message, *at, "status", "allocatable", key, hint=error.hint or hint)
+        return 0
+
+
+def _memory(value: object) -> int:
+    """Return MiB; Kubernetes may write thousandths of bytes, such as `128974848000m`."""
+    milli = _MILLI.fullmatch(value) if isinstance(value, str) else None
+    return parse_memory(int(milli[1]) // 1000 if milli else value, rounding="down")

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dovetail.faults import Fault
+
 
 @dataclass(frozen=True, slots=True)
 class ImportedProject:
@@ -20,10 +22,13 @@ class ImportedProject:
     owned
         Every name that this importer may ever write.  When an older import is replaced, owned files
         that are no longer among `files` go, so that no document of the older import stays behind.
+    warnings
+        What of the input is not part of them although one might think so.
     """
 
     files: Mapping[str, str]
     owned: frozenset[str]
+    warnings: tuple[Fault, ...] = ()
 
 
 class OutputExists(Exception):
