@@ -136,6 +136,41 @@ def test_a_gang_that_fits_in_part() -> None:
     assert reasons([node("n", 4)], [workload("g", 4, gpus=2, min_replicas=3)]) == {"g": ("DT4108",)}
 
 
+def elastic(step: int, *, gpus: int = 2, topology: Topology | None = None) -> Workload:
+    """Return a gang of two to ten replicas in steps."""
+    asked = replace(role("", 10, request(gpus)), least=2, step=step)
+    return replace(workload("g", type="gang", roles=[asked], topology=topology), min_replicas=2)
+
+
+def wide(count: int, name: str = "n", gpus: int = 2) -> dict[str, tuple[str, tuple[int, ...]]]:
+    return {f"g#{i}": (name, tuple(range(gpus * i, gpus * i + gpus))) for i in range(count)}
+
+
+def test_an_elastic_gang_that_has_no_room_for_a_step() -> None:
+    assert reasons([node("n", 16)], [elastic(4)], wide(6)) == {"g": ("DT4108",)}
+    assert reasons([node("n", 12)], [elastic(4)], wide(6)) == {"g": ("DT4101",)}
+    assert reasons([node("n", 20)], [elastic(4)], wide(6), status="feasible") == {"g": ("DT4100",)}
+    assert reasons([node("n", 16)], [elastic(2)], wide(6), status="feasible") == {"g": ("DT4100",)}
+
+
+def test_an_elastic_gang_that_may_not_have_a_step() -> None:
+    quota = [policy("q", Quota((("gpus", 16_000),)))]
+    assert reasons([node("n", 20)], [elastic(2)], wide(6), quota) == {"g": ("DT4100",)}
+    assert reasons([node("n", 20)], [elastic(4)], wide(6), quota) == {"g": ("DT4106",)}
+    spread = [policy("s", Spread("node", max_per_domain=1))]
+    nodes, rows = [node("n", 4), node("m", 4)], {"g#0": ("n", (0, 1)), "g#1": ("m", (0, 1))}
+    assert reasons(nodes, [elastic(2)], rows, spread) == {"g": ("DT4106",)}
+
+
+@pytest.mark.parametrize(("level", "code"), [("rack", "DT4113"), ("block", "DT4100")])
+def test_an_elastic_gang_grows_where_it_is(level: str, code: str) -> None:
+    nodes = [node(f"n{i}", 8, domains={"block": "b", "rack": f"b/r{i // 2}"}) for i in range(4)]
+    gang = elastic(4, topology=Topology(level))
+    held = policy_of([gang])
+    rows = {f"g#{i}": (f"n{i // 4}", (2 * (i % 4), 2 * (i % 4) + 1)) for i in range(6)}
+    assert reasons(nodes, [gang], rows, [held] if held else []) == {"g": (code,)}
+
+
 def test_a_gang_that_fits_only_over_two_accelerators() -> None:
     nodes = [node("n", 2), node("m", 2, accelerator="L4")]
     gang = workload("g", 2, gpus=2, type="gang")

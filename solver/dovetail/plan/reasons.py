@@ -110,7 +110,7 @@ class _Judge:
 
     def _facts(self, workload: Workload, missing: Sequence[Wanting]) -> list[str]:
         blocked = [wanting for wanting in missing if not self.space.has_room(wanting)]
-        needed = max(1, workload.min_replicas - len(self.view.admitted(workload)))
+        needed = self._needed(workload, missing)
         if blocked and self.view.held and self._has_room(self._unheld, workload, missing, needed):
             return [HELD_FREE]
         if blocked:
@@ -128,7 +128,17 @@ class _Judge:
         if needed > 1 and too_few_together(self.space, workload, missing, needed):
             limited = self.moving.only_limits_forbid(workload, missing, needed)
             return [*([MOVES] if limited else []), TOO_FEW_TOGETHER]
-        return [FORBIDDEN] if self.trials.all_forbidden(workload, missing, needed, self.space) else []
+        return [FORBIDDEN] if self._forbidden(workload, missing, needed) else []
+
+    def _needed(self, workload: Workload, missing: Sequence[Wanting]) -> int:
+        """Return how many more replicas are the fewest that a workload may have: up to its least, then a step."""
+        more = workload.min_replicas - len(self.view.admitted(workload))
+        return more if more > 0 else min((wanting.role.step for wanting in missing), default=1)
+
+    def _forbidden(self, workload: Workload, missing: Sequence[Wanting], needed: int) -> bool:
+        """Tell whether hard policies forbid a workload to have more; of one that runs, any one more as well."""
+        counts = (needed, 1) if needed > 1 and self.view.admitted(workload) else (needed,)
+        return any(self.trials.all_forbidden(workload, missing, count, self.space) for count in counts)
 
     @cached_property
     def _unheld(self) -> Space:

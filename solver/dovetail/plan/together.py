@@ -14,10 +14,14 @@ Room = Mapping[str, Mapping[str, int]]  # per role, how many more replicas each 
 def too_few_together(space: Space, workload: Workload, missing: Sequence[Wanting], needed: int) -> bool:
     """Tell whether no domain that the workload demands has room for `needed` more replicas in whole groups.
 
-    Nothing is claimed of a workload of which anything is admitted already: what is there decides where it may grow.
+    Where anything of it is admitted already, that decides where it may grow: in the domain that it is in. Nothing is
+    claimed then of one that comes in groups, or that is within an island or a socket.
     """
     topology = workload.topology
-    if topology is None or not topology.binds or space.view.admitted(workload):
+    if topology is None or not topology.binds:
+        return False
+    held = {space.view.places[replica].node for replica in space.view.admitted(workload)}
+    if held and (topology.groups or topology.within in INNER_LEVELS):
         return False
     if topology.within in INNER_LEVELS:
         return all(
@@ -26,6 +30,10 @@ def too_few_together(space: Space, workload: Workload, missing: Sequence[Wanting
     room = {wanting.role.name: space.by_node(wanting) for wanting in missing}
     nodes = {name: space.view.spec.cluster.by_name[name] for found in room.values() for name in found}
     areas = _by_domain(nodes.values(), topology.within) if topology.within else [list(nodes.values())]
+    if held and topology.within:
+        known = space.view.spec.cluster.by_name
+        home = {known[name].domain(topology.within) for name in held}
+        areas = [area for area in areas if area[0].domain(topology.within) in home]
     wanted = {wanting.role.name: wanting.replicas for wanting in missing}
     return all(_most(area, room, topology.nests, wanted) < needed for area in areas)
 
