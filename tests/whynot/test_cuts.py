@@ -40,6 +40,20 @@ def test_an_instance_is_asked_for_isolates_and_covers_the_peak(
     assert told(spec_of(cluster(CUT.format("")), workload(f"type: job\nrequest: {request_}\n{more}"))) == [found]
 
 
+@pytest.mark.parametrize(
+    ("compute", "profile", "why"),
+    [
+        ("0.25", "3g.40gb", "no smaller instance has 0.25 GPU and the 20Gi that go with it"),
+        ("0.25, memory: 8Gi", "2g.20gb", "no smaller instance has 0.25 GPU and 8Gi"),
+        ("0.26", "3g.40gb", "no smaller instance has 0.26 GPU"),
+    ],
+)
+def test_a_share_without_memory_takes_as_large_a_part_of_it(compute: str, profile: str, why: str) -> None:
+    card = "{name: g, count: 1, accelerator: A100-80GB, gpus: 1}"
+    work = workload(f"type: job\nisolation: fault\nrequest: {{share: {{compute: {compute}}}}}")
+    assert told(spec_of(cluster(card), work)) == [(profile, ("only MIG isolates faults", why))]
+
+
 def test_a_node_of_one_profile_may_give_more_than_is_needed() -> None:
     work = workload("type: job\nrequest: {mig: 2g.12gb}", "a")
     small = workload("type: job\nisolation: fault\nrequest: {share: {compute: 0.2}}", "b")

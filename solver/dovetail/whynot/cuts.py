@@ -8,9 +8,10 @@ from typing import NamedTuple
 from dovetail.mig import Profile
 from dovetail.placement import profiles_for
 from dovetail.placement.clients import equal_parts
+from dovetail.placement.instances import memory_of
 from dovetail.plan import Plan
 from dovetail.quantities import format_memory, format_milli
-from dovetail.spec import Node, Request, Share, Spec, Workload
+from dovetail.spec import Accelerator, Node, Request, Share, Spec, Workload
 from dovetail.spec.workload import MILLI
 
 
@@ -48,7 +49,7 @@ def _why(spec: Spec, node: Node, workload: Workload, request: Request, profile: 
     able = profiles_for(request, card)
     own = next((each for each in able if each.name == profile), None)
     if own is not None:
-        yield _why_profile(node, share, own, able)
+        yield _why_profile(node, share, own, able, card)
 
 
 def _why_mig(node: Node, workload: Workload, share: Share) -> str:
@@ -60,15 +61,28 @@ def _why_mig(node: Node, workload: Workload, share: Share) -> str:
     return f"policy {', '.join(closing)} is for it" if closing else "the tiers gain by it, a shared GPU would do"
 
 
-def _why_profile(node: Node, share: Share, own: Profile, able: tuple[Profile, ...]) -> str:
-    peak = max(share.peak, share.compute)
-    memory = "" if share.memory is None else f" and {format_memory(share.memory)}"
-    need = f"{'its peak of ' if share.peak else ''}{format_milli(peak)} GPU{memory}"
-    smaller = [p for p in able if (p.compute, p.size) < (own.compute, own.size)]
+def _why_profile(node: Node, share: Share, own: Profile, able: tuple[Profile, ...], card: Accelerator) -> str:
+    need = f"{'its peak of ' if share.peak else ''}{format_milli(max(share.peak, share.compute))} GPU"
+    if share.memory is not None:
+        need += f" and {format_memory(share.memory)}"
+    smaller = [p for p in able if _size(p) < _size(own)]
     if share.rated and (rate := share.rate(node.accelerator, own.name)):
         return f"a replica sustains {format_milli(rate)}/s on it"
     if not smaller:
-        return f"no smaller instance has {need}"
+        return f"no smaller instance has {need}{_implied(share, own, card)}"
     if node.mig_strategy == "single":
         return f"the node is cut into one profile; {need} would fit {smaller[-1].name}"
     return f"larger than {need} needs ({own.milli / MILLI:g} GPU)"
+
+
+def _size(profile: Profile) -> tuple[int, int]:
+    return profile.compute, profile.size
+
+
+def _implied(share: Share, own: Profile, card: Accelerator) -> str:
+    """Return the memory that goes with a share that names none, where a smaller instance lacks nothing else."""
+    peak = max(share.peak, share.compute)
+    profiles = card.mig.profiles if card.mig else ()
+    if share.memory is not None or all(p.milli < peak for p in profiles if _size(p) < _size(own)):
+        return ""
+    return f" and the {format_memory(-(-memory_of(share, card.memory) // MILLI))} that go with it"
