@@ -158,6 +158,13 @@ def test_codes_and_nodes_are_told_as_a_table_alone(
     assert not (project / "out.yaml").exists()
 
 
+@pytest.mark.parametrize("asked", [("--plan", "nosuchfile"), ("--work", "3"), ("--memory", "1Gi")])
+def test_codes_are_explained_without_plans(dovetail: Shell, asked: tuple[str, str]) -> None:
+    assert dovetail("explain", "DT4102", *asked) == 64
+    assert "codes are explained without a project" in dovetail.err
+    assert f"hint: leave {asked[0]} out" in dovetail.err
+
+
 HELD = """\
 apiVersion: dovetail/v1alpha1
 kind: Policy

@@ -68,6 +68,12 @@ def test_a_workload_and_a_path_are_told_apart(dovetail: Shell, quota: Path) -> N
     assert "did you mean search/web?" in dovetail.err
 
 
+@pytest.mark.parametrize("limit", [("--work", "3"), ("--time-limit", "5s"), ("--jobs", "2"), ("--memory", "1Gi")])
+def test_limits_of_a_search_take_a_search(dovetail: Shell, quota: Path, limit: tuple[str, str]) -> None:
+    assert dovetail("policies", *limit, *DAY) == ExitCode.USAGE
+    assert "hint: add --price" in dovetail.err
+
+
 def test_an_expired_waiver_ends_the_run_with_4_and_is_named(dovetail: Shell, quota: Path) -> None:
     assert dovetail("policies", "--as-of", "2026-06-11") == ExitCode.BROKEN
     assert "waiver pilot of policy few-gpus expired on 2026-06-10" in dovetail.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,6 +68,7 @@ def run(
     wanted = options.renderings(also or (), formats.FORMATS)
     if _CODE.fullmatch(thing):
         _check_table("codes", shown, wanted)
+        _check_alone({"--plan": plan, "--time-limit": time_limit, "--work": work, "--jobs": jobs, "--memory": memory})
         return _code(thing.upper(), shown)
     limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
     try:
@@ -101,6 +102,13 @@ def run(
 def _check_table(what: str, shown: str, wanted: Sequence[tuple[str, str]]) -> None:
     if shown != "table" or wanted:
         raise usage(f"{what} are explained as a table alone", "leave -o and --also out")
+
+
+def _check_alone(given: Mapping[str, object]) -> None:
+    """Refuse options that say how a project is explained, where a code is."""
+    found = [name for name, value in given.items() if value is not None]
+    if found:
+        raise usage("codes are explained without a project and its plans", f"leave {', '.join(found)} out")
 
 
 class _Asking:

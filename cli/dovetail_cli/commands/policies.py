@@ -60,6 +60,8 @@ def run(
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
     limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
+    if not price and limits != options.limits(None, units=None, jobs=None, most=None):
+        raise usage("limits of a search take --price: nothing else of this command searches", "add --price")
     name, where = _told_apart(workload, path)
     try:
         before = read_plan(base) if base is not None else None
