@@ -83,6 +83,15 @@ def test_a_placement_of_the_documents_is_what_runs_on_both_sides(tmp_path: Path)
     assert [len(spec.current.replicas) for spec in solver.asked] == [1, 1]
 
 
+def test_where_nothing_runs_on_both_sides_nothing_happens(tmp_path: Path) -> None:
+    nothing = PLACEMENT.partition("  placements:")[0] + "  placements: {}\n"
+    result = run(asked(tmp_path, f"  patches: [{FAIL}]\n", more=nothing), greedy_plan)
+    assert result.diff is not None
+    assert not {change.kind for change in result.diff.changes} & {"move", "evict", "gone"}
+    assert (result.diff.cost.restarts, result.diff.cost.evicted_workloads) == (0, 0)
+    assert result.result.summary["evictedWorkloads"] == 0
+
+
 def test_a_placement_that_the_scenario_sets_is_what_runs_on_its_side(tmp_path: Path) -> None:
     solver = Solver()
     run(patched(tmp_path, "{set: {kind: Placement, metadata: {name: now}, spec: {placements: "

@@ -25,7 +25,7 @@ def comparable(base: Plan, target: Plan) -> bool:
     return not {base.outcome.status, target.outcome.status} & set(WITHOUT_PLACES)
 
 
-def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
+def diff(base: Plan, target: Plan, spec: Spec | None = None, *, stated: bool = False) -> PlanDiff:
     """Return what changes from one plan to another.
 
     Where the target starts from another state than the base, nothing of the difference happens to what runs: two
@@ -36,10 +36,12 @@ def diff(base: Plan, target: Plan, spec: Spec | None = None) -> PlanDiff:
     spec
         What the target's documents mean. With it the difference knows accelerators, checkpoints, and places that
         are gone; without it the plans' own rows must do.
+    stated
+        Whether the target's documents tell what runs, though it be that nothing does.
     """
     if spec is not None:
         spec = as_planned(spec, target)
-    happens = starts_from(base, target, spec)
+    happens = starts_from(base, target, spec, stated=stated)
     passage = passage_from(base, target, spec) if spec is not None and happens else None
     before, after = sides(base), sides(target)
     names = sorted(before.keys() | after.keys())

@@ -11,14 +11,15 @@ DISRUPTION = frozenset(measure().name for measure in MEASURES.values())
 """Names of the tiers that count from what runs today; a plan that starts from nothing has none of them."""
 
 
-def starts_from(base: Plan, target: Plan, spec: Spec | None) -> bool:
+def starts_from(base: Plan, target: Plan, spec: Spec | None, *, stated: bool = False) -> bool:
     """Tell whether what the base places is what runs when the target is carried out.
 
     A plan that starts from nothing, or from a Placement document that is not at hand, does not say what runs: the
-    first is read as the base's successor, the second is not.
+    first is read as the base's successor, the second is not. Nor is one from nothing where documents say, `stated`,
+    that nothing runs.
     """
     state = current_of(base)
-    if spec is not None and tells_start(spec, target):
+    if spec is not None and (stated or tells_start(spec, target)):
         return frozenset(spec.current.replicas) == frozenset(state.replicas)
     if target.current is not None:
         return target.current == state_digest(state)

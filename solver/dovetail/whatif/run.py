@@ -99,11 +99,12 @@ def run(question: Question, solve: Solve, *, base: Plan | None = None) -> WhatIf
         current = current_of(before)
         spec = replace(spec, current=replace(current, gpus={**current.gpus, **question.cut}))
     after = solve(spec)
+    told = comparable(before, after)
     return WhatIfResult(
         scenario=question.scenario,
         base=before,
         result=after,
         spec=spec,
-        diff=diff(before, after, spec) if comparable(before, after) else None,
+        diff=diff(before, after, spec, stated=not question.follows) if told else None,
         checks=tuple(check(expectation, after) for expectation in question.scenario.expectations),
     )
