@@ -231,6 +231,17 @@ def test_replicas_that_come_in_groups_or_steps_are_asked_for_together() -> None:
     assert stands(nodes, [steps], {"w.lead#0": ("n0", (0, 1))}, [on_w("q", gpus(2))]) == {"q": "unknown"}
 
 
+def test_an_elastic_gang_is_asked_for_at_its_narrowest_and_then_by_steps() -> None:
+    asked = replace(role("", 10, request(2)), least=2, step=4)
+    gang = replace(workload("w", type="gang", roles=[asked]), min_replicas=2)
+    limit = [on_w("q", gpus(4))]
+    (bar,) = bars([node("n0", 2)], [gang], {}, limit).values()
+    assert (bar.stand, bar.needed, bar.spent) == ("aside", 2, False)
+    rows = {f"w#{index}": ("n0", (2 * index, 2 * index + 1)) for index in range(2)}
+    (bar,) = bars([node("n0", 16)], [gang], rows, limit).values()
+    assert (bar.stand, bar.needed) == ("alone", 4)
+
+
 def test_a_gang_that_must_be_together() -> None:
     gang = replace(GANG, topology=Topology("rack"))
     nodes = [node(f"n{index}", 2, domains={"rack": f"r{index // 2}"}) for index in range(4)]

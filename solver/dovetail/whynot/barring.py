@@ -114,6 +114,8 @@ def _needed(plan: Plan, workload: Workload) -> int | None:
         return fewest
     if len(workload.roles) > 1 or any(nest.loose for nest in nests):
         return None
+    if workload.roles[0].least and not held:
+        return fewest
     step = lcm(*steps)
     return -(-fewest // step) * step
 
