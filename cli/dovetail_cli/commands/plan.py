@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dovetail.build import declares_current
 from dovetail.diff import comparable, diff, since_today
 from dovetail.faults import Refused
 from dovetail.plan import Plan
@@ -141,7 +142,7 @@ def _review(plan: Plan, before: Plan | None, base: str, found: project.Project, 
     if before is not None and not comparable(before, plan):
         apart = before
     elif before is not None:
-        change = diff(before, plan, found.spec)
+        change = diff(before, plan, found.spec, stated=declares_current(found.documents))
     elif found.spec.current.replicas and plan.outcome.status in ("optimal", "feasible"):
         change = since_today(plan, found.spec)
     return Review(plan, change, base, found.spec, project.Places(found.documents), detail, apart)

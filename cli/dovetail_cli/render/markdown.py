@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from dovetail.diff import ChangeKind, PlanDiff
 from dovetail.plan.policies import counted_results
@@ -26,8 +27,9 @@ LARGEST = 65_000
 SHEDDING = ("replicas", "waiting", "promises", "policies", "changes", "failures", "proof")
 """Sections that lose lines when there is too much, first to last."""
 
-_WORDS: dict[ChangeKind, str] = {
+_WORDS: dict[ChangeKind | Literal["part"], str] = {
     "add": "admitted",
+    "part": "admitted in part",
     "move": "moved",
     "restart": "restarted in place",
     "elsewhere": "placed elsewhere",
@@ -129,7 +131,8 @@ def summary(review: Review) -> str:
     if review.diff is None:
         short = len(review.plan.admitted)
         return f"{plural(short, 'workload')} not admitted in full." if short else "Everything is admitted."
-    counts = Counter(change.kind for change in review.diff.changes)
+    changes = review.diff.changes
+    counts = Counter("part" if each.kind == "add" and each.in_part else each.kind for each in changes)
     parts = [f"{counts[kind]} {name}" for kind, name in _WORDS.items() if counts[kind]]
     if not parts:
         return _beside_workloads(review.diff)

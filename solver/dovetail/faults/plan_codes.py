@@ -75,7 +75,7 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT4108": CodeInfo(
         "only some of the replicas fit",
-        "The workload runs with all its replicas, or with its smallest number of them, or not at all; "
+        "The workload runs with all its replicas, with its smallest number of them or a step more, or not at all; "
         "there is room for fewer.",
     ),
     "DT4109": CodeInfo(
