@@ -14,6 +14,7 @@ from dovetail.engine.bounds import Bounds
 from dovetail.engine.budget import Budget
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.fleet import fleet_bounds
+from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import Lead
 from dovetail.engine.incumbent import forget
 from dovetail.engine.parts.jobs import Jobs
@@ -90,6 +91,17 @@ def test_few_nodes_of_many_sides_are_mixed_for_what_is_lacking(work: float, monk
     mixed = at_once.mix(Budget(work), Lead((), at_once.best.state), 0.0)
     assert mixed.states
     assert at_once.best.now[0].value == 12_000  # six nodes of two GPUs
+
+
+@pytest.mark.parametrize(("astray", "states"), [(False, 1), (True, 3)])
+def test_mixing_ends_with_a_first_state_where_gangs_are_to_be_placed_once_more(
+    astray: bool, states: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = begun(on(0))
+    monkeypatch.setattr(Generation, "run", lambda *_: iter([on(0), on(0, 1), on(0, 1, 2)]))
+    monkeypatch.setattr(AtOnce, "astray", lambda *_: True)
+    mixed = at_once.mix(Budget(AMPLE), Lead((), on(0)), 0.0, astray=astray)
+    assert len(mixed.states) == states
 
 
 def test_a_fleet_whose_nodes_were_all_replaced_is_planned() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -87,13 +87,16 @@ class AtOnce:
         """Tell whether there is too little time for the least cost, so that sets do as well."""
         return self.crowded and budget.units() <= _AMPLE
 
-    def mix(self, budget: Budget, led: Lead, construction: float, *, full: bool = False) -> Mixed:
+    def mix(
+        self, budget: Budget, led: Lead, construction: float, *, full: bool = False, astray: bool = False
+    ) -> Mixed:
         """Mix node patterns, those known among them, around gangs of a base, with a part of the work and time.
 
         Parameters
         ----------
         construction : seconds that it takes, to fill nodes as patterns say.
         full : whether nothing is asked for beyond what the best state has.
+        astray : whether to go on after the first state where gangs are in the way of what the LP has.
         """
         saves, brief, found = self._saves, self._brief(budget), list[State]()
         if saves and brief:
@@ -121,20 +124,22 @@ class AtOnce:
             found.append(candidate)
             if self.best.close_enough() or budget.out_of_time() or self.choosing.due(budget):
                 break
+            if not astray and self.astray(led, generation.worth):
+                break
         budget.work -= before - given.work
         idle = leaves_idle(self._problem)  # of which mixtures for what is admitted know nothing
         settled = saves or not (self.crowded or idle)
         return Mixed(found, generation.planned or led.planned, settled, generation.worth)
 
-    def astray(self, led: Lead, mixed: Mixed) -> bool:
+    def astray(self, led: Lead, worth: Mapping[int, float]) -> bool:
         """Tell whether patterns have far less of a band than the LP that was followed: for where gangs are, it seems.
 
         Of several bands the last one is left out, which may have what earlier ones lack.
         """
-        if not (self._gangs and led.admitted and mixed.worth):
+        if not (self._gangs and led.admitted and worth):
             return False
         there, bands = worth_of(self._problem, led.admitted), self._problem.spec.bands
-        return any(mixed.worth[band] < (1 - _ASTRAY) * there[band] for band in bands[:-1] or bands)
+        return any(worth[band] < (1 - _ASTRAY) * there[band] for band in bands[:-1] or bands)
 
     def late(self, budget: Budget, construction: float) -> Iterator[bool]:
         """Wait until hardly anything but cost is left to decide, and mix patterns for the least, if there is time.

@@ -272,9 +272,9 @@ class _Search:
         self.anew.first(budget)
         self.repacking.run(budget, self._construction)
         mixed = Mixed([], Counter()) if by_count else self.at_once.mix(budget, led, self._construction)
-        if self.at_once.astray(led, mixed) and not budget.spent():
+        if self.at_once.astray(led, mixed.worth) and not budget.spent():
             led = self.at_once.follow(budget, exact=True)
-            mixed = self.at_once.mix(budget, led, self._construction)
+            mixed = self.at_once.mix(budget, led, self._construction, astray=True)
         budget.work -= self.best.tell_apart(_APART_SHARE * budget.work)
         if self.choosing.due(budget):  # for which that broke off
             self.choosing.run(budget)
