@@ -88,7 +88,11 @@ class Counting(TierPart, ABC):
 
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
-        return Linear.total(self.admitted_shape(shape) for shape in sorted(self._made_up([workload])))
+        return self.together([workload])
+
+    def together(self, workloads: Collection[Workload]) -> Linear:
+        """Return how many replicas of some workloads are admitted in all, in the part and outside."""
+        return Linear.total(self.admitted_shape(shape) for shape in sorted(self._made_up(workloads)))
 
     @abstractmethod
     def shape_in(self, shape: int, domain: Domain) -> Linear:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from dovetail.mig import Geometry, Instance, legal, parse_instance
 from dovetail.placement.place import Place, Places
-from dovetail.spec import Layout, ReplicaId, Spec
+from dovetail.spec import Current, Layout, ReplicaId, Spec
 
 Layouts = Mapping[str, Layout]
 """The instances of each GPU in MIG mode, by `node/index`."""
@@ -25,13 +25,13 @@ def layout_of(instances: Iterable[Instance]) -> Layout:
     return tuple(sorted(set(instances), key=lambda instance: (instance.start, instance.profile)))
 
 
-def declared_layouts(spec: Spec) -> dict[str, Layout]:
-    """Return the layouts of today that documents or the base plan tell."""
-    found: dict[str, Layout] = {}
-    for node in () if spec.current.all_gpus else spec.cluster.nodes:
+def declared_layouts(spec: Spec, current: Current | None = None) -> dict[str, Layout]:
+    """Return the layouts of today that documents or the base plan tell; of another state than the Spec's if given."""
+    current, found = spec.current if current is None else current, dict[str, Layout]()
+    for node in () if current.all_gpus else spec.cluster.nodes:
         for index, layout in node.mig_layout.items():
             found[f"{node.name}/{index}"] = layout
-    told = {**found, **spec.current.gpus}
+    told = {**found, **current.gpus}
     return {gpu: layout for gpu, layout in told.items() if _is_sound(spec, gpu, layout)}
 
 

@@ -102,6 +102,9 @@ class Part(Protocol):
     def admitted(self, workload: Workload) -> Linear:
         """Return how many replicas of a workload are admitted, in the part and outside."""
 
+    def together(self, workloads: Collection[Workload]) -> Linear:
+        """Return how many replicas of some workloads are admitted in all, as `count` counts them in a domain."""
+
     def requested(self, workloads: Collection[Workload], resource: str, domain: Domain | None = None) -> Linear:
         """Return how much of a resource the admitted replicas request: `gpus` (milli), `cpu`, `memory` or a name.
 

@@ -10,9 +10,19 @@ from typing import Final
 from dovetail.mig import parse_instance
 from dovetail.placement.layouts import declared_layouts
 from dovetail.rules.recovery import Stakes
-from dovetail.spec import Role, Spec, Workload
+from dovetail.spec import Current, Role, Spec, Workload
 
 _FRACTION: Final = "fraction"
+
+
+def asked_profiles(workload: Workload) -> tuple[str, ...]:
+    """Return the MIG profiles that the roles of a workload name, ascending; empty for roles that name none."""
+    return tuple(sorted({role.request.mig for role in workload.roles}))
+
+
+def on_any_profile(workload: Workload) -> bool:
+    """Tell whether shares of a workload may be on MIG instances."""
+    return any(r.request.share is not None and "mig" in r.request.share.modes for r in workload.roles)
 
 
 class Chances:
@@ -20,12 +30,13 @@ class Chances:
 
     Parameters
     ----------
-    spec : with the cluster as it is cut today.
+    spec : with the cluster.
+    current : what runs today, and how GPUs are cut.
     stakes : who has to survive, and who may go for that.
     """
 
-    def __init__(self, spec: Spec, stakes: Stakes) -> None:
-        self.stakes, self._spec = stakes, spec
+    def __init__(self, spec: Spec, current: Current, stakes: Stakes) -> None:
+        self.stakes, self._spec, self._current = stakes, spec, current
         self._none: dict[tuple[str, str], bool] = {}
 
     def none(self, workload: Workload, role: Role) -> bool:
@@ -46,16 +57,20 @@ class Chances:
     @cached_property
     def without(self) -> tuple[Workload, ...]:
         """Those who have to survive of whom no replica could restart."""
-        return tuple(w for w in self.stakes.matched if all(self.none(w, role) for role in w.roles))
+        return tuple(workload for workload in self.stakes.matched if self.hopeless(workload))
+
+    def hopeless(self, workload: Workload) -> bool:
+        """Tell whether no replica of a workload could restart."""
+        return all(self.none(workload, role) for role in workload.roles)
 
     @cached_property
     def profiles(self) -> Mapping[str, tuple[Workload, ...]]:
         """Those who have to survive of whom every replica is on an instance of one MIG profile, by its name."""
         found: dict[str, list[Workload]] = {}
         for workload in self.stakes.matched:
-            asked = {role.request.mig for role in workload.roles}
-            if len(asked) == 1 and (profile := asked.pop()):
-                found.setdefault(profile, []).append(workload)
+            asked = asked_profiles(workload)
+            if len(asked) == 1 and asked[0]:
+                found.setdefault(asked[0], []).append(workload)
         return {profile: tuple(own) for profile, own in sorted(found.items())}
 
     def offering(self, profile: str) -> tuple[Workload, ...]:
@@ -65,23 +80,24 @@ class Chances:
     @cached_property
     def _offering(self) -> Mapping[str, tuple[Workload, ...]]:
         going = [w for w in self._spec.workloads if w.id in self.stakes.evictable]
-        named, on_any = sorted({r.request.mig for w in going for r in w.roles} - {""}), {w.id for w in self._on_any}
+        named = {profile for w in going for profile in asked_profiles(w)} - {""}
+        on_any = {w.id for w in self._on_any}
         return {
-            profile: tuple(w for w in going if w.id in on_any or any(r.request.mig == profile for r in w.roles))
-            for profile in named
+            profile: tuple(w for w in going if w.id in on_any or profile in asked_profiles(w))
+            for profile in sorted(named)
         }
 
     @cached_property
     def _on_any(self) -> tuple[Workload, ...]:
-        shares = ((w, role.request.share) for w in self._spec.workloads for role in w.roles)
-        asked = {w.id for w, share in shares if share is not None and "mig" in share.modes}
-        return tuple(w for w in self._spec.workloads if w.id in asked & self.stakes.evictable)
+        return tuple(w for w in self._spec.workloads if w.id in self.stakes.evictable and on_any_profile(w))
 
     @cached_property
     def instances(self) -> Mapping[str, Mapping[str, int]]:
         """How many instances of each MIG profile nodes have today, in use or not, or get as they are cut alike."""
-        there = {(gpu, each) for gpu, layout in declared_layouts(self._spec).items() for each in layout}
-        for row in self._spec.current.replicas:
+        there = {
+            (gpu, each) for gpu, layout in declared_layouts(self._spec, self._current).items() for each in layout
+        }
+        for row in self._current.replicas:
             if row.instance:
                 there.add((f"{row.node}/{row.gpus[0]}", parse_instance(row.instance)))
         found: defaultdict[str, Counter[str]] = defaultdict(Counter)

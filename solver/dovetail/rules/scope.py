@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from dovetail.placement import Makes
-from dovetail.spec import Policy, Spec, Workload
+from dovetail.spec import Current, Policy, Spec, Workload
 from dovetail.spec.workload import MILLI
 
 T = TypeVar("T")
@@ -16,12 +16,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Scope:
-    """What a policy applies to: its matched workloads, and the names of its matched nodes (None: all)."""
+    """What a policy applies to: its matched workloads, and the names of its matched nodes (None: all).
+
+    `current` is what runs today, which a Spec that is bounded as if nothing ran sets aside: instances that there are
+    today do not go for that.
+    """
 
     spec: Spec
     policy: str
     workloads: tuple[Workload, ...]
-    nodes: frozenset[str] | None = None
+    nodes: frozenset[str] | None
+    current: Current
 
     @cached_property
     def ids(self) -> frozenset[str]:
@@ -38,7 +43,7 @@ class Scope:
         """Return what a policy applies to."""
         selector = policy.nodes
         nodes = None if selector is None else frozenset(n.name for n in spec.cluster.nodes if selector.selects(n))
-        return cls(spec, policy.name, spec.matched(policy), nodes)
+        return cls(spec, policy.name, spec.matched(policy), nodes, spec.current)
 
     @cached_property
     def _known(self) -> dict[Hashable, Any]:

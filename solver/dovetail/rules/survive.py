@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 from dovetail.linear import Linear
 from dovetail.placement import Places, View
 from dovetail.rules.base import Guard, Part, RuleDefaults, Told, Violations
-from dovetail.rules.chances import Chances
+from dovetail.rules.chances import Chances, asked_profiles, on_any_profile
 from dovetail.rules.claims import Claims
 from dovetail.rules.levels import level_problem
 from dovetail.rules.recovery import MOST_CASES, Failure, Rescue, Stakes, failures_of
@@ -68,8 +68,7 @@ class Survive(RuleDefaults):
         """Admit nobody who could restart nowhere, but for as many as today excuses: each is lost some time."""
         without = self._chances(scope).without
         if without and self._takes_all(scope):
-            for workload in without:
-                part.model.require(part.admitted(workload), upper=sum(excused.values()))
+            part.model.require(part.together(without), upper=sum(excused.values()))
 
     def _takes_all(self, scope: Scope) -> bool:
         """Tell whether every node is lost in some failure."""
@@ -147,7 +146,8 @@ class Survive(RuleDefaults):
 
     def claims(self, scope: Scope) -> Claims:
         """Bar who could restart nowhere, while nobody runs who has to survive: nothing is excused then."""
-        if self._stakes(scope).ids & scope.running or not self._takes_all(scope):
+        ids = self._stakes(scope).ids
+        if any(row.replica.workload in ids for row in scope.current.replicas) or not self._takes_all(scope):
             return Claims()
         return Claims(barred=self._chances(scope).without)
 
@@ -157,12 +157,14 @@ class Survive(RuleDefaults):
         return StandbyGuard(stakes, self._failures(scope), scope.spec.cluster.nodes, chances)
 
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
-        """Distinguish matched workloads from others, which the engine does for every rule."""
-        return None
+        """Distinguish who could restart nowhere, and the MIG profiles that the roles of matched workloads name."""
+        return self._chances(scope).hopeless(workload), asked_profiles(workload)
 
     def other_key(self, workload: Workload, scope: Scope) -> Hashable:
-        """Distinguish workloads that may be evicted among those that are not matched."""
-        return "evictable" if workload.id in self._stakes(scope).evictable else None
+        """Distinguish who may be evicted among those that are not matched, and the instances that they give up."""
+        if workload.id not in self._stakes(scope).evictable:
+            return None
+        return "evictable", asked_profiles(workload), on_any_profile(workload)
 
     def node_key(self, node: Node, scope: Scope) -> Hashable:
         """Distinguish nodes by the domain that may be lost, where it is wider than a node."""
@@ -192,7 +194,7 @@ class Survive(RuleDefaults):
         return scope.once("stakes", lambda: self._found_stakes(scope))
 
     def _chances(self, scope: Scope) -> Chances:
-        return scope.once("chances", lambda: Chances(scope.spec, self._stakes(scope)))
+        return scope.once("chances", lambda: Chances(scope.spec, scope.current, self._stakes(scope)))
 
     def _found_stakes(self, scope: Scope) -> Stakes:
         spec = scope.spec

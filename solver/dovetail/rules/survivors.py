@@ -89,7 +89,7 @@ class Sums:
             going = chances.offering(profile)
             idle = sum(n for node, n in chances.instances.get(profile, {}).items() if node not in case.nodes)
             asked = Linear.total(part.count(matched, domain) for domain in lost)
-            asked.add(Linear.total(map(part.admitted, going)), -1)
+            asked.add(part.together(going), -1)
             for domain in lost if going else ():
                 asked.add(part.count(going, domain))
             part.model.require(asked.minus(missing), upper=idle)
