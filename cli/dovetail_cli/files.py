@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 
-from dovetail.documents import API_VERSION, READ_KINDS
+from dovetail.documents import ALL_KINDS, API_VERSION, READ_KINDS
+from dovetail.importers.project import ImportedProject, OutputExists, write_project
 from dovetail_cli.exit_codes import Finding
 from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render.words import printable
 
 _HEAD = 1 << 16  # bytes, in which the first document of a file says what it is
-_KIND = re.compile(rb"""(?:^|[{,\s])["']?kind["']?\s*:\s*["']?(?P<kind>[A-Za-z]+)""", re.MULTILINE)
+_KIND = re.compile(rf"""(?:^|[{{,\s])["']?kind["']?\s*:\s*["']?(?P<kind>{"|".join(ALL_KINDS)})\b""", re.MULTILINE)
 _STREAM = re.compile(r"/dev/(?:std(?P<named>out|err)|fd/(?P<number>[0-9]{1,4}))")
 
 
@@ -84,16 +85,25 @@ def unwritable(target: str, error: OSError, hint: str | None = None) -> CommandE
     return CommandError(Finding.INTERNAL, f"{printable(target)} cannot be written: {error.strerror}", hint)
 
 
+def write_folder(project: ImportedProject, out: Path, *, overwrite: bool, older: str) -> tuple[Path, ...]:
+    """Write the files of a directory, those of an `older` run replaced only where that is asked for."""
+    try:
+        with writing(str(out)):
+            return write_project(project, out, overwrite=overwrite)
+    except OutputExists as error:
+        hint = f"--force replaces {older}" if error.replaceable else "name another directory"
+        raise usage(f"{error.paths[0]} is in the way", hint) from None
+
+
 def _source_in(path: Path) -> str | None:
-    """Return the kind of the first document in a file where it is one that people write, such as a Cluster."""
+    """Return the kind that a file names first where it is one that people write, such as a Cluster."""
     try:
         with path.open("rb") as stream:
-            head = stream.read(_HEAD)
+            head = stream.read(_HEAD).decode(errors="replace")
     except OSError:
         return None
-    found = _KIND.search(head)
-    kind = found["kind"].decode() if found and API_VERSION.encode() in head else ""
-    return kind if kind in READ_KINDS else None
+    found = _KIND.search(head) if API_VERSION in head else None
+    return found["kind"] if found and found["kind"] in READ_KINDS else None
 
 
 def _is_special(file: str) -> bool:

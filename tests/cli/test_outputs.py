@@ -23,6 +23,8 @@ from dovetail.plan import Outcome
 def test_no_result_replaces_a_document_of_the_project(
     dovetail: Shell, project: Path, engine: Engine, command: tuple[str, ...]
 ) -> None:
+    policy = project / "policy.yaml"
+    policy.write_text("# kind: of rules that we agreed on\n" + policy.read_text(encoding="utf-8"), encoding="utf-8")
     before = {path: path.read_bytes() for path in project.rglob("*.yaml")}
     assert dovetail(*command) == 64
     assert "which no result replaces" in dovetail.err

@@ -11,13 +11,13 @@ import typer
 
 from dovetail.exporters.table import EXPORTERS, Exporter
 from dovetail.faults import Refused
-from dovetail.importers.project import ImportedProject, OutputExists, write_project
+from dovetail.importers.project import ImportedProject
 from dovetail.plan import Plan
 from dovetail.spec import Spec
 from dovetail_cli import files, library, options, project, refusals, sound, streams
 from dovetail_cli.exit_codes import WITHOUT_PLAN, ExitCode
 from dovetail_cli.plans import certificate_of, read_plan
-from dovetail_cli.problems import CommandError, usage
+from dovetail_cli.problems import CommandError
 from dovetail_cli.render.words import plural
 
 if TYPE_CHECKING:
@@ -84,12 +84,8 @@ def _written(exporter: Exporter, texts: Mapping[str, str], out: str | None, *, f
     for file in (str(Path(out) / name) for name in texts):
         if force and os.path.lexists(file):
             files.check_replaceable(file)
-    try:
-        with files.writing(out):
-            written = write_project(ImportedProject(texts, frozenset(texts)), Path(out), overwrite=force)
-    except OutputExists as error:
-        hint = "--force replaces an older export" if error.replaceable else "name another directory"
-        raise usage(f"{error.paths[0]} is in the way", hint) from None
+    folder = ImportedProject(texts, frozenset(texts))
+    written = files.write_folder(folder, Path(out), overwrite=force, older="an older export")
     streams.answer(f"wrote {plural(len(written), 'file')} to {out}")
     return ExitCode.DONE
 

@@ -10,11 +10,9 @@ from typing import Annotated
 import typer
 
 from dovetail.faults import render_faults
-from dovetail.importers.project import OutputExists, write_project
 from dovetail.importers.table import IMPORTERS, Importer
 from dovetail_cli import files, streams
 from dovetail_cli.exit_codes import ExitCode
-from dovetail_cli.problems import usage
 from dovetail_cli.render.words import plural
 
 app = typer.Typer(help="Turn files of other formats into documents.", add_completion=False, rich_markup_mode=None)
@@ -58,12 +56,7 @@ def _command(importer: Importer) -> Callable[..., ExitCode]:
 
 def _imported(importer: Importer, inputs: dict[str, Path], out: Path, *, force: bool) -> ExitCode:
     project = importer.run(inputs)
-    try:
-        with files.writing(str(out)):
-            written = write_project(project, out, overwrite=force)
-    except OutputExists as error:
-        hint = "--force replaces an older import" if error.replaceable else "name another directory"
-        raise usage(f"{error.paths[0]} is in the way", hint) from None
+    written = files.write_folder(project, out, overwrite=force, older="an older import")
     if project.warnings:
         streams.say(render_faults(project.warnings))
     lines = sum(text.count("\n") for text in project.files.values())
