@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.support.crowded_specs import crowded
@@ -28,7 +29,7 @@ from dovetail.rules import context_of, policy_of
 from dovetail.rules.colocate import Colocate
 from dovetail.rules.modes import Modes
 from dovetail.rules.spread import Spread
-from dovetail.spec import EqualParts, Group, Spec, Topology, WorkloadSelector
+from dovetail.spec import EqualParts, Group, Objective, Spec, Topology, Workload, WorkloadSelector
 from dovetail.verify import lines, verify
 
 A100 = "A100-40GB"
@@ -117,7 +118,46 @@ def excused_in_part() -> Made:
     return spec, plan_for(spec, places(rows), "feasible")
 
 
-MADE = [two_roles_of_one_shape, clients_beyond_the_gpu, larger_than_its_gpu, lost_once, excused_in_part]
+def loose(count: int, topology: Topology, **more: Any) -> Workload:
+    """Return a gang with groups that may be there in part, with the floors that these give it."""
+    (nest,) = topology.nests
+    own = role("", count, request(1), least=nest.floor("", count, True), step=nest.unit(""))
+    gang = workload("g", roles=[own], type="gang", mix="any", topology=topology, checkpoint_every=600_000, **more)
+    return replace(gang, min_replicas=own.least or 0)
+
+
+def torn_elsewhere(*, movable: bool = True) -> Made:
+    """A group is in two racks, as today excuses, and makes way to two others; or another group comes to them."""
+    nodes = [
+        node(f"n{i}", 1, accelerator="L4" if i > 1 else "H100-80GB", domains={"rack": f"r{i}"}) for i in range(4)
+    ]
+    gang = loose(
+        4, Topology(groups=(Group("rack", of=2, minimum=1), Group("node", of=1, minimum=2))), movable=movable
+    )
+    work = [gang, workload("j", 2, gpus=1, accelerators=("H100-80GB",), priority=100)]
+    rows = {f"g#{i}": place(f"n{i}", 0) for i in range(2)}
+    objective = Objective(tiers=("admitted", "disruption"))
+    policies = [held for held in [policy_of(work)] if held is not None]
+    spec = make_spec(nodes, work, policies, levels=("rack", "node"), running=rows, objective=objective)
+    there = (0, 1) if movable else (2, 3)
+    placed = {f"g#{own}": place(f"n{i}", 0) for i, own in enumerate(there, start=2)}
+    return spec, plan_for(spec, places({**placed, "j#0": place("n0", 0), "j#1": place("n1", 0)}), "feasible")
+
+
+def another_is_torn() -> Made:
+    """The same of a gang that may not move."""
+    return torn_elsewhere(movable=False)
+
+
+MADE = [
+    torn_elsewhere,
+    another_is_torn,
+    two_roles_of_one_shape,
+    clients_beyond_the_gpu,
+    larger_than_its_gpu,
+    lost_once,
+    excused_in_part,
+]
 
 
 def _proved(problem: Problem, plan: Plan) -> Iterator[tuple[str, int, int]]:
@@ -145,6 +185,33 @@ def test_what_is_proved_of_kinds_of_nodes_binds_every_plan(made: Callable[[], Ma
     assert proved
     for name, value, bound in proved:
         assert value <= bound, name
+
+
+@pytest.mark.parametrize("movable", [True, False])
+def test_groups_that_today_excuses_to_be_torn_may_be_so_elsewhere(movable: bool) -> None:
+    spec, best = torn_elsewhere(movable=movable)
+    plan = solve(spec)
+    for tier, other in zip(plan.tiers[:2], best.tiers[:2], strict=True):
+        assert other.value <= (tier.bound or 0)
+    assert plan.outcome.status != "optimal" or [t.value for t in plan.tiers] == [t.value for t in best.tiers]
+
+
+def test_groups_of_who_goes_on_are_torn_where_that_mends_more() -> None:
+    """Half of a gang is in another zone, which it may not be; where it may there is no room for three whole pairs."""
+    sizes = {"a/r0": (2, 2, 2), "b/r1": (2, 2, 2), "a/r2": (2, 2, 1, 1)}
+    nodes = [
+        node(f"{rack[2:]}-{i}", gpus, domains={"zone": rack[0], "rack": rack})
+        for rack, own in sizes.items()
+        for i, gpus in enumerate(own)
+    ]
+    pairs = Topology("zone", groups=(Group("rack", of=6), Group("node", of=2, minimum=1)))
+    gang = loose(12, pairs)
+    rows = {f"g#{i}": place(f"r{i // 6}-{i % 6 // 2}", i % 2) for i in range(12)}
+    policies = [held for held in [policy_of([gang])] if held is not None]
+    spec = make_spec(nodes, [gang], policies, levels=("zone", "rack", "node"), running=rows)
+    plan = solve(spec)
+    assert verify(spec, plan).ok
+    assert (plan.outcome.status, plan.tiers[0].name, plan.tiers[0].value) == ("optimal", "mend", 4)
 
 
 def test_what_is_proved_of_classes_of_domains_binds_a_plan_on_instances() -> None:

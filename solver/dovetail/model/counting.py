@@ -12,6 +12,7 @@ from dovetail.problem import Problem
 from dovetail.rules import Context, Domain
 from dovetail.rules.quota import requested_of
 from dovetail.rules.recovery import Failure, Stakes
+from dovetail.rules.topology import NAME as TOPOLOGY
 from dovetail.spec import Policy, ReplicaId, Role, Spec, Workload
 from dovetail.spec.inside import INNER_LEVELS
 
@@ -79,7 +80,9 @@ class Counting(TierPart, ABC):
         return {}
 
     def owed(self, workload: Workload) -> Collection[ReplicaId]:
-        """Return the replicas of a workload that must stay admitted."""
+        """Return the replicas of a workload that must stay admitted in order; none where today excuses others."""
+        if self.context.tolerated.get(TOPOLOGY, {}).get(workload.id):
+            return ()
         return [replica for replica in self.context.today.protected if replica.workload == workload.id]
 
     def loosened(self, workload: Workload) -> bool:

@@ -94,7 +94,10 @@ class Part(Protocol):
         """Return for each replica whose place stands today 1 where it stays, else 0; none where nobody knows."""
 
     def owed(self, workload: Workload) -> Collection[ReplicaId]:
-        """Return the replicas of a workload that must stay admitted (S5.3)."""
+        """Return the replicas of a workload that must stay admitted, each in order in its groups (S5.3).
+
+        None where today excuses any who is not: who must stay admitted may be out of order then.
+        """
 
     def loosened(self, workload: Workload) -> bool:
         """Tell whether other groups of a workload may come before those that run (S5.3)."""

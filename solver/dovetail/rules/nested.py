@@ -65,6 +65,8 @@ class Loose:
     beyond: Linear = field(default_factory=Linear)
     _groups: Linear = field(default_factory=Linear)
     _fresh: Linear = field(default_factory=Linear)
+    _elsewhere: Linear = field(default_factory=Linear)
+    _torn: Linear = field(default_factory=Linear)
     _homes: dict[int, Linear] = field(default_factory=dict)
     _most_of: dict[int, Linear] = field(default_factory=dict)
     _fewest_of: dict[int, Linear] = field(default_factory=dict)
@@ -119,24 +121,41 @@ class Loose:
         for number in running:
             home = self._homes.get(number, Linear())
             self.part.model.require(home, lower=1 if number in self._owed else None, upper=1)
-        role, size = next(iter(self.nest.group.sizes.items()))
-        self.part.model.require(self._groups, upper=self.workload.by_role[role].replicas // size)
-        self.part.model.require(self._fresh, upper=self.workload.by_role[role].replicas // size - len(running))
+        self.part.model.require(self._groups, upper=self._number)
+        self.part.model.require(self._fresh, upper=self._number - len(running))
 
     def _enough(self, running: Running) -> None:
-        """Let as many outermost groups be there as must be, where anybody is; one that stays out of order counts."""
+        """Let as many outermost groups be there as must be, where anybody is; those out of order count as well.
+
+        Of such a group somebody stays, or somebody else is out of place, whom today excuses.
+        """
         least = self.workload.groups_owed(self.nest)
         if not least:
             return
-        model, there = self.part.model, self._groups.plus(0)
+        model, there, others = self.part.model, self._groups.plus(0), self._astray().plus(0).add(self._elsewhere)
         for number, members in running.items():
             stays = Linear.total(stay for own in members.values() for _, stay in own)
-            broken = Linear.of(model.boolean())
+            broken, moved = Linear.of(model.boolean()), Linear.of(model.boolean())
             model.require(broken.minus(stays), upper=0)
-            model.require(broken.plus(0).add(self._homes.get(number, Linear())), upper=1)
-            there.add(broken)
+            model.require(broken.plus(0).add(moved).add(self._homes.get(number, Linear())), upper=1)
+            there.add(broken).add(moved)
+            others.add(moved, -1)
+        self._torn.add_term(model.integer(0, self._number - len(running)))
+        model.require(others.minus(self._torn), lower=0)
+        model.require(self._fresh.plus(0).add(self._torn), upper=self._number - len(running))
         here = model.at_least_one(self.part.admitted(self.workload))
-        model.require(there.minus(Linear.of(here.variable, least)), lower=0)
+        model.require(there.add(self._torn).minus(Linear.of(here.variable, least)), lower=0)
+
+    @property
+    def _number(self) -> int:
+        """How many groups of this kind there are in all."""
+        role, size = next(iter(self.nest.group.sizes.items()))
+        return self.workload.by_role[role].replicas // size
+
+    def _astray(self) -> Linear:
+        """Return how many of the groups' replicas are in no domain."""
+        level, roles = self.nest.group.within, self.nest.group.sizes
+        return Linear.total(self.part.astray(self.workload, level, role=role) for role in roles)
 
     def _tell_who(self, running: Running) -> None:
         """Let who is evicted, and who moves, follow from how many of each group of which anybody runs are in order.
@@ -157,8 +176,8 @@ class Loose:
             there = self._fewest_of.get(group, Linear()).minus(Linear.total(stays))
             moved.add(part.model.positive_part(there.plus(-others)))
         evicted = Linear.total(part.evicted(self.workload, self.workload.by_role[role]) for role in sizes)
-        astray = Linear.total(part.astray(self.workload, self.nest.group.within, role=role) for role in sizes)
-        part.model.require(evicted.plus(0).add(self.beyond).add(astray).minus(gone), lower=0)
+        astray = self._astray().add(self.beyond).minus(self._torn)  # in a group of others is none of those who ran
+        part.model.require(evicted.plus(0).add(astray).minus(gone), lower=0)
         part.model.require(part.moved(self.workload).minus(moved), lower=0)
 
     # One domain.
@@ -188,8 +207,9 @@ class Loose:
         for role, count in counts.items():
             beyond = count.minus(replicas[role])
             self.beyond.add(beyond)
-            only = 0 if running and not self.workload.movable else None  # beyond that, today may excuse who is astray
-            model.require(beyond.minus(strays.get(role, Linear())), lower=0, upper=only)
+            others = beyond.minus(strays.get(role, Linear()))
+            self._elsewhere.add(others)
+            model.require(others, lower=0)
         self._groups.add(groups)
         self._fresh.add_term(rest)
         for group, flag in here.items():
