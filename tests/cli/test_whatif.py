@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -184,6 +185,29 @@ def test_a_scenario_without_any_plan_ends_with_5(
     assert "a side has no plan, so there is no difference" in dovetail.out
     assert "INFEASIBLE (proved): one-tenant-per-node cannot hold" in dovetail.out
     assert dovetail("whatif", "--scenario", "lose-a-rack", "-o", "md") == 5
+
+
+def test_a_scenario_beside_a_base_without_a_plan_tells_its_own_tiers(
+    dovetail: Shell, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dovetail_cli import library
+
+    sides = [infeasible()]
+    monkeypatch.setattr(library, "solve", lambda *a, **b: sides.pop() if sides else engine.solve(*a, **b))
+    assert dovetail("whatif", "--drop-policy", "one-tenant-per-node") == 0
+    assert "a side has no plan, so there is no difference" in dovetail.out
+    assert re.search(r"^  admitted\[\d+\] +- +\S+ +\S+ +- +GPU$", dovetail.out, re.MULTILINE)
+
+
+def test_without_any_plan_there_are_no_figures(
+    dovetail: Shell, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dovetail_cli import library
+
+    monkeypatch.setattr(library, "solve", lambda *_, **__: infeasible())
+    for output in ("table", "md"):
+        assert dovetail("whatif", "--scenario", "lose-a-rack", "-o", output) == 5
+        assert "measure" not in dovetail.out
 
 
 def test_a_scenario_that_is_expected_to_have_no_plan_ends_with_0(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.support.specs import make_spec, node, place, places, policy, replica,
 from dovetail.diff import PlanDiff, diff, since_today
 from dovetail.mig import Instance
 from dovetail.placement import Place
-from dovetail.plan import BrokenPromise, Outcome, Plan, PolicyResult
+from dovetail.plan import BrokenPromise, Figure, Outcome, Plan, PolicyResult
 from dovetail.rules import Rule, Told
 from dovetail.rules.reserve import Reserve
 from dovetail.spec import Setting
@@ -125,3 +126,28 @@ def test_what_nobody_knows_of_today_is_no_difference() -> None:
     target = plan_for(found, places({"w#0": place("a", 0)}))
     told = dataclasses.replace(target, held={"spare": Told((place("a", 1),))}, recovery={"spare": CASE})
     assert not since_today(told, found).sections
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({}, {"gpusHeld": 8}, "held free 8 (+8)"),
+        ({"gpusHeld": 8}, {}, "held free 0 (-8)"),
+        ({"gpusHeld": 8}, {"gpusHeld": 8}, "held free 8 (+0)"),
+        ({}, {"gpusFragmented": 2, "fragmentationRate": Decimal("0.5")}, "fragmented 2 (50.00 % of idle)\n"),
+        ({"costPerHour": 7}, {"costPerHour": 0}, "cost/h 0 (-7)"),
+    ],
+)
+def test_a_figure_that_one_side_does_not_tell_is_zero_or_not_known(
+    before: dict[str, Figure], after: dict[str, Figure], said: str
+) -> None:
+    base, target = (dataclasses.replace(PLAN, summary={"moves": 0, **figures}) for figures in (before, after))
+    found = diff(base, target)
+    assert found.delta.get("gpusHeld", 0) == after.get("gpusHeld", 0) - before.get("gpusHeld", 0)
+    assert said in text.rendered(Review(found.target, found, "plan.yaml"))
+
+
+def test_what_is_left_out_of_a_long_list_is_counted() -> None:
+    policies = {f"p{number:02}": PolicyResult("hard", "pass", 0, "") for number in range(11)}
+    found = diff(dataclasses.replace(PLAN, policies={}), dataclasses.replace(PLAN, policies=policies))
+    assert "    1 more difference (--detail)" in text.rendered(Review(found.target, found, "plan.yaml"))

@@ -118,6 +118,15 @@ def test_what_lost_its_place_is_gone_or_starts_elsewhere() -> None:
     assert (found.cost.moves, found.cost.restarts, found.cost.evicted_replicas) == (0, 1, 1)
 
 
+def test_whose_place_is_gone_is_told_beside_who_moves() -> None:
+    work = [workload("run", 2, gpus=1)]
+    today = make_spec([node("a", 1, down=True), node("b", 1), node("c", 2)], work)
+    today = replace(today, current=current({"run#0": place("a", 0), "run#1": place("b", 0)}))
+    found = since_today(plan_for(today, places({"run#0": place("c", 0), "run#1": place("c", 1)})), today)
+    assert [(change.kind, change.why) for change in found.changes] == [("move", "the place of 1 is gone")]
+    assert (found.cost.moves, found.cost.restarts) == (1, 2)
+
+
 def test_who_restarts_in_place_is_counted() -> None:
     shared = node("n", 1, mechanism="devicePlugin", sharing=EqualParts())
     work = [workload("stays", 1, share=300, restart=3_600_000), workload("comes", 1, share=300)]

@@ -60,6 +60,10 @@ WORLD = """\
   - {kind: Workload, metadata: {name: b, namespace: blue}, spec: {type: job, request: {gpus: 1}}}
 """
 TOGETHER = "    placements: {red/a#0: {node: n-000, gpus: [0]}, blue/b#0: {node: n-000, gpus: [1]}}\n"
+ONE_GPU_TWICE = (
+    "    placements: {red/a#0: {node: n-000, gpus: [0]}, "
+    "red/a#1: {node: n-000, gpus: [1]}, blue/b#0: {node: n-000, gpus: [1]}}\n"
+)
 APART = "    placements: {red/a#0: {node: n-000, gpus: [0]}, blue/b#0: {node: n-001, gpus: [1]}}\n"
 
 
@@ -226,6 +230,7 @@ CASES = HEAD.count("\n") + WORLD.count("\n") + 2
 """The line that the first case of `WORLD` starts on."""
 
 ANY = case("c", "", "status: optimal")
+QUOTA = "{kind: Policy, metadata: {name: few}, spec: {rule: {quota: {limit: {gpus: 1}}}, enforcement: hard}}"
 TWICE = "  - {kind: Workload, metadata: {name: b, namespace: blue}, spec: {type: job, request: {gpus: 1}}}\n"
 
 
@@ -244,9 +249,13 @@ def of_world(body: str, *expected: str) -> str:
         (of_world(APART, "policy: on-big-nodes, result: pass"), [("DT1808", CASES + 3, 16)]),
         (of_world("", "status: infeasible, conflict: [apart, other]"), [("DT1808", CASES + 2, 46)]),
         (of_world("", "policy: apart"), [("DT1810", CASES + 2, 7)]),
+        (of_world(f"    patches: [{{set: {QUOTA}}}]\n"), [("DT1808", CASES + 1, 53)]),
+        (of_world("    patches: [{drop: {policy: on-big-nodes}}]\n"), [("DT1808", CASES + 1, 31)]),
+        (f"{WORLD}  - {QUOTA}\n  cases:\n{ANY}", [("DT1808", CASES - 1, 37)]),
         (of_world(APART.replace("n-001", "x")), [("DT1813", CASES + 1, 53)]),
         (of_world(TOGETHER.replace("a#0", "a#7")), [("DT1813", CASES + 1, 18)]),
         (of_world(TOGETHER.replace("[1]", "[0]")), [("DT1813", CASES + 1, 18)]),
+        (of_world(ONE_GPU_TWICE), [("DT1813", CASES + 1, 53)]),
         (of_world(APART.replace("[1]", "[0, 1]")), [("DT1813", CASES + 1, 53)]),
         (of_world(f"    asOf: 2026-02-30\n{APART}"), [("DT1201", CASES + 1, 11)]),
         (f"{WORLD}  cases:\n{ANY}{ANY}", [("DT1815", CASES + 3, 11)]),
@@ -257,6 +266,14 @@ def test_what_is_wrong_with_a_test_is_told_at_its_place(
     tmp_path: Path, test: str, wanted: list[tuple[str, int, int]]
 ) -> None:
     assert faults(tmp_path, test) == wanted
+
+
+def test_a_policy_that_the_test_leaves_out_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        results(tmp_path, of_world(APART, "policy: on-big-nodes, result: pass"))
+    (fault,) = refused.value.faults
+    assert fault.message == "the policy 'on-big-nodes' is not under test"
+    assert "add it to the `policies` of the test" in str(fault.hint)
 
 
 def test_judging_never_imports_a_solver(tmp_path: Path) -> None:

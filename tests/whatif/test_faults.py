@@ -119,6 +119,7 @@ def test_roles_of_a_group_make_as_many_groups_each(tmp_path: Path, patches: list
         ("{atMost: 4}", ("DT1810", 1, 5)),
         ("{summary: moves, status: optimal}", ("DT1810", 1, 22)),
         ("{status: optimal, atMost: 4}", ("DT1810", 1, 23)),
+        ("{status: optimal, conflict: [apart]}", ("DT1810", 1, 23)),
     ],
 )
 def test_an_expectation_that_cannot_be_judged_is_refused(tmp_path: Path, expected: str, fault: Found) -> None:

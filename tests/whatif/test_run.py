@@ -236,6 +236,13 @@ def test_gpus_repartitioned_can_be_expected(tmp_path: Path) -> None:
     assert [check.ok for check in found] == [False, True]
 
 
+def test_gpus_that_only_the_scenario_cuts_are_a_difference(tmp_path: Path) -> None:
+    result = run(patched(tmp_path, "{repartition: {nodes: {groups: [h100]}, instances: [7g.80gb]}}"), greedy_plan)
+    assert "gpusRepartitioned" not in result.base.summary
+    assert result.diff is not None
+    assert result.diff.delta["gpusRepartitioned"] == result.result.summary["gpusRepartitioned"] > 0
+
+
 def test_what_the_base_plan_has_cut_is_not_cut_back(tmp_path: Path) -> None:
     """Documents tell one instance today, the base plan makes two of it, and the scenario is about another node."""
     question = patched(tmp_path, FAIL)

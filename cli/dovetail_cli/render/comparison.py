@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from dovetail.diff import TierChange
+from dovetail.diff import TierChange, tier_changes
 from dovetail.plan import Figure
+from dovetail.plan.summary import with_zeros
 from dovetail.whatif import Check, WhatIfResult
 from dovetail_cli.render.review import Places, Review
 from dovetail_cli.render.words import amount, human_change, human_unit, human_value, short_digest, signed
@@ -27,7 +28,9 @@ _ALWAYS = {
     "gpuHoursLost": "GPU hours lost",
 }
 _WHERE_ANY = {
+    "gpusRepartitioned": "GPUs cut anew",
     "gpusHeld": "GPUs held free",
+    "gpusFragmented": "GPUs fragmented",
     "gpusUsed": "GPUs used",
     "gpusUsedKnown": "GPUs whose use is known",
     "cpuOnlyReplicas": "CPU-only replicas",
@@ -61,8 +64,10 @@ def versions(comparison: Comparison) -> str:
 
 
 def measures(result: WhatIfResult) -> list[tuple[str, ...]]:
-    """Return the figures of both sides and their difference; `-` for a side without a plan."""
-    base, scenario = result.base.summary, result.result.summary
+    """Return the figures of both sides and their difference, `-` for a side without a plan; none without any plan."""
+    base, scenario = with_zeros(result.base.summary), with_zeros(result.result.summary)
+    if not base and not scenario:
+        return []
     labels = _ALWAYS | {key: label for key, label in _WHERE_ANY.items() if base.get(key) or scenario.get(key)}
     return [
         (label, _figure(base.get(key)), _figure(scenario.get(key)), _delta(base.get(key), scenario.get(key)))
@@ -81,7 +86,7 @@ def _delta(before: Figure | None, after: Figure | None) -> str:
 def tiers(result: WhatIfResult) -> list[tuple[str, ...]]:
     """Return the tiers of both sides, the scenario's bound and the difference; `-` where a side has no such tier."""
     bounds = {tier.name: tier.bound for tier in result.result.tiers}
-    return [_tier(tier, bounds.get(tier.name)) for tier in result.diff.tiers] if result.diff is not None else []
+    return [_tier(tier, bounds.get(tier.name)) for tier in tier_changes(result.base, result.result)]
 
 
 def _tier(tier: TierChange, bound: int | None) -> tuple[str, ...]:

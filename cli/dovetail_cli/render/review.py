@@ -130,7 +130,8 @@ def figures(review: Review) -> Iterator[tuple[str, str]]:
     delta = review.diff.delta if review.diff is not None else {}
 
     def changed(key: str) -> str:
-        return f" ({signed(delta.get(key, 0))})" if review.diff is not None else ""
+        known = review.diff is not None and (key in delta or key in review.diff.base.summary)
+        return f" ({signed(delta.get(key, 0))})" if known else ""
 
     if "admittedFull" in summary:
         yield "admitted", f"{amount(summary['admittedFull'])}/{amount(summary['workloads'])}{changed('admittedFull')}"
@@ -139,14 +140,14 @@ def figures(review: Review) -> Iterator[tuple[str, str]]:
         yield "GPUs allocated", f"{amount(part)}/{amount(whole)} ({share(part, whole)}){changed('gpusAllocated')}"
     if summary.get("gpusUsedKnown"):
         yield "used", f"{amount(summary['gpusUsed'])} of {amount(summary['gpusUsedKnown'])} known"
-    if "gpusHeld" in summary:
-        yield "held free", amount(summary["gpusHeld"]) + changed("gpusHeld")
+    if "gpusHeld" in summary or "gpusHeld" in delta:
+        yield "held free", amount(summary.get("gpusHeld", 0)) + changed("gpusHeld")
     if "gpusStranded" in summary:
         yield "stranded", amount(summary["gpusStranded"]) + changed("gpusStranded")
     if "gpusFragmented" in summary:
         rate = percent(float(summary["fragmentationRate"]))
         yield "fragmented", f"{amount(summary['gpusFragmented'])} ({rate} of idle){changed('gpusFragmented')}"
-    if summary.get("cpuOnlyReplicas"):
+    if summary.get("cpuOnlyReplicas") or "cpuOnlyReplicas" in delta:
         yield "CPU-only replicas", amount(summary["cpuOnlyReplicas"]) + changed("cpuOnlyReplicas")
 
 
@@ -162,10 +163,10 @@ def costs(review: Review) -> Iterator[tuple[str, str]]:
         yield "evicted", plural(cost.evicted_workloads, "workload")
     if review.plan.options:
         yield "limits", _limits(review.plan.options)
-    if review.plan.summary.get("costPerHour"):
-        delta = review.diff.delta.get("costPerHour", 0) if review.diff else None
-        price = amount(review.plan.summary["costPerHour"])
-        yield "cost/h", price if delta is None else f"{price} ({signed(delta)})"
+    delta = review.diff.delta.get("costPerHour", 0) if review.diff else None
+    price = review.plan.summary.get("costPerHour", 0)
+    if price or delta:
+        yield "cost/h", amount(price) if delta is None else f"{amount(price)} ({signed(delta)})"
 
 
 def _limits(options: Options) -> str:

@@ -119,7 +119,8 @@ def waste_lines(review: Review, screen: Screen) -> list[str]:
     most = len(rows) if review.detail else _MOST_WASTED
     lines = layout([("?", *row) for row in rows[:most]], screen)
     if len(rows) > most:
-        lines.append(f"    {len(rows) - most:,} more layouts that waste something (--detail)")
+        rest = plural(len(rows) - most, "more layout that wastes", "more layouts that waste")
+        lines.append(f"    {rest} something (--detail)")
     return lines
 
 
@@ -174,7 +175,7 @@ def _further(review: Review, screen: Screen) -> list[str]:
     most = len(rows) if review.detail else _MOST_FURTHER
     lines = layout(rows[:most], screen)
     if len(rows) > most:
-        lines.append(f"    {len(rows) - most:,} more differences (--detail)")
+        lines.append(f"    {plural(len(rows) - most, 'more difference')} (--detail)")
     return lines
 
 
@@ -203,5 +204,6 @@ def broken_lines(review: Review, screen: Screen) -> list[str]:
     most = len(rows) if review.detail else _MOST_WAITING
     lines = layout([("?", name, words) for name, words in rows[:most]], screen)
     if len(rows) > most:
-        lines.append(f"    {len(rows) - most:,} more promises are not kept (--detail)")
+        rest = plural(len(rows) - most, "more promise is", "more promises are")
+        lines.append(f"    {rest} not kept (--detail)")
     return lines

@@ -25,11 +25,12 @@ def rendered(comparison: Comparison, name: str, screen: Screen = PLAIN) -> str:
 
 def _table(comparison: Comparison, screen: Screen) -> str:
     result = comparison.result
+    measures, tiers = facts.measures(result), facts.tiers(result)
     blocks = [
         _head(comparison, screen),
         layout([("scenario:", words) for words in facts.patches(result)], screen),
-        layout([facts.HEAD, *facts.measures(result)], screen, right=(1, 2, 3)),
-        layout([facts.TIER_HEAD, *facts.tiers(result)], screen, right=(1, 2, 3, 4)) if facts.tiers(result) else [],
+        layout([facts.HEAD, *measures], screen, right=(1, 2, 3)) if measures else [],
+        layout([facts.TIER_HEAD, *tiers], screen, right=(1, 2, 3, 4)) if tiers else [],
         text.conflict_lines(comparison.review, screen),
         text.failure_lines(comparison.review, screen),
         text.change_lines(comparison.review, screen) if result.diff is not None else [_NOTHING],

@@ -1,6 +1,6 @@
 """The difference of two plans as a value: what changes for whom, and what the change costs (S5.3)."""
 
-from dovetail.diff.compare import comparable, diff
+from dovetail.diff.compare import comparable, diff, tier_changes
 from dovetail.diff.model import Change, ChangeKind, Cost, PlanDiff, PolicyChange, Row, SectionChange, TierChange
 from dovetail.diff.today import since_today
 
@@ -16,4 +16,5 @@ __all__ = [
     "comparable",
     "diff",
     "since_today",
+    "tier_changes",
 ]

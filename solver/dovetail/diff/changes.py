@@ -111,15 +111,28 @@ def _changed(question: Question) -> Iterator[Change]:
     started = {replica: place for replica, place in target.items() if replica not in base or replica in goes}
     stopped = {r: place for r, place in base.items() if r not in goes and r not in target}
     if moved:
-        why = "its place is gone" if all(replica in question.lost for replica in moved) else ""
         kind: ChangeKind = "move" if question.happens else "elsewhere"
-        yield _change(question, kind, {r: base[r] for r in moved}, {r: target[r] for r in moved}, why=why)
+        yield _change(
+            question,
+            kind,
+            {r: base[r] for r in moved},
+            {r: target[r] for r in moved},
+            why=_why_moved(question, moved),
+        )
     yield from _in_place(question)
     yield from _stops(question, stopped)
     if started or goes:
         yield _change(question, "resize", goes, started, why=_why_resized(question))
     elif not stopped and question.base.declared != question.target.declared:
         yield _asks_otherwise(question)
+
+
+def _why_moved(question: Question, moved: list[ReplicaId]) -> str:
+    """Return whose place is gone, of those who are elsewhere: they restart, the others move (S5.3)."""
+    gone = sum(replica in question.lost for replica in moved)
+    if gone == len(moved):
+        return "its place is gone"
+    return f"the place of {gone:,} is gone" if gone else ""
 
 
 def _in_place(question: Question) -> Iterator[Change]:

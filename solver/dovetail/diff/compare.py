@@ -15,6 +15,8 @@ from dovetail.diff.start import starts_from
 from dovetail.plan.finish import WITHOUT_PLACES
 from dovetail.plan.model import Figure, Plan, TierResult
 from dovetail.plan.options import as_planned
+from dovetail.plan.plain import SUMMARY
+from dovetail.plan.summary import with_zeros
 from dovetail.spec import Spec
 
 _STRICTNESS = ("hard", "soft", "audit")
@@ -52,7 +54,7 @@ def diff(base: Plan, target: Plan, spec: Spec | None = None, *, stated: bool = F
         base=base,
         target=target,
         delta=_delta(base, target),
-        tiers=tuple(_tiers(base, target)),
+        tiers=tuple(tier_changes(base, target)),
         changes=changes,
         policies=tuple(policy_changes(base, target)),
         failures=failures_of(target),
@@ -68,13 +70,13 @@ def _cost(base: Plan, target: Plan, changes: tuple[Change, ...], passage: Passag
 
 
 def _delta(base: Plan, target: Plan) -> dict[str, Figure]:
-    shared = [key for key in target.summary if key in base.summary]
-    return {
-        key: target.summary[key] - base.summary[key] for key in shared if target.summary[key] != base.summary[key]
-    }
+    before, after = with_zeros(base.summary), with_zeros(target.summary)
+    told = [key for key in SUMMARY if key in before and key in after]
+    return {key: after[key] - before[key] for key in told if after[key] != before[key]}
 
 
-def _tiers(base: Plan, target: Plan) -> Iterator[TierChange]:
+def tier_changes(base: Plan, target: Plan) -> Iterator[TierChange]:
+    """Yield all tiers of either side, in the target's order; of a side without a plan there are none."""
     before = {tier.name: tier for tier in base.tiers}
     after = {tier.name: tier for tier in target.tiers}
     for tier in (*target.tiers, *(tier for tier in base.tiers if tier.name not in after)):

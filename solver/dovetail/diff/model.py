@@ -175,7 +175,8 @@ class PlanDiff:
     Parameters
     ----------
     delta
-        Target minus base of every figure of the summary that both have and that differs.
+        Target minus base of every figure of the summary that both have and that differs; what is held free, or cut
+        anew, is zero where a side does not tell it.
     tiers
         All tiers of either side, in the target's order.
     changes

@@ -30,7 +30,8 @@ SCENARIOS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT1808": CodeInfo(
         "unknown policy in a scenario or test",
-        "No pack of the project and no document has the policy, or an earlier patch has dropped it.",
+        "No pack of the project and no document has the policy, or an earlier patch has dropped it, or the test's "
+        "`policies` leave it out.",
     ),
     "DT1809": CodeInfo(
         "set after another change",

@@ -38,6 +38,16 @@ def summary_of(view: View, context: Context) -> Mapping[str, Figure]:
     }
 
 
+def with_zeros(summary: Mapping[str, Figure]) -> Mapping[str, Figure]:
+    """Return the figures of a summary, and zero for those that are told only where anything is held free, or cut.
+
+    GPUs that are cut anew count from what runs today: a summary without such figures is not given one.
+    """
+    if not summary:
+        return {}
+    return {"gpusHeld": 0, **({"gpusRepartitioned": 0} if "moves" in summary else {}), **summary}
+
+
 def figure(amount: int, scale: int) -> Figure:
     """Return `amount / scale` exactly for a scale that is a power of ten, as an int where it is whole."""
     whole, rest = divmod(amount, scale)

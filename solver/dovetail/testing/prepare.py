@@ -10,7 +10,7 @@ from typing import Any, Final
 from dovetail.build import assemble, read_places
 from dovetail.build.cursor import Cursor, Log
 from dovetail.documents import DocumentSet
-from dovetail.faults import FaultLog, Refused, nearest
+from dovetail.faults import Fault, FaultLog, Refused, nearest
 from dovetail.placement import Place, Places
 from dovetail.quantities import QuantityError, parse_date
 from dovetail.spec import Spec
@@ -19,7 +19,7 @@ from dovetail.testing.reading import Case, PolicyTest, read_test
 from dovetail.testing.run import CaseTrial, ScenarioTrial
 from dovetail.testing.world import world_of
 from dovetail.verify import impossible
-from dovetail.whatif import Unfit, applied, check_scenarios, examined, read_scenario, redeclared, unknown
+from dovetail.whatif import Spot, Unfit, applied, check_scenarios, examined, read_scenario, redeclared, unknown
 from dovetail.whatif import prepare as both_sides
 
 _MOST_COMPARED: Final = 20_000
@@ -84,6 +84,7 @@ def _trials(documents: DocumentSet, test: PolicyTest, as_of: dt.date, log: Fault
     world = world_of(documents, test, own)
     _check_policies(world, test, own)
     _check_names(test, own)
+    own.extend(_left_out(documents, test))
     found: list[Trial] = []
     if not own.errors:  # what would follow from these need not be told as well
         for case in test.cases:
@@ -97,12 +98,51 @@ def _trials(documents: DocumentSet, test: PolicyTest, as_of: dt.date, log: Fault
 
 def _check_policies(world: DocumentSet, test: PolicyTest, log: FaultLog) -> None:
     """Add a fault for each policy under test that neither a document nor a pack of the project has."""
-    known = {document.name for document in world.of_kind("Policy")}
-    for pack in world.of_kind("PolicyPack"):
-        known |= {policy["name"] for policy in pack.spec["policies"]}
+    known = _names_of_policies(world)
     for index, name in enumerate(test.document.spec.get("policies", ())):
         if name not in known:
             log.append((test.spot / "policies" / index).fault(unknown("DT1808", "policy", name, known)))
+
+
+def _names_of_policies(documents: DocumentSet) -> set[str]:
+    names = {document.name for document in documents.of_kind("Policy")}
+    return names.union(
+        *({each["name"] for each in pack.spec["policies"]} for pack in documents.of_kind("PolicyPack"))
+    )
+
+
+def _left_out(documents: DocumentSet, test: PolicyTest) -> Iterator[Fault]:
+    """Yield a fault for each policy that the test writes, or speaks of, although its `policies` leave it out."""
+    if test.policies is None:
+        return
+    written = list(_written(test))
+    known = _names_of_policies(documents) | {name for _, name in written}
+    hint = "add it to the `policies` of the test: those that are not named there take no part"
+    for spot, name in [*written, *(each for case in test.cases for each in _spoken_of(case))]:
+        if name in known and name not in test.policies:
+            yield spot.fault(Unfit("DT1808", f"the policy '{name}' is not under test", hint=hint))
+
+
+def _written(test: PolicyTest) -> Iterator[tuple[Spot, str]]:
+    """Yield the policies that a test itself writes, and where: as documents of its world, and by `set`."""
+    rows = [(test.spot / "documents" / n, row) for n, row in enumerate(test.document.spec.get("documents", ()))]
+    steps = (step for case in test.cases for step in case.scenario.steps)
+    rows += [(step.spot, step.row["set"]) for step in steps if "set" in step.row]
+    for spot, row in rows:
+        if row["kind"] == "Policy":
+            yield spot / "metadata" / "name", row["metadata"]["name"]
+
+
+def _spoken_of(case: Case) -> Iterator[tuple[Spot, str]]:
+    """Yield the policies that a case drops, or expects something of, and where it says so."""
+    for step in case.scenario.steps:
+        if "policy" in step.row.get("drop", ()):
+            yield step.spot / "policy", step.row["drop"]["policy"]
+    for expectation in case.scenario.expectations:
+        if "policy" in expectation.row:
+            yield expectation.spot / "policy", expectation.row["policy"]
+        for index, name in enumerate(expectation.row.get("conflict", ())):
+            yield expectation.spot / "conflict" / index, name
 
 
 def _check_names(test: PolicyTest, log: FaultLog) -> None:
@@ -163,11 +203,12 @@ def _impossible(case: Case, spec: Spec, places: Places) -> Iterator[Unfit]:
 
 
 def _row_of(rows: Mapping[str, Any], subject: str) -> str | None:
-    """Return the row that speaks of a replica, else the first one on a node or on the node of a GPU."""
-    for text, row in rows.items():
-        if _speaks_of(text, subject) or subject.partition("/")[0] == row["node"]:
-            return text
-    return None
+    """Return the row that speaks of a replica, else the first one on a GPU, or else on its node or on a node."""
+    node, _, gpu = subject.partition("/")
+    there = [text for text, row in rows.items() if row["node"] == node]
+    on_it = [text for text in there if gpu in map(str, rows[text].get("gpus", ()))]
+    told = [text for text in rows if _speaks_of(text, subject)]
+    return next(iter([*told, *on_it, *there]), None)
 
 
 def _speaks_of(text: str, replica: str) -> bool:

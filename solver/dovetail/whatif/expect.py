@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dovetail.plan import Figure, Plan
 from dovetail.plan.finish import WITHOUT_PLACES
+from dovetail.plan.summary import with_zeros
 from dovetail.quantities import counted
 from dovetail.spec import Spec
 from dovetail.whatif.spot import Spot, Unfit, unknown
@@ -23,9 +24,6 @@ _BOUNDS: Final[Mapping[str, Callable[[Figure, Figure], bool]]] = MappingProxyTyp
         "equals": lambda found, bound: found == bound,
     }
 )
-_ZERO_UNTOLD: Final = ("gpusHeld", "gpusRepartitioned")
-"""Figures that a plan tells only where anything is held, or cut: untold they are zero."""
-
 _WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {"summary": "", "atMost": "at most", "atLeast": "at least", "result": "", "subjects": "by"}
 )
@@ -97,9 +95,7 @@ def _workload(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
 
 
 def _summary(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
-    name = row["summary"]
-    untold = 0 if name in _ZERO_UNTOLD and plan.summary else None
-    return _bounded(row, plan.summary.get(name, untold))
+    return _bounded(row, with_zeros(plan.summary).get(row["summary"]))
 
 
 def _tier(row: Mapping[str, Any], plan: Plan) -> tuple[bool, Actual]:
@@ -152,17 +148,25 @@ def examine(expectation: Expectation, spec: Spec) -> None:
     """Raise `Unfit` where an expectation says nothing, or names what the scenario does not have."""
     name = _subject(expectation.row)
     subject = SUBJECTS[name]
-    claims = [key for key in expectation.row if key != name]
-    for key in claims:
-        if key not in subject.claims:
-            raise Unfit("DT1810", f"'{key}' says nothing about a {name}", key, of_key=True)
-    if subject.claims and not claims and name != "status":
-        raise Unfit("DT1810", f"nothing is expected of the {name}", hint=f"add one of {', '.join(subject.claims)}")
+    _examine_claims(expectation.row, name, subject)
     if subject.known and expectation.row[name] not in (known := subject.known(spec)):
         raise unknown(subject.code, name, expectation.row[name], known, name)
     for index, each in enumerate(expectation.row.get("conflict", ())):
         if each not in (policies := _policies(spec)):
             raise unknown("DT1808", "policy", each, policies, "conflict", index)
+
+
+def _examine_claims(row: Mapping[str, Any], name: str, subject: Subject) -> None:
+    """Raise `Unfit` where nothing is said of a subject, or what never holds of it."""
+    claims = [key for key in row if key != name]
+    for key in claims:
+        if key not in subject.claims:
+            raise Unfit("DT1810", f"'{key}' says nothing about a {name}", key, of_key=True)
+    if "conflict" in claims and row[name] != "infeasible":
+        message = f"'conflict' says nothing about the status {row[name]}"
+        raise Unfit("DT1810", message, "conflict", hint="expect `status: infeasible`", of_key=True)
+    if not claims and name != "status":
+        raise Unfit("DT1810", f"nothing is expected of the {name}", hint=f"add one of {', '.join(subject.claims)}")
 
 
 def _subject(row: Mapping[str, Any]) -> str:
