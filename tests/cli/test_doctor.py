@@ -118,6 +118,22 @@ def test_long_lists_are_cut_and_shown_in_full_on_demand(dovetail: Shell, project
     assert "h100-029" in dovetail.out
 
 
+def test_mig_instances_that_are_asked_for_are_named(dovetail: Shell, root: Path) -> None:
+    arguments = ("doctor", "--model", root / "scenarios/mig-112-slices")
+    assert dovetail(*arguments) == 0
+    assert "  a 3g.40gb" in dovetail.out
+    assert dovetail(*arguments, "-o", "json") == 0
+    document = json.loads(dovetail.out)
+    validator(root, "modelreport").validate(document)
+    assert {row["mig"] for row in document["spec"]["shapes"]} == {"2g.20gb", "3g.40gb"}
+
+
+@pytest.mark.parametrize("option", [("--detail",), ("--as-of", "2026-01-01"), ("--base", "plan.yaml"), (".",)])
+def test_what_only_a_project_takes_is_refused_without_one(dovetail: Shell, option: tuple[str, ...]) -> None:
+    assert dovetail("doctor", *option) == 64
+    assert "without --model there is no project to look at" in dovetail.err
+
+
 def test_refused_documents_are_told(dovetail: Shell, project: Path) -> None:
     edit(project / "dovetail.yaml", "H100-80GB", "H100-81GB")
     assert dovetail("doctor", "--model") == 3

@@ -107,6 +107,15 @@ def test_a_price_is_proved_by_the_engine_in_its_own_process(dovetail: Shell, quo
     assert "GPUs asked for: exactly 3 GPU" in dovetail.out
 
 
+def test_markdown_says_how_well_the_plan_is_proved_that_prices_start_from(
+    dovetail: Shell, quota: Path, engine: Engine
+) -> None:
+    assert dovetail("policies", "--price", "-o", "md", *DAY) == ExitCode.DONE
+    assert "\nWith all of them: FEASIBLE" in dovetail.out
+    assert dovetail("policies", "-o", "md", *DAY) == ExitCode.DONE
+    assert "With all of them" not in dovetail.out
+
+
 def test_an_interrupt_asks_for_no_further_price(dovetail: Shell, quota: Path, engine: Engine) -> None:
     asked = []
 

@@ -53,7 +53,7 @@ def run(
         report = report_on(compile_problem(context_of(found.spec)))
         streams.publish(lambda name, screen: doctor.of_model(report, name, screen, detail=detail), shown, wanted)
         return ExitCode.DONE
-    if path is not None or base is not None or current is not None:
+    if detail or any(given is not None for given in (path, base, current, as_of)):
         raise usage("without --model there is no project to look at", "dovetail doctor --model PATH")
     here = environment()
     streams.publish(lambda name, screen: doctor.of_environment(here, name, screen), shown, wanted)

@@ -90,6 +90,8 @@ def _asked(row: ShapeSize) -> str:
         memory = "" if request.share.memory is None else f" with {amount(request.share.memory)} MiB"
         more = " or more" if request.varies else ""
         parts.append(f"{format_milli(request.share.compute)}{more} of a GPU{memory}")
+    if request.mig:
+        parts.append(f"a {request.mig}")
     if request.cpu:
         parts.append(f"{format_milli(request.cpu)} cpu")
     if request.memory:

@@ -171,8 +171,9 @@ def _markdown(found: PolicyList, pricing: Pricing | None) -> str:
     prices = pricing.by_name if pricing is not None else {}
     rows = [_row(found, listed, prices.get(listed.policy.name), pricing) for listed in found.policies]
     marker = markdown.marker("policies", found.spec.name)
+    planned = ("", f"With all of them: {markdown.text(status(pricing.plan))}.") if pricing else ()
     sections = [
-        Section("opening", (marker, f"### dovetail policies: {markdown.text('   '.join(_title(found)))}")),
+        Section("opening", (marker, f"### dovetail policies: {markdown.text('   '.join(_title(found)))}", *planned)),
         Section("policies", markdown.table_body(rows), ("", *markdown.table_head(head))),
         Section("packs", tuple(f"- {markdown.text(' '.join(row))}" for row in _not_applied(found))),
     ]

@@ -192,6 +192,7 @@ def _shape_row(row: ShapeSize) -> dict[str, Any]:
         "roles": len(row.shape.members),
         "demand": row.shape.demand,
         "gpuMilli": request.gpu_milli,
+        **({"mig": request.mig} if request.mig else {}),
         "share": request.share is not None,
         "cpuMilli": request.cpu,
         "memoryMiB": request.memory,
