@@ -120,6 +120,35 @@ def test_a_plan_may_be_given(dovetail: Shell, project: Path, engine: Engine) -> 
     assert "made for other documents" in dovetail.err
 
 
+@pytest.mark.parametrize("state", ["--base", "--current"])
+def test_a_plan_that_starts_from_another_is_explained_with_that(
+    dovetail: Shell, project: Path, engine: Engine, state: str
+) -> None:
+    assert dovetail("plan", "--out", "today.yaml") == 0
+    assert dovetail("plan", "--base", "today.yaml", "--out", "plan.yaml") == 0
+    asked = ("explain", "search/web", "--plan", "plan.yaml", "--ways", "0")
+    assert dovetail(*asked) == 8
+    assert "give what ran then by --base or --current" in dovetail.err
+    engine.error = AssertionError("nothing is to be planned")
+    assert dovetail(*asked, state, "today.yaml") == 0
+
+
+def test_ways_start_from_what_runs_today(
+    dovetail: Shell, project: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert dovetail("plan", "--out", "today.yaml") == 0
+    running: list[int] = []
+
+    def noted(spec: Spec, *given: object, **named: object) -> Plan:
+        running.append(len(spec.current.replicas))
+        return engine.solve(spec, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(library, "solve", noted)
+    assert dovetail("explain", "research/train", "--base", "today.yaml", "--work", "1") == 0
+    assert len(running) > 1
+    assert all(running)
+
+
 @pytest.mark.parametrize("thing", ["search/web", "h100-000"])
 def test_a_plan_that_does_not_verify_is_not_explained(
     dovetail: Shell, project: Path, engine: Engine, thing: str
@@ -158,7 +187,9 @@ def test_codes_and_nodes_are_told_as_a_table_alone(
     assert not (project / "out.yaml").exists()
 
 
-@pytest.mark.parametrize("asked", [("--plan", "nosuchfile"), ("--work", "3"), ("--memory", "1Gi")])
+@pytest.mark.parametrize(
+    "asked", [("--plan", "nosuchfile"), ("--base", "nosuchfile"), ("--work", "3"), ("--memory", "1Gi")]
+)
 def test_codes_are_explained_without_plans(dovetail: Shell, asked: tuple[str, str]) -> None:
     assert dovetail("explain", "DT4102", *asked) == 64
     assert "codes are explained without a project" in dovetail.err

@@ -34,6 +34,10 @@ _Plan = Annotated[
     str | None,
     typer.Option("--plan", metavar="PLAN", help="The plan to explain, a file or REV:path, instead of planning."),
 ]
+_Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="PLAN", help="The plan that says what runs today: a file or REV:path."),
+]
 _Ways = Annotated[
     int,
     typer.Option("--ways", min=0, metavar="N", help="Make at most N plans for ways out or other places; 0 for none."),
@@ -47,6 +51,8 @@ def run(
     thing: _Thing,
     path: options.PathArgument = ".",
     plan: _Plan = None,
+    base: _Base = None,
+    current: options.Current = None,
     ways: _Ways = 12,
     time_limit: options.EachTimeLimit = None,
     work: options.EachWork = None,
@@ -68,12 +74,16 @@ def run(
     wanted = options.renderings(also or (), formats.FORMATS)
     if _CODE.fullmatch(thing):
         _check_table("codes", shown, wanted)
-        _check_alone({"--plan": plan, "--time-limit": time_limit, "--work": work, "--jobs": jobs, "--memory": memory})
+        _check_alone(
+            {"--plan": plan, "--base": base, "--current": current}
+            | {"--time-limit": time_limit, "--work": work, "--jobs": jobs, "--memory": memory}
+        )
         return _code(thing.upper(), shown)
     limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
     try:
         before = read_plan(plan) if plan is not None else None
-        found = project.load(path, project.Question(options.as_of(as_of)))
+        today = read_plan(base) if base is not None else None
+        found = project.load(path, project.Question(options.as_of(as_of), today, current))
     except Refused as refused:
         return refusals.tell(refused, shown)
     project.tell_warnings(found.warnings)
@@ -158,7 +168,8 @@ def _as_planned(spec: Spec, plan: Plan) -> Spec:
     same = as_planned(spec, plan)
     if plan.inputs != combined(documents_digest(same), outside_digest(same)):
         message = "the plan was made for other documents, or from a state that is not known here"
-        raise CommandError(Finding.STALE, message, "leave --plan out to plan the documents as they are")
+        hint = "give what ran then by --base or --current, or leave --plan out to plan the documents as they are"
+        raise CommandError(Finding.STALE, message, hint)
     sound.check(verify(same, plan))
     return same
 
