@@ -90,6 +90,15 @@ def test_every_format_says_so(dovetail: Shell, root: Path, sides: tuple[str, str
     assert "cost" not in found["spec"]
 
 
+def test_the_document_names_policies_that_cannot_hold_together(dovetail: Shell, project: Path, root: Path) -> None:
+    text = NO_PLAN.replace("STATUS", "infeasible") + "  conflict: [one-tenant-per-node]\n"
+    (project / "infeasible.yaml").write_text(text, encoding="utf-8")
+    assert dovetail("diff", "ok.yaml", "infeasible.yaml", "-o", "json") == 5
+    found = json.loads(dovetail.out)
+    validator(root, "plandiff").validate(found)
+    assert found["spec"]["target"]["conflict"] == ["one-tenant-per-node"]
+
+
 @pytest.mark.parametrize("status", CODES)
 def test_a_plan_from_a_base_without_a_plan_has_no_difference(dovetail: Shell, status: str) -> None:
     assert dovetail("plan", "--base", f"{status}.yaml", "--exit-code") == 2

@@ -193,6 +193,20 @@ def test_the_document_follows_its_schema(tmp_path: Path, valid: Callable[[WhatIf
     valid(run(question, no_plan, base=greedy_plan(question.base)))
 
 
+def test_the_document_tells_of_each_side_what_stands_in_no_plan_file(
+    tmp_path: Path, valid: Callable[[WhatIfResult], dict[str, Any]]
+) -> None:
+    question = patched(tmp_path, "{scale: {workload: search/web, replicas: 90}}")
+    spec = valid(run(question, greedy_plan))
+    assert "admitted" not in spec["base"]
+    assert spec["result"]["admitted"]["search/web"]["of"] == 90
+    assert spec["result"]["admitted"]["search/web"]["reasons"]
+    assert spec["result"]["policies"]["apart"]["result"] == "waived"
+    nothing = replace(no_plan(question.changed), conflict=("apart",))
+    spec = valid(run(question, lambda _: nothing, base=greedy_plan(question.base)))
+    assert spec["result"]["conflict"] == ["apart"]
+
+
 def test_documents_stay_as_they_are(tmp_path: Path) -> None:
     documents = documents_of(tmp_path, "  patches: [{drop: {workload: pair}}]\n")
     before = [document.value for document in documents.documents]

@@ -12,7 +12,8 @@ from dovetail.placement import Place
 from dovetail.plan import Plan
 from dovetail.plan.plain import place_row, to_document
 
-_SIDE = ("inputs", "outcome", "tiers", "summary")
+_SIDE = ("inputs", "outcome", "tiers", "summary", "conflict")
+_FARES = ("admitted", "promises", "policies")
 
 
 def document(diff: PlanDiff) -> dict[str, Any]:
@@ -58,9 +59,18 @@ def without_difference(base: Plan, target: Plan) -> dict[str, Any]:
 
 
 def side(plan: Plan) -> dict[str, Any]:
-    """Return what a difference repeats of a plan: everything but its rows; what runs today has no digest."""
+    """Return what a difference repeats of a plan: how its search ended; what runs today has no digest."""
+    return _of_plan(plan, _SIDE)
+
+
+def side_in_full(plan: Plan) -> dict[str, Any]:
+    """Return everything of a plan but its rows, for where it stands in no file of its own."""
+    return _of_plan(plan, (*_SIDE, *_FARES))
+
+
+def _of_plan(plan: Plan, keys: Iterable[str]) -> dict[str, Any]:
     spec = to_document(plan)["spec"]
-    return {"name": plan.name, **{key: spec[key] for key in _SIDE if spec[key] != ""}}
+    return {"name": plan.name, **{key: spec[key] for key in keys if spec.get(key, "") != ""}}
 
 
 def cost_row(cost: Cost) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from dovetail.diff import PlanDiff
-from dovetail.diff.document import side
+from dovetail.diff.document import side_in_full
 from dovetail.documents import API_VERSION
 from dovetail.plan import Plan
 from dovetail.spec import Spec
@@ -47,8 +47,8 @@ class WhatIfResult:
             "spec": {
                 "scenario": self.scenario.name,
                 "patches": [plain(step.row) for step in self.scenario.steps],
-                "base": side(self.base),
-                "result": side(self.result),
+                "base": side_in_full(self.base),
+                "result": side_in_full(self.result),
                 "delta": difference["delta"] if difference else {},
                 "expectations": [_row(check) for check in self.checks],
                 **({"diff": difference} if difference else {}),
