@@ -37,3 +37,9 @@ def test_an_accepted_file_has_none(path: Path) -> None:
 def test_numbers_of_refused_files_are_unique() -> None:
     numbers = [path.name.partition("-")[0] for path in REFUSED]
     assert len(set(numbers)) == len(numbers)
+
+
+@pytest.mark.parametrize("name", ["318-tenants-but-none", "609-test-without-expectation"])
+def test_one_is_told_as_one(name: str) -> None:
+    messages = [fault.message for fault in faults_of(HERE / "refused" / f"{name}.yaml") if fault.code == "DT1107"]
+    assert messages == ["expected at least 1 entry, got 0"]

@@ -109,9 +109,9 @@ class Translator:
         if path in (["metadata", "name"], ["metadata", "namespace"]) and self._document.kind != "Accelerator":
             yield self._fault("DT1302", f"{shown(error.value)} is not a valid name", path, _DNS_1123)
             return
-        unit = "characters" if isinstance(error.value, str) else "entries"
+        one, many = ("character", "characters") if isinstance(error.value, str) else ("entry", "entries")
         word = "at least" if error.keyword.startswith("min") else "at most"
-        message = f"expected {word} {error.wanted} {unit}, got {len(error.value)}"
+        message = f"expected {word} {error.wanted} {one if error.wanted == 1 else many}, got {len(error.value)}"
         yield self._fault("DT1107", message, path, _description(error))
 
     def _size(self, error: Breach) -> Iterator[Fault]:
@@ -121,7 +121,8 @@ class Translator:
             message = f"expected exactly one of {_either(list(known))}, got {len(error.value)}"
         else:
             word = "at least" if error.keyword == "minProperties" else "at most"
-            message = f"expected {word} {error.wanted} fields, got {len(error.value)}"
+            unit = "field" if error.wanted == 1 else "fields"
+            message = f"expected {word} {error.wanted} {unit}, got {len(error.value)}"
         yield self._fault("DT1109", message, error.path, _description(error), of_key=True)
 
     def _repeated(self, error: Breach) -> Iterator[Fault]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from dovetail.quantities import counted
 from dovetail.verify.case import Case, role_of
 from dovetail.verify.model import Finding
 
@@ -50,4 +51,6 @@ def gpu_count(case: Case) -> Iterator[Finding]:
     """A replica has exactly as many GPUs as it asks for: one for a share, none without a GPU request."""
     for row in case.rows:
         if len(row.place.gpus) != row.request.gpu_count:
-            yield Finding(str(row.replica), f"asks for {row.request.gpu_count} GPUs and has {len(row.place.gpus)}")
+            yield Finding(
+                str(row.replica), f"asks for {counted(row.request.gpu_count, 'GPUs')} and has {len(row.place.gpus)}"
+            )
