@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import combinations
+from itertools import combinations, product
 
 from tests.oracle.clients import restarted, suits, taken
 
@@ -463,13 +463,13 @@ def _at_a_width(workload: Workload, own: list[ReplicaId]) -> bool:
 
 
 @cache
-def _layouts_of(geometry: Geometry) -> tuple[frozenset[frozenset[str]], Mapping[tuple[str, ...], tuple[str, ...]]]:
-    """Return every legal set of instances of one GPU, and one of them for every multiset of profiles."""
-    sets, of_multiset = set(), {}
+def _layouts_of(geometry: Geometry) -> tuple[frozenset[frozenset[str]], Mapping[tuple[str, ...], list[list[str]]]]:
+    """Return every legal set of instances of one GPU, and those of every multiset of profiles."""
+    sets, of_multiset = set(), defaultdict[tuple[str, ...], list[list[str]]](list)
     for layout in layouts(geometry):
         texts = [str(instance) for instance in layout]
         sets.add(frozenset(texts))
-        of_multiset[tuple(sorted(text.split("@")[0] for text in texts))] = tuple(texts)
+        of_multiset[tuple(sorted(text.split("@")[0] for text in texts))].append(texts)
     return frozenset(sets), of_multiset
 
 
@@ -526,7 +526,10 @@ class PartSearch(_Search):
         leaf, self.held = self.found, self.held | {n for n, stock in self.stock.items() if stock.today}  # type: ignore[attr-defined]
 
         def named(places: Places) -> None:
-            told = self._named(places)
+            for told in self._named(places):
+                judged(told)
+
+        def judged(told: Places) -> None:
             stay = {r for r, place in told.items() if self.context.today.places.get(r) == place}
             anew = restarted(self.context, told)
             if anew is None:
@@ -539,16 +542,22 @@ class PartSearch(_Search):
         self.found = named
         super().run()
 
-    def _named(self, places: Places) -> dict[ReplicaId, Place]:
-        """Give the instances of GPUs that are not cut today their starts."""
+    def _named(self, places: Places) -> Iterator[Places]:
+        """Give the instances of GPUs that are not cut today their starts, in every way where a tier may tell."""
         used: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
         for place in places.values():
             if place.instance.endswith("@?"):
                 used[place.node, place.gpus[0]].append(place.instance[:-2])
-        spare = {}
-        for (node, gpu), profiles in used.items():
+        ways = []
+        for (node, _), profiles in used.items():
             geometry = self.stock[node].geometry  # type: ignore[attr-defined]
-            spare[node, gpu] = list(_layouts_of(geometry)[1][tuple(sorted(profiles))])
+            known = _layouts_of(geometry)[1][tuple(sorted(profiles))]
+            ways.append(known if "fragmentation" in self.context.spec.objective.tiers else known[-1:])
+        for layouts_of_gpus in product(*ways):
+            yield self._started(places, dict(zip(used, map(list, layouts_of_gpus), strict=True)))
+
+    def _started(self, places: Places, spare: Mapping[tuple[str, int], list[str]]) -> Places:
+        """Return places with their starts, by GPU of those that are spare."""
         told = {}
         for replica, place in places.items():
             if place.instance.endswith("@?"):
