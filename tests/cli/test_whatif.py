@@ -185,6 +185,7 @@ def test_a_scenario_without_any_plan_ends_with_5(
     assert "a side has no plan, so there is no difference" in dovetail.out
     assert "INFEASIBLE (proved): one-tenant-per-node cannot hold" in dovetail.out
     assert dovetail("whatif", "--scenario", "lose-a-rack", "-o", "md") == 5
+    assert "cannot hold. A side has no plan, so there is no difference.\n" in dovetail.out
 
 
 def test_a_scenario_beside_a_base_without_a_plan_tells_its_own_tiers(

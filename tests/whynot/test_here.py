@@ -17,13 +17,14 @@ from tests.support.specs import make_spec, node, place, places, policy, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
-from dovetail.plan import Plan
+from dovetail.plan import AdmissionResult, Outcome, Plan
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
 from dovetail.rules.separate import Separate
 from dovetail.spec import NodeSelector, Spec, Workload, WorkloadSelector
 from dovetail.verify import verify
-from dovetail.whynot import Explanation, Without, to_document, tried, without
+from dovetail.whatif import Drop
+from dovetail.whynot import Explanation, Way, Without, to_document, tried, without
 from dovetail.whynot.alike import Alike
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
@@ -70,17 +71,35 @@ def test_keeping_off_is_planned_and_proved() -> None:
     assert len(list(without(spec, plan, spec.by_id["w"], solve, 1))) == 1
 
 
-def test_all_of_it_follows_the_schema() -> None:
+def _checked(told: Explanation) -> dict[str, Any]:
+    """Return what an explanation's document says, after a check against its schema."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in SCHEMAS.rglob("*.json")]
     registry: Any = Registry().with_resources([(each["$id"], Resource.from_contents(each)) for each in found])
     schema = next(each for each in found if each["title"] == "Explanation")
+    document = to_document(told)
+    Draft202012Validator(schema, registry=registry).validate(document)
+    said: dict[str, Any] = document["spec"]
+    return said
+
+
+def test_all_of_it_follows_the_schema() -> None:
     spec = _dear()
     plan, work = _plan(spec), spec.by_id["w"]
     told = Explanation(spec, plan, work, (), (), tried(spec, plan, work), tuple(without(spec, plan, work, solve, 9)))
-    document = to_document(told)
-    assert document["spec"]["tried"]["nodes"]
-    assert document["spec"]["without"]
-    Draft202012Validator(schema, registry=registry).validate(document)
+    said = _checked(told)
+    assert said["tried"]["nodes"]
+    assert said["without"]
+    assert "conflict" not in said
+
+
+def test_who_waits_then_and_what_cannot_hold_together_is_in_the_document_too() -> None:
+    spec = make_spec([node("a", 1)], [workload("x", 1, gpus=1), workload("y", 1, gpus=1, priority=1)])
+    plan, work = _plan(spec), spec.by_id["x"]
+    beside = replace(plan, admitted={"y": AdmissionResult("none", 0, 1)})
+    way = Way(Drop(workload="y"), beside, 1, helps=True, certain=True)
+    assert _checked(Explanation(spec, plan, work, (), (way,)))["ways"][0]["others"] == 1
+    nothing = Plan("s", plan.inputs, Outcome("infeasible"), conflict=("p", "q"))
+    assert _checked(Explanation(spec, nothing, work))["conflict"] == ["p", "q"]
 
 
 def test_a_policy_in_the_way_is_named() -> None:

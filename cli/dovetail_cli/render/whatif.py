@@ -13,7 +13,7 @@ from dovetail_cli.render.review import status
 from dovetail_cli.render.words import plural
 
 FORMATS = ("table", "json", "yaml", "md")
-_NOTHING = "  a side has no plan, so there is no difference"
+_NOTHING = "a side has no plan, so there is no difference"
 
 
 def rendered(comparison: Comparison, name: str, screen: Screen = PLAIN) -> str:
@@ -33,7 +33,7 @@ def _table(comparison: Comparison, screen: Screen) -> str:
         layout([facts.TIER_HEAD, *tiers], screen, right=(1, 2, 3, 4)) if tiers else [],
         text.conflict_lines(comparison.review, screen),
         text.failure_lines(comparison.review, screen),
-        text.change_lines(comparison.review, screen) if result.diff is not None else [_NOTHING],
+        text.change_lines(comparison.review, screen) if result.diff is not None else [f"  {_NOTHING}"],
         text.waiting_lines(comparison.review, screen),
         text.broken_lines(comparison.review, screen),
         [f"  {facts.verdict(result)}", *layout(facts.expectations(result), screen)] if result.checks else [],
@@ -72,13 +72,13 @@ def _opening(comparison: Comparison) -> Section:
     name = result.scenario.name
     sides = f"Base {markdown.text(status(result.base))}. Scenario {markdown.text(status(result.result))}."
     missed = f"**{plural(len(result.missed), 'expectation')} missed.** " if result.missed else ""
-    change = f" {markdown.summary(comparison.review)}" if result.diff is not None else ""
+    said = markdown.summary(comparison.review) if result.diff is not None else f"A{_NOTHING[1:]}."
     patches = [f"- {markdown.text(words)}" for words in facts.patches(result)]
     lines = (
         markdown.marker("whatif", name),
         f"### dovetail whatif: {markdown.code(name)}",
         "",
-        f"{missed}{sides}{change}",
+        f"{missed}{sides} {said}",
         *(("", *patches) if patches else ()),
     )
     return Section("opening", lines)

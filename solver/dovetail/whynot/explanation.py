@@ -56,6 +56,8 @@ def to_document(found: Explanation) -> dict[str, Any]:
         "reasons": list(told.reasons) if told else [],
         "policies": [policy.name for policy in applying(found.spec, workload)],
     }
+    if plan.conflict:
+        spec["conflict"] = list(plan.conflict)
     if told:
         spec["bars"] = [_bar(each) for each in found.bars]
         spec["missing"] = [_missing(each) for each in shortages(found.spec, plan, workload)]
@@ -86,7 +88,10 @@ def _missing(found: Shortage) -> dict[str, Any]:
 
 def _way(way: Way) -> dict[str, Any]:
     row: dict[str, Any] = {"change": str(way.patch), "helps": way.helps, "certain": way.certain}
-    return row if way.admitted is None else {**row, "admitted": way.admitted, "least": way.least}
+    if way.admitted is None:
+        return row
+    others = {"others": len(way.plan.admitted)} if way.helps and way.plan.admitted else {}
+    return {**row, "admitted": way.admitted, "least": way.least, **others}
 
 
 def _tried(found: Tried) -> dict[str, Any]:
