@@ -21,6 +21,7 @@ from dovetail.engine import solve
 from dovetail.mig import Instance
 from dovetail.rules import policy_of, strategy_of
 from dovetail.rules.modes import MODES, Modes
+from dovetail.rules.spread import Spread
 from dovetail.rules.survive import Survive
 from dovetail.spec import Current, Group, NodeSelector, Request, Spec, Topology, WorkloadSelector
 from dovetail.verify import verify
@@ -173,4 +174,35 @@ def test_instances_that_all_gpus_of_a_node_are_cut_into_take_what_restarts() -> 
     spec = replace(made, accelerators={product: card(product)})
     plan = solve(spec)
     assert {place.node for place in plan.placements.values()} == {"n0", "n1"}
+    assert verify(spec, plan).ok
+
+
+@pytest.mark.parametrize(("share", "most"), [(False, 3000), (True, 1200)])
+def test_gpus_of_a_node_that_is_cut_as_a_whole_or_not_take_what_restarts_once_one_is_not(
+    share: bool, most: int
+) -> None:
+    """Both GPUs of a node are cut today, and neither is any more once the plan has other use of one."""
+    product = "A30-24GB"
+    nodes = [
+        node("a", 2),
+        node("b", 2, cpu=30_000, accelerator=product, mig_strategy="single"),
+        node("c", 0, cpu=30_000),
+    ]
+    asked = role("", 2, request(share=600)) if share else role("", 1, request(2))
+    lost = workload("lost", type="gang", mix="any", roles=[asked])
+    going = [] if share else [workload("going", gpus=1, accelerators=(product,))]
+    work = [lost, *going, workload("none", cpu=50_000, priority=100)]
+    survive = Survive(of="node", may_evict=WorkloadSelector(names=("going",)))
+    rules = [
+        policy("survive", survive, workloads=WorkloadSelector(names=("lost", "none"))),
+        policy("apart", Spread(over="node", max_per_domain=1)),
+        strategy_of(nodes),
+    ]
+    made = make_spec(nodes, work, [rule for rule in rules if rule is not None])
+    one = (Instance("1g.6gb", 0),)
+    current = Current(gpus={"b/0": one, "b/1": one})
+    spec = replace(made, accelerators={**made.accelerators, product: card(product)}, current=current)
+    plan = solve(spec)
+    values = {tier.name: tier.value for tier in plan.tiers}
+    assert (plan.outcome.status, values) == ("optimal", {"admitted-cpu[100]": 0, "admitted[0]": most})
     assert verify(spec, plan).ok

@@ -179,6 +179,7 @@ class _Restarts:
         """Let no more GPUs be taken whole than are not cut today, or that the plan uses otherwise and gives up.
 
         Which GPUs whole ones of the plan are is no part of the model: cut ones, as far as nothing else is on them.
+        Where all GPUs of a node are cut alike or not at all, none is as soon as the plan has other use of any.
         """
         layouts, node = self._part.problem.layouts[index], self._part.problem.nodes[index]
         cut = [gpu for gpu in node.healthy_gpus() if gpu in layouts]
@@ -195,15 +196,23 @@ class _Restarts:
         for gpu in cut:
             gone = [s for s, _ in self._contents[index] if s.gpu == gpu and not s.profile and self._goes(s)]
             if gone:
-                free = self._in_use(index, gpu, gone)
+                free = self._in_use(index, gone)
                 model.require(parted[gpu].plus(0).add_term(free), upper=1)
                 row.add_term(free, -1)
         over = model.integer(0, max(0, min(len(cut), model.range_of(whole)[1])))
         model.require(Linear.of(over).minus(whole), upper=0)
         model.require(Linear.total(parted[gpu] for gpu in cut).add_term(over), upper=len(cut))
+        if node.mig_strategy == "single":
+            others = {slot for slot, _ in self._contents[index] if self._takes_uncut(slot)}
+            row.add_term(self._in_use(index, others), -len(cut))
         self._at_most(row.add_term(over, -1), len(uncut))
 
-    def _in_use(self, index: int, gpu: int, slots: Collection[Slot]) -> int:
+    def _takes_uncut(self, slot: Slot) -> bool:
+        """Tell whether what is in a slot has GPUs that are not cut, or a part of one."""
+        request = self._part.problem.shapes[slot.shape].request
+        return not slot.profile and (request.gpus > 0 or request.partial)
+
+    def _in_use(self, index: int, slots: Collection[Slot]) -> int:
         """Return a flag that is 1 only where some of the plan is in a slot."""
         flag = self._part.model.boolean()
         on = Linear.total(count for slot, count in self._contents[index] if slot in slots)
@@ -354,10 +363,10 @@ class _Restarts:
         index = self._part.problem.node_index[node.name]
         if gpu not in self._part.problem.layouts[index]:
             return
-        model = self._part.model
+        model, alike = self._part.model, node.mig_strategy == "single"
         again, use = Linear(dict.fromkeys(here.values(), 1)), Linear()
         for slot, count in self._contents[index]:
             whole = self._part.problem.shapes[slot.shape].request.gpus > 0 and self._goes(slot)
-            if not slot.profile and (slot.gpu == gpu or whole):
+            if not slot.profile and (slot.gpu == gpu or whole or (alike and self._takes_uncut(slot))):
                 use.add(count)
         model.require(again.minus(use.scaled(model.range_of(again)[1])), upper=0)
