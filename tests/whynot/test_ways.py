@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from tests.support.specs import make_spec, node, policy, workload
+from tests.support.specs import make_spec, node, policy, request, workload
 
+from dovetail.documents import DocumentSet
 from dovetail.engine.ladder import solve
 from dovetail.plan import Plan
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
+from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
 from dovetail.spec import Current, NodeGroup, NodeSelector, Policy, PresentReplica, ReplicaId, Spec, WorkloadSelector
 from dovetail.whatif import Add
-from dovetail.whynot import Way, applying, shortages, ways
+from dovetail.whynot import Explanation, Way, applying, shortages, ways
+from dovetail_cli.project import Places
+from dovetail_cli.render.whynot import of_workload
 
 
 def spec_of(*policies: Policy, gpus: int = 8) -> Spec:
@@ -43,6 +48,16 @@ def test_numbers_say_what_is_missing() -> None:
     assert (short.missing, short.nodes, short.able, short.open) == (2, 2, 2, 2)
     assert (short.free, short.most, short.fit) == (14_000, 8, 1)
     assert shortages(spec, solve(spec), spec.by_id["small"]) == ()
+
+
+def test_what_is_held_free_is_not_idle() -> None:
+    spec = spec_of(policy("spare", Reserve(replicas=1, request=request(8))))
+    plan = solve(spec)
+    assert plan.admitted["big"].reasons == ("DT4101", "DT4107")
+    (short,) = shortages(spec, plan, spec.by_id["big"])
+    assert (short.free, short.held, short.most, short.fit) == (6_000, 8_000, 6, 0)
+    told = of_workload(Explanation(spec, plan, spec.by_id["big"]), Places(DocumentSet((), Path())))
+    assert "6 GPUs idle there beside 8 that policies hold free; the best node has 6 that fit\n" in told
 
 
 def test_one_node_more_is_the_least_that_helps() -> None:

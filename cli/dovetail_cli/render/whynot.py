@@ -173,6 +173,7 @@ def _shortage(found: Shortage) -> Iterator[tuple[str, str]]:
     if request.gpu_milli:
         idle = amount(Decimal(found.free) / 1000)
         where = "on the others" if found.able > found.open else "there"
+        where += f" beside {amount(Decimal(found.held) / 1000)} that policies hold free" if found.held else ""
         yield (
             "free",
             f"{idle} GPU{'' if idle == '1' else 's'} idle {where}; the best node has {found.most:,} that fit",

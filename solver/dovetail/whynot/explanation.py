@@ -83,7 +83,8 @@ def _bar(found: Bar) -> dict[str, Any]:
 def _missing(found: Shortage) -> dict[str, Any]:
     row: dict[str, Any] = {"role": found.role.name} if found.role.name else {}
     counts = {"replicas": found.missing, "nodes": found.nodes, "able": found.able, "open": found.open}
-    return {**row, **counts, "idleMilliGpus": found.free, "mostGpus": found.most, "room": found.fit}
+    held = {"heldMilliGpus": found.held} if found.held else {}
+    return {**row, **counts, "idleMilliGpus": found.free, **held, "mostGpus": found.most, "room": found.fit}
 
 
 def _way(way: Way) -> dict[str, Any]:

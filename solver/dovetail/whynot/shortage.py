@@ -11,6 +11,7 @@ from dovetail.plan.forbidden import closed_nodes
 from dovetail.plan.space import Space
 from dovetail.plan.stranded import gpus_that_fit
 from dovetail.rules import context_of
+from dovetail.rules.reserve import places_of
 from dovetail.spec import Request, Role, Spec, Workload
 
 
@@ -24,7 +25,8 @@ class Shortage:
     nodes : nodes of the cluster.
     able : those that could host a replica if they were empty.
     open : those of them that no hard policy closes.
-    free : idle milli-GPU on the open ones.
+    free : idle milli-GPU on the open ones, beside what policies hold free.
+    held : idle milli-GPU on them that policies hold free.
     most : the most GPUs that one open node has free for such a replica.
     fit : replicas for which the open nodes have room, all of it, whatever policies say beyond closing nodes.
     """
@@ -37,13 +39,15 @@ class Shortage:
     free: int
     most: int
     fit: int
+    held: int = 0
 
 
 def shortages(spec: Spec, plan: Plan, workload: Workload) -> tuple[Shortage, ...]:
     """Return what each role of a workload lacks that is not admitted in full."""
     context = context_of(spec)
-    view = context.view(plan.placements)
+    view = context.view(plan.placements, dict(places_of(plan.held, spec)))
     space, closed = Space(view), closed_nodes(context, workload)
+    unheld = Space(context.view(plan.placements)) if view.placeholders else space
     held = Counter(replica.role for replica in view.admitted(workload))
     found = []
     for role in workload.roles:
@@ -59,6 +63,7 @@ def shortages(spec: Spec, plan: Plan, workload: Workload) -> tuple[Shortage, ...
                 free=space.free_milli(nodes),
                 most=max((_together(room, role.request) for room in rooms), default=0),
                 fit=sum(copies(room, role.request) for room in rooms),
+                held=unheld.free_milli(nodes) - space.free_milli(nodes),
             )
         )
     return tuple(each for each in found if each.missing > 0)
