@@ -225,6 +225,29 @@ def test_what_is_proved_of_classes_of_domains_binds_a_plan_on_instances() -> Non
     assert values[first.tier.name] <= first.bound
 
 
+def test_what_is_proved_of_classes_of_domains_binds_plans_on_nodes_outside_them() -> None:
+    """Two of the nodes are in no zone, one of them in a rack; gangs are there alone, or there and elsewhere."""
+    nodes = [
+        node("a", 2, domains={"rack": "r0"}),
+        *(node(f"n{i}", 2, accelerator="L4", domains={"zone": f"z{i}", "rack": f"z{i}/r"}) for i in range(2)),
+        node("b", 2, accelerator="L4"),
+    ]
+    gangs = {"h": (2, "H100-80GB"), "l": (6, "L4")}
+    work = [
+        workload(name, count, gpus=1, type="gang", communicates=True, accelerators=(card,))
+        for name, (count, card) in gangs.items()
+    ]
+    spec = make_spec(nodes, work, levels=("zone", "rack", "node"))
+    hosts = ("n0", "n0", "n1", "n1", "b", "b")
+    rows = {f"h#{i}": place("a", i) for i in range(2)} | {f"l#{i}": place(hosts[i], i % 2) for i in range(6)}
+    plan = plan_for(spec, places(rows), "feasible")
+    assert verify(spec, plan).ok
+    problem, values = compile_problem(context_of(spec)), {tier.name: tier.value for tier in plan.tiers}
+    reached = climb(Gatherings(problem, apart=False), Budget(20.0), Stop()).tiers
+    (admitted,) = (each for each in reached if each.tier.sense == "max")
+    assert values[admitted.tier.name] <= (admitted.bound or 0)
+
+
 def _crossed(seeds: Iterable[int]) -> list[str]:
     """Return what is proved of optimal plans of crowded Specs and does not bind them."""
     found = []

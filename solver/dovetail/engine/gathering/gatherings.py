@@ -170,7 +170,13 @@ class Gatherings:
                     size = self.classes[position].size
                     self.model.require(Linear({self.spans[workload.id, position]: 1, flag: -size}), upper=0)
                 self._fill_outer(workload, positions, flag)
-            self.model.require(total.minus(Linear.of(self.here[workload.id])), lower=0)
+            if self._all_in(level, workload):
+                self.model.require(total.minus(Linear.of(self.here[workload.id])), lower=0)
+
+    def _all_in(self, level: str, workload: Workload) -> bool:
+        """Tell whether whatever a workload may be on lies in a domain of a level."""
+        there = (each for position, each in enumerate(self.classes) if (workload.id, position) in self.spans)
+        return all(each.outer.get(level, "") is not None and each.counted for each in there)
 
     def _fill_outer(self, workload: Workload, positions: Sequence[int], flag: int) -> None:
         for s in self._shapes(workload):
@@ -184,7 +190,7 @@ class Gatherings:
             for s in self._shapes(workload):
                 wanted = self._least(workload, s)
                 fewest = fewest_of(self._rooms(s, level), wanted)
-                if fewest > 1 and all(each.counted for each in self.classes):
+                if fewest > 1 and self._all_in(level, workload):
                     self.model.require(spanned.minus(Linear.of(here, fewest)), lower=0)
 
     def _least(self, workload: Workload, shape: int) -> int:
