@@ -21,8 +21,10 @@ from dovetail.placement import Places
 from dovetail.plan import Outcome, Plan, TierResult
 from dovetail.policylist import GPUS, Interval, Price, listing, priceable, priced, to_document
 from dovetail.rules.admission import Admission
+from dovetail.rules.promises import Promises
 from dovetail.rules.quota import Quota
 from dovetail.spec import Spec, WorkloadSelector
+from dovetail.spec.permits import Ratios
 
 SCENARIO = Path(__file__).resolve().parents[2] / "scenarios/price-of-policies"
 NOTHING = Interval(0, 0)
@@ -151,6 +153,22 @@ def test_a_tier_after_one_that_is_open_says_so() -> None:
     found = ranges({"admitted[9]": (1, 2), "admitted[0]": (5, 5)}, {"admitted[9]": (2, 2), "admitted[0]": (4, 4)})
     assert [(price.name, price.given) for price in found] == [("admitted[9]", ()), ("admitted[0]", ("admitted[9]",))]
     assert found[1].range == Interval(-1, -1)  # what a lower band loses where a higher one gains
+
+
+def test_a_policy_that_lends_or_promises_more_may_gain_admitted_value() -> None:
+    """Without it seven GPUs that it lends are gone, and half the replicas that the CPU of a node is promised to."""
+    work = [workload("a", 12, gpus=1), workload("b", 1, gpus=1)]
+    own = [
+        policy(name, Quota(guaranteed=(("gpus", amount),), cohort="all"), workloads=WorkloadSelector(names=(name,)))
+        for name, amount in (("a", 4000), ("b", 8000))
+    ]
+    found = priced(make_spec([node("n", 16)], work, own), ["b"], planned).priced[0]
+    assert points(found.prices) == {"admitted[0]": -7_000, GPUS: -7_000}
+    twice = policy("twice", Promises(Ratios(cpu=2000)))
+    spec = make_spec([node("n", 8, cpu=8_000)], [workload("j", 4, gpus=1, cpu=4_000)], [twice])
+    found = priced(spec, ["twice"], planned).priced[0]
+    assert points(found.prices) == {"admitted[0]": -2_000, GPUS: -2_000}
+    assert all(price.found == price.range.low for price in found.prices)
 
 
 def test_what_binds_nobody_and_what_is_not_hard_has_no_price() -> None:

@@ -17,6 +17,7 @@ from dovetail.placement import Places
 from dovetail.plan import Plan, TierResult
 from dovetail.plan.finish import WITHOUT_PLACES
 from dovetail.rules import without_policy
+from dovetail.rules.quota import Quota
 from dovetail.spec import Spec
 from dovetail.spec.workload import MILLI
 
@@ -112,13 +113,19 @@ def priced(spec: Spec, names: Iterable[str], solve: Solve, stopped: Callable[[],
 def _priced(spec: Spec, plan: Plan, name: str, without: Plan) -> Priced:
     if plan.outcome.status in WITHOUT_PLACES or without.outcome.status in WITHOUT_PLACES:
         return Priced(name, without)
-    return Priced(name, without, tuple(_prices(spec, plan, without)))
+    return Priced(name, without, tuple(_prices(spec, name, plan, without)))
 
 
-def _prices(spec: Spec, plan: Plan, without: Plan) -> Iterator[Price]:
+def _lets_more(spec: Spec, name: str) -> bool:
+    """Tell whether a policy also lets happen what could not without it: it lends to others, or promises more."""
+    rule = next(policy.rule for policy in spec.policies if policy.name == name)
+    return rule.promises() is not None or (isinstance(rule, Quota) and bool(rule.cohort))
+
+
+def _prices(spec: Spec, name: str, plan: Plan, without: Plan) -> Iterator[Price]:
     """Yield the price in each admitted tier, in GPUs, and in money where anything has a price."""
     tiers = {tier.name: tier for tier in without.tiers}
-    walk = _Walk()
+    walk = _Walk(nested=not _lets_more(spec, name))
     admitted: list[Price] = []
     money: list[Price] = []
     for tier in plan.tiers:
@@ -133,8 +140,12 @@ def _prices(spec: Spec, plan: Plan, without: Plan) -> Iterator[Price]:
 
 @dataclass(slots=True)
 class _Walk:
-    """What is known of the tiers so far: those left open, and whether both sides are proved to be alike in all."""
+    """What is known of the tiers so far: those left open, and whether both sides are proved to be alike in all.
 
+    `nested` tells whether every plan with the policy is one without it.
+    """
+
+    nested: bool
     open: tuple[str, ...] = ()
     alike: bool = True
 
@@ -144,7 +155,7 @@ class _Walk:
         low = None if least is None else sign * (other.value - least)
         high = None if most is None else sign * (most - tier.value)
         found = sign * (other.value - tier.value)
-        if self.alike:  # every plan with the policy is one without it, so that a price is never negative
+        if self.nested and self.alike:  # the plan with the policy is one without it: a price is never negative
             low, found = max(low or 0, 0), max(found, 0)
         return Price(tier.name, tier.unit, found, Interval(low, high), self.open)
 
