@@ -95,7 +95,7 @@ def test_prices_are_asked_of_the_engine_only_for_hard_policies_that_bind(
     engine.outcome = Outcome("optimal")
     assert dovetail("policies", "--price", *DAY) == ExitCode.DONE
     assert dovetail.out.count("costs") == 1  # the audited one has no price
-    assert "nothing (proved)" in dovetail.out
+    assert "no admitted work (proved)" in dovetail.out
 
 
 def test_a_price_is_proved_by_the_engine_in_its_own_process(dovetail: Shell, quota: Path) -> None:

@@ -132,7 +132,8 @@ def costs(priced: Priced) -> Iterator[str]:
     told = [price for price in priced.prices if not price.range.is_nothing]
     yield from (f"{_LABELS.get(price.name, price.name)}: {words(price)}" for price in told)
     if not told:
-        yield "nothing (proved)"
+        money = " and no money" if any(price.name == "cost" for price in priced.prices) else ""
+        yield f"no admitted work{money} (proved)"  # moves, soft violations and what else is a tier have no price
 
 
 def words(price: Price) -> str:
