@@ -53,7 +53,7 @@ def run(
     planning.tell_waivers(found)
     verification = library.verify(found.spec, checked, proofs)
     where = _positions(plan)
-    streams.publish(lambda name, screen: formats.rendered(verification, name, where), shown, wanted)
+    streams.publish(lambda name, screen: formats.rendered(verification, name, where, screen), shown, wanted)
     return first_of(_findings(verification, found))
 
 

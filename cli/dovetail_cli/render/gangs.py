@@ -13,8 +13,8 @@ from dovetail.plan import Plan
 from dovetail.plan.ranks import Rank, ranks_of
 from dovetail.spec import Spec
 from dovetail_cli.problems import usage
-from dovetail_cli.render.columns import PLAIN, Screen, layout
-from dovetail_cli.render.words import plural, printable
+from dovetail_cli.render.columns import PLAIN, Screen, layout, prose
+from dovetail_cli.render.words import plural
 
 VIEWS = ("gang", "topology")
 _NOWHERE = "(none)"
@@ -29,9 +29,8 @@ def lines(plan: Plan, spec: Spec | None, view: str, screen: Screen = PLAIN) -> l
         raise usage("--by topology needs the documents: give PATH", "a plan alone knows no domains")
     found: list[str] = []
     for workload, ranks in ranks_of(plan, spec).items():
-        rows = _tree(ranks, spec, screen) if view == "topology" and spec else _ranks(ranks, spec, screen)
-        found += ["", *rows] if found else rows
-        found[len(found) - len(rows)] = printable(f"  {workload}  {found[len(found) - len(rows)].strip()}")
+        told, *rows = _tree(ranks, spec, screen) if view == "topology" and spec else _ranks(ranks, spec, screen)
+        found += [*([""] if found else []), *prose(f"{workload}  {told}", screen), *rows]
     return found or ["  no gang has a place"]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 from dovetail.faults import Position
 from dovetail.verify import DIGEST, STATE, CheckResult, Verification, lines, to_document
 from dovetail_cli.render import annotated, junit, machine
 from dovetail_cli.render.annotation import Annotation
-from dovetail_cli.render.words import plural, printable
+from dovetail_cli.render.columns import PLAIN, Screen, prose
+from dovetail_cli.render.words import plural
 
 FORMATS = ("table", "json", "yaml", "junit", *annotated.FORMATS)
 _MOST = 100
@@ -18,7 +20,7 @@ Where = Callable[[str], Position | None]
 """From the subject of a finding to where the plan speaks of it."""
 
 
-def rendered(verification: Verification, name: str, where: Where) -> str:
+def rendered(verification: Verification, name: str, where: Where, screen: Screen = PLAIN) -> str:
     """Return a verification in a format."""
     if name in ("json", "yaml"):
         return machine.rendered(to_document(verification), name)
@@ -27,7 +29,8 @@ def rendered(verification: Verification, name: str, where: Where) -> str:
     if name == "junit":
         cases = tuple(_case(check, where) for check in verification.checks)
         return junit.rendered([junit.Suite(f"plan {verification.name}", cases)], "dovetail verify")
-    return printable("\n".join(lines(verification)), keep="\n") + "\n"
+    told = (prose(line.lstrip(), screen, indent=len(line) - len(line.lstrip())) for line in lines(verification))
+    return "\n".join(chain.from_iterable(told)) + "\n"
 
 
 def _annotations(verification: Verification, where: Where) -> Iterator[Annotation]:
