@@ -214,6 +214,20 @@ def test_groups_of_who_goes_on_are_torn_where_that_mends_more() -> None:
     assert (plan.outcome.status, plan.tiers[0].name, plan.tiers[0].value) == ("optimal", "mend", 4)
 
 
+def test_what_runs_of_a_group_in_part_may_stay_whoever_of_it_is_in_groups_inside_that_are_whole() -> None:
+    """Of a zone's group one of two racks' groups runs where nobody may come: today excuses all four."""
+    groups = (Group("zone", of=8), Group("rack", of=4), Group("node", of=2, minimum=1))
+    host = node("n", 0, cpu=6000, cordoned=True, domains={"zone": "z", "rack": "z/r"})
+    work = [workload("w", 8, topology=Topology(groups=groups))]
+    policies = [held for held in [policy_of(work)] if held is not None]
+    rows = {f"w#{i}": place("n") for i in range(4)}
+    objective = Objective(tiers=("admitted", "disruption"))
+    levels = ("zone", "rack", "node")
+    plan = solve(make_spec([host], work, policies, running=rows, objective=objective, levels=levels))
+    assert (plan.outcome.status, plan.tiers[0].value) == ("optimal", 4000)
+    assert plan.placements == places(rows)
+
+
 def test_what_is_proved_of_classes_of_domains_binds_a_plan_on_instances() -> None:
     spec, plan = larger_than_its_gpu()
     problem = compile_problem(context_of(spec))

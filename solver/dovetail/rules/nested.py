@@ -278,8 +278,16 @@ class Loose:
                 return self._untold(role, each, chosen[position])
             there = Linear.total(held.replicas.get(role, Linear()) for held in inner[position])
             left_out = Linear.total(held.groups for held in inner[position]).minus(chosen[position])
-            return there.minus(left_out.scaled(each.fewest(role)))
+            return self._without(there, left_out, each.fewest(role), each.group.sizes[role])
         return groups.scaled(self.nest.group.sizes[role])
+
+    def _without(self, there: Linear, left_out: Linear, fewest: int, size: int) -> Linear:
+        """Return how many replicas are left without groups of at least `fewest` and at most `size` of them."""
+        most = there.minus(left_out.scaled(fewest))
+        found = Linear.of(self.part.model.integer(0, max(0, self.part.model.range_of(there)[1])))
+        self.part.model.require(found.minus(most), upper=0)
+        self.part.model.require(found.minus(most).add(left_out, size - fewest), lower=0)
+        return found
 
     def _untold(self, role: str, inner: Nest, chosen: Linear) -> Linear:
         """Return a number of replicas that so many groups inside may have."""
