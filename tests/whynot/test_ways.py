@@ -16,7 +16,17 @@ from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
 from dovetail.rules.reserve import Reserve
 from dovetail.rules.spread import Spread
-from dovetail.spec import Current, NodeGroup, NodeSelector, Policy, PresentReplica, ReplicaId, Spec, WorkloadSelector
+from dovetail.spec import (
+    Current,
+    NodeGroup,
+    NodeSelector,
+    Policy,
+    PresentReplica,
+    ReplicaId,
+    Slo,
+    Spec,
+    WorkloadSelector,
+)
 from dovetail.whatif import Add
 from dovetail.whynot import Explanation, Way, applying, shortages, ways
 from dovetail_cli.project import Places
@@ -58,6 +68,19 @@ def test_what_is_held_free_is_not_idle() -> None:
     assert (short.free, short.held, short.most, short.fit) == (6_000, 8_000, 6, 0)
     told = of_workload(Explanation(spec, plan, spec.by_id["big"]), Places(DocumentSet((), Path())))
     assert "6 GPUs idle there beside 8 that policies hold free; the best node has 6 that fit\n" in told
+
+
+def test_of_a_rate_is_told_what_is_missing_and_what_would_serve_it() -> None:
+    """All 18 replicas are what the slowest host would take; of them 8 serve 480 of 600 on the fast one."""
+    slo = Slo(600_000, {"H100-80GB": 60_000, "A100-80GB": 35_000}, open=True)
+    work = replace(workload("serve", 18, type="service", gpus=1), slo=slo)
+    spec = make_spec([node("n", 8, accelerator="H100-80GB")], [work])
+    plan = solve(spec)
+    (short,) = shortages(spec, plan, work)
+    assert (short.missing, short.rate) == (4, (120_000, 2))
+    told = of_workload(Explanation(spec, plan, work), Places(DocumentSet((), Path())))
+    assert told.startswith("dovetail explain: serve   8 replicas admitted, serving 480 of 600   plan")
+    assert "    missing  120/s, which would take 2 to 4 replicas of 1 GPU" in told
 
 
 def test_one_node_more_is_the_least_that_helps() -> None:

@@ -124,6 +124,9 @@ def _state(plan: Plan, workload: Workload) -> str:
     found = plan.admitted.get(workload.id)
     if found is None:
         return "admitted in full"
+    if found.replicas and workload.asks_rate and found.served is not None and found.rate is not None:
+        served, rate = (amount(Decimal(each) / 1000) for each in (found.served, found.rate))
+        return f"{plural(found.replicas, 'replica')} admitted, serving {served} of {rate}"
     return f"{found.replicas:,} of {plural(found.of, 'replica')} admitted" if found.replicas else "NOT ADMITTED"
 
 
@@ -167,7 +170,7 @@ def _shortage(found: Shortage) -> Iterator[tuple[str, str]]:
     asks = [gpu] if request.gpu_milli else []
     asks += [f"{amount(Decimal(request.cpu) / 1000)} cpu"] if request.cpu else []
     asks += [f"{request.memory:,} MiB"] if request.memory else []
-    yield "missing", f"{name}{plural(found.missing, 'replica')} of {', '.join(asks) or 'nothing'} each"
+    yield "missing", f"{name}{_number(found)} of {', '.join(asks) or 'nothing'} each"
     closed = f"; hard policies close {found.able - found.open:,} of them" if found.able > found.open else ""
     yield "nodes", f"{found.able:,} of {found.nodes:,} could host one if they were empty{closed}"
     if request.gpu_milli:
@@ -179,6 +182,15 @@ def _shortage(found: Shortage) -> Iterator[tuple[str, str]]:
             f"{idle} GPU{'' if idle == '1' else 's'} idle {where}; the best node has {found.most:,} that fit",
         )
     yield "room", f"for {plural(found.fit, 'replica')}, as far as GPUs, cpu and memory go"
+
+
+def _number(found: Shortage) -> str:
+    """Return how many replicas are missing; of a rate that alone is asked for, how much, and how many would serve it."""
+    if found.rate is None:
+        return plural(found.missing, "replica")
+    missing, least = found.rate
+    fewest = f"{least:,} to " if least < found.missing else ""
+    return f"{amount(Decimal(missing) / 1000)}/s, which would take {fewest}{plural(found.missing, 'replica')}"
 
 
 def _policies(found: Explanation, places: facts.Places, screen: Screen) -> list[str]:
@@ -232,7 +244,8 @@ def _way(way: Way, workload: Workload) -> tuple[str, str, str]:
         return "!", str(way.patch), f"leaves no plan ({surely})"
     if not way.admitted:
         return "!", str(way.patch), f"does not admit it ({surely})"
-    return "~", str(way.patch), f"admits {way.admitted:,} of {workload.replicas:,} replicas ({surely})"
+    number = f"{way.admitted:,}" if workload.asks_rate else f"{way.admitted:,} of {workload.replicas:,}"
+    return "~", str(way.patch), f"admits {number} replicas ({surely})"
 
 
 def of_node(spec: Spec, plan: Plan, name: str, screen: Screen = PLAIN) -> str:

@@ -84,6 +84,8 @@ def _missing(found: Shortage) -> dict[str, Any]:
     row: dict[str, Any] = {"role": found.role.name} if found.role.name else {}
     counts = {"replicas": found.missing, "nodes": found.nodes, "able": found.able, "open": found.open}
     held = {"heldMilliGpus": found.held} if found.held else {}
+    if found.rate is not None:
+        counts |= {"leastReplicas": found.rate[1]}
     return {**row, **counts, "idleMilliGpus": found.free, **held, "mostGpus": found.most, "room": found.fit}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from dovetail.placement import Room, copies
+from dovetail.placement import Room, View, copies
+from dovetail.placement.served import served
 from dovetail.plan import Plan
 from dovetail.plan.forbidden import closed_nodes
 from dovetail.plan.space import Space
@@ -21,12 +22,15 @@ class Shortage:
 
     Parameters
     ----------
-    missing : replicas that are not admitted.
+    missing : replicas that are not admitted; of a service that asks for its rate alone, the most that would serve the
+        rest of it, on the slowest hosts that it lists.
     nodes : nodes of the cluster.
     able : those that could host a replica if they were empty.
     open : those of them that no hard policy closes.
     free : idle milli-GPU on the open ones, beside what policies hold free.
     held : idle milli-GPU on them that policies hold free.
+    rate : what is missing of a rate that alone is asked for, in thousandths, and the fewest replicas that would serve
+        that.
     most : the most GPUs that one open node has free for such a replica.
     fit : replicas for which the open nodes have room, all of it, whatever policies say beyond closing nodes.
     """
@@ -40,6 +44,7 @@ class Shortage:
     most: int
     fit: int
     held: int = 0
+    rate: tuple[int, int] | None = None
 
 
 def shortages(spec: Spec, plan: Plan, workload: Workload) -> tuple[Shortage, ...]:
@@ -48,15 +53,16 @@ def shortages(spec: Spec, plan: Plan, workload: Workload) -> tuple[Shortage, ...
     view = context.view(plan.placements, dict(places_of(plan.held, spec)))
     space, closed = Space(view), closed_nodes(context, workload)
     unheld = Space(context.view(plan.placements)) if view.placeholders else space
-    held = Counter(replica.role for replica in view.admitted(workload))
+    admitted = Counter(replica.role for replica in view.admitted(workload))
     found = []
     for role in workload.roles:
+        missing, rate = _missing_of_rate(view, workload) or (role.replicas - admitted[role.name], None)
         able, nodes = space.usable(workload, role, frozenset()), space.usable(workload, role, closed)
         rooms = [space.room(node) for node in nodes]
         found.append(
             Shortage(
                 role=role,
-                missing=role.replicas - held[role.name],
+                missing=missing,
                 nodes=len(spec.cluster.nodes),
                 able=len(able),
                 open=len(nodes),
@@ -64,9 +70,18 @@ def shortages(spec: Spec, plan: Plan, workload: Workload) -> tuple[Shortage, ...
                 most=max((_together(room, role.request) for room in rooms), default=0),
                 fit=sum(copies(room, role.request) for room in rooms),
                 held=unheld.free_milli(nodes) - space.free_milli(nodes),
+                rate=rate,
             )
         )
     return tuple(each for each in found if each.missing > 0)
+
+
+def _missing_of_rate(view: View, workload: Workload) -> tuple[int, tuple[int, int]] | None:
+    """Return the most replicas that would serve what is missing of a rate that alone is asked for, and `rate`."""
+    if workload.slo is None or not workload.asks_rate:
+        return None
+    missing, rates = max(0, workload.slo.rate - served(view, workload)), workload.slo.rates.values()
+    return -(-missing // min(rates)), (missing, -(-missing // max(rates)))
 
 
 def _together(room: Room, request: Request) -> int:
