@@ -185,7 +185,7 @@ def _shortage(found: Shortage) -> Iterator[tuple[str, str]]:
 
 
 def _number(found: Shortage) -> str:
-    """Return how many replicas are missing; of a rate that alone is asked for, how much, and how many would serve it."""
+    """Return how many replicas are missing; of a rate that alone is asked for, how much and who serves it."""
     if found.rate is None:
         return plural(found.missing, "replica")
     missing, least = found.rate
