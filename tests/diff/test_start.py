@@ -13,6 +13,8 @@ from dovetail.diff import PlanDiff, diff, since_today
 from dovetail.placement import Place
 from dovetail.plan import Plan, current_of
 from dovetail.spec import Current, EqualParts, Setting, Slo, Spec
+from dovetail_cli.render import text
+from dovetail_cli.render.review import Review
 
 TODAY = {"run#0": place("a", 0), "run#1": place("b", 0)}
 MOVED = {"run#0": place("b", 1), "run#1": place("b", 0), "wide#0": place("a", 0, 1)}
@@ -107,6 +109,16 @@ def test_who_is_not_needed_for_a_rate_is_no_eviction_and_no_move(kept: Mapping[s
     found = since_today(plan_for(today, places(kept)), today)
     assert kinds(found) == [("serve", "resize")]
     assert (found.cost.moves, found.cost.restarts, found.cost.evicted_replicas) == (0, 0, 0)
+
+
+def test_of_a_rate_is_told_what_is_served_and_no_number_of_replicas_that_nobody_asked_for() -> None:
+    work = replace(workload("serve", 9, type="service", gpus=1), slo=Slo(500, {CARD: 100, "X": 56}, open=True))
+    today = make_spec([node("a", 4)], [work], running={"serve#0": place("a", 0)})
+    plan = plan_for(today, places({f"serve#{n}": place("a", n) for n in range(4)}))
+    found = since_today(plan, today)
+    ((change,), said) = found.changes, "serving 0.4 of 0.5"
+    assert change.why.startswith(f"replicas 1 -> 4, {said}: ")
+    assert f"  !  serve  4 replicas admitted, {said}: " in text.rendered(Review(plan, spec=today))
 
 
 def test_what_lost_its_place_is_gone_or_starts_elsewhere() -> None:

@@ -11,6 +11,7 @@ from dovetail.diff import Change, PlanDiff, Row
 from dovetail.faults import CODES, Position
 from dovetail.placement import Place
 from dovetail.plan import (
+    AdmissionResult,
     Plan,
     SecondOpinion,
     TierResult,
@@ -282,15 +283,26 @@ def waiting(review: Review) -> list[tuple[str, str]]:
     changes = review.diff.changes if review.diff else ()
     told = {change.workload for change in changes if change.kind not in _OF_PLACES}
     return [
-        (name, _short_of(result.replicas, result.of, result.reasons))
+        (name, _short_of(review, name, result))
         for name, result in sorted(review.plan.admitted.items())
         if name not in told
     ]
 
 
-def _short_of(replicas: int, of: int, reasons: tuple[str, ...]) -> str:
-    state = f"{amount(replicas)} of {plural(of, 'replica')} admitted" if replicas else "not admitted"
-    return f"{state}: {meaning(reasons)}" if reasons else state
+def _short_of(review: Review, name: str, result: AdmissionResult) -> str:
+    workload = review.spec.by_id.get(name) if review.spec is not None else None
+    state = (
+        admission(result, by_rate=workload is not None and workload.asks_rate) if result.replicas else "not admitted"
+    )
+    return f"{state}: {meaning(result.reasons)}" if result.reasons else state
+
+
+def admission(result: AdmissionResult, *, by_rate: bool) -> str:
+    """Return how far a workload is admitted; by what it serves where a rate alone is asked for."""
+    if by_rate and result.served is not None and result.rate is not None:
+        served, rate = (amount(Decimal(each) / 1000) for each in (result.served, result.rate))
+        return f"{plural(result.replicas, 'replica')} admitted, serving {served} of {rate}"
+    return f"{amount(result.replicas)} of {plural(result.of, 'replica')} admitted"
 
 
 def meaning(reasons: tuple[str, ...]) -> str:

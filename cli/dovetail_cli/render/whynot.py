@@ -124,10 +124,7 @@ def _state(plan: Plan, workload: Workload) -> str:
     found = plan.admitted.get(workload.id)
     if found is None:
         return "admitted in full"
-    if found.replicas and workload.asks_rate and found.served is not None and found.rate is not None:
-        served, rate = (amount(Decimal(each) / 1000) for each in (found.served, found.rate))
-        return f"{plural(found.replicas, 'replica')} admitted, serving {served} of {rate}"
-    return f"{found.replicas:,} of {plural(found.of, 'replica')} admitted" if found.replicas else "NOT ADMITTED"
+    return facts.admission(found, by_rate=workload.asks_rate) if found.replicas else "NOT ADMITTED"
 
 
 def _where(spec: Spec, plan: Plan, workload: Workload, screen: Screen) -> list[str]:

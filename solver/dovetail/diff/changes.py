@@ -11,6 +11,7 @@ from dovetail.diff.shapes import gpus_of, shape_of, wanted_shape
 from dovetail.diff.sides import NOTHING, PlacesById, Side, still_declared
 from dovetail.faults import CODES
 from dovetail.placement import Place, Places
+from dovetail.quantities import format_milli
 from dovetail.spec import ReplicaId, Spec
 
 
@@ -44,10 +45,11 @@ class Question:
         """Tell whether a replica of the base is asked for no more: not declared, or not needed for a rate (S5.3)."""
         if replica not in self.target.places and not still_declared(replica, self.spec, self.target, self.base):
             return True
-        return self._by_rate and self.passage is not None and replica not in self.passage.context.today.present()
+        return self.by_rate and self.passage is not None and replica not in self.passage.context.today.present()
 
     @property
-    def _by_rate(self) -> bool:
+    def by_rate(self) -> bool:
+        """Whether the workload asks for a rate alone, as far as the documents are known."""
         workload = None if self.spec is None else self.spec.by_id.get(self.workload)
         return workload is not None and workload.asks_rate
 
@@ -97,7 +99,7 @@ def _added(question: Question) -> Change:
     why = _why_added(base)
     if target.declared > len(target.places):
         was = f"was 0 of {base.declared}" if base.known else why
-        why = f"{_part_of(target)} ({was}){_because(target)}"
+        why = f"{_part_of(question)} ({was}){_because(target)}"
     return _change(question, "add", after=target.places, why=why, reasons=target.reasons)
 
 
@@ -146,15 +148,25 @@ def _in_place(question: Question) -> Iterator[Change]:
 def _asks_otherwise(question: Question) -> Change:
     """Return the change of a workload that has what it had, but asks for another number of replicas."""
     target, running = question.target, len(question.target.places)
-    why = f"{_part_of(target)} (was {running} of {question.base.declared}){_because(target)}"
+    why = f"{_part_of(question)} (was {running} of {question.base.declared}){_because(target)}"
     shape = shape_of(question.spec, list(target.places.values()))
     return Change(
         "resize", question.workload, 0, 0, shape, running, running, target.declared, why=why, reasons=target.reasons
     )
 
 
-def _part_of(side: Side) -> str:
-    return f"{len(side.places)} of {side.declared} admitted"
+def _part_of(question: Question) -> str:
+    side = question.target
+    serving = _serving(question)
+    return f"{len(side.places)} admitted{serving}" if serving else f"{len(side.places)} of {side.declared} admitted"
+
+
+def _serving(question: Question) -> str:
+    """Return what is served of a rate that alone is asked for: no number of replicas is."""
+    result = question.target.result
+    if not question.by_rate or result is None or result.served is None or result.rate is None:
+        return ""
+    return f", serving {format_milli(result.served)} of {format_milli(result.rate)}"
 
 
 def _stops(question: Question, stopped: PlacesById) -> Iterator[Change]:
@@ -229,11 +241,11 @@ def _why_resized(question: Question) -> str:
     before, after = len(question.base.places), len(target.places)
     all_of_it = after >= target.declared
     if before != after:
-        partial = "" if all_of_it else f" of {target.declared}{_because(target)}"
+        partial = "" if all_of_it else f"{_serving(question) or f' of {target.declared}'}{_because(target)}"
         return f"replicas {before} -> {after}{partial}"
     if all_of_it:
         return f"{after} replicas, others than before"
-    return f"{_part_of(target)}, others than before{_because(target)}"
+    return f"{_part_of(question)}, others than before{_because(target)}"
 
 
 def _because(side: Side) -> str:
