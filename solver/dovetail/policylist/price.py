@@ -17,7 +17,6 @@ from dovetail.placement import Places
 from dovetail.plan import Plan, TierResult
 from dovetail.plan.finish import WITHOUT_PLACES
 from dovetail.rules import without_policy
-from dovetail.rules.quota import Quota
 from dovetail.spec import Spec
 from dovetail.spec.workload import MILLI
 
@@ -116,16 +115,11 @@ def _priced(spec: Spec, plan: Plan, name: str, without: Plan) -> Priced:
     return Priced(name, without, tuple(_prices(spec, name, plan, without)))
 
 
-def _lets_more(spec: Spec, name: str) -> bool:
-    """Tell whether a policy also lets happen what could not without it: it lends to others, or promises more."""
-    rule = next(policy.rule for policy in spec.policies if policy.name == name)
-    return rule.promises() is not None or (isinstance(rule, Quota) and bool(rule.cohort))
-
-
 def _prices(spec: Spec, name: str, plan: Plan, without: Plan) -> Iterator[Price]:
     """Yield the price in each admitted tier, in GPUs, and in money where anything has a price."""
     tiers = {tier.name: tier for tier in without.tiers}
-    walk = _Walk(nested=not _lets_more(spec, name))
+    rule = next(policy.rule for policy in spec.policies if policy.name == name)
+    walk = _Walk(nested=not rule.lets_more)
     admitted: list[Price] = []
     money: list[Price] = []
     for tier in plan.tiers:

@@ -191,6 +191,10 @@ class Rule(Protocol):
     def inner_level(self) -> str:
         """The level inside nodes at which the rule tells where replicas are, empty for none."""
 
+    @property
+    def lets_more(self) -> bool:
+        """Whether a policy also lets happen what could not without it: it lends to others, or promises more."""
+
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return per subject an expression that is at least its violation and can equal it."""
 
@@ -288,6 +292,11 @@ class RuleDefaults:
     def inner_level(self) -> str:
         """Tell nothing inside nodes."""
         return ""
+
+    @property
+    def lets_more(self) -> bool:
+        """Let nothing happen that could not without the policy."""
+        return False
 
     def guard(self, scope: Scope) -> Guard | None:
         """Return none: adding a replica breaks the rule on closed nodes only, or never."""

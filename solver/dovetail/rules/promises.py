@@ -34,6 +34,11 @@ class Promises(RuleDefaults):
 
     ratios: Ratios
 
+    @property
+    def lets_more(self) -> bool:
+        """Let more be promised than there is."""
+        return True
+
     def promises(self) -> Ratios:
         """Return the ratios that a hard policy lets be promised."""
         return self.ratios

@@ -68,6 +68,11 @@ class Quota(RuleDefaults):
     cohort: str = ""
     for_cohort: str = ""
 
+    @property
+    def lets_more(self) -> bool:
+        """Let others of a cohort borrow."""
+        return bool(self.cohort)
+
     def encode(self, part: Part, scope: Scope) -> Mapping[str, Linear]:
         """Return each group's requested amount above each limit, and what its cohort borrows too much."""
         found = {}
