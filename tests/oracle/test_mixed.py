@@ -36,7 +36,7 @@ def cases(first: int, count: int, made: Callable[[int], Spec | None] = mixed) ->
         if spec is None:
             continue
         try:
-            found.append(Case(seed, spec, brute(spec, leaves=6_000, evaluations=1_000)))
+            found.append(Case(seed, spec, brute(spec, leaves=6_000, evaluations=2_000)))
         except TooLarge:
             continue
     return tuple(found)
