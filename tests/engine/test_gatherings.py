@@ -12,6 +12,7 @@ from tests.support.tiny_gangs import tiny_gangs
 from dovetail.engine import solve
 from dovetail.engine.budget import Budget
 from dovetail.engine.gathering.gatherings import Gatherings, climb
+from dovetail.engine.gathering.sets import gathering_part
 from dovetail.engine.gathering.settling import settle
 from dovetail.model.score import view_of
 from dovetail.problem import Problem, compile_problem
@@ -114,3 +115,11 @@ def test_nodes_full_of_gangs_are_proved(seed: int, sets: int) -> None:
     plan = solve(spec, Limits(time=60))
     assert plan.outcome.status == "optimal", [(t.name, t.value, t.bound) for t in plan.tiers]
     assert verify(spec, plan).ok
+
+
+def test_its_part_of_a_search_is_that_of_what_gathers() -> None:
+    alone = workload("alone", 3, gpus=8)
+    nodes = ragged([2, 2])
+    assert gathering_part(problem_of(make_spec(nodes, gangs(2, 2), levels=LEVELS))) == 1.0
+    assert gathering_part(problem_of(make_spec(nodes, [*gangs(2), alone], levels=LEVELS))) == 0.4
+    assert gathering_part(problem_of(make_spec(nodes, [alone], levels=LEVELS))) == 0.0

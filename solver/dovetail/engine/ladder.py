@@ -32,6 +32,7 @@ from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.mixing import Mixing
 from dovetail.engine.named import climb_named
 from dovetail.engine.parts.jobs import Jobs
+from dovetail.engine.rebuilding import Rebuilding
 from dovetail.engine.record import Record
 from dovetail.engine.recreating import Recreating
 from dovetail.engine.refusal import without_plan
@@ -56,9 +57,9 @@ _BOUND_SHARE = 0.2, 0.3  # of the time, for the last bounds of a large fleet, an
 _QUICK_SHARE = 0.05  # of the time, where another process looks for them meanwhile, or LPs are small
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
 _ALL_THERE = 1e-9  # a gap that ends a search once all is admitted that can be
-_GATHER_TIME, _GATHER_SHARE = 0.6, 0.4
-_CLOSE_SHARE = 0.1  # for the exact model of a small whole
+_GATHER_SHARE, _CLOSE_SHARE = 0.4, 0.1  # of the work, for gangs by classes, and for the exact model of a small whole
 _PARTS_SHARE = (0.8, 1.0), (0.5, 0.8)  # of work and of time, before the exact model goes on; and where that is small
+_NEARLY = 0.01  # of what may be admitted: who lacks more is not done, whatever bounds there are
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _APART_SHARE = 0.05  # of the work that is left, for a bound that tells nodes apart
 _WAY_TIME = 0.5  # to let some of what runs make way; later to let replicas make way and empty nodes
@@ -143,6 +144,7 @@ class _Search:
     sparing: Sparing = field(init=False)
     at_once: AtOnce = field(init=False)
     anew: Recreating = field(init=False)
+    rebuilding: Rebuilding = field(init=False)
     repacking: Repacking = field(init=False)
 
     def __post_init__(self) -> None:
@@ -150,6 +152,7 @@ class _Search:
         self.sparing = Sparing(self.best, self.stop)
         self.at_once = AtOnce(self.best, self.jobs, self.stop, self.choosing)
         self.anew = Recreating(self.best, self.stop)
+        self.rebuilding = Rebuilding(self.best, self.stop)
         self.repacking = Repacking(self.best, self.jobs, self.stop, self.anew)
 
     def run(self, hint: Places | None) -> Plan:
@@ -208,9 +211,10 @@ class _Search:
             return Verdict.UNKNOWN
         cut = self.cutting.exactly(budget.seconds())
         self.anew.offered(construct(self.problem, cut, self.stop), budget)
-        if self.problem.counts <= EXACT_VARIABLES:
-            self.best.results(last=True)
         self.best.report()
+        if self.problem.counts <= EXACT_VARIABLES and self.best.full_but_for(_NEARLY):
+            self.best.results(last=True)
+            self.best.report()
         return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
     def _close(self, budget: Budget) -> Verdict:
@@ -266,6 +270,7 @@ class _Search:
         self.jobs.warm_up()
         by_count = self._rates and self.best.full_but_for(_BY_COUNT)
         led = Lead((), self.best.state) if by_count else self.at_once.follow(budget)
+        self.rebuilding.run(budget)
         if not self.best.unpaid:
             self.sparing.run(budget, FULL)
         self.choosing.run(budget)
@@ -307,12 +312,8 @@ class _Search:
         sets = Mixing(self.best, self.jobs, self.stop, self.sparing).run(budget, mixed, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
         saving = self.repacking.saving(budget, self._construction)
-        early = [
-            anew.admitting(budget),
-            anew.displacing(budget),
-            saving,
-            *([] if anew.late else [anew.idling(budget)]),
-        ]
+        early = [self.rebuilding.steps(budget), anew.admitting(budget), anew.displacing(budget), saving]
+        early += [] if anew.late else [anew.idling(budget)]
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
             return [waiting, *early, sets, exactly, around, tidying]
         tidied = [self._tidying(budget)] if mixed.states else []
@@ -324,8 +325,7 @@ class _Search:
         self.best.report()
         if self.best.unpaid or self.best.close_enough():
             return Verdict.UNKNOWN if self.best.unpaid else Verdict.OPTIMAL
-        given = budget.part(budget.work, _GATHER_TIME)
-        found = settle(self.problem, given, self.stop, _FAST_WORKERS if self.limits.fast else 1)
+        found = settle(self.problem, budget, self.stop, _FAST_WORKERS if self.limits.fast else 1)
         self.budget.work -= found.work
         self.bounds.learn(found.tiers, found.relaxed)
         for state in found.states:

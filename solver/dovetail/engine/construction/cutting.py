@@ -8,6 +8,7 @@ nodes, where rules and hosts may object; whatever finds no place is left to othe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +17,7 @@ from dovetail.engine.construction.dealing import Load, Part, deal
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.rounding import beside, relaxed, rounded
 from dovetail.linear import Linear
-from dovetail.model.state import State
+from dovetail.model.state import Fill, State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.cutting import layouts_of
@@ -27,7 +28,7 @@ from dovetail.proof.without_today import twins_of
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
 
-_TIME_SHARE = 0.4  # of the time that is left
+_TIME_SHARE = 0.2, 0.4  # of the time that is left; where services ask for rates, for which this leads furthest
 
 Layout = tuple[tuple[str, int], ...]
 
@@ -86,7 +87,8 @@ class Cutting:
         seconds : what is left of the time, None without a limit; a part of it is used.
         """
         counts = {variable for cut in self._cuts for variable in cut.counts}
-        most = None if seconds is None else seconds * _TIME_SHARE
+        rates = any(shape.workload.asks_rate for shape in self._problem.shapes)
+        most = None if seconds is None else seconds * _TIME_SHARE[rates]
         values = rounded(self._fleet.model, self._objectives, self._target, counts, self._stop, most)
         return State() if values is None else self._dealt(dict(enumerate(values)))
 
@@ -97,7 +99,17 @@ class Cutting:
         for cut in self._cuts:
             used = cut.kind.size if cut.nodes is None else values[cut.nodes]
             deal(result, cut.kind.members[:used], _loads(self._problem, cut, own, values))
-        return result.state()
+        return _without_joint(self._problem, result.state())
+
+
+def _without_joint(problem: Problem, state: State) -> State:
+    """Return a state without whole GPUs of what stands or falls together: that comes jointly where they were."""
+    gone = {s.index for s in problem.shapes if s.request.gpus and s.workload.joint}
+    fills = {}
+    for node, fill in state.fills.items():
+        if any(slot.shape in gone for slot in fill.slots):
+            fills[node] = Fill(Counter({slot: n for slot, n in fill.slots.items() if slot.shape not in gone}))
+    return state.with_fills(fills)
 
 
 def _add_kind(fleet: FleetModel, position: int) -> _Cut:
@@ -160,16 +172,19 @@ def _modes(fleet: FleetModel, shape: int, position: int) -> Mapping[str, int]:
 
 
 def _loads(problem: Problem, cut: _Cut, own: Mapping[int, int], values: Mapping[int, int]) -> Iterator[Load]:
-    """Yield what GPUs of a kind hold, but for what stands or falls together.
+    """Yield what GPUs of a kind hold.
 
     Parameters
     ----------
     own : the Problem's shapes for those of the program.
     """
+    gpus = len(cut.kind.node.healthy_gpus())
     for twin, variable in cut.whole.items():
         form = problem.shapes[own[twin]]
-        if not form.workload.joint:
-            yield from [Load(form.request.gpus, ((form.index, ""),))] * values[variable]
+        together = gpus // form.request.gpus if form.workload.joint else 1  # on as few nodes as will do
+        for first in range(0, values[variable], together):
+            count = min(together, values[variable] - first)
+            yield Load(count * form.request.gpus, ((form.index, ""),) * count)
     pools: dict[str, list[Part]] = {}
     for (twin, name), variable in cut.parts.items():
         pools.setdefault(name, []).extend([(own[twin], name)] * values[variable])

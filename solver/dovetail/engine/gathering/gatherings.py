@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.gathering.alike import Class, classes_of, fewest_of, one_by_one
-from dovetail.engine.gathering.sets import join, keep_together, sets_of, spanned_less_one, weighed
+from dovetail.engine.gathering.sets import gathers, join, keep_together, sets_of, spanned_less_one, weighed
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear, Model
@@ -50,7 +50,7 @@ class Gatherings:
         self.classes = one_by_one(classes) if single else classes
         sets = sets_of(problem)
         inside = {name for ids in sets for name in ids}
-        self.gathering = [w for w in problem.spec.workloads if w.id in inside or _gathers(w)]
+        self.gathering = [w for w in problem.spec.workloads if w.id in inside or gathers(w)]
         self.model = Model()
         self.counts: dict[tuple[int, int, int], int] = {}  # shape, class, kind
         self.spans: dict[tuple[str, int], int] = {}  # workload, class: domains
@@ -333,10 +333,6 @@ class Gatherings:
     def mates(self, workload: str) -> tuple[str, ...]:
         """Return the workloads of the sets that a workload is in."""
         return tuple(name for ids in self.sets if workload in ids for name in ids)
-
-
-def _gathers(workload: Workload) -> bool:
-    return workload.gathers or bool(workload.topology and workload.topology.binds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,19 @@ class Joint:
         return Linear({v: 1 for (at, _), v in self.around.items() if at == level})
 
 
+def gathers(workload: Workload) -> bool:
+    """Tell whether a workload counts its domains, or has to keep to some."""
+    return workload.gathers or bool(workload.topology and workload.topology.binds)
+
+
+def gathering_part(problem: Problem) -> float:
+    """Return how much of all the GPU that is asked for gathers, from 0 to 1."""
+    inside = {name for ids in sets_of(problem) for name in ids}
+    asked = [(w, sum(r.replicas * r.request.gpu_milli for r in w.roles)) for w in problem.spec.workloads]
+    own = sum(amount for workload, amount in asked if workload.id in inside or gathers(workload))
+    return own / max(1, sum(amount for _, amount in asked))
+
+
 def sets_of(problem: Problem) -> dict[tuple[str, ...], tuple[Workload, ...]]:
     """Return the sets whose workloads share no shape, by the ids of these: of others the model cannot tell."""
     return {

@@ -16,6 +16,7 @@ from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.gathering.alike import Class
 from dovetail.engine.gathering.gatherings import Gatherings, Reached, Solved, climb
+from dovetail.engine.gathering.sets import gathering_part
 from dovetail.model.state import State
 from dovetail.placement.instances import share_memory
 from dovetail.placement.nested import every_nest
@@ -23,6 +24,7 @@ from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.spec.cluster import NODE_LEVEL
 
+_TIME = 0.6  # of what is left, where all gathers
 _APART_SHARE = 0.6  # of the work, for solutions that can be laid out; the rest is for bounds
 _MOST_SINGLE = 1000  # domains times workloads that gather, where each domain may be told by itself
 
@@ -42,8 +44,11 @@ def settle(problem: Problem, budget: Budget, stop: Stop, workers: int = 1) -> Se
 
     A model whose domains are not shared is asked first, as its solutions can be laid out as they are; then one that
     knows no such border, from the same solution on, whose bounds bind every plan. Where it finds better, and domains
-    are few, a third one with each domain by itself tells which of them holds what.
+    are few, a third one with each domain by itself tells which of them holds what. All of them have as large a part
+    of the budget as what gathers is of what is asked for.
     """
+    part = gathering_part(problem)
+    budget = budget.part(part * budget.work, part * _TIME)
     apart = Gatherings(problem, apart=True)
     first = climb(apart, budget.part(budget.work * _APART_SHARE), stop, workers=workers)
     whole = Gatherings(problem, apart=False)

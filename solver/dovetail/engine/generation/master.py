@@ -26,7 +26,7 @@ from dovetail.model.state import Slot
 
 _WHOLE = 1e-6
 _CLOSE = 0.5  # times what is no matter, from the best there is in whole numbers
-_MOST_NODES = 20, 200  # of the tree of branches, without and with a ceiling in seconds
+_MOST_NODES = 1, 200  # of the tree of branches, without and with a ceiling in seconds
 _MOST_STEPS = 5_000, 200_000  # of the simplex algorithm from where it stood, which may stall; then from scratch
 _UNSOLVED = highspy.HighsModelStatus.kIterationLimit, highspy.HighsModelStatus.kTimeLimit
 _MOST_WHOLE = 4000  # patterns among which to choose in whole numbers
