@@ -99,12 +99,12 @@ class Cutting:
         for cut in self._cuts:
             used = cut.kind.size if cut.nodes is None else values[cut.nodes]
             deal(result, cut.kind.members[:used], _loads(self._problem, cut, own, values))
-        return _without_joint(self._problem, result.state())
+        return _without_gangs(self._problem, result.state())
 
 
-def _without_joint(problem: Problem, state: State) -> State:
-    """Return a state without whole GPUs of what stands or falls together: that comes jointly where they were."""
-    gone = {s.index for s in problem.shapes if s.request.gpus and s.workload.joint}
+def _without_gangs(problem: Problem, state: State) -> State:
+    """Return a state without what is there as a whole or not at all: it comes jointly, where it leaves room."""
+    gone = {s.index for s in problem.shapes if s.request.gpus and s.workload.atomic}
     fills = {}
     for node, fill in state.fills.items():
         if any(slot.shape in gone for slot in fill.slots):
@@ -172,7 +172,7 @@ def _modes(fleet: FleetModel, shape: int, position: int) -> Mapping[str, int]:
 
 
 def _loads(problem: Problem, cut: _Cut, own: Mapping[int, int], values: Mapping[int, int]) -> Iterator[Load]:
-    """Yield what GPUs of a kind hold.
+    """Yield what GPUs of a kind hold, but for what counts from some number of replicas on.
 
     Parameters
     ----------
@@ -181,7 +181,9 @@ def _loads(problem: Problem, cut: _Cut, own: Mapping[int, int], values: Mapping[
     gpus = len(cut.kind.node.healthy_gpus())
     for twin, variable in cut.whole.items():
         form = problem.shapes[own[twin]]
-        together = gpus // form.request.gpus if form.workload.joint else 1  # on as few nodes as will do
+        if form.workload.joint and not form.workload.atomic:
+            continue
+        together = gpus // form.request.gpus if form.workload.atomic else 1  # on as few nodes as will do
         for first in range(0, values[variable], together):
             count = min(together, values[variable] - first)
             yield Load(count * form.request.gpus, ((form.index, ""),) * count)
