@@ -29,6 +29,10 @@ AsOf = Annotated[
         help="Date that waivers, deadlines and windows of moves are judged at (YYYY-MM-DD); default today, UTC.",
     ),
 ]
+Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="PLAN", help="The plan that says what runs today: a file or REV:path."),
+]
 Current = Annotated[
     str | None,
     typer.Option("--current", metavar="FILE", help="What runs today: a Placement document or a plan."),

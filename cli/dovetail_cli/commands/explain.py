@@ -34,10 +34,6 @@ _Plan = Annotated[
     str | None,
     typer.Option("--plan", metavar="PLAN", help="The plan to explain, a file or REV:path, instead of planning."),
 ]
-_Base = Annotated[
-    str | None,
-    typer.Option("--base", metavar="PLAN", help="The plan that says what runs today: a file or REV:path."),
-]
 _Ways = Annotated[
     int,
     typer.Option("--ways", min=0, metavar="N", help="Make at most N plans for ways out or other places; 0 for none."),
@@ -51,7 +47,7 @@ def run(
     thing: _Thing,
     path: options.PathArgument = ".",
     plan: _Plan = None,
-    base: _Base = None,
+    base: options.Base = None,
     current: options.Current = None,
     ways: _Ways = 12,
     time_limit: options.EachTimeLimit = None,

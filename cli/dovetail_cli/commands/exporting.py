@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Write a plan in the formats of other programs.", add_completion=False, rich_markup_mode=None)
 
 _Plan = Annotated[str, typer.Argument(metavar="PLAN", help="The plan: a file or REV:path.")]
-_Base = Annotated[
-    str | None,
-    typer.Option("--base", metavar="PLAN", help="The plan that says what runs today: a file or REV:path."),
-]
 _Out = Annotated[
     str | None, typer.Option("--out", metavar="DIR", help="Write every file there; else the first goes to stdout.")
 ]
@@ -45,7 +41,7 @@ def _command(exporter: Exporter) -> Callable[..., ExitCode]:
     def run(
         plan: _Plan,
         path: options.PathArgument = ".",
-        base: _Base = None,
+        base: options.Base = None,
         current: options.Current = None,
         certificate: options.Certificate = None,
         out: _Out = None,

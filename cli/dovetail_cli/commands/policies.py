@@ -29,17 +29,13 @@ _Workload = Annotated[
 ]
 _Path = Annotated[str | None, typer.Argument(metavar="[PATH]", help="Directory or file of the project; default `.`.")]
 _Price = Annotated[bool, typer.Option("--price", help="Plan again without each hard policy, to tell what it costs.")]
-_Base = Annotated[
-    str | None,
-    typer.Option("--base", metavar="PLAN", help="The plan that says what runs today: a file or REV:path."),
-]
 
 
 def run(
     workload: _Workload = None,
     path: _Path = None,
     price: _Price = False,
-    base: _Base = None,
+    base: options.Base = None,
     current: options.Current = None,
     time_limit: options.EachTimeLimit = None,
     work: options.EachWork = None,

@@ -31,26 +31,26 @@ class Rebuilding:
 
     def steps(self, budget: Budget) -> Iterator[bool]:
         """Do so in turns with others; yield whether the best state is better."""
-        for _ in range(_VISITS if self.suits else 0):
-            if budget.spent() or self.stop or self.best.full:
+        for _ in range(_VISITS):
+            if self._over(budget):
                 return
             yield self.run(budget)
-
-    @property
-    def suits(self) -> bool:
-        """Whether nothing runs that would have to move, and a construction takes moments."""
-        return not self.best.problem.present and self._pairs <= _MOST_PAIRS
-
-    @property
-    def _pairs(self) -> int:
-        return len(self.best.problem.nodes) * len(self.best.problem.shapes)
 
     def run(self, budget: Budget) -> bool:
         """Build the best state anew if it admits something else than the last time; tell whether that is better."""
         best = self.best
-        if not self.suits or best.unpaid or best.full or best.admitted == self._done or budget.spent() or self.stop:
+        if self._over(budget) or best.admitted == self._done:
             return False
         self._done = best.admitted
         budget.work -= _WORK * self._pairs
         found, unpaid = start(best.problem, view_of(best.problem, best.state).places, self.stop)
         return not unpaid and best.offer(found)
+
+    def _over(self, budget: Budget) -> bool:
+        """Tell whether nothing can come of it: who runs would move, it would take long, or nobody waits."""
+        unfit = bool(self.best.problem.present) or self._pairs > _MOST_PAIRS or bool(self.best.unpaid)
+        return unfit or self.best.full or budget.spent() or bool(self.stop)
+
+    @property
+    def _pairs(self) -> int:
+        return len(self.best.problem.nodes) * len(self.best.problem.shapes)

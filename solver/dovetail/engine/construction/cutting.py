@@ -8,7 +8,6 @@ nodes, where rules and hosts may object; whatever finds no place is left to othe
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +16,8 @@ from dovetail.engine.construction.dealing import Load, Part, deal
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.rounding import beside, relaxed, rounded
 from dovetail.linear import Linear
-from dovetail.model.state import Fill, State
+from dovetail.model.legal import without_shapes
+from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
 from dovetail.proof.cutting import layouts_of
@@ -99,17 +99,8 @@ class Cutting:
         for cut in self._cuts:
             used = cut.kind.size if cut.nodes is None else values[cut.nodes]
             deal(result, cut.kind.members[:used], _loads(self._problem, cut, own, values))
-        return _without_gangs(self._problem, result.state())
-
-
-def _without_gangs(problem: Problem, state: State) -> State:
-    """Return a state without what is there as a whole or not at all: it comes jointly, where it leaves room."""
-    gone = {s.index for s in problem.shapes if s.request.gpus and s.workload.atomic}
-    fills = {}
-    for node, fill in state.fills.items():
-        if any(slot.shape in gone for slot in fill.slots):
-            fills[node] = Fill(Counter({slot: n for slot, n in fill.slots.items() if slot.shape not in gone}))
-    return state.with_fills(fills)
+        gangs = {s.index for s in self._problem.shapes if s.request.gpus and s.workload.atomic}
+        return without_shapes(result.state(), gangs)  # they come jointly, where they leave room
 
 
 def _add_kind(fleet: FleetModel, position: int) -> _Cut:
