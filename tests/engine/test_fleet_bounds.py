@@ -188,6 +188,26 @@ def test_who_must_leave_a_zone_for_what_is_spread_evenly_is_proved(size: int) ->
     assert best[0] == 1
 
 
+def test_who_must_leave_one_of_two_full_zones_is_proved() -> None:
+    """What lost its node may be in either of two zones, both full, though there is room in the other two."""
+    nodes = [node(zone, 4 if zone in "cd" else 2, domains={"zone": zone}) for zone in "abcd"]
+    lost = node("e", 1, domains={"zone": "a"}, down=True)
+    even = policy("even", Spread(over="zone", max_skew=1), workloads=WorkloadSelector(names=("w",)))
+    work = [workload("w", 7, gpus=1), workload("v", 2, gpus=1)]
+    running = {
+        f"w#{i}": place(at, int(gpu)) for i, (at, gpu) in enumerate(("a0", "b0", "c0", "c1", "d0", "d1", "e0"))
+    }
+    running |= {"v#0": place("a", 1), "v#1": place("b", 1)}
+    problem = compile_problem(context_of(make_spec([*nodes, lost], work, (even,), running=running)))
+    bounds, tier = FleetBounds(problem, Stop()), next(t for t in problem.tiers if t.name == "disruption.moves")
+    routes = Ways(Outlooks(Field(problem, today_state(problem))), frozenset())
+    given = {"admitted[0]": 9000}
+    bounds.stand(tier, given, 1, problem.shapes_of_workload["w"], None, routes)
+    best = bounds.best(tier, given)
+    assert best is not None
+    assert best[0] == 1
+
+
 @pytest.mark.parametrize("second", [(0, 1), (2, 3), (0, 3)])
 def test_nodes_are_told_once_where_the_same_runs_on_whichever_gpus(second: tuple[int, int]) -> None:
     nodes = [node(name, 4) for name in "abcd"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import NamedTuple
 
 from dovetail.engine.at_once import AtOnce
@@ -20,13 +19,13 @@ from dovetail.engine.construction.making_way import with_gangs_making_way
 from dovetail.engine.construction.mending import mended
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.preempting import with_preemption
-from dovetail.engine.construction.returning import Spot, free_spots, returned
 from dovetail.engine.construction.vacating import with_gangs
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Mixed
 from dovetail.engine.generation.guided import Lead
+from dovetail.engine.going_back import go_back
 from dovetail.engine.improving import Improving
 from dovetail.engine.incumbent import Keep, forget
 from dovetail.engine.mixing import Mixing
@@ -63,7 +62,6 @@ _NEARLY = 0.01  # of what may be admitted: who lacks more is not done, whatever 
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
 _APART_SHARE = 0.05  # of the work that is left, for a bound that tells nodes apart
 _WAY_TIME = 0.5  # to let some of what runs make way; later to let replicas make way and empty nodes
-_RETURNS = 20  # workloads that go back by themselves, where not all can
 _FAST_WORKERS = 8
 _BY_COUNT = 0.01  # a gap of what is admitted, from which on patterns lose more than they gain where rates are served
 
@@ -357,22 +355,10 @@ class _Search:
         best.report()
         return best
 
-    def _return(self) -> None:
-        """Let what runs today go back to its place where that is free: all together, else some workloads by turns."""
-        spots = {} if self.best.unpaid else free_spots(self.problem, self.best.state)
-        if spots and not self._goes_back(spots) and len(spots) > 1:
-            for workload, own in islice(spots.items(), _RETURNS):
-                if self.bounds.until is not None and time.monotonic() >= self.bounds.until:
-                    break
-                self._goes_back({workload: own})
-
-    def _goes_back(self, spots: Mapping[str, Sequence[Spot]]) -> bool:
-        state = returned(self.problem, self.best.state, spots, self.stop)
-        return state is not None and self.best.offer(state)
-
     def _finished(self) -> Plan:
         problem = self.problem
-        self._return()
+        if not self.best.unpaid:
+            go_back(self.best, self.stop)
         if owed(problem, self.best.state, self.best.unpaid):
             if (bare := untouched(problem)) is None:
                 return self._undecided()

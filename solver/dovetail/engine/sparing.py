@@ -52,6 +52,8 @@ class Sparing:
         if place is None or done or not roomy(best.problem, best.now, part):
             return found
         began, tier = time.monotonic(), best.problem.tiers[place]
+        if not best.bounds.fleet.knows(tier):
+            return found
         lp = best.bounds.fleet.asked_of(tier, priced=tier.counts_nodes)
         if tier.counts_nodes:
             spare = 0.5 * budget.seconds_before(best.bounds.until)

@@ -55,6 +55,19 @@ class StayingLimit:
         counts = dict.fromkeys(v for lot in self._lots for counted in lot.counts.values() for v in counted)
         return [*counts, *self._kept.values(), *(variable for variable, _ in self._new.values()), *extra]
 
+    def free(self, shape: int) -> Iterator[tuple[Lot, int]]:
+        """Yield the nodes that a shape may come to, with how many more of it come at the most while all stay."""
+        for lot in self._lots:
+            if shape not in lot.counts or shape in lot.closed:
+                continue
+            earning = _Earning(self._problem, self._kind, lot, self._kept, self._new, None, {})
+            room = room_for(self._kind, self._problem.shapes[shape])
+            places = lot.bare * room
+            for contents in lot.contents:
+                if any({shape, *(s for s, _ in contents.shapes)} <= side for side in self._kind.groups):
+                    places += contents.times * earning.fitting(contents.free, shape, room)
+            yield lot, places
+
     def limit(self, costs: Mapping[int, int]) -> int:
         """Return a value that the costs of what all nodes of the kind hold never exceed; the last one is kept."""
         key = {variable: cost for variable, cost in costs.items() if cost}
@@ -178,7 +191,7 @@ class _Earning:
 
     def _all(self, contents: Contents, rooms: Rooms) -> int:
         """Return what a node earns where all stays."""
-        fits = {comer: self._fitting(contents, comer.shape, room) for comer, room in rooms.items()}
+        fits = {comer: self.fitting(contents.free[:-2], comer.shape, room) for comer, room in rooms.items()}
         fitting = {comer: room for comer, room in fits.items() if room > 0}
         beside = sum(self.gpu + self._beside(stays, fitting) for stays in contents.by_gpu)
         more = beside + self._arriving(contents.untouched, fitting, [])
@@ -230,9 +243,10 @@ class _Earning:
             self._needed[shape] = (*hosts, request.gpus * PARTS, request.gpus * MILLI + load)
         return self._needed[shape]
 
-    def _fitting(self, contents: Contents, shape: int, room: int) -> int:
-        hosts = zip(contents.free[:-2], self._needs(shape)[:-2], strict=True)
-        return min([room, *(max(0, free) // amount for free, amount in hosts if amount)])
+    def fitting(self, free: Sequence[int], shape: int, room: int) -> int:
+        """Return how many replicas of a shape the first dimensions of a node let come, that much being free."""
+        told = zip(free, self._needs(shape), strict=False)
+        return min([room, *(max(0, left) // amount for left, amount in told if amount)])
 
     def _beside(self, stays: Sequence[Stay], fitting: Iterable[Comer]) -> int:
         """Return what else a GPU earns beside those on it."""

@@ -77,7 +77,8 @@ class Spread(RuleDefaults):
 
         With n in one of D domains there are Dn + (D - 1)s replicas at the most, and never more than N. As n is whole,
         the step of n that reaches N adds what is left up to there and no more (mixed-integer rounding; Nemhauser and
-        Wolsey 1990).
+        Wolsey 1990). With n in one of them there are Dn - (D - 1)s at the least, and never more than N: n is at most
+        what a whole number of these leaves.
         """
         for workload in scope.workloads if self.max_skew is not None else ():
             reach = scope.reach(workload, self.over)
@@ -91,8 +92,10 @@ class Spread(RuleDefaults):
             found = part.counts(workload, self.over, scope.nodes)
             counts = [found.get(path, Linear()) for path in reach]
             total = Linear.total(counts)
+            largest = (workload.replicas + spare) // (others + 1)
             for count in counts:
                 part.model.require(total.minus(count.scaled(rest)), upper=most - rest * (full - 1))
+                part.model.require(count, upper=largest)
 
     def check(self, view: View, scope: Scope) -> Violations:
         """Recount each matched workload's domains."""

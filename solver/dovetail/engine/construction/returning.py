@@ -11,13 +11,47 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.leavers import Leaver, Leavers, come_back, leave, pinned_gpus
-from dovetail.model.seats import without_kept
-from dovetail.model.state import Fill, State, away
+from dovetail.model.seats import has_blocks, without_kept
+from dovetail.model.starts import new_instances
+from dovetail.model.state import Fill, Slot, State, away, slot_of
 from dovetail.problem import Present, Problem
 from dovetail.progress import Stop
 from dovetail.spec.workload import MILLI
 
 Spot = tuple[int, Present]
+
+
+def stayed(problem: Problem, state: State) -> State:
+    """Return a state in which who came to the very place that an equal one left is that one, who never left.
+
+    Where it matters who is in which group of a gang, none is taken for another.
+    """
+    fills: dict[int, Fill] = {}
+    for node, place, count in away(problem, state):
+        fill = fills.get(node) or state.fill(node)
+        same = min(count, _there(problem, node, fill, place))
+        if same and not problem.shapes[place.shape].workload.grouped:
+            fills[node] = fill = fill.copy()
+            fill.kept[place] += same
+    return state.with_fills(fills) if fills else state
+
+
+def _there(problem: Problem, node: int, fill: Fill, place: Present) -> int:
+    """Return how many that come to a node anew have, or may have, a place of today."""
+    slot = slot_of(problem, node, place)
+    rest = without_kept(problem, node, fill).get(slot, 0)
+    if not rest or problem.shapes[place.shape].request.partial:
+        return _on_instance(problem, node, fill, place, slot) if rest and place.instance else rest
+    return 0 if has_blocks(fill) or pinned_gpus(fill) & set(place.gpus) else rest
+
+
+def _on_instance(problem: Problem, node: int, fill: Fill, place: Present, slot: Slot) -> int:
+    own = {each: count for each, count in fill.slots.items() if each.gpu == slot.gpu}
+    found = new_instances(problem, node, own, fill.kept, slot.gpu)
+    as_today = all(each in problem.layouts[node].get(slot.gpu, ()) for starts in found.values() for each in starts)
+    if problem.spec.cluster.unit != "instance" and not as_today:  # who stays has all of the GPU stay as it is
+        return 0
+    return sum(str(each) == place.instance for each in found[slot.profile])
 
 
 def free_spots(problem: Problem, state: State) -> Mapping[str, list[Spot]]:

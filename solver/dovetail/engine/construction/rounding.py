@@ -45,6 +45,8 @@ def rounded(
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     told = [objective for objective in objectives if not objective.is_constant]
+    if not told:  # nothing is left to decide
+        return None
     values: list[int] | None = None
     for spreads, lost in _STEPS:
         lower, upper = list(model.lower), list(model.upper)
@@ -72,6 +74,7 @@ def relaxed(model: Model, objectives: Sequence[Linear], stop: Stop) -> Mapping[i
     lp, column = lp_of(rows, lambda variable: (float(model.lower[variable]), float(model.upper[variable])))
     told = (objective for objective in objectives if not objective.is_constant)
     known = [{column[v]: float(c) for v, c in objective.terms.items() if v in column} for objective in told]
+    known = known or [{}]  # where nothing is left to decide, any solution will do
     floors = [lp.row(-float("inf"), float("inf"), terms) for terms in known]
     for terms, row in zip(known, floors, strict=True):
         lp.objective(terms)

@@ -90,7 +90,7 @@ class Victims:
             return (leaver,)
         fills, found = self._field.fills, list[Leaver]()
         for node in self._nodes_of[workload.id]:
-            for place, count in fills[node].kept.items():
+            for place, count in fills[node].kept.items() if node in fills else ():
                 if self._problem.shapes[place.shape].workload.id == workload.id:
                     found += [running_at(node, place)] * count
         return found
@@ -103,10 +103,10 @@ class Victims:
 
     @cached_property
     def _nodes_of(self) -> Mapping[str, Sequence[int]]:
-        """By workload that gives way and counts together only, the nodes that it runs on."""
+        """By workload that gives way, the nodes that it runs on today, from which it may be away for a while."""
         found = defaultdict[str, list[int]](list)
-        for node, fill in sorted(self._field.fills.items()):
-            names = {self._problem.shapes[place.shape].workload.id for place in fill.kept}
+        for node, places in sorted(self._problem.present.items()):
+            names = {self._problem.shapes[place.shape].workload.id for place in places}
             for name in names & self.names:
                 found[name].append(node)
         return found

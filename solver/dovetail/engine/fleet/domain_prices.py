@@ -1,13 +1,15 @@
 """Prices of the rows that say how many replicas of a shape must be in a domain, worked out by a small LP each.
 
-Where replicas must be spread evenly, the next one has to be in one certain zone, and a place elsewhere is worth
-nothing. Which rows say so, and how, is the matter of rules: the LP has all rows that are about one shape alone, and
-asks for the fewest replicas in the domain. Its duals are prices by which every place there is worth as much, and
-those elsewhere are worth nothing.
+Where replicas must be spread evenly, the next one has to be in one certain zone, or in one of two, and a place
+elsewhere is worth nothing. Which rows say so, and how, is the matter of rules: the LP has all rows that are about one
+shape alone, and asks for the fewest replicas beyond those that are protected in domains and the free places there, or
+for the fewest in one domain. Its duals are prices by which every place there is worth as much, and those elsewhere
+are worth nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
@@ -37,23 +39,32 @@ class DomainPrices:
                 self._rows_of[variable].append(number)
 
     def of(self, shape: int) -> Iterator[Mapping[int, float]]:
-        """Yield, per domain that needs more replicas than are protected there, the prices of rows for a place there.
+        """Yield prices of rows for places in all domains that need more replicas than may be there, and in each.
 
-        A place in the domain is worth 1 by them.
+        A place in the domain is worth 1 by them, or a part where it is as well in another one.
         """
         domains = self._domains(shape)
         if len(domains) < 2:
             return
         own = self._own_rows(shape)
         lp, column = lp_of([self._rows[number] for number in own], self._limits)
-        there = self._protected(shape)
-        for cells in domains.values():
-            if not set(cells) <= column.keys():
-                continue
-            lp.objective({column[cell]: -1.0 for cell in cells})
+        told = [cells for cells in domains.values() if set(cells) <= column.keys()]
+        there, free = self._protected(shape), self._free(shape)
+        beyond = []
+        for cells in told:
+            more = lp.column(*FREE)
+            room = sum(there[cell] + free[cell] for cell in cells)
+            lp.row(-math.inf, room, {more: -1.0, **{column[cell]: 1.0 for cell in cells}})
+            beyond.append(more)
+        asked = [
+            (beyond, 0),
+            *(([column[cell] for cell in cells], sum(there[cell] for cell in cells)) for cells in told),
+        ]
+        for columns, enough in asked:
+            lp.objective(dict.fromkeys(columns, -1.0))
             least = -lp.solve(warm=True)
-            if lp.complete and least > sum(there[cell] for cell in cells) + _MORE:
-                yield {number: dual for number, dual in zip(own, lp.duals(), strict=True) if dual > 0}
+            if lp.complete and least > enough + _MORE:
+                yield {number: dual for number, dual in zip(own, lp.duals(), strict=False) if dual > 0}
 
     def _domains(self, shape: int) -> Mapping[Hashable, list[int]]:
         """Return the variables that count a shape, by what rules ask of nodes: one for each kind that is in it."""
@@ -70,6 +81,14 @@ class DomainPrices:
             for lot in lots:
                 if shape in lot.protected:
                     found[lot.counts[shape][-1]] += lot.protected[shape]
+        return found
+
+    def _free(self, shape: int) -> Counter[int]:
+        """Return how many more of a shape come at the most beside all that is protected, by the variable of where."""
+        found: Counter[int] = Counter()
+        for block in self._fleet.blocks({}):
+            for lot, places in block.free(shape):
+                found[lot.counts[shape][-1]] += places
         return found
 
     def _own_rows(self, shape: int) -> list[int]:
