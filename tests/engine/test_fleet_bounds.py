@@ -194,9 +194,8 @@ def test_who_must_leave_one_of_two_full_zones_is_proved() -> None:
     lost = node("e", 1, domains={"zone": "a"}, down=True)
     even = policy("even", Spread(over="zone", max_skew=1), workloads=WorkloadSelector(names=("w",)))
     work = [workload("w", 7, gpus=1), workload("v", 2, gpus=1)]
-    running = {
-        f"w#{i}": place(at, int(gpu)) for i, (at, gpu) in enumerate(("a0", "b0", "c0", "c1", "d0", "d1", "e0"))
-    }
+    places = (place("a", 0), place("b", 0), place("c", 0), place("c", 1), place("d", 0), place("d", 1), place("e", 0))
+    running = {f"w#{i}": each for i, each in enumerate(places)}
     running |= {"v#0": place("a", 1), "v#1": place("b", 1)}
     problem = compile_problem(context_of(make_spec([*nodes, lost], work, (even,), running=running)))
     bounds, tier = FleetBounds(problem, Stop()), next(t for t in problem.tiers if t.name == "disruption.moves")
