@@ -74,6 +74,22 @@ def test_who_gives_way_to_a_higher_priority_goes_only_where_nothing_else_will_do
     assert (told["disruption.evicted"], told["disruption.moves"]) == (1, 1)
 
 
+def test_who_gives_way_and_may_not_move_has_no_place_elsewhere() -> None:
+    """Two of x0 may give way or stay; they took the place of another one on y0, and no plan at all came of it."""
+    where = {"a#0": place("x0", 0), "b#0": place("x0", 1, 2), "c#0": place("x0", 3), "d#0": place("y0", 0, 1, 2, 3)}
+    gives_way = {"preemptible": True, "priority": 500}
+    work = [
+        workload("a", 1, gpus=1, movable=False, **LOW),
+        workload("b", 1, gpus=2, priority=500),
+        workload("c", 1, gpus=1, movable=False, **gives_way),
+        workload("d", 1, gpus=4, **gives_way),
+        workload("gang", 2, gpus=2, **GANG, **HIGH),
+    ]
+    told, view = after(planned(racks(x=1, y=1), work, where))
+    assert told["admitted[900]"] == 4000
+    assert {*on(view, "a"), *on(view, "c")} <= {"x0"}
+
+
 def test_work_of_the_same_priority_does_not_give_way() -> None:
     where = running(w="x0 x1", v="y0 y0 y0 y0")
     same = workload("w", 2, gpus=1, preemptible=True, **HIGH)

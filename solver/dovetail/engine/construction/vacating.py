@@ -314,11 +314,12 @@ class Vacating:
         ways = Ways(self._outlooks, self._pinned, self._over, len(self._homeless))
         clearing = Clearing(self._outlooks, ways, self._budget - self._moves(), _PATIENCE)
         for guest in list(self._homeless):
-            if guest.alone and self._makes_room(clearing, guest):
+            goes_on = self._may_go_on(guest)
+            if goes_on and self._makes_room(clearing, guest):
                 self._homeless.remove(guest)
             elif guest.expendable:
                 continue
-            elif guest.alone and self._preempted(guest):
+            elif goes_on and self._preempted(guest):
                 self._homeless.remove(guest)
                 ways.forget()  # others have left meanwhile
             else:
@@ -352,7 +353,7 @@ class Vacating:
     def _price(self, guest: Guest, *, least: bool) -> Price:
         """Return about what it costs that replicas have no place: they go, or move to where others go for them."""
         room: Price | None = None
-        if guest.alone:
+        if self._may_go_on(guest):
             room = 0 if least else self._preempting.least(guest.leavers[0].shape)
         if room is None:
             return guest.milli * self._prices.most if guest.price is None else guest.price
@@ -370,10 +371,13 @@ class Vacating:
         away = self._journal.all_back(guest.leavers)
         return guests.guest(away) if away else None
 
+    def _may_go_on(self, guest: Guest) -> bool:
+        """Tell whether it is one replica that may move; gangs are left to construction."""
+        return guest.alone and self._preempting.victims.may_move(guest.leavers[0])
+
     def _goes_on(self, guest: Guest) -> bool:
-        """Place a replica elsewhere; gangs are left to construction."""
-        leaver = guest.leavers[0]
-        return guest.alone and self._preempting.victims.may_move(leaver) and self._journal.place(leaver.shape)
+        """Place a replica elsewhere."""
+        return self._may_go_on(guest) and self._journal.place(guest.leavers[0].shape)
 
     def _makes_room(self, clearing: Clearing, guest: Guest) -> bool:
         """Place a replica where others make room."""
