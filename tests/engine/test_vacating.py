@@ -77,7 +77,7 @@ def test_who_gives_way_to_a_higher_priority_goes_only_where_nothing_else_will_do
 def test_who_gives_way_and_may_not_move_has_no_place_elsewhere() -> None:
     """Two of x0 may give way or stay; they took the place of another one on y0, and no plan at all came of it."""
     where = {"a#0": place("x0", 0), "b#0": place("x0", 1, 2), "c#0": place("x0", 3), "d#0": place("y0", 0, 1, 2, 3)}
-    gives_way = {"preemptible": True, "priority": 500}
+    gives_way: dict[str, Any] = {"preemptible": True, "priority": 500}
     work = [
         workload("a", 1, gpus=1, movable=False, **LOW),
         workload("b", 1, gpus=2, priority=500),
