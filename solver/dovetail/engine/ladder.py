@@ -309,8 +309,8 @@ class _Search:
             return [exactly]
         sets = Mixing(self.best, self.jobs, self.stop, self.sparing).run(budget, mixed, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
-        saving = self.repacking.saving(budget, self._construction)
-        early = [self.rebuilding.steps(budget), anew.admitting(budget), anew.displacing(budget), saving]
+        saving = [anew.saving(budget), self.repacking.saving(budget, self._construction)]
+        early = [self.rebuilding.steps(budget), anew.admitting(budget), anew.displacing(budget), *saving]
         early += [] if anew.late else [anew.idling(budget)]
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
             return [waiting, *early, sets, exactly, around, tidying]

@@ -1,4 +1,4 @@
-"""Ruin and recreate for one search: what came anew placed anew, so that more is admitted or less is useless."""
+"""Ruin and recreate for one search: what came anew placed anew: more is admitted, or less is useless, or paid."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from random import Random
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.clearing import allowance
+from dovetail.engine.generation.cost_ruins import CostRuins
 from dovetail.engine.generation.idle_ruins import IdleRuins
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.engine.generation.waiting_ruins import WaitingRuins
@@ -20,13 +21,14 @@ from dovetail.model.state import State
 from dovetail.progress import Stop
 
 _LEAST, _MOST = 50, 1000  # attempts to a step; where a better state was refused, half as many from the best one on
-_WORK = 0.0005  # units, for one
 _LATE = 0.15  # of work and time
 _SHAKEN = 3  # attempts taken though they make things worse, where nothing is found any more
 _FIRST = 0.15  # of work and time, before anybody who runs is to move
 _TOPPING = 0.3  # of work and time, for a state that lacks a little
 _NEARLY = 0.005  # of a band, that such a state may lack
 _VAIN = 20, 3  # steps in a row in which nothing better was found, and first
+_DECIDED = 0.02  # of what is admitted that may be left to decide, where what that costs is looked at
+_VISITS = 100  # while more is
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,20 @@ class Recreating:
             lambda: problem.tiers[place] in self.best.closed,
         )
 
+    def saving(self, budget: Budget) -> Iterator[bool]:
+        """Let nodes in use cost less, once hardly more may be admitted; yield whether that is better."""
+        problem, source = self.best.problem, Random(1)
+        tier = next((tier for tier in problem.tiers if tier.counts_nodes), None)
+        if tier is None:
+            return
+        for _ in range(_VISITS):
+            if self.best.full_but_for(_DECIDED):
+                yield from self._better(
+                    budget, _MOST, lambda state: CostRuins(problem, state, source), lambda: tier in self.best.closed
+                )
+                return
+            yield False
+
     def offered(self, state: State, budget: Budget) -> bool:
         """Offer a state, with what it lacks made up for if that is little; tell whether it is better."""
         state = legalise(self.best.problem, state)
@@ -87,7 +103,7 @@ class Recreating:
         moving = pinned if problem.present and most == inf else None
         ruins, before = WaitingRuins(problem, state, Random(1), moving), given.work
         while not (ruins.over or given.spent() or self.stop):
-            given.work -= _WORK * _MOST
+            given.work -= ruins.work * _MOST
             if ruins.attempts(_MOST, lambda: bool(self.stop) or given.out_of_time()):
                 state = ruins.state()
                 if best.offer(state):
@@ -161,14 +177,14 @@ class Recreating:
             if ruins.over:
                 return
             found = ruins.attempts(number, lambda: bool(self.stop) or budget.out_of_time())
-            budget.work -= _WORK * number
+            budget.work -= ruins.work * number
             taken = False
             if found:
                 at = ruins.state()
                 taken = self.best.offer(at)
             refused = found and not (taken or shaken)
             number = max(_LEAST, number // 2) if refused else min(most, 2 * number)
-            shaken = not (taken or refused)
+            shaken = not (taken or refused or ruins.wanders)
             at = None if shaken else at
             vain = 0 if taken else vain + 1
             yield taken

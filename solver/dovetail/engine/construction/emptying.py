@@ -15,7 +15,7 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.journal import Journal
 from dovetail.engine.construction.leavers import Leaver, Leavers
-from dovetail.engine.construction.moving import cheaper_idle, prices_of
+from dovetail.engine.construction.moving import cheaper_idle, cost_on, prices_of
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.model.state import State
 from dovetail.problem import Problem
@@ -50,7 +50,7 @@ class Emptying:
         self._leavers = Leavers(self._field, pinned)
         self._prices = prices_of(problem)
         self._used = self._journal.outlooks.only(node for node, fill in state.fills.items() if fill.slots)
-        self._costs = {node: self._cost(node) for node in range(len(problem.nodes))}
+        self._costs = {node: cost_on(self._field, node) for node in range(len(problem.nodes))}
 
     def worst_first(self) -> list[int]:
         """Return the nodes in use that cost something and that all may leave, those first that save most per move."""
@@ -101,13 +101,7 @@ class Emptying:
         placed = all(self._journal.place(leaver.shape, used) for leaver in leavers)
         return placed and not any(self._field.gates.ahead(shape) for shape in {leaver.shape for leaver in leavers})
 
-    def _cost(self, node: int) -> int:
-        """Return what a node costs as it is, with the GPUs that are in use (S5.6)."""
-        made, fill = self._problem.nodes[node], self._field.fills.get(node)
-        in_use = len(made.healthy_gpus()) - int(self._field.untouched[node])
-        return made.gpu_price * in_use + (made.price if fill is not None and any(fill.slots.values()) else 0)
-
     def _saved(self, turn: int) -> dict[int, int]:
         """Return what each node costs that changed since a turn, if all together cost less than before; else none."""
-        now = {node: self._cost(node) for node in np.flatnonzero(self._field.touched > turn).tolist()}
+        now = {node: cost_on(self._field, node) for node in np.flatnonzero(self._field.touched > turn).tolist()}
         return now if sum(cost - self._costs[node] for node, cost in now.items()) < 0 else {}

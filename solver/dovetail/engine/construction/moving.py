@@ -233,3 +233,10 @@ def cheaper_idle(
 def prices_of(problem: Problem) -> list[int]:
     """Return what each node costs with all its GPUs in use."""
     return [node.price + len(node.healthy_gpus()) * node.gpu_price for node in problem.nodes]
+
+
+def cost_on(field: Field, node: int) -> int:
+    """Return what a node costs as it is, with those of its GPUs that are in use (S5.6)."""
+    made, fill = field.problem.nodes[node], field.fills.get(node)
+    in_use = len(made.healthy_gpus()) - int(field.untouched[node])
+    return made.gpu_price * in_use + (made.price if fill is not None and any(fill.slots.values()) else 0)

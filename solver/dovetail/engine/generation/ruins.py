@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from random import Random
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,8 +37,12 @@ class Ruins(ABC):
     source : draws who is taken off.
     pinned : workloads that may not move.
 
-    `hosts` are the nodes to which anything came anew that may leave them.
+    `hosts` are the nodes to which anything came anew that may leave them; `work` is the units of work of an attempt,
+    and `wanders` tells whether they go on from states that are no better.
     """
+
+    work: ClassVar[float] = 0.0005
+    wanders: ClassVar[bool] = False
 
     def __init__(self, problem: Problem, state: State, source: Random, pinned: frozenset[str] = frozenset()) -> None:
         self._field = Field(problem, state)
@@ -80,12 +85,20 @@ class Ruins(ABC):
         """Place some replicas anew, as long as that is no worse, or though it is; tell whether it is better."""
         turn = self._field.turn
         more = self._ruin(turn)
-        if more is None or (more < 0 and not worse):
+        if more is None or not (worse or self._takes(more)):
             self._journal.undo()
             return False
         self._journal.keep()
         for node in np.flatnonzero(self._field.touched > turn).tolist():
             self._enter(node)
+        return self._is_better(more)
+
+    def _takes(self, more: int) -> bool:
+        """Tell whether to go on from what is so much better, or worse."""
+        return more >= 0
+
+    def _is_better(self, more: int) -> bool:
+        """Tell whether what was taken, so much better or worse, is better than all before."""
         return more > 0
 
     @abstractmethod
