@@ -329,6 +329,16 @@ def paced(check: str, share: Share, where: Place, label: str) -> Mutation:
     return Mutation(check, make, label=label)
 
 
+def alone() -> tuple[Spec, Plan]:
+    """Return a plan with a share that has a GPU for itself, and may be on none in any mode."""
+    share = Share(300, 1000, barred=("mps", "time-slice", "whole"))
+    spec = make_spec(
+        [node("even", 1, mechanism="devicePlugin", sharing=EqualParts())],
+        [workload("note", 1, roles=[role("", 1, Request(share=share))])],
+    )
+    return spec, plan_for(spec, places({"note#0": place("even", 0)}))
+
+
 def paced_instance() -> tuple[Spec, Plan]:
     """Return the plan with GPUs that are cut, with a share that takes more of them than of others."""
     spec, _ = cut()
@@ -518,6 +528,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     modes("clients", {f"b/{g}": Setting("time-slice", 5) for g in range(3)}, "modes-asked-for", label="memory"),
     modes("clients", {f"b/{g}": Setting("mps", 2) for g in range(3)}, "modes-asked-for", label="barred"),
     modes("clients", {f"b/{g}": None for g in range(3)}, "modes-asked-for", label="alone"),
+    Mutation("clients", alone, label="barred-alone"),
     modes("shared-modes", {"a/1": Setting("mps", 3)}, "modes-asked-for", "clients", label="unlike"),
     modes("shared-modes", {"f/0": Setting("mps", 3)}, "modes-asked-for", label="fractions"),
     modes("shared-modes", {"c/0": Setting("mps", 2)}, "modes-asked-for", label="whole"),

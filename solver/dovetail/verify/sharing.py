@@ -37,7 +37,7 @@ def _lacking(case: Case, row: Row, setting: Setting) -> str | None:
     share, card = row.request.share, case.spec.accelerators[row.node.accelerator or ""].memory
     if share is None:
         return None
-    if setting.mode != "whole" and share.bars(setting.mode, row.node.accelerator):
+    if share.bars(setting.mode, row.node.accelerator):
         return "may not be"
     sharing = row.node.sharing
     ratios = {"mps": sharing.mps_oversubscription, "time-slice": sharing.oversubscription} if sharing else {}
