@@ -195,6 +195,12 @@ def test_a_plan_that_tells_another_state_than_its_own_is_stale() -> None:
     spec, plan = moved_outside(*base())
     forged = replace(plan, current="sha256:" + 64 * "0")
     assert verify(documents(spec), forged).stale
+    stated = replace(spec, current=replace(spec.current, from_outside=False))
+    for known in (spec, stated):
+        said = stale_words(known, forged)
+        assert "started from another state" in said
+        assert "other documents" not in said
+    assert "started without the one that --base or --current gives" in stale_words(spec, replace(plan, current=None))
 
 
 def excused(told: int, *, admitted: int = 2) -> Verification:

@@ -102,7 +102,7 @@ def _staleness(plan: Plan, documents: str, given: str | None, *, stated: bool) -
         told = "from another state than" if plan.current is not None else "without"
         source = "a Placement document tells" if stated else "--base or --current gives"
         yield Finding(plan.name, f"started {told} the one that {source}")
-        if plan.current is None or combined(documents, plan.current) == plan.inputs:
+        if plan.current is None or plan.inputs in (combined(documents, plan.current), combined(documents, given)):
             return
     yield Finding(plan.name, "was made for other documents")
 

@@ -110,8 +110,9 @@ class Verification:
 
     @property
     def stale(self) -> bool:
-        """Tell whether the plan was made for other documents."""
-        return self.plan_inputs != self.document_inputs
+        """Tell whether the plan was made for other documents, or tells another state than the one that is given."""
+        other_state = self.given_current is not None and self.given_current != self.plan_current
+        return other_state or self.plan_inputs != self.document_inputs
 
     @property
     def broken(self) -> tuple[CheckResult, ...]:
