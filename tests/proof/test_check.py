@@ -7,7 +7,10 @@ from dataclasses import replace
 
 import pytest
 from tests.proof.cases import certificate_of, certified, refuted, two_nodes, with_first
+from tests.support.specs import replica
 
+from dovetail.engine import solve
+from dovetail.engine.proving.certify import with_certificate as with_proofs
 from dovetail.plan import Plan
 from dovetail.problem import compile_problem
 from dovetail.proof.attach import attached, detached
@@ -15,7 +18,7 @@ from dovetail.proof.certificate import Branch, Certificate, Leaf, Proof, digest_
 from dovetail.proof.check import findings, with_certificate
 from dovetail.proof.models import Earlier, ExactModels
 from dovetail.rules import context_of
-from dovetail.spec import Spec
+from dovetail.spec import Current, PresentReplica, Spec
 from dovetail.verify import verify
 
 
@@ -155,6 +158,18 @@ def test_the_check_waits_for_the_state_that_a_plan_started_from() -> None:
     found = with_certificate(verify(spec, plan), spec, elsewhere, certificate_of(plan)).checks[-1]
     assert (found.ran, found.ok) == (False, True)
     assert "--base" in found.needs
+
+
+def test_a_state_that_a_document_tells_is_known_to_the_check() -> None:
+    bare, _ = certified()
+    spec = replace(bare, current=Current((PresentReplica(replica("four#0"), "a", (0, 1, 2, 3)),), from_outside=True))
+    plan = with_proofs(context_of(spec), solve(spec))
+    stated = replace(spec, current=replace(spec.current, from_outside=False))
+    checked = with_certificate(verify(stated, plan), stated, plan, certificate_of(plan))
+    assert checked.ok
+    assert checked.complete
+    forged = with_first(certificate_of(plan), replace(certificate_of(plan).tiers[0], tree=(Leaf({}),)))
+    assert not with_certificate(verify(stated, plan), stated, named(plan, forged), forged).ok
 
 
 def test_rows_do_not_depend_on_which_tiers_were_asked_for() -> None:

@@ -28,7 +28,7 @@ def with_certificate(
         return verification
     if verification.stale:
         result = CheckResult(NAME, CODE, ran=False, needs=SAME_DOCUMENTS)
-    elif plan.current is not None and not spec.current.from_outside:
+    elif plan.current is not None and verification.given_current is None:
         result = CheckResult(NAME, CODE, ran=False, needs=STATE)
     else:
         result = CheckResult(NAME, CODE, tuple(findings(spec, plan, certificate)))
