@@ -13,10 +13,11 @@ from dovetail.diff import Change, Row, diff
 from dovetail.faults import Fault, Position
 from dovetail.placement import Place
 from dovetail.plan import AdmissionResult, Outcome, Plan, PolicyResult, TierResult
+from dovetail.plan.plain import SUMMARY
 from dovetail.spec import ReplicaId
 from dovetail_cli.render import annotation, github, gitlab, junit, markdown, sarif, text
 from dovetail_cli.render.columns import Screen, layout
-from dovetail_cli.render.review import Review
+from dovetail_cli.render.review import Review, figures
 from dovetail_cli.render.words import amount, human_change, human_value, nodes, percent, printable, signed
 
 EVIL = "x\x1b[31m\r\n| <script>alert(1)</script> ` @team #1 **b** \u202e ]("
@@ -133,6 +134,25 @@ def test_what_today_excuses_is_shown() -> None:
     assert f"::notice title=policy apart::hard policy apart is excused: {said}\n" in github.rendered(
         annotation.of_review(review)
     )
+
+
+@pytest.mark.parametrize("missing", SUMMARY)
+def test_a_figure_that_a_plan_does_not_tell_is_not_shown(missing: str) -> None:
+    told = dict.fromkeys(SUMMARY, 1)
+    whole = replace(plan(1), summary=told)
+    part = replace(whole, summary={key: value for key, value in told.items() if key != missing})
+    for review in (Review(part), Review(part, diff(whole, part)), Review(whole, diff(part, whole))):
+        shown = dict(figures(review))
+        assert ("admitted" in shown) == told_all(review, "admittedFull", "workloads")
+        assert ("GPUs allocated" in shown) == told_all(review, "gpusAllocated", "gpusTotal")
+        assert ("used" in shown) == told_all(review, "gpusUsed", "gpusUsedKnown")
+        assert ("fragmented" in shown) == told_all(review, "gpusFragmented", "fragmentationRate")
+        assert text.rendered(review)
+        assert markdown.rendered(review)
+
+
+def told_all(review: Review, *keys: str) -> bool:
+    return review.plan.summary.keys() >= set(keys)
 
 
 def test_differences_are_those_of_the_figures_beside_them() -> None:

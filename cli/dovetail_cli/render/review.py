@@ -126,7 +126,10 @@ def no_difference(review: Review) -> Iterator[str]:
 
 
 def figures(review: Review) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the figures that a reviewer reads first; with a base, with their change."""
+    """Yield label and text of the figures that a reviewer reads first; with a base, with their change.
+
+    A plan that was written by hand may lack any figure; a row of two is there where both are.
+    """
     summary = review.plan.summary
     delta = review.diff.delta if review.diff is not None else {}
 
@@ -134,18 +137,18 @@ def figures(review: Review) -> Iterator[tuple[str, str]]:
         known = review.diff is not None and (key in delta or key in review.diff.base.summary)
         return f" ({signed(delta.get(key, 0))})" if known else ""
 
-    if "admittedFull" in summary:
+    if summary.keys() >= {"admittedFull", "workloads"}:
         yield "admitted", f"{amount(summary['admittedFull'])}/{amount(summary['workloads'])}{changed('admittedFull')}"
-    if "gpusAllocated" in summary:
+    if summary.keys() >= {"gpusAllocated", "gpusTotal"}:
         part, whole = summary["gpusAllocated"], summary["gpusTotal"]
         yield "GPUs allocated", f"{amount(part)}/{amount(whole)} ({share(part, whole)}){changed('gpusAllocated')}"
-    if summary.get("gpusUsedKnown"):
+    if summary.get("gpusUsedKnown") and "gpusUsed" in summary:
         yield "used", f"{amount(summary['gpusUsed'])} of {amount(summary['gpusUsedKnown'])} known"
     if "gpusHeld" in summary or "gpusHeld" in delta:
         yield "held free", amount(summary.get("gpusHeld", 0)) + changed("gpusHeld")
     if "gpusStranded" in summary:
         yield "stranded", amount(summary["gpusStranded"]) + changed("gpusStranded")
-    if "gpusFragmented" in summary:
+    if summary.keys() >= {"gpusFragmented", "fragmentationRate"}:
         rate = percent(float(summary["fragmentationRate"]))
         yield "fragmented", f"{amount(summary['gpusFragmented'])} ({rate} of idle){changed('gpusFragmented')}"
     if summary.get("cpuOnlyReplicas") or "cpuOnlyReplicas" in delta:
