@@ -361,6 +361,12 @@ def tier(name: str, **changes: Any) -> Callable[[Plan], dict[str, Any]]:
     return change
 
 
+def one_more_tier(plan: Plan) -> dict[str, Any]:
+    """Return a change that adds a tier, which assumes what a last one would."""
+    last = plan.tiers[-1]
+    return {"tiers": (*plan.tiers, replace(last, name="new", given={**last.given, last.name: last.value}))}
+
+
 def feasible(change: Callable[[Plan], dict[str, Any]]) -> Callable[[Plan], dict[str, Any]]:
     """Return a change that also takes back the claim of being optimal."""
     return lambda plan: {**change(plan), "outcome": Outcome("feasible")}
@@ -586,7 +592,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     claim("policy-results", lambda plan: {"policies": {**plan.policies, "new": plan.policies["quota"]}}, label="new"),
     claim("tier-names", lambda plan: {"tiers": plan.tiers[:-1]}, label="dropped"),
-    claim("tier-names", lambda plan: {"tiers": (*plan.tiers, replace(plan.tiers[-1], name="new"))}, label="new"),
+    claim("tier-names", one_more_tier, label="new"),
     claim(
         "tier-names",
         lambda plan: {"tiers": (*plan.tiers[:-2], plan.tiers[-1], replace(plan.tiers[-2], given={}))},
@@ -608,6 +614,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     claim("tier-proofs", feasible(tier("cost", bound=None)), label="no-bound"),
     claim("given", tier("cost", given={"admitted[100]": 1})),
     claim("given", tier("admitted[100]", given={"cost": 3_000_000}), label="later"),
+    claim("given", tier("cost", given={}), label="none"),
     claim("optimal", tier("cost", bound=-1)),
     claim("optimal", lambda plan: {"outcome": Outcome("optimal", "time")}, label="stopped"),
     claim("optimal", lambda plan: {"outcome": Outcome("feasible", "crash", True)}, label="feasible"),

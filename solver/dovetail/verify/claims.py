@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from dovetail.objectives import Tier, is_limit, limit_given
 from dovetail.plan import AdmissionResult, Plan, SecondOpinion, TierResult, contradiction, opinion_of, told_twice
@@ -15,6 +15,8 @@ from dovetail.verify.case import Case
 from dovetail.verify.conflict import conflict
 from dovetail.verify.model import Finding, Found, Open
 from dovetail.verify.unknown import optional_tiers
+
+_SEARCHED: Final = ("solver", "two-engines")  # what a bound rests on that engines found, earlier tiers held
 
 
 def outcome(case: Case) -> Iterator[Found]:
@@ -109,12 +111,15 @@ def _trivial(case: Case, tier: Tier, told: TierResult) -> Iterator[Found]:
 
 
 def given(case: Case) -> Iterator[Finding]:
-    """What a bound assumes of other tiers is the value of an earlier tier (S5.2)."""
+    """What a bound assumes of other tiers is the value of an earlier tier; that of a search assumes all (S5.2)."""
     earlier: dict[str, int] = {}
     for tier in case.plan.tiers:
         for name, value in sorted(tier.given.items()):
             if earlier.get(name) != value:
                 yield Finding(tier.name, f"assumes {name} = {value}, which no earlier tier has")
+        left_out = sorted(earlier.keys() - tier.given.keys()) if tier.proof in _SEARCHED else []
+        if left_out:
+            yield Finding(tier.name, f"assumes nothing of {', '.join(left_out)}, whose value a search holds")
         earlier[tier.name] = tier.value
 
 
