@@ -17,6 +17,7 @@ from tests.support.specs import make_spec, node, place, places, policy, replica,
 from tests.verify import recoveries
 
 from dovetail.mig import Instance
+from dovetail.objectives import tiers_of
 from dovetail.placement import Place
 from dovetail.plan import AdmissionResult, BrokenPromise, Lifted, Outcome, Plan, SecondOpinion, finish
 from dovetail.rules import Told, context_of, policy_of
@@ -407,6 +408,14 @@ def refused(
     return lambda: (spec, plan)
 
 
+def refused_for_nothing() -> tuple[Spec, Plan]:
+    """Return a plan that says that there is none, as two engines did, where no hard policy asks for anything."""
+    spec = make_spec([node("n", 1)], [workload("w", 2, gpus=1)], [policy("few", Quota((("gpus", 1000),)))])
+    told = SecondOpinion("other", agrees=True)
+    told = replace(told, tiers=dict.fromkeys(each.name for each in tiers_of(context_of(spec))))
+    return spec, finish(context_of(spec), {}, (), Outcome("infeasible", proof="two-engines"), second_opinion=told)
+
+
 def held_and_used() -> tuple[Spec, Plan]:
     """Return a plan that calls a node held free which hosts a replica, while another one is untouched."""
     spec = make_spec(
@@ -487,6 +496,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     claim("outcome", lambda plan: {"conflict": ("quota",)}, label="conflict"),
     Mutation("outcome", conflict("all", "soft"), label="soft"),
     Mutation("outcome", conflict("few"), label="kept"),
+    Mutation("outcome", refused_for_nothing, label="refuted"),
     Mutation("outcome", refused(None), label="unproved"),
     Mutation("outcome", refused("two-engines"), label="one-engine"),
     Mutation("outcome", refused("two-engines", agrees=True, conclusive=False), label="unfinished"),

@@ -97,6 +97,7 @@ def test_what_needs_the_state_is_little() -> None:
         "layouts-asked-for-idle",
         "modes-asked-for",  # nor need GPUs have had as many clients as they are set to
         "fixed-recut",
+        "outcome-refuted",  # what runs may break a hard policy, whatever happens
         "outcome-kept",  # what runs may break policies that hold where nothing is placed
         "ranks-rack",  # of a gang that runs they need not follow the tree
         "ranks-node",

@@ -12,7 +12,7 @@ from dovetail.plan.promises import promises_of
 from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of, open_bands
 from dovetail.plan.summary import OF_TODAY, summary_of
 from dovetail.verify.case import Case
-from dovetail.verify.conflict import conflict
+from dovetail.verify.conflict import conflict, no_plan
 from dovetail.verify.model import Finding, Found, Open
 from dovetail.verify.unknown import optional_tiers
 
@@ -31,6 +31,7 @@ def outcome(case: Case) -> Iterator[Found]:
         yield Finding(plan.outcome.status, "comes with a conflict")
     yield from _proof_of_none(plan)
     yield from conflict(case)
+    yield from no_plan(case)
 
 
 def _proof_of_none(plan: Plan) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dovetail.spec import Policy
 from dovetail.verify.case import Case
@@ -26,12 +26,25 @@ def conflict(case: Case) -> Iterator[Found]:
             named.append(policy)
     if named and not case.known:
         yield from (Open(policy.name) for policy in named)
-    elif named and not case.context.today.present() and _hold_on_nothing(case, named):
+    elif named and _hold_on_nothing(case, named):
         yield Finding("conflict", "all that it names hold where nothing is placed, and nothing runs that must stay")
 
 
-def _hold_on_nothing(case: Case, policies: list[Policy]) -> bool:
-    """Tell whether policies hold where nothing is placed and no place is held free."""
+def no_plan(case: Case) -> Iterator[Found]:
+    """Where there is no plan, one without any place is none: something runs, or breaks a hard policy (S6.4)."""
+    status = case.plan.outcome.status
+    if status != "infeasible":
+        return
+    if not case.known:
+        yield Open(status)
+    elif _hold_on_nothing(case, case.hard):
+        yield Finding(status, "is refuted: all hard policies hold where nothing is placed, and nothing runs")
+
+
+def _hold_on_nothing(case: Case, policies: Iterable[Policy]) -> bool:
+    """Tell whether policies hold where nothing is placed and no place is held free, and nothing runs today."""
+    if case.context.today.present():
+        return False
     view = case.context.view({}, {workload.holds: () for workload in case.spec.placeholders})
     violations = (policy.rule.check(view, case.context.scopes[policy.name]) for policy in policies)
     return not any(count for found in violations for count in found.values())
