@@ -191,8 +191,8 @@ def _some_jobs(case: Case, seconds: float) -> _Planned:
         if _decided(found := planned(there)):
             return found
         if tries >= MOST_PLANS:
-            break
-    return replace(first, status="unknown", reason=f"more than {MOST_PLANS} choices of jobs were tried")
+            return replace(first, status="unknown", reason=f"more than {MOST_PLANS} choices of jobs were tried")
+    return first  # not even what is outside all jobs fits
 
 
 def _decided(plan: _Planned) -> bool:

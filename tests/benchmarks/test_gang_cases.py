@@ -210,3 +210,11 @@ def test_amounts_that_are_no_whole_numbers_are_refused() -> None:
     told = gang_cases.plan_case(case("halves", [node("a", gpu=2)], [gang("g", 4, 0.5)], {}))  # type: ignore[arg-type]
     assert (told["fits"], told["status"]) == (False, "invalid")
     assert "0.5" in told["reason"]
+
+
+def test_no_job_is_admitted_where_not_even_what_is_outside_all_jobs_fits() -> None:
+    gangs = [gang("kept", 2, pinned={"a": 1}), gang("outside", 1, 9)]
+    told = gang_cases.plan_case(
+        case("c", [node("a")], gangs, {"fits": False}, jobs=[{"name": "j", "gangs": ["kept"]}])
+    )
+    assert (told["fits"], told["status"], told["admitted"]) == (False, "infeasible", [])
