@@ -119,6 +119,11 @@ class Together:
         return self.min_pods is not None or bool(self.min_subgroups)
 
     @property
+    def counts(self) -> bool:
+        """Tell whether it needs any pods or subgroups by numbers of its own; zero is none."""
+        return max(self.min_pods or 0, *self.min_subgroups.values(), 0) > 0
+
+    @property
     def atomic(self) -> bool:
         """Tell whether its gangs may be missing, each as a whole, whatever they need by themselves."""
         return bool(self.min_subgroups)
@@ -207,6 +212,15 @@ class Case:
         host = self.by_name.get(node)
         return host.home(level) if host else f"alone:{node}"
 
+    def firm(self, together: Together) -> tuple[str, ...]:
+        """Return the gangs without which a set is not there: those that need pods and that no other set may lack.
+
+        An optional set says so of its own gangs, whatever others say of these.
+        """
+        others = [each for each in self.sets if each is not together and (each.optional or each.atomic)]
+        free = set() if together.optional else {name for each in others for name in each.gangs}
+        return tuple(name for name in together.gangs if self.gang[name].least and name not in free)
+
     def set_of(self, gang: str) -> Together | None:
         """Return the set that a gang belongs to, the first that names it."""
         return next((each for each in self.sets if gang in each.gangs), None)
@@ -227,8 +241,7 @@ def part_of(case: Case, gangs: Collection[str]) -> Case:
 
 def left_as_is(case: Case, gangs: Collection[str]) -> Case:
     """Return a case without some gangs, and without sets that are there whole or not at all; what they keep stays."""
-    needed = {name for name in gangs if case.gang[name].least}
-    broken = [e for e in case.sets if not e.atomic and set(e.gangs) & (needed if e.partial else set(gangs))]
+    broken = [each for each in case.sets if not each.atomic and set(case.firm(each)) & set(gangs)]
     out = {*gangs, *(name for each in broken for name in each.gangs)}
     if not out:
         return case

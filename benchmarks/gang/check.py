@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from benchmarks.gang.answer import Answer, domains_used
-from benchmarks.gang.case import Case, Gang
+from benchmarks.gang.case import Case, Gang, Together
 from benchmarks.gang.meaning import members, untouched_before
 
 
@@ -108,7 +108,7 @@ def _set(case: Case, answer: Answer, index: int) -> Iterator[str]:
     each = case.sets[index]
     there = {name: answer.placement[name] for name in each.gangs if answer.placement.get(name)}
     if not there:
-        if not each.optional and answer.fits:
+        if not each.optional and _needed(case, each) and answer.fits:
             yield "is not there"
         return
     union: Counter[str] = Counter()
@@ -124,8 +124,12 @@ def _set(case: Case, answer: Answer, index: int) -> Iterator[str]:
     for policy, least in each.min_subgroups.items():
         if sum(gang.name in there for gang in members(each, case.gangs, policy)) < least:
             yield f"fewer than {least} subgroups of {policy}"
-    if not each.atomic and any(_missing(case.gang[name], answer) for name in each.gangs):
+    if not each.atomic and any(_missing(case.gang[name], answer) for name in case.firm(each)):
         yield "is there in part"
+
+
+def _needed(case: Case, together: Together) -> bool:
+    return together.counts or bool(case.firm(together) and not together.atomic)
 
 
 def _limits(case: Case, answer: Answer) -> Iterator[str]:

@@ -120,7 +120,7 @@ class _Rules:
     def _complete_rules(self, index: int, each: Together) -> None:
         """Admit a set whole or not at all, or as far as it needs: its token tells that it is there."""
         own, label = self.work.ids(each.gangs), f"set-{index}"
-        token, needed = tokens.of_set(index), self.work.ids(self._with_least(each.gangs))
+        token, needed = tokens.of_set(index), self.work.ids(self.case.firm(each))
         if not each.atomic and needed:
             self._grouped([*needed, token] if each.partial else needed, label, "minimum")
         if not each.partial:
@@ -153,10 +153,7 @@ class _Rules:
             self._policy(own, {"admission": {"atLeast": "minimum"}})
 
     def _needed_sets(self) -> list[tuple[int, Together]]:
-        return [(index, each) for index, each in enumerate(self.case.sets) if each.partial and not each.optional]
-
-    def _with_least(self, gangs: Iterable[str]) -> list[str]:
-        return [name for name in gangs if self.case.gang[name].least]
+        return [(index, each) for index, each in enumerate(self.case.sets) if each.counts and not each.optional]
 
     # -- what must be left
 

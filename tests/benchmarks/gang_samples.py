@@ -638,4 +638,44 @@ SAMPLES: list[Case] = [
         ],
         {"fits": False},
     ),
+    # A set of all says where they are, and leaves to another one what may be away.
+    case(
+        "optional-set-in-a-set-of-all",
+        FLAT[:1],
+        [gang("must", 3), gang("may", 2)],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["must", "may"], "required": "host"}, {"gangs": ["may"], "optional": True}],
+    ),
+    case(
+        "subgroups-in-a-set-of-all",
+        FLAT[:1],
+        [gang("must", 2), gang("w-0", 2), gang("w-1", 2)],
+        {"fits": True, "optimum": {"host": 2}},
+        co_locate=[
+            {"gangs": ["must", "w-0", "w-1"], "required": "host"},
+            {"gangs": ["w-0", "w-1"], "min_subgroups": {"w": 1}},
+        ],
+    ),
+    case(
+        "set-inside-an-optional-one",
+        FLAT[:1],
+        [gang("x", 3), gang("y", 2), gang("z", 1)],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["x", "y"], "optional": True}, {"gangs": ["x"], "required": "host"}],
+    ),
+    case(
+        "set-of-who-needs-no-pods",
+        FLAT[:1],
+        [gang("g", 4), gang("none", 1, min_pods=0)],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["none"]}],
+    ),
+    case(
+        "no-subgroups-are-needed",
+        FLAT[:1],
+        [gang("g", 4), gang("none", 4, 0)],
+        {"fits": True, "optimum": {"host": 1}},
+        co_locate=[{"gangs": ["none"], "min_subgroups": {"none": 0}}],
+        limits=[{"gangs": ["g", "none"], "resource": "pods", "max_new": 4}],
+    ),
 ]

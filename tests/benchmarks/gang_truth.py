@@ -305,10 +305,10 @@ def _rules_hold(world: World, found: Found) -> bool:
 def _set_holds(world: World, together: Raw, found: Found) -> bool:
     there = {name: found[name] for name in together["gangs"] if found[name]}
     least, subgroups = together.get("min_pods"), together.get("min_subgroups") or {}
+    needed = set() if subgroups else _firm(world, together)
     if not there:
-        return bool(together.get("optional"))
-    needed = {gang["name"] for gang in world.gangs if _least(world, gang)} & set(together["gangs"])
-    if not subgroups and needed - there.keys():
+        return bool(together.get("optional") or not (needed or least or any(subgroups.values())))
+    if needed - there.keys():
         return False
     if sum(map(sum, there.values())) < (least or 0):
         return False
@@ -319,6 +319,13 @@ def _set_holds(world: World, together: Raw, found: Found) -> bool:
     level = together.get("distinct")
     homes = Counter(d for pods in there.values() for d in world.per_domain(level, pods)) if level else Counter()
     return all(count == 1 for count in homes.values())
+
+
+def _firm(world: World, together: Raw) -> set[str]:
+    """Return the gangs that a set needs; what another set may lack it needs only if it may itself be away."""
+    needed = {gang["name"] for gang in world.gangs if _least(world, gang)} & set(together["gangs"])
+    others = [each for each in world.sets if each is not together and not together.get("optional")]
+    return needed.difference(*(e["gangs"] for e in others if e.get("optional") or e.get("min_subgroups")))
 
 
 def _spanned(world: World, level: str, found: Any) -> set[Path]:
