@@ -83,7 +83,7 @@ def _case(raw: Mapping[str, Any]) -> Case:
         nodes=planted(levels, nodes),
         gangs=gangs,
         sets=together,
-        limits=tuple(_limit(each) for each in _list(raw, "limits")),
+        limits=tuple(_limit(each) for each in _list(raw, "limits") if each.get("max_new") is not None),
         reserve=_reserves(_list(raw, "reserve")),
         running=_distinct([_running(each, i, known) for i, each in enumerate(_list(raw, "running"))], gangs),
         jobs=tuple(_job(each) for each in jobs),
@@ -154,12 +154,16 @@ def _gang(raw: Mapping[str, Any], nodes: frozenset[str], *, alone: bool) -> Gang
         previous=_left(raw, "previous", nodes),
         max_per_node=_optional(raw, "max_per_node"),
         prefer_nodes=_counts(raw, "prefer_nodes"),
-        spread=tuple(Spread(str(each["level"]), int(each["max"])) for each in _list(raw, "spread")),
+        spread=tuple(_spread(each) for each in _list(raw, "spread") if each.get("max") is not None),
         priority=_optional(raw, "priority"),
         topology=topology,
         labels=frozenset(known),
         lost=frozenset(_positive(raw, "lost")),
     )
+
+
+def _spread(raw: Mapping[str, Any]) -> Spread:
+    return Spread(str(raw["level"]), int(raw["max"]))
 
 
 def _positive(raw: Mapping[str, Any], key: str) -> Counts:

@@ -218,3 +218,10 @@ def test_no_job_is_admitted_where_not_even_what_is_outside_all_jobs_fits() -> No
         case("c", [node("a")], gangs, {"fits": False}, jobs=[{"name": "j", "gangs": ["kept"]}])
     )
     assert (told["fits"], told["status"], told["admitted"]) == (False, "infeasible", [])
+
+
+def test_a_most_that_is_not_told_bounds_nothing() -> None:
+    limits = [{"gangs": ["g"], "resource": "gpu", "max_new": None}, {"gangs": ["g"], "resource": "pods"}]
+    wide = gang("g", 3, spread=[{"level": "host", "max": None}])
+    told = gang_cases.plan_case(case("c", [node("a")], [wide], {}, limits=limits))
+    assert (told["fits"], told["placement"]) == (True, {"g": {"a": 3}})
