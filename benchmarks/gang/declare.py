@@ -21,7 +21,7 @@ from benchmarks.gang.case import Case, Gang
 from benchmarks.gang.meaning import has_own_topology, inner, slices, step, widths
 from benchmarks.gang.rules import Document, document, policies
 from benchmarks.gang.seats import core, seats, without_hope
-from benchmarks.gang.work import Mode, Unit, Work
+from benchmarks.gang.work import Mode, Unit, Work, voice
 
 GPU = "H100-80GB"
 CASE_FILE = "case.yaml"
@@ -137,6 +137,9 @@ class _Declaration:
             spec = {"type": "gang", "replicas": token.replicas, "value": token.value, "communicates": False}
             spec["request"] = {"resources": {tokens.RESOURCE: 1}}
             yield document("Workload", token.name, spec, dict(token.marks))
+        for index in (index for index, each in enumerate(self.case.sets) if self.work.voiced(each)):
+            spec = {"type": "gang", "replicas": 2, "value": 0, "request": {"resources": {"nothing": 1}}}
+            yield document("Workload", voice(index), spec, {f"set-{index}": "in"})
         for other in self.work.arrears.stand_ins():
             spec = {"type": "gang", "replicas": 1, "value": 0, "communicates": False}
             spec |= {"request": self.amounts.request_of_stand_in(other), "priority": self.work.most_urgent}
@@ -151,6 +154,7 @@ class _Declaration:
         groups = [group for gang in unit.gangs for group in self._groups(gang, within)]
         topology |= {"groups": groups} if groups else {}
         spec |= {"topology": topology} if topology or self._counts_alone(first) else {}
+        spec |= {"communicates": False} if self.work.silent(first) else {}
         roles = [role for gang in unit.gangs for role in self._roles(gang)]
         keys = [key for gang in unit.gangs for key in self.work.keys(gang)]
         if keys[0][1]:

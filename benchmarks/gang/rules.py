@@ -9,7 +9,7 @@ from benchmarks.gang import tokens
 from benchmarks.gang.amounts import Amounts
 from benchmarks.gang.case import Case, Counts, Gang, Together
 from benchmarks.gang.meaning import loose, members, shunned, staying, untouched_before
-from benchmarks.gang.work import Work
+from benchmarks.gang.work import Work, voice
 
 Document = dict[str, Any]
 MOST_WEIGHT = 10**6
@@ -99,10 +99,14 @@ class _Rules:
         own = self.work.ids(each.gangs)
         label = {"by": "label", "label": f"set-{index}"}
         wished = each.preferred or next(iter(self.case.levels), None)
+        heard = own
+        if self.work.voiced(each):
+            heard = [*own, voice(index)]
+            self._barred([voice(index)], frozenset(self.work.node))
         if each.required and own and not self.work.merged(each):
-            self._policy(own, {"colocate": {**label, "at": self._level(each.required)}})
+            self._policy(heard, {"colocate": {**label, "at": self._level(each.required)}})
         elif wished and len(own) > 1:  # a wish below all tiers on topology, so that the set counts as one
-            self._policy(own, {"colocate": {**label, "at": self._level(wished)}}, 1)
+            self._policy(heard, {"colocate": {**label, "at": self._level(wished)}}, 1)
         if each.distinct and len(own) > 1:
             self._policy(own, {"separate": {"by": "workload", "at": self._level(each.distinct)}})
 

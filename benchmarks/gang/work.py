@@ -17,6 +17,11 @@ Mode = Literal["now", "moves", "evictions"]
 CORE, MORE = "core", "more"  # roles of an elastic gang whose kept pods could go otherwise
 
 
+def voice(index: int) -> str:
+    """Return the name of the member that makes a set count, by its place in the case; it is nowhere."""
+    return f"voice-{index}"
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """One workload: a gang, or a set of gangs that are its roles."""
@@ -45,6 +50,7 @@ class Work:
         self.units = tuple(self._units())
         own = [*(unit.name for unit in self.units), *(token.name for token in tokens.tokens(case))]
         own += [each.name for each in self.arrears.stand_ins()]
+        own += [voice(index) for index, each in enumerate(case.sets) if self.voiced(each)]
         self.name = names.labels([gang.name for gang in self.gangs], "gang", own)
         taken = [*self.name.values(), *own]
         self.other = names.labels([each.name for each in self.running], "running", taken)
@@ -69,6 +75,19 @@ class Work:
     def merged(self, together: Together) -> bool:
         """Tell whether a set is one workload, whose topology says what the set asks for."""
         return any(unit.together is together for unit in self.units)
+
+    def silent(self, gang: Gang) -> bool:
+        """Tell whether a gang does not communicate, as it would count by itself for the groups that it has."""
+        mine = [each for each in self.case.sets if gang.name in each.gangs]
+        alone = has_own_topology(self.case, gang) or any(self._inside(each) < 2 for each in mine)
+        return bool(mine and gang.slices) and not alone and not any(map(self.merged, mine))
+
+    def voiced(self, together: Together) -> bool:
+        """Tell whether a set has a member besides its gangs, which are silent, so that it counts."""
+        return any(gang.name in together.gangs and self.silent(gang) for gang in self.gangs)
+
+    def _inside(self, together: Together) -> int:
+        return sum(gang.name in together.gangs for gang in self.gangs)
 
     def gang_of(self) -> Iterable[tuple[tuple[str, str], str]]:
         """Yield the gang, or the running pods, of every workload and role."""

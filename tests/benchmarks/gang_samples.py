@@ -33,6 +33,10 @@ def named(name: str, block: int, rack: int, gpu: int) -> Case:
 
 TREE = [node("a", "b0/r0"), node("b", "b0/r0"), node("c", "b0/r1"), node("d", "b1/r2"), node("e", "b1/r2")]
 FLAT = [node("a"), node("b"), node("c")]
+THREE = [
+    *(node("a", "b0/r0", 8), node("b", "b1/r0", 4), node("c", "b1/r0", 8)),
+    *(node("d", "b2/r0", 8), node("e", "b2/r1", 8)),
+]
 
 SAMPLES: list[Case] = [
     case("elastic", FLAT[:1], [gang("g", 6, min_pods=2)], {"fits": True, "optimum": {"host": 1}}),
@@ -677,5 +681,26 @@ SAMPLES: list[Case] = [
         {"fits": True, "optimum": {"host": 1}},
         co_locate=[{"gangs": ["none"], "min_subgroups": {"none": 0}}],
         limits=[{"gangs": ["g", "none"], "resource": "pods", "max_new": 4}],
+    ),
+    # All in one host by itself would be better only if slices of a set counted by themselves.
+    case(
+        "slices-count-with-their-set",
+        THREE,
+        [
+            gang("sliced", 4, 2, slices=[{"level": "block", "size": 4}]),
+            gang("thin", 8, 2, spread=[{"level": "rack", "max": 2}]),
+        ],
+        {"fits": True, "optimum": {"block": 3, "rack": 4, "host": 4}},
+        co_locate=[{"gangs": ["sliced", "thin"], "preferred": "rack"}],
+    ),
+    case(
+        "slices-of-all-of-a-set-count-with-it",
+        THREE,
+        [
+            gang("sliced", 4, 2, slices=[{"level": "block", "size": 4}]),
+            gang("thin", 8, 2, slices=[{"level": "rack", "size": 2}], spread=[{"level": "rack", "max": 2}]),
+        ],
+        {"fits": True, "optimum": {"block": 3, "rack": 4, "host": 4}},
+        co_locate=[{"gangs": ["sliced", "thin"], "preferred": "rack"}],
     ),
 ]
