@@ -309,14 +309,14 @@ class _Search:
             return [exactly]
         sets = Mixing(self.best, self.jobs, self.stop, self.sparing).run(budget, mixed, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
-        saving = [anew.saving(budget), self.repacking.saving(budget, self._construction)]
-        early = [self.rebuilding.steps(budget), anew.admitting(budget), anew.displacing(budget), *saving]
+        early = [self.rebuilding.steps(budget), anew.admitting(budget), anew.displacing(budget)]
+        early.append(self.repacking.saving(budget, self._construction))
         early += [] if anew.late else [anew.idling(budget)]
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
-            return [waiting, *early, sets, exactly, around, tidying]
+            return [waiting, *early, sets, exactly, around, tidying, anew.saving(budget)]
         tidied = [self._tidying(budget)] if mixed.states else []
         late = [] if mixed.settled else [self.at_once.late(budget, self._construction)]
-        return [waiting, *tidied, *early, sets, tidying, *late, exactly, around]
+        return [waiting, *tidied, *early, anew.saving(budget), sets, tidying, *late, exactly, around]
 
     def _gather(self, budget: Budget) -> Verdict:
         """Place gangs by classes of domains, where nothing runs that this would have to mind."""
