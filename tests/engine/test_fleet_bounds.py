@@ -11,6 +11,7 @@ from tests.support.fleet_cuts import cuts, standing_cuts
 from tests.support.specs import CARD, make_spec, node, place, policy, request, workload
 from tests.support.tiny_specs import tiny
 
+from dovetail.engine.bounds import Bounds
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
@@ -26,7 +27,7 @@ from dovetail.rules.reserve import Reserve
 from dovetail.rules.separate import Separate
 from dovetail.rules.sharing import Sharing
 from dovetail.rules.spread import Spread
-from dovetail.spec import Spec, WorkloadSelector
+from dovetail.spec import Objective, Spec, WorkloadSelector
 
 SLICE = 32
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "20000"))
@@ -234,3 +235,16 @@ def test_a_bound_says_that_it_ignores_what_it_counts_in_part(rule: Rule, told: b
     work = [workload("a", 2, share=400), workload("b", 2, share=300)]
     spec = make_spec([node("n", 2, mechanism="fraction")], work, [policy("few", rule)])
     assert ("few" in FleetModel(compile_problem(context_of(spec))).relaxed) == told
+
+
+def test_a_tier_that_counts_nodes_has_a_bound_of_its_own_once_time_is_up() -> None:
+    """Whoever looks for closer ones meanwhile may not have come to it."""
+    nodes = [replace(node(name, 4), price=1_000_000) for name in "abc"]
+    objective = Objective(tiers=("admitted", "disruption", "cost"))
+    problem = compile_problem(context_of(make_spec(nodes, [workload("w", 3, gpus=2)], objective=objective)))
+    bounds = Bounds(problem, Stop())
+    bounds.until = 0.0
+    values = [{"cost": 2_000_000}.get(tier.name, tier.limit(problem.context)) for tier in problem.tiers]
+    bounds.sharpen(values, ())
+    cost = next(tier for tier in bounds.results(values, ()).tiers if tier.name == "cost")
+    assert (cost.bound, cost.proof) == (2_000_000, "certificate")

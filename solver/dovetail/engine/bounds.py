@@ -32,6 +32,7 @@ MUCH: Final = 0.002
 
 _STANDING = 0.15  # of the time left, for a tier beside what runs today
 _COUNTS = 20  # cases that are told apart by numbers, where nobody does it aside
+_LEAST = 1.0  # seconds for a tier that counts nodes and has no bound yet, on few nodes
 _FIRST = 0.75  # of the time left, for the quicker LP of a tier that counts nodes
 
 
@@ -262,13 +263,21 @@ class Bounds:
             given = dict(zip(names[:position], values, strict=False))
             closed = (result.gap or 0.0) <= (WIDE if priced else 0.0) or self.fleet.has_proved(tier, given)
             closed = closed or (tier.counts_nodes and not priced and self.fleet.best(tier, given) is not None)
-            if not (closed or self._over()) and self.fleet.knows(tier):
-                left = self._left()
-                most = left if left is None or priced or not tier.counts_nodes else _FIRST * left
+            most = 0.0 if closed else self._time_for(tier, given, priced=priced)
+            if most != 0.0 and self.fleet.knows(tier):
                 reached = result.value if tier.sense == "max" else None
                 self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=most)
                 looked += 1
         return looked
+
+    def _time_for(self, tier: Tier, given: Mapping[str, int], *, priced: bool) -> float | None:
+        """Return the seconds for an LP, None without a limit: once time is up, few, for the only one of a tier."""
+        counts = tier.counts_nodes and not priced
+        if self._over():
+            bare = counts and not self._stop and len(self.problem.nodes) <= FEW_NODES
+            return _LEAST if bare and self.fleet.best(tier, given) is None else 0.0
+        left = self._left()
+        return _FIRST * left if counts and left is not None else left
 
     def _count(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Look for bounds with nodes in use and replicas in whole numbers, which takes an LP for each case."""
