@@ -170,6 +170,18 @@ def test_what_work_is_lost_for_higher_bands_is_proved() -> None:
     assert proved(spec, "disruption.gpuTimeLost", given) == 2000 * 30
 
 
+def moves_for(spec: Spec, workload: str, admitted: int) -> int:
+    """Return how many must move for all of a workload to be there, as far as that is proved beside what runs."""
+    problem = compile_problem(context_of(spec))
+    bounds, tier = FleetBounds(problem, Stop()), next(t for t in problem.tiers if t.name == "disruption.moves")
+    routes = Ways(Outlooks(Field(problem, today_state(problem))), frozenset())
+    given = {"admitted[0]": admitted}
+    bounds.stand(tier, given, 1, problem.shapes_of_workload[workload], None, routes)
+    best = bounds.best(tier, given)
+    assert best is not None
+    return best[0]
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_who_must_leave_a_zone_for_what_is_spread_evenly_is_proved(size: int) -> None:
     """What lost its node has to be in a zone that is full, though there is room in the other."""
@@ -179,14 +191,7 @@ def test_who_must_leave_a_zone_for_what_is_spread_evenly_is_proved(size: int) ->
     work = [workload("w", 4, gpus=1), workload("v", 2 // size, gpus=size)]
     running = {"w#0": place("a", 0), "w#1": place("a", 1), "w#2": place("b", 0), "w#3": place("c", 0)}
     running |= {f"v#{i}": place("b", *range(1 + i * size, 1 + (i + 1) * size)) for i in range(2 // size)}
-    problem = compile_problem(context_of(make_spec([*nodes, lost], work, (even,), running=running)))
-    bounds, tier = FleetBounds(problem, Stop()), next(t for t in problem.tiers if t.name == "disruption.moves")
-    routes = Ways(Outlooks(Field(problem, today_state(problem))), frozenset())
-    given = {"admitted[0]": 6000}
-    bounds.stand(tier, given, 1, problem.shapes_of_workload["w"], None, routes)
-    best = bounds.best(tier, given)
-    assert best is not None
-    assert best[0] == 1
+    assert moves_for(make_spec([*nodes, lost], work, (even,), running=running), "w", 6000) == 1
 
 
 def test_who_must_leave_one_of_two_full_zones_is_proved() -> None:
@@ -198,14 +203,7 @@ def test_who_must_leave_one_of_two_full_zones_is_proved() -> None:
     places = (place("a", 0), place("b", 0), place("c", 0), place("c", 1), place("d", 0), place("d", 1), place("e", 0))
     running = {f"w#{i}": each for i, each in enumerate(places)}
     running |= {"v#0": place("a", 1), "v#1": place("b", 1)}
-    problem = compile_problem(context_of(make_spec([*nodes, lost], work, (even,), running=running)))
-    bounds, tier = FleetBounds(problem, Stop()), next(t for t in problem.tiers if t.name == "disruption.moves")
-    routes = Ways(Outlooks(Field(problem, today_state(problem))), frozenset())
-    given = {"admitted[0]": 9000}
-    bounds.stand(tier, given, 1, problem.shapes_of_workload["w"], None, routes)
-    best = bounds.best(tier, given)
-    assert best is not None
-    assert best[0] == 1
+    assert moves_for(make_spec([*nodes, lost], work, (even,), running=running), "w", 9000) == 1
 
 
 @pytest.mark.parametrize("second", [(0, 1), (2, 3), (0, 3)])

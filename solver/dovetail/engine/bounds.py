@@ -263,19 +263,18 @@ class Bounds:
             given = dict(zip(names[:position], values, strict=False))
             closed = (result.gap or 0.0) <= (WIDE if priced else 0.0) or self.fleet.has_proved(tier, given)
             closed = closed or (tier.counts_nodes and not priced and self.fleet.best(tier, given) is not None)
-            most = 0.0 if closed else self._time_for(tier, given, priced=priced)
+            most = 0.0 if closed else self._time_for(tier, priced=priced)
             if most != 0.0 and self.fleet.knows(tier):
                 reached = result.value if tier.sense == "max" else None
                 self.fleet.prove(tier, given, reached=reached, priced=priced, seconds=most)
                 looked += 1
         return looked
 
-    def _time_for(self, tier: Tier, given: Mapping[str, int], *, priced: bool) -> float | None:
-        """Return the seconds for an LP, None without a limit: once time is up, few, for the only one of a tier."""
+    def _time_for(self, tier: Tier, *, priced: bool) -> float | None:
+        """Return the seconds for an LP, None without a limit; once time is up, few to count nodes at all."""
         counts = tier.counts_nodes and not priced
         if self._over():
-            bare = counts and not self._stop and len(self.problem.nodes) <= FEW_NODES
-            return _LEAST if bare and self.fleet.best(tier, given) is None else 0.0
+            return _LEAST if counts and not self._stop and len(self.problem.nodes) <= FEW_NODES else 0.0
         left = self._left()
         return _FIRST * left if counts and left is not None else left
 

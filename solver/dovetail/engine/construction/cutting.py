@@ -66,7 +66,7 @@ class Cutting:
         self._fleet = FleetModel(problem, priced=True)
         self._cuts = [_add_kind(self._fleet, position) for position in range(len(self._fleet.kinds))]
         fewest = Linear({v: -1 for cut in self._cuts for v in cut.layouts.values()})
-        self._objectives = [*self._fleet.tiers.values(), fewest]
+        self._objectives = [each for each in (*self._fleet.tiers.values(), fewest) if not each.is_constant]
 
     @cached_property
     def _target(self) -> Mapping[int, float]:
@@ -75,6 +75,8 @@ class Cutting:
 
     def roughly(self) -> State:
         """Return a state as the LP says, with fewer replicas where their number is not whole: others have room."""
+        if not self._objectives:  # nobody may be anywhere
+            return State()
         values = {v: beside(value) for v, value in self._target.items()}
         more = {v for cut in self._cuts for v in (cut.nodes, *cut.layouts.values())}
         return self._dealt({v: around[v in more] for v, around in values.items()})
@@ -86,6 +88,8 @@ class Cutting:
         ----------
         seconds : what is left of the time, None without a limit; a part of it is used.
         """
+        if not self._objectives:
+            return State()
         counts = {variable for cut in self._cuts for variable in cut.counts}
         rates = any(shape.workload.asks_rate for shape in self._problem.shapes)
         most = None if seconds is None else seconds * _TIME_SHARE[rates]

@@ -28,9 +28,10 @@ def stayed(problem: Problem, state: State) -> State:
     """
     fills: dict[int, Fill] = {}
     for node, place, count in away(problem, state):
+        if problem.shapes[place.shape].workload.grouped:
+            continue
         fill = fills.get(node) or state.fill(node)
-        same = min(count, _there(problem, node, fill, place))
-        if same and not problem.shapes[place.shape].workload.grouped:
+        if same := min(count, _there(problem, node, fill, place)):
             fills[node] = fill = fill.copy()
             fill.kept[place] += same
     return state.with_fills(fills) if fills else state
@@ -40,9 +41,11 @@ def _there(problem: Problem, node: int, fill: Fill, place: Present) -> int:
     """Return how many that come to a node anew have, or may have, a place of today."""
     slot = slot_of(problem, node, place)
     rest = without_kept(problem, node, fill).get(slot, 0)
-    if not rest or problem.shapes[place.shape].request.partial:
-        return _on_instance(problem, node, fill, place, slot) if rest and place.instance else rest
-    return 0 if has_blocks(fill) or pinned_gpus(fill) & set(place.gpus) else rest
+    if rest and place.instance:
+        return _on_instance(problem, node, fill, place, slot)
+    if rest and not problem.shapes[place.shape].request.partial:
+        return 0 if has_blocks(fill) or pinned_gpus(fill) & set(place.gpus) else rest
+    return rest
 
 
 def _on_instance(problem: Problem, node: int, fill: Fill, place: Present, slot: Slot) -> int:

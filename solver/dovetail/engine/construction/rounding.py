@@ -44,9 +44,6 @@ def rounded(
     seconds : a ceiling for all of it, None without one; a little more may go by.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
-    told = [objective for objective in objectives if not objective.is_constant]
-    if not told:  # nothing is left to decide
-        return None
     values: list[int] | None = None
     for spreads, lost in _STEPS:
         lower, upper = list(model.lower), list(model.upper)
@@ -56,8 +53,8 @@ def rounded(
             lower[v] = max(lower[v], below - more)
             upper[v] = max(lower[v], min(upper[v], above + more))
         near = replace(model, lower=lower, upper=upper, rows=list(model.rows))
-        climb = _Climb(near, told, target, lost, stop, deadline)
-        if values is not None and lost == _STEPS[-1][1] and not climb.lacks(told[0], values, 0.0):
+        climb = _Climb(near, objectives, target, lost, stop, deadline)
+        if values is not None and lost == _STEPS[-1][1] and not climb.lacks(objectives[0], values, 0.0):
             break  # it is for the first alone
         values = climb.from_(values)
     return values
@@ -72,9 +69,7 @@ def relaxed(model: Model, objectives: Sequence[Linear], stop: Stop) -> Mapping[i
     """Return the value of every variable in the LP for one objective after the other, greater being better."""
     rows = plain_rows(model)
     lp, column = lp_of(rows, lambda variable: (float(model.lower[variable]), float(model.upper[variable])))
-    told = (objective for objective in objectives if not objective.is_constant)
-    known = [{column[v]: float(c) for v, c in objective.terms.items() if v in column} for objective in told]
-    known = known or [{}]  # where nothing is left to decide, any solution will do
+    known = [{column[v]: float(c) for v, c in objective.terms.items() if v in column} for objective in objectives]
     floors = [lp.row(-float("inf"), float("inf"), terms) for terms in known]
     for terms, row in zip(known, floors, strict=True):
         lp.objective(terms)

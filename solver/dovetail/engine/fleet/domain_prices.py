@@ -50,17 +50,14 @@ class DomainPrices:
         lp, column = lp_of([self._rows[number] for number in own], self._limits)
         told = [cells for cells in domains.values() if set(cells) <= column.keys()]
         there, free = self._protected(shape), self._free(shape)
-        beyond = []
+        beyond, single = list[int](), list[tuple[list[int], int]]()
         for cells in told:
-            more = lp.column(*FREE)
-            room = sum(there[cell] + free[cell] for cell in cells)
-            lp.row(-math.inf, room, {more: -1.0, **{column[cell]: 1.0 for cell in cells}})
+            more, columns = lp.column(*FREE), [column[cell] for cell in cells]
+            here = sum(there[cell] for cell in cells)
+            lp.row(-math.inf, here + sum(free[cell] for cell in cells), {more: -1.0, **dict.fromkeys(columns, 1.0)})
             beyond.append(more)
-        asked = [
-            (beyond, 0),
-            *(([column[cell] for cell in cells], sum(there[cell] for cell in cells)) for cells in told),
-        ]
-        for columns, enough in asked:
+            single.append((columns, here))
+        for columns, enough in [(beyond, 0), *single]:
             lp.objective(dict.fromkeys(columns, -1.0))
             least = -lp.solve(warm=True)
             if lp.complete and least > enough + _MORE:

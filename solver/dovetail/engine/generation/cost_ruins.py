@@ -53,9 +53,8 @@ class CostRuins(Ruins):
         self._prices = np.array(prices_of(problem), dtype=np.int64)
         self._used = self._journal.outlooks.only(node for node, fill in state.fills.items() if fill.slots.total())
         self._levels = sorted(set(self._prices.tolist()))
-        nodes = range(len(problem.nodes))
-        self._costs = [cost_on(self._field, node) for node in nodes]
-        self._counted = [self._counts(node) for node in nodes]
+        self._costs = [cost_on(self._field, node) for node in range(len(problem.nodes))]
+        self._counted = [self._counts(node, cost) for node, cost in enumerate(self._costs)]
         self._cost = self._least = sum(self._costs)
         paid = [cost for cost in self._costs if cost]
         self._node = float(median(paid)) if paid else 1.0
@@ -70,9 +69,9 @@ class CostRuins(Ruins):
             self._journal.leave(leaver)
         if not leavers or not self._recreated(seed, leavers):
             return None
-        touched = np.flatnonzero(self._field.touched > turn).tolist()
-        self._saved = sum(self._costs[node] - cost_on(self._field, node) for node in touched)
-        return sum(self._counted[node] - self._counts(node) for node in touched)
+        now = {node: cost_on(self._field, node) for node in np.flatnonzero(self._field.touched > turn).tolist()}
+        self._saved = sum(self._costs[node] - cost for node, cost in now.items())
+        return sum(self._counted[node] - self._counts(node, cost) for node, cost in now.items())
 
     def _takes(self, more: int) -> bool:
         """Take nothing worse for a while after nodes cost less than ever, so that the best is not lost in a step."""
@@ -91,13 +90,14 @@ class CostRuins(Ruins):
 
     def _enter(self, node: int) -> None:
         super()._enter(node)
-        self._costs[node], self._counted[node] = cost_on(self._field, node), self._counts(node)
+        self._costs[node] = cost = cost_on(self._field, node)
+        self._counted[node] = self._counts(node, cost)
         fill = self._field.fills.get(node)
         self._used[node] = fill is not None and bool(fill.slots.total())
 
-    def _counts(self, node: int) -> int:
-        """Return what a node counts for: what it costs, less where hardly any of it is in use."""
-        cost, healthy = cost_on(self._field, node), MILLI * len(self._problem.nodes[node].healthy_gpus())
+    def _counts(self, node: int, cost: int) -> int:
+        """Return what a node of some cost counts for: that, or less where hardly any of it is in use."""
+        healthy = MILLI * len(self._problem.nodes[node].healthy_gpus())
         if not (cost and healthy):
             return cost
         idle = MILLI * self._idle(node) // healthy
