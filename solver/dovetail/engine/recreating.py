@@ -10,6 +10,7 @@ from random import Random
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.clearing import allowance
 from dovetail.engine.generation.cost_ruins import CostRuins
+from dovetail.engine.generation.home_ruins import HomeRuins
 from dovetail.engine.generation.idle_ruins import IdleRuins
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.engine.generation.waiting_ruins import WaitingRuins
@@ -21,6 +22,7 @@ from dovetail.model.state import State
 from dovetail.progress import Stop
 
 _LEAST, _MOST = 50, 1000  # attempts to a step; where a better state was refused, half as many from the best one on
+_HOMES = 200  # attempts to a step for those who moved
 _LATE = 0.15  # of work and time
 _SHAKEN = 3  # attempts taken though they make things worse, where nothing is found any more
 _FIRST = 0.15  # of work and time, before anybody who runs is to move
@@ -83,6 +85,22 @@ class Recreating:
                     budget, _MOST, lambda state: CostRuins(problem, state, source), lambda: tier in self.best.closed
                 )
                 return
+            yield False
+
+    def homing(self, budget: Budget) -> Iterator[bool]:
+        """Let who moved stay where it runs, in every state that is better; yield whether that is better."""
+        problem, source, at = self.best.problem, Random(1), None
+        tiers = [tier for tier in problem.tiers if tier.kind == "disruption"] if problem.present else []
+        for _ in range(_VISITS if tiers else 0):
+            if at is not self.best.state:
+                yield from self._better(
+                    budget,
+                    _HOMES,
+                    lambda state: HomeRuins(problem, state, source),
+                    lambda: all(tier in self.best.closed for tier in tiers),
+                    _VAIN[1],
+                )
+                at = self.best.state
             yield False
 
     def offered(self, state: State, budget: Budget) -> bool:

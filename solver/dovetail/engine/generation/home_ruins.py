@@ -1,0 +1,109 @@
+"""Ruin and recreate where some have moved: one of them stays where it runs today, once what came anew goes elsewhere.
+
+Who comes first takes the place that is best for it alone, though another one had no other; room for that one is then
+made by what runs. Here what came to the node that was left finds other places, or those of others that came anew,
+which find places in turn.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from random import Random
+
+from dovetail.engine.construction.leavers import Leaver
+from dovetail.engine.construction.mending import Excess
+from dovetail.engine.generation.ruins import Ruins
+from dovetail.model.state import State, away
+from dovetail.problem import Present, Problem
+
+_OTHERS = 2  # nodes that lose what came anew, beside the one that somebody stays on
+_IN_TURN = 0.7  # of the times, that who was on that node finds a place first
+
+
+class HomeRuins(Ruins):
+    """Lets who moved stay where it runs, by what came anew; what is admitted stays so, and what is mended (S5.3)."""
+
+    def __init__(self, problem: Problem, state: State, source: Random) -> None:
+        self._problem = problem
+        self._of: dict[int, set[int]] = defaultdict(
+            set
+        )  # by shape, nodes that replicas came to, or did once
+        super().__init__(problem, state, source)
+        self._excess = Excess(self._field)
+        for node in self.hosts:
+            self._enter(node)
+        self._homes = list(self._left(state))
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody who moved might stay."""
+        return not self._homes
+
+    def _left(self, state: State) -> Sequence[tuple[int, Present]]:
+        """Return the places of today that were left by any who may be elsewhere."""
+        return [(node, place) for node, place, _ in away(self._problem, state) if self._of.get(place.shape)]
+
+    def _enter(self, node: int) -> None:
+        super()._enter(node)
+        for leaver in self._anew(node):
+            self._of[leaver.shape].add(node)
+
+    def _is_better(self, more: int) -> bool:
+        self._homes = list(self._left(self.state()))
+        return super()._is_better(more)
+
+    def _ruin(self, turn: int) -> int | None:
+        node, place = self._source.choice(self._homes)
+        moved = self._moved(place.shape)
+        if moved is None:
+            return None
+        self._journal.leave(moved)
+        first = self._makes_way(node, place)
+        if first is None:
+            return None
+        then = self._makes_way_in_turn(first, node) if first else []
+        if self._source.random() >= _IN_TURN:
+            self._source.shuffle(first := first + then)
+            then = []
+        placed = all(self._placed(each.shape) for each in [*first, *then])
+        ahead = any(map(self._field.gates.ahead, {place.shape, *(each.shape for each in [*first, *then])}))
+        return 1 if placed and not ahead else None
+
+    def _moved(self, shape: int) -> Leaver | None:
+        """Return one of a shape that came to a node anew."""
+        nodes = self._of[shape]
+        while nodes:
+            node = self._source.choice(sorted(nodes))
+            if found := next((each for each in self._anew(node) if each.shape == shape), None):
+                return found
+            nodes.discard(node)
+        return None
+
+    def _makes_way(self, node: int, place: Present) -> list[Leaver] | None:
+        """Put one that waits back in its place, others taken off until it fits; return them, None where it never does."""
+        there, off = list(self._anew(node)), list[Leaver]()
+        self._source.shuffle(there)
+        while self._journal.back(node, place) is None:
+            if not there:
+                return None
+            off.append(there.pop())
+            self._journal.leave(off[-1])
+        return off
+
+    def _makes_way_in_turn(self, off: Sequence[Leaver], home: int) -> list[Leaver]:
+        """Take off what came anew to a few nodes that one of those taken off might be on; return who that is."""
+        may = self._field.hosts(self._problem.shapes[self._source.choice(off).shape])
+        nodes = [node for node in self.hosts if may[node] and node != home]
+        chosen = self._source.sample(nodes, min(len(nodes), self._source.randint(0, _OTHERS)))
+        found = [leaver for node in chosen for leaver in self._anew(node)]
+        for leaver in found:
+            self._journal.leave(leaver)
+        return found
+
+    def _placed(self, shape: int) -> bool:
+        """Place one where it breaks nothing; tell whether there is such a place."""
+        self._journal.outlooks.reopen(shape)
+        puts = self._journal.outlooks.place(shape, 1)
+        self._journal.placed(puts)
+        return bool(puts) and all(self._excess.of(Leaver(put, None)) <= 0 for put in puts)

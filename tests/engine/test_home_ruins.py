@@ -1,0 +1,71 @@
+"""Who moved stays where it runs, once what came anew has found other places for that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from tests.support.crowded_specs import crowded
+from tests.support.mixed_specs import mixed
+from tests.support.sharing_specs import tiny_sharing
+from tests.support.specs import CARD, make_spec, node, place, workload
+from tests.support.tiny_specs import tiny
+
+from dovetail.engine.construction.construct import construct
+from dovetail.engine.generation.home_ruins import HomeRuins
+from dovetail.model.legal import legalise
+from dovetail.model.score import hard_policies, owed
+from dovetail.model.state import Fill, Slot, State
+from dovetail.problem import Problem, compile_problem
+from dovetail.progress import Stop
+from dovetail.rules import context_of
+from dovetail.spec import Spec
+
+OTHER = "A100-40GB"
+
+
+def away(problem: Problem, state: State) -> int:
+    """Return how many are not where they run today."""
+    return sum(problem.running.values()) - sum(Counter(state.kept()).values())
+
+
+def test_who_moved_stays_once_two_who_came_anew_change_places() -> None:
+    """Only `x` and `y` have the card that `lost` needs: it is on `x`, `new` on `y`, and who ran on `x` has moved."""
+    work = [
+        workload("runs", gpus=1),
+        workload("lost", gpus=1, accelerators=(CARD,)),
+        workload("new", gpus=1),
+    ]
+    nodes = [node("x", 1), node("y", 1), node("z", 1, accelerator=OTHER)]
+    problem = compile_problem(context_of(make_spec(nodes, work, running={"runs#0": place("x", 0)})))
+    runs, lost, new = (Slot(problem.shapes_of_role[name, ""]) for name in ("runs", "lost", "new"))
+    begun = State({0: Fill(Counter({lost: 1})), 1: Fill(Counter({new: 1})), 2: Fill(Counter({runs: 1}))})
+    assert away(problem, begun) == 1
+    ruins = HomeRuins(problem, begun, Random(1))
+    assert ruins.attempts(20, lambda: False)
+    assert ruins.over
+    after = {problem.nodes[index].name: +fill.slots for index, fill in ruins.state().fills.items()}
+    assert after == {"x": {runs: 1}, "y": {lost: 1}, "z": {new: 1}}
+    assert away(problem, ruins.state()) == 0
+
+
+@pytest.mark.parametrize("made", [tiny, tiny_sharing, mixed, crowded])
+def test_more_stay_and_nothing_of_what_is_admitted_changes(made: Callable[[int], Spec]) -> None:
+    """From states in which all was placed as if nothing ran."""
+    seen: Counter[bool] = Counter()
+    for seed in range(150):
+        problem = compile_problem(context_of(made(seed)))
+        begun = legalise(problem, construct(problem, State({}), Stop()))
+        ruins = HomeRuins(problem, begun, Random(seed))
+        if ruins.over:
+            continue
+        found = ruins.attempts(20, lambda: False)
+        after = ruins.state()
+        assert after.admitted() == begun.admitted(), seed
+        assert (away(problem, after) < away(problem, begun)) == found, seed
+        hard = hard_policies(problem)
+        assert owed(problem, legalise(problem, after), hard) <= owed(problem, begun, hard), seed
+        seen[found] += 1
+    assert seen[True] >= 3, seen
