@@ -26,9 +26,7 @@ class HomeRuins(Ruins):
 
     def __init__(self, problem: Problem, state: State, source: Random) -> None:
         self._problem = problem
-        self._of: dict[int, set[int]] = defaultdict(
-            set
-        )  # by shape, nodes that replicas came to, or did once
+        self._of: dict[int, set[int]] = defaultdict(set)  # by shape, nodes that replicas came to, or did once
         super().__init__(problem, state, source)
         self._excess = Excess(self._field)
         for node in self.hosts:
@@ -92,7 +90,7 @@ class HomeRuins(Ruins):
         return off
 
     def _makes_way_in_turn(self, off: Sequence[Leaver], home: int) -> list[Leaver]:
-        """Take off what came anew to a few nodes that one of those taken off might be on; return who that is."""
+        """Take off what came anew to a few nodes that one of those taken off might be on; return it."""
         may = self._field.hosts(self._problem.shapes[self._source.choice(off).shape])
         nodes = [node for node in self.hosts if may[node] and node != home]
         chosen = self._source.sample(nodes, min(len(nodes), self._source.randint(0, _OTHERS)))
