@@ -79,7 +79,7 @@ class HomeRuins(Ruins):
         return None
 
     def _makes_way(self, node: int, place: Present) -> list[Leaver] | None:
-        """Put one that waits back in its place, taking off others until it fits; return these, None if it does not."""
+        """Put one that waits back in its place, taking off others until it fits; return these, None without room."""
         there, off = list(self._anew(node)), list[Leaver]()
         self._source.shuffle(there)
         while self._journal.back(node, place) is None:
