@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
-from tests.support.specs import make_spec, node, request, role, workload
+from tests.support.specs import make_spec, node, place, request, role, workload
 
-from dovetail.engine import improving
+from dovetail.engine import improving, ladder, solve
 from dovetail.engine.budget import Budget
 from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.improving import Improving
@@ -20,7 +20,7 @@ from dovetail.engine.solvers.answer import Effort
 from dovetail.model.state import State
 from dovetail.objectives import Tier
 from dovetail.problem import Problem, compile_problem
-from dovetail.progress import Stop
+from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of
 
 ROUNDS = 400
@@ -140,6 +140,29 @@ def test_nothing_is_held_after_a_part_had_no_solution(monkeypatch: pytest.Monkey
     rounds = Rounds(lost=True)
     _run(monkeypatch, Best(problem, {}, (first,)), rounds, "around")
     assert [task.held for task in rounds.tasks[:3]] == [(first,), (), ()]
+
+
+def test_without_a_lead_what_is_proved_after_an_open_tier_is_sought(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = _problem()
+    first, second, third = (tier for tier in problem.tiers if tier.kind == "admitted")
+    for closed, held in (((first, third), (first,)), ((second, third), ()), ((first, second), (first, second))):
+        rounds = Rounds()
+        _run(monkeypatch, Best(problem, {}, closed), rounds, "exactly")
+        assert {task.held for task in rounds.tasks} == {held}
+
+
+def test_a_part_moves_who_runs_for_what_waits_although_nobody_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That nobody moves is proved before, as none can move less; it is no reason to let anything wait."""
+    monkeypatch.setattr(ladder, "EXACT_FIRST", 0)
+    monkeypatch.setattr(ladder, "EXACT_VARIABLES", 0)
+    monkeypatch.setattr(ladder, "_BESIDE", ())
+    gang = workload("gang", 2, type="gang", gpus=1, checkpoint_every=0, priority=1)
+    asked = [gang, workload("large", gpus=2, priority=1), workload("low", gpus=1)]
+    nodes = [node("a", 1), node("b", 2), node("c", 1)]
+    spec = make_spec(nodes, asked, running={"gang#0": place("b", 0), "gang#1": place("c", 0)})
+    plan = solve(spec, Limits(work=10.0))
+    placed = {str(replica): where.node for replica, where in plan.placements.items()}
+    assert placed == {"gang#0": "a", "gang#1": "c", "large#0": "b"}
 
 
 def test_parts_that_are_looked_around_in_hold_a_node_that_loses(monkeypatch: pytest.MonkeyPatch) -> None:

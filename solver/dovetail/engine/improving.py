@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from math import exp
 from random import Random
 
@@ -101,12 +102,18 @@ class Improving:
         return self._random.choices(undecided, chances)[0] if any(chances) else None
 
     def _held(self, lead: Undecided | None) -> tuple[Tier, ...]:
-        """Return the tiers to keep as they are: what is proved, and those before one that leads."""
+        """Return the tiers to keep as they are: what is proved, and those before one that leads.
+
+        Without one that leads, what is proved after a tier that is not is sought: it may be there because nobody
+        moves, or as less is admitted of an earlier tier.
+        """
         if self._lost:
             return ()
-        tiers = self.problem.tiers
-        before = tiers[: tiers.index(lead.tier)] if lead is not None else ()
-        return (*before, *(tier for tier in self.best.closed if tier not in before))
+        tiers, closed = self.problem.tiers, self.best.closed
+        if lead is None:
+            return tuple(takewhile(lambda tier: tier in closed, tiers))
+        before = tiers[: tiers.index(lead.tier)]
+        return (*before, *(tier for tier in closed if tier not in before))
 
     def _round(self, parts: list[list[int]], lead: Undecided | None, effort: Effort, budget: Budget) -> Round:
         task = Task(self.problem, self.problem.search_tiers, self.best.unpaid, self._held(lead))
