@@ -13,6 +13,7 @@ from tests.support.specs import make_spec, node, place, workload
 from tests.support.tiny_squads import tiny_squads
 
 from dovetail.engine import ladder, solve
+from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.returning import free_spots, returned, stayed
 from dovetail.mig import parse_instance
 from dovetail.model.score import view_of
@@ -21,7 +22,20 @@ from dovetail.placement import Place
 from dovetail.problem import Present, Problem, compile_problem
 from dovetail.progress import Limits, Stop
 from dovetail.rules import context_of
-from dovetail.spec import Cluster, Current, Group, Node, PresentReplica, ReplicaId, Role, Spec, Topology, Workload
+from dovetail.spec import (
+    Cluster,
+    Current,
+    Group,
+    Node,
+    PresentReplica,
+    ReplicaId,
+    Request,
+    Role,
+    Spec,
+    Topology,
+    Workload,
+)
+from dovetail.spec.cluster import Unit
 from dovetail.verify import lines, verify
 
 
@@ -128,6 +142,53 @@ def test_who_came_to_the_instance_that_an_equal_one_left_is_that_one() -> None:
     state = today_state(problem).with_fills({0: elsewhere, 1: Fill(fill.slots, +fill.kept)})
     assert moves(problem, state) == 1
     assert moves(problem, stayed(problem, state)) == 0
+
+
+def beside_cut_gpus(unit: Unit, *, stays: bool = True) -> tuple[Problem, State]:
+    """Return two nodes that are cut in part, of which whoever else ran on the first one has left for the second."""
+    one = card("A30-24GB")
+    part, whole = mig_request("A30-24GB", "1g.6gb"), Request(gpus=1)
+    asked = {"stays": Role("", 1, part, 1), "part": Role("", 1, part, 1), "whole": Role("", 1, whole, 1)}
+    work = tuple(Workload(name, "", name, "job", (role,)) for name, role in sorted(asked.items()))
+    ran = {"stays": ((0,), "1g.6gb@0"), "part": ((0,), "1g.6gb@1"), "whole": ((1,), "")}
+    rows = tuple(PresentReplica(ReplicaId(name, "", 0), "n0", *ran[name]) for name in sorted(ran))
+    layout = tuple(parse_instance(f"1g.6gb@{i}") for i in range(4))
+    nodes = tuple(Node(f"n{i}", "g", 10_000, 4096, 2, "A30-24GB") for i in (0, 1))
+    cluster = Cluster("c", ("node",), nodes, reconfiguration=unit)
+    spec = Spec("s", cluster, {one.name: one}, work, current=Current(rows, gpus={"n0/0": layout}))
+    problem = compile_problem(context_of(spec))
+    fill, elsewhere = today_state(problem).fill(0).copy(), Fill()
+    for left in problem.present[0]:
+        if not stays or problem.shapes[left.shape].workload.id != "stays":
+            fill.kept[left] -= 1
+            fill.slots[slot_of(problem, 0, left)] -= 1
+            elsewhere.slots[slot_of(problem, 1, left)] += 1
+    return problem, today_state(problem).with_fills({0: Fill(+fill.slots, +fill.kept), 1: elsewhere})
+
+
+@pytest.mark.parametrize("unit", ["node", "gpu", "instance"])
+def test_who_ran_on_a_node_with_cut_gpus_goes_back_to_its_gpu_or_instance(unit: Unit) -> None:
+    problem, state = beside_cut_gpus(unit)
+    assert moves(problem, state) == 2
+    after = back(problem, state)
+    assert moves(problem, after) == 0
+    assert after.fill(0).kept == today_state(problem).fill(0).kept
+
+
+def test_nobody_goes_back_where_another_layout_of_the_node_may_restart_all() -> None:
+    problem, state = beside_cut_gpus("node", stays=False)
+    assert returned(problem, state, free_spots(problem, state), Stop()) is None
+
+
+def test_nobody_goes_back_to_an_instance_that_others_are_on() -> None:
+    problem, state = beside_cut_gpus("gpu")
+    field = Field(problem, state)
+    for instance in (parse_instance(f"1g.6gb@{start}") for start in range(1, 4)):
+        assert field.cuts.may_stay(0, 0, instance)
+        field.cuts.stay(0, 0, instance)
+        assert not field.cuts.may_stay(0, 0, instance)
+    assert not field.cuts.may_stay(0, 0, parse_instance("2g.12gb@0"))
+    assert not field.cuts.may_stay(0, 1, parse_instance("1g.6gb@0"))
 
 
 def test_nothing_goes_back_where_others_are() -> None:

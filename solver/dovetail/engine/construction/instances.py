@@ -240,7 +240,22 @@ class Cuts:
     def stay(self, index: int, gpu: int, instance: Instance) -> None:
         """Count on somebody's staying on an instance."""
         self._numbers[index, gpu] = _UNKNOWN
-        self._kept[index, gpu].append(instance)
+        self._kept.setdefault((index, gpu), []).append(instance)
+
+    def stays_as_cut(self, index: int) -> bool:
+        """Tell whether nobody who comes back to a node would be restarted as GPUs of it are cut anew."""
+        return self.unit != "node" or index in self._fixed or not self.touched[index]
+
+    def may_stay(self, index: int, gpu: int, instance: Instance) -> bool:
+        """Tell whether somebody may stay on an instance of today, beside those who are on instances of its GPU."""
+        layout, kept = self._problem.layouts[index].get(gpu, ()), self._kept.get((index, gpu), [])
+        geometry = self._problem.geometry(self._problem.nodes[index])
+        if geometry is None or instance not in layout or instance in kept:
+            return False
+        new = Counter(self._held.get((index, gpu), {}))
+        new.subtract(each.profile for each in kept)
+        single = self.unit == "instance"
+        return instances_beside(geometry, +new, [*kept, instance], layout, single=single) is not None
 
 
 def _numbered(instances: Iterable[Instance]) -> Layout:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.leavers import Leaver, Leavers, come_back, leave, pinned_gpus
+from dovetail.mig import parse_instance
 from dovetail.model.seats import has_blocks, without_kept
 from dovetail.model.starts import new_instances
 from dovetail.model.state import Fill, Slot, State, away, slot_of
@@ -126,24 +127,37 @@ def back_home(field: Field, node: int, place: Present) -> Leaver | None:
     gpus = _room(field, node, place) if field.may_return(place.shape) else None
     if gpus is None:
         return None
-    found = Leaver((node, place.shape, gpus), place)
-    field.put(*found.put)
-    field.changing(node).kept[place] += 1
+    found = Leaver((node, place.shape, gpus), place, place.instance.partition("@")[0])
+    come_back(field, found)
     return found
 
 
 def _room(field: Field, node: int, place: Present) -> tuple[int, ...] | None:
     """Return the GPUs that a replica may be counted on where it ran, None where there is no room for it.
 
-    Nodes with GPUs that are cut, or set to modes, are left alone: what is free there depends on how they are.
+    Nodes with GPUs that are set to modes are left alone: what is free there depends on how they are.
     """
     form = field.problem.shapes[place.shape]
     gpu = place.gpus[0] if form.request.partial and place.gpus else None
-    odd = bool(place.instance) or bool(field.cuts.touched[node]) or bool(field.crowds.parted[node])
-    if odd or not field.host_fits(form, node) or field.blocked(node, place.shape, gpu):
+    if field.crowds.parted[node] or not field.host_fits(form, node) or field.blocked(node, place.shape, gpu):
         return None
-    if gpu is not None:
-        return place.gpus if field.share_fits(node, form, gpu) else None
+    if place.gpus and not field.cuts.stays_as_cut(node):
+        return None
+    if gpu is None:
+        return _whole(field, node, place)
+    fits = _instance_fits(field, node, place) if place.instance else field.share_fits(node, form, gpu)
+    return place.gpus if fits else None
+
+
+def _instance_fits(field: Field, node: int, place: Present) -> bool:
+    """Tell whether an instance of today is there for who ran on it, as what else is on its GPU is on instances."""
+    (gpu,), cuts = place.gpus, field.cuts
+    cut = field.gpus[node, gpu] == MILLI or cuts.held(node, gpu) or cuts.closed[node, gpu]
+    return bool(cut) and cuts.may_stay(node, gpu, parse_instance(place.instance))
+
+
+def _whole(field: Field, node: int, place: Present) -> tuple[int, ...] | None:
+    """Return the same for one of whole GPUs, or of none; those counted on may be others that are idle as well."""
     row = field.gpus[node].tolist()
     if all(row[each] == MILLI for each in place.gpus):
         return place.gpus
