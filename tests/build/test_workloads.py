@@ -81,3 +81,17 @@ def test_amounts_of_none_are_as_good_as_left_out() -> None:
 
 def test_an_unreadable_request_is_not_called_empty_as_well() -> None:
     assert codes(faults_of(SMALL, workload("type: job\nrequest: {cpu: 1x}"))) == ["DT1201"]
+
+
+def test_groups_that_do_not_nest_are_told_and_nothing_is_read_of_them() -> None:
+    spec = """
+        type: gang
+        roles:
+        - {name: a, replicas: 2, request: {gpus: 1}}
+        - {name: b, replicas: 2, request: {gpus: 1}}
+        topology:
+          groups:
+          - {roles: {a: 2}, within: node}
+          - {roles: {a: 1, b: 1}, within: socket}
+        """
+    assert codes(faults_of(SMALL, workload(spec))) == ["DT1524"]

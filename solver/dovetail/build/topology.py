@@ -15,7 +15,10 @@ Levels = Sequence[str]  # of the cluster, outermost first
 
 
 def read_topology(here: Cursor, roles: Sequence[Role], levels: Levels) -> Topology | None:
-    """Return what a workload says of topology, None where it says nothing; faults go to the log."""
+    """Return what a workload says of topology, None where it says nothing; faults go to the log.
+
+    Of groups that are at fault nothing is kept: they need not nest.
+    """
     place = here.get("topology")
     if place is None:
         return None
@@ -29,7 +32,7 @@ def read_topology(here: Cursor, roles: Sequence[Role], levels: Levels) -> Topolo
     if place.log.size == before:
         _check_levels(place, found, levels)
         _check_groups(place, groups, roles, levels)
-    return found
+    return found if place.log.size == before else replace(found, groups=())
 
 
 def _level(here: Cursor | None, levels: Levels) -> str | None:
