@@ -121,6 +121,14 @@ def test_of_a_rate_is_told_what_is_served_and_no_number_of_replicas_that_nobody_
     assert f"  !  serve  4 replicas admitted, {said}: " in text.rendered(Review(plan, spec=today))
 
 
+def test_a_service_that_serves_its_rate_and_goes_on_is_no_change() -> None:
+    work = replace(workload("serve", 5, type="service", gpus=1), slo=Slo(200, {CARD: 100, "X": 40}, open=True))
+    rows = {f"serve#{n}": place("a", n) for n in range(2)}
+    today = make_spec([node("a", 3)], [work], running=rows)
+    found = since_today(plan_for(today, places(rows)), today)
+    assert (found.changes, found.unchanged) == ((), 1)
+
+
 def test_what_lost_its_place_is_gone_or_starts_elsewhere() -> None:
     work = [workload("run", 2, gpus=1)]
     today = make_spec([node("a", 2, down=True), node("b", 1)], work)

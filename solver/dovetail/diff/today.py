@@ -12,7 +12,7 @@ from dovetail.placement import Place, View
 from dovetail.plan import AdmissionResult, Outcome, Plan, TierResult, as_planned
 from dovetail.plan.policies import policies_of
 from dovetail.plan.promises import promises_of
-from dovetail.plan.summary import OF_TODAY, summary_of
+from dovetail.plan.summary import OF_TODAY, state_of, summary_of
 from dovetail.rules import Context, context_of
 from dovetail.spec import Spec
 
@@ -57,10 +57,13 @@ def _tiers(view: View, context: Context) -> Iterator[TierResult]:
 
 
 def _admitted(view: View, target: Plan) -> Iterator[tuple[str, AdmissionResult]]:
-    """Yield what does not run in full; why it waits is what the plan says, where the plan changes nothing."""
+    """Yield what does not run in full; why it waits is what the plan says, where the plan changes nothing.
+
+    A service that asks for a rate alone runs in full with fewer replicas than it may have.
+    """
     for workload in view.spec.workloads:
         running = len(view.present_by_workload.get(workload.id, ()))
-        if running < workload.replicas:
+        if running < workload.replicas and state_of(view, workload) != "full":
             told = target.admitted.get(workload.id)
             waits = AdmissionResult("partial" if running else "none", running, workload.replicas)
             yield workload.id, told if told is not None and told.replicas == running else waits
