@@ -262,7 +262,7 @@ def _layouts(reader: _Reader, node: Node, here: Cursor) -> Mapping[int, Layout]:
     """Return today's MIG instances of a node's GPUs, by index."""
     found: dict[int, Layout] = {}
     for text, own in here.fields("migLayout"):
-        if int(text) >= node.gpus or text != str(int(text)):
+        if int(text) >= node.gpus:
             own.fault("DT1431", f"there is no GPU {text}: '{node.name}' has {node.gpus} GPUs", of_key=True)
         elif node.accelerator:
             card = reader.models.by_id[node.accelerator]
