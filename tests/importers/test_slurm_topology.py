@@ -95,6 +95,7 @@ def test_blocks_and_larger_blocks_become_levels(tmp_path: Path) -> None:
 BAD_SLURM = [
     (CONF.replace("s[0-1]", "s[0-2]"), NODES, "topology.conf", 4, "there is no switch 's2'"),
     (CONF + "SwitchName=s0 Nodes=x\n", NODES, "topology.conf", 6, "the switch 's0' is there twice"),
+    (BLOCKS + "BlockName=b1 Nodes=x\n", NODES, "topology.conf", 5, "the block 'b1' is there twice"),
     (CONF + "SwitchName=s2 Switches=s0\n", NODES, "topology.conf", 6, "hangs on 'top' already"),
     (CONF.replace("gpu4,gpu5", "gpu3,gpu4,gpu5"), NODES, "topology.conf", 3, "'gpu3' is in 's0' already"),
     ("SwitchName=a Switches=b Nodes=gpu[1-5],login\nSwitchName=b Switches=a\n", NODES, "topology.conf", 1, "itself"),

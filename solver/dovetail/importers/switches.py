@@ -62,7 +62,7 @@ def read_topology(path: Path, log: FaultLog) -> Topology:
 
 
 def _of_tree(entries: Sequence[Entry]) -> Topology:
-    by_name, above = _switches(entries)
+    by_name, above = _switches(entries, "switch")
     homes = _homes(entries)
     paths = {node: _chain(entry, above, by_name) for node, entry in homes.items()}
     depth = max(map(len, paths.values()), default=0)
@@ -71,12 +71,12 @@ def _of_tree(entries: Sequence[Entry]) -> Topology:
     return Topology(tiers[::-1], padded, {node: entry.place for node, entry in homes.items()})
 
 
-def _switches(entries: Sequence[Entry]) -> tuple[dict[str, Entry], dict[str, str]]:
-    """Return switches by name, and above each the one that it hangs on."""
+def _switches(entries: Sequence[Entry], what: str) -> tuple[dict[str, Entry], dict[str, str]]:
+    """Return switches, or blocks, by name, and above each the one that it hangs on."""
     by_name: dict[str, Entry] = {}
     for entry in entries:
         if entry.name in by_name:
-            entry.place(f"the switch '{entry.name}' is there twice", "all that hangs on it is told in one place")
+            entry.place(f"the {what} '{entry.name}' is there twice", "all that hangs on it is told in one place")
         by_name[entry.name] = entry
     above: dict[str, str] = {}
     for entry in entries:
@@ -121,7 +121,7 @@ def _chain(entry: Entry, above: Mapping[str, str], by_name: Mapping[str, Entry])
 
 def _of_blocks(entries: Sequence[Entry], sizes: Sequence[int]) -> Topology:
     """Return blocks as a level, and every larger size as one of as many base blocks in a row."""
-    by_name, _ = _switches(entries)
+    by_name, _ = _switches(entries, "block")
     homes = _homes(entries)
     base = sizes[0] if sizes else 1
     larger = sizes[:0:-1]
