@@ -39,6 +39,13 @@ def test_clients_of_mps_by_product_and_driver(accelerator: str, mps: str, client
     assert parts(f", sharing: {{mps: {mps}}}", accelerator) == EqualParts(mps=clients, time_slicing=0)
 
 
+@pytest.mark.parametrize("driver", ["", "r580", "-580", "5" * 5000])
+def test_what_is_no_driver_branch_is_told(driver: str) -> None:
+    sharing = f'sharing: {{mps: {{driver: "{driver}"}}}}'
+    text = cluster(f"{{name: g, count: 1, accelerator: H100-80GB, gpus: 2, {sharing}}}")
+    assert codes(faults_of(text)) == ["DT1434"]
+
+
 def test_time_slicing_may_promise_more_than_there_is() -> None:
     found = parts(", sharing: {mechanism: dra, replicas: 3, timeSlicing: {maxClients: 5, oversubscription: 1.5}}")
     assert found == EqualParts(mps=0, time_slicing=5, parts=3, oversubscription=1500)

@@ -56,10 +56,11 @@ def _mps(here: Cursor | None, accelerator: str | None) -> int:
 
 def _branch(here: Cursor) -> int:
     """Return the number of the driver branch, 0 where nobody says."""
-    text = str(here.raw("driver", "0")).partition(".")[0]
-    if text.isdecimal():
+    said = str(here.raw("driver", "0"))
+    text = said.partition(".")[0]
+    if text.isascii() and text.isdigit() and len(text) <= 9:
         return int(text)
-    here["driver"].fault("DT1434", f"'{here.raw('driver')}' is no driver branch", "write its number, such as 580")
+    here["driver"].fault("DT1434", f"'{said[:40]}' is no driver branch", "write its number, such as 580")
     return 0
 
 
