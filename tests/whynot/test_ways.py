@@ -83,6 +83,17 @@ def test_of_a_rate_is_told_what_is_missing_and_what_would_serve_it() -> None:
     assert "    missing  120/s, which would take 2 to 4 replicas of 1 GPU" in told
 
 
+@pytest.mark.parametrize(("fast", "rate"), [(60_000, (120_000, 2)), (0, None)])
+def test_hosts_where_a_replica_sustains_nothing_do_not_count_in_what_is_missing(
+    fast: int, rate: tuple[int, int] | None
+) -> None:
+    slo = Slo(600_000, {"H100-80GB": fast, "A100-80GB": 0}, open=True)
+    work = replace(workload("serve", 10, type="service", gpus=1), slo=slo)
+    spec = make_spec([node("n", 8, accelerator="H100-80GB")], [work])
+    (short,) = shortages(spec, solve(spec), work)
+    assert short.rate == rate
+
+
 def test_one_node_more_is_the_least_that_helps() -> None:
     told, _ = found(spec_of(), "big")
     assert [(str(way.patch), way.helps, way.least) for way in told] == [("1 more node in n", True, True)]

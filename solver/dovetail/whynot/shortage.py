@@ -77,10 +77,14 @@ def shortages(spec: Spec, plan: Plan, workload: Workload) -> tuple[Shortage, ...
 
 
 def _missing_of_rate(view: View, workload: Workload) -> tuple[int, tuple[int, int]] | None:
-    """Return the most replicas that would serve what is missing of a rate that alone is asked for, and `rate`."""
-    if workload.slo is None or not workload.asks_rate:
+    """Return the most replicas that would serve what is missing of a rate that alone is asked for, and `rate`.
+
+    Hosts where a replica sustains nothing do not count; where there are no others, no number would serve it.
+    """
+    rates = [rate for rate in workload.slo.rates.values() if rate] if workload.slo is not None else []
+    if workload.slo is None or not workload.asks_rate or not rates:
         return None
-    missing, rates = max(0, workload.slo.rate - served(view, workload)), workload.slo.rates.values()
+    missing = max(0, workload.slo.rate - served(view, workload))
     return -(-missing // min(rates)), (missing, -(-missing // max(rates)))
 
 
