@@ -87,6 +87,13 @@ FAULTY = [
         "DT1957",
         "second",
     ),
+    (
+        f"|   0  MIG 4g.24gb   0  1/1  {'9' * 400}  No  56  4  0   |\n|       4  1  1   |\n",
+        "GPU 0 Profile ID 0 Placement : {0}:4",
+        "DT1957",
+        "lists no MIG profiles",
+    ),
+    ("HEAD", f"GPU  0 Profile ID 0 Placement : {{{'9' * 5000}}}:4\n", "DT1957", "lists no placements"),
 ]
 
 

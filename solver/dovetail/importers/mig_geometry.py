@@ -23,13 +23,16 @@ FILE: Final = "accelerator.yaml"
 _BOTH: Final = "take both lists of one GPU, with one driver: nvidia-smi mig -lgip and -lgipp"
 T = TypeVar("T")
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_WHOLE: Final = r"[0-9]{1,4}"  # far above anything that a GPU has
 _FIRST: Final = re.compile(
-    r"\|\s*(?P<gpu>\d+)\s+MIG\s+(?P<name>[1-9]\d?g\.[1-9]\d*gb(?:[+-][a-z.]+)?)\s+(?P<id>\d+)\s+\d+/(?P<most>\d+)"
-    r"\s+(?P<gib>\d+(?:\.\d+)?)\s+(?:Yes|No)\s+(?P<sms>\d+)\s+(?P<dec>\d+)\s+(?P<enc>\d+)\s*\|"
+    rf"\|\s*(?P<gpu>{_WHOLE})\s+MIG\s+(?P<name>[1-9][0-9]?g\.[1-9][0-9]{{0,3}}gb(?:[+-][a-z.]+)?)\s+(?P<id>{_WHOLE})"
+    rf"\s+{_WHOLE}/(?P<most>{_WHOLE})\s+(?P<gib>{_WHOLE}(?:\.[0-9]{{1,9}})?)\s+(?:Yes|No)\s+(?P<sms>{_WHOLE})"
+    rf"\s+(?P<dec>{_WHOLE})\s+(?P<enc>{_WHOLE})\s*\|"
 )
-_SECOND: Final = re.compile(r"\|\s+(?P<ce>\d+)\s+(?P<jpeg>\d+)\s+(?P<ofa>\d+)\s*\|")
+_SECOND: Final = re.compile(rf"\|\s+(?P<ce>{_WHOLE})\s+(?P<jpeg>{_WHOLE})\s+(?P<ofa>{_WHOLE})\s*\|")
 _PLACES: Final = re.compile(
-    r"GPU\s+(?P<gpu>\d+)\s+Profile ID\s+(?P<id>\d+)\s+Placements?\s*:\s*\{(?P<starts>\d+(?:,\d+)*)\}:(?P<size>\d+)"
+    rf"GPU\s+(?P<gpu>{_WHOLE})\s+Profile ID\s+(?P<id>{_WHOLE})\s+Placements?\s*:"
+    rf"\s*\{{(?P<starts>{_WHOLE}(?:,{_WHOLE})*)\}}:(?P<size>{_WHOLE})"
 )
 
 
