@@ -6,7 +6,20 @@ from collections import Counter
 import pytest
 
 from dovetail.catalogue import geometries
-from dovetail.mig import Counts, Geometry, arrange, fits, layouts, legal, maximal, multisets
+from dovetail.mig import (
+    Counts,
+    Geometry,
+    Profile,
+    affordable,
+    arrange,
+    fits,
+    layouts,
+    legal,
+    maximal,
+    multisets,
+    positional,
+)
+from dovetail.model.partitions import counted
 
 SEVEN = [name for name, one in geometries().items() if one.axis == 8]
 KNOWN = [name for name, one in geometries().items() if one.known]
@@ -62,6 +75,40 @@ def test_the_a30_and_the_rtx_pro_6000_have_the_known_layouts() -> None:
     assert numbers(small) == (76, 20, 8)
     assert numbers(only(large, variants=False)) == (26, 10, 4)
     assert numbers(large) == (717, 115, 64)
+
+
+@pytest.mark.parametrize("product", REPRESENTATIVES)
+def test_layouts_by_position_are_as_many_counted_as_listed(product: str) -> None:
+    geometry = geometries()[product]
+    assert positional(geometry) == sum(1 for _ in layouts(geometry))
+
+
+def test_layouts_of_many_positions_are_counted_at_once() -> None:
+    table = observed(*(profile(f"1g.2gb+{letter}", 1, range(16), 16) for letter in "abc"), slices=16)
+    assert positional(table) == 4**16
+    assert len(multisets(table)) == len(list(affordable(table))) == 969
+
+
+def test_instances_that_never_all_find_a_start_are_told_at_once() -> None:
+    table = observed(*(profile(f"1g.2gb+{letter}", 1, range(15), 16) for letter in "abc"), slices=16)
+    assert fits(table, {"1g.2gb+a": 5, "1g.2gb+b": 5, "1g.2gb+c": 5})
+    assert not fits(table, {"1g.2gb+a": 6, "1g.2gb+b": 5, "1g.2gb+c": 5})
+
+
+def test_large_maxima_take_no_longer_to_count_with() -> None:
+    names = [f"1g.2gb+{letter}" for letter in "abcdef"]
+    table = observed(*(profile(name, 1, range(4), 64) for name in names), slices=4)
+    assert counted(table, frozenset(names))
+    short = observed(*(profile(name, 1, range(3), 64) for name in names), slices=4)
+    assert not counted(short, frozenset(names))
+
+
+def profile(name: str, size: int, starts: range, maximum: int) -> Profile:
+    return Profile(name, 1, size, 1_024, 50, tuple(starts), maximum)
+
+
+def observed(*profiles: Profile, slices: int) -> Geometry:
+    return Geometry("observed", slices, slices, {}, profiles)
 
 
 @pytest.mark.parametrize("product", REPRESENTATIVES)

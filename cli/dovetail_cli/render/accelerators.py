@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from dovetail.build.acceleratorlist import Listed, Vouching, to_document
-from dovetail.mig import Geometry, Instance, Profile, arrange, layouts, maximal, multisets
+from dovetail.mig import Geometry, Instance, Profile, arrange, maximal, multisets, positional
 from dovetail.quantities import format_milli
 from dovetail_cli.render import machine
 from dovetail_cli.render.columns import PLAIN, Screen, layout, prose
@@ -150,7 +150,7 @@ class _Drawing:
         shown = [counts for counts in everything if detail or not any(_variant(name) for name in counts)]
         told = [plural(len(everything), "layout") + " that take no further instance"]
         told.append(f"{amount(len(multisets(self._geometry)))} with smaller ones")
-        told.append(f"{amount(sum(1 for _ in layouts(self._geometry)))} by position")
+        told.append(f"{amount(positional(self._geometry))} by position")
         lines = [*prose(", ".join(told), self._screen, indent=0), "", self._ruler()]
         for counts in shown:
             lines += self._layout(counts)

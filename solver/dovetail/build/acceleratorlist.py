@@ -12,7 +12,7 @@ from dovetail.build.cursor import Log
 from dovetail.documents import Document
 from dovetail.documents.kinds import API_VERSION
 from dovetail.faults import nearest
-from dovetail.mig import Geometry, Profile, arrange, layouts, maximal, multisets
+from dovetail.mig import Geometry, Profile, arrange, maximal, multisets, positional
 from dovetail.spec import Accelerator
 
 Vouching = Literal["none", "verified", "allowed", "unverified", "unknown"]
@@ -110,7 +110,7 @@ def _mig(geometry: Geometry, vouching: Vouching) -> dict[str, Any]:
         "modeToggleNeedsReset": geometry.mode_toggle_needs_reset,
         "profiles": [_profile(profile) for profile in geometry.profiles],
         "layouts": {
-            "positional": sum(1 for _ in layouts(geometry)) if geometry.known else 0,
+            "positional": positional(geometry) if geometry.known else 0,
             "multisets": len(multisets(geometry)) if geometry.known else 0,
             "maximal": [_layout(geometry, counts) for counts in maximal(geometry)] if geometry.known else [],
         },

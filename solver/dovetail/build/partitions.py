@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from dovetail.build.cursor import Cursor
 from dovetail.catalogue import offered
-from dovetail.mig import Geometry, Instance, Profile, arrange, legal, parse_instance
+from dovetail.mig import Geometry, Instance, Profile, affordable, arrange, legal, parse_instance
 from dovetail.quantities import parse_memory
 from dovetail.spec import Accelerator
 
 _memory_offered: Final = partial(parse_memory, rounding="down")
+_MOST_LAYOUTS: Final = 1_000  # multisets of profiles; the products that are built in have 128 at the most
 _TABLE: Final = ("memorySlices", "computeSlices", "profiles")
 _DRAWN: Final = "dovetail accelerators %s draws the layouts there are"
 _OPT_IN: Final = "{kind: Accelerator, metadata: {name: %s}, spec: {mig: {allowUnverified: true}}} opts in"
@@ -53,7 +55,8 @@ def _own(name: str, here: Cursor) -> Geometry | None:
     if missing:
         here.fault("DT1110", f"a MIG table needs '{missing[0]}' too")
         return None
-    return Geometry(
+    before = here.log.size
+    geometry = Geometry(
         product=name,
         axis=here.raw("memorySlices"),
         compute=here.raw("computeSlices"),
@@ -62,6 +65,12 @@ def _own(name: str, here: Cursor) -> Geometry | None:
         source="document",
         mode_toggle_needs_reset=here.raw("modeToggleNeedsReset", False),
     )
+    if here.log.size == before and sum(1 for _ in islice(affordable(geometry), _MOST_LAYOUTS + 1)) > _MOST_LAYOUTS:
+        message = f"a GPU of this table could be cut in more than {_MOST_LAYOUTS:,} ways, positions not counted"
+        hint = "list what the driver tells of the product: the most instances of each profile, and shared engines"
+        here["profiles"].fault("DT1436", message, hint, of_key=True)
+        return None
+    return geometry
 
 
 def _profile(name: str, table: Cursor, here: Cursor) -> Profile:

@@ -107,6 +107,11 @@ CLUSTER: Final[Mapping[str, CodeInfo]] = {
     "DT1433": CodeInfo("more parts than clients", "A GPU has as many equal parts as clients may share it at most."),
     "DT1434": CodeInfo("driver branch that is no number", "A driver branch is its number, such as 580."),
     "DT1435": CodeInfo("oversubscription below 1", "`oversubscription` is what may be promised over what there is."),
+    "DT1436": CodeInfo(
+        "MIG table of too many layouts",
+        "The profiles of a table make at most 1,000 sets of instances that its slices, engines and maxima allow on "
+        "one GPU; the largest built-in table makes 128.",
+    ),
 }
 
 WORKLOADS: Final[Mapping[str, CodeInfo]] = {

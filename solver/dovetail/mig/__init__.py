@@ -1,6 +1,17 @@
 """MIG geometry: what one GPU can be cut into, as arithmetic on one product's table (S3.3)."""
 
-from dovetail.mig.arrange import arrange, beside, budgets, fits, layouts, legal, maximal, multisets
+from dovetail.mig.arrange import (
+    affordable,
+    arrange,
+    beside,
+    budgets,
+    fits,
+    layouts,
+    legal,
+    maximal,
+    multisets,
+    positional,
+)
 from dovetail.mig.geometry import Counts, Geometry, Instance, Profile, parse_instance
 
 __all__ = [
@@ -8,6 +19,7 @@ __all__ = [
     "Geometry",
     "Instance",
     "Profile",
+    "affordable",
     "arrange",
     "beside",
     "budgets",
@@ -17,4 +29,5 @@ __all__ = [
     "maximal",
     "multisets",
     "parse_instance",
+    "positional",
 ]

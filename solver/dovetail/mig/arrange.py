@@ -8,13 +8,14 @@ asks for an arrangement as well; both are remembered per geometry.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
 
-from dovetail.mig.geometry import Counts, Geometry, Instance
+from dovetail.mig.geometry import Counts, Geometry, Instance, Profile
 
 _Key = tuple[tuple[str, int], ...]
+_Step = tuple[int, int, Instance | None]
 _MOST_TRIED = 5_000  # more arrangements than any built-in product has for one multiset
 
 
@@ -81,24 +82,60 @@ def layouts(geometry: Geometry) -> Iterator[tuple[Instance, ...]]:
     yield from _extended(geometry, choices, 0, (), 0)
 
 
+def positional(geometry: Geometry) -> int:
+    """Return how many legal sets of instances one GPU has, the empty one too: as many as `layouts` yields.
+
+    They are counted slice by slice, so that it takes as long as there are multisets, however many layouts these have.
+    """
+    names = [profile.name for profile in geometry.profiles]
+    legal_counts = {tuple(counts.get(name, 0) for name in names) for counts in affordable(geometry)}
+    ways: list[Counter[tuple[int, ...]]] = [Counter() for _ in range(geometry.axis + 1)]
+    ways[0][(0,) * len(names)] = 1
+    for cell in range(geometry.axis):
+        starting = [(i, p.size) for i, p in enumerate(geometry.profiles) if cell in p.starts]
+        ways[cell + 1].update(ways[cell])
+        for counts, number in ways[cell].items():
+            for index, size in starting:
+                more = (*counts[:index], counts[index] + 1, *counts[index + 1 :])
+                if more in legal_counts:
+                    ways[cell + size][more] += number
+    return ways[-1].total()
+
+
+def affordable(geometry: Geometry, names: Collection[str] | None = None) -> Iterator[Counts]:
+    """Yield every multiset of profiles that no budget of one GPU forbids, whether or not its instances find starts.
+
+    They come in the order of `multisets`.
+
+    Parameters
+    ----------
+    names : the profiles; None for all.
+    """
+    profiles = tuple(p for p in geometry.profiles if names is None or p.name in names)
+    return _affordable(geometry, profiles, {})
+
+
 @lru_cache(maxsize=64)
 def multisets(geometry: Geometry) -> tuple[Counts, ...]:
     """Return every multiset of profiles that fits on one GPU, the empty one last, larger profiles first."""
-    found: list[dict[str, int]] = [{}]
-    for profile in geometry.profiles:
-        found = [
-            {**counts, profile.name: number} if number else counts
-            for counts in found
-            for number in range(profile.maximum, -1, -1)
-            if _over(geometry, {**counts, profile.name: number}) is None
-        ]
-    return tuple(counts for counts in found if fits(geometry, counts))
+    return tuple(counts for counts in affordable(geometry) if fits(geometry, counts))
 
 
 @lru_cache(maxsize=64)
 def maximal(geometry: Geometry) -> tuple[Counts, ...]:
     """Return the multisets that no further instance fits beside, in the order of `multisets`."""
     return tuple(counts for counts in multisets(geometry) if not _can_grow(geometry, counts))
+
+
+def _affordable(geometry: Geometry, profiles: Sequence[Profile], counts: Counts) -> Iterator[Counts]:
+    """Yield what some counts can be extended to by the profiles that are left."""
+    if not profiles:
+        yield counts
+        return
+    for number in range(profiles[0].maximum, -1, -1):
+        more = {**counts, profiles[0].name: number} if number else counts
+        if _over(geometry, more) is None:
+            yield from _affordable(geometry, profiles[1:], more)
 
 
 def _can_grow(geometry: Geometry, counts: Counts) -> bool:
@@ -132,7 +169,7 @@ def _beside(geometry: Geometry, key: _Key, pinned: tuple[Instance, ...]) -> tupl
     more = [p for p in geometry.profiles if _over(geometry, together + Counter([p.name])) is None]
     taken = _mask(geometry, pinned)
     best, most = None, -1
-    for found in islice(_arrangements(geometry, sequence, 0, taken, None), _MOST_TRIED):
+    for found in islice(_arrangements(geometry, sequence, 0, taken, None, set()), _MOST_TRIED):
         slices = taken | _mask(geometry, found)
         room = sum(any(not slices & _slices(start, p.size) for start in p.starts) for p in more)
         if room > most:
@@ -143,20 +180,29 @@ def _beside(geometry: Geometry, key: _Key, pinned: tuple[Instance, ...]) -> tupl
 
 
 def _arrangements(
-    geometry: Geometry, names: Sequence[str], place: int, taken: int, last: Instance | None
+    geometry: Geometry, names: Sequence[str], place: int, taken: int, last: Instance | None, dead: set[_Step]
 ) -> Iterator[tuple[Instance, ...]]:
-    """Yield the ways to place `names[place:]` on the slices that are free, equal profiles at descending starts."""
+    """Yield the ways to place `names[place:]` on the slices that are free, equal profiles at descending starts.
+
+    `dead` are the steps that lead to no arrangement, so that none of them is gone twice.
+    """
     if place == len(names):
         yield ()
         return
-    profile = geometry.by_name[names[place]]
+    step = place, taken, last
+    if step in dead:
+        return
+    profile, leads = geometry.by_name[names[place]], False
     for start in reversed(profile.starts):
         slices = _slices(start, profile.size)
         if taken & slices or (last is not None and last.profile == profile.name and start > last.start):
             continue
         here = Instance(profile.name, start)
-        for rest in _arrangements(geometry, names, place + 1, taken | slices, here):
+        for rest in _arrangements(geometry, names, place + 1, taken | slices, here, dead):
+            leads = True
             yield (here, *rest)
+    if not leads:
+        dead.add(step)
 
 
 def _extended(

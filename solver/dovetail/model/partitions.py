@@ -14,11 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import product
 from typing import NamedTuple
 
 from dovetail.linear import Linear, Model
-from dovetail.mig import Geometry, Instance, fits, parse_instance
+from dovetail.mig import Geometry, Instance, affordable, fits, parse_instance
 from dovetail.model.state import Slot
 from dovetail.problem import Present, Problem
 from dovetail.spec import Layout, Node
@@ -216,22 +215,4 @@ def counted(geometry: Geometry, names: frozenset[str]) -> bool:
 
     They do on every product that is built in; a table that somebody has observed may be another one.
     """
-    profiles = [geometry.by_name[name] for name in sorted(names)]
-    ranges = [range(profile.maximum + 1) for profile in profiles]
-    for numbers in product(*ranges):
-        counts = {profile.name: number for profile, number in zip(profiles, numbers, strict=True) if number}
-        if _within(geometry, counts) and not fits(geometry, counts):
-            return False
-    return True
-
-
-def _within(geometry: Geometry, counts: Mapping[str, int]) -> bool:
-    chosen = [(geometry.by_name[name], number) for name, number in counts.items()]
-    return (
-        sum(number * profile.compute for profile, number in chosen) <= geometry.compute
-        and sum(number * profile.size for profile, number in chosen) <= geometry.axis
-        and all(
-            sum(number * profile.engines.get(kind, 0) for profile, number in chosen) <= most
-            for kind, most in geometry.engines.items()
-        )
-    )
+    return all(fits(geometry, counts) for counts in affordable(geometry, names))
