@@ -58,6 +58,8 @@ def with_rate(workload: Workload, own: Cursor, models: Models, slo: Slo) -> Work
         return workload
     if not slo.rates:
         own["performance"].fault("DT1541", "nothing that its replicas may be on is listed here", of_key=True)
+    elif not any(slo.rates.values()):
+        own["performance"].fault("DT1541", "all rates here that its replicas may have are 0", of_key=True)
     turns = tuple(sorted(entry.model for entry in entries if entry.turns))
     return _bound(_taking_turns(replace(workload, slo=slo), turns, own), own)
 

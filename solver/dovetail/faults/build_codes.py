@@ -164,7 +164,7 @@ WORKLOADS: Final[Mapping[str, CodeInfo]] = {
     "DT1533": CodeInfo("peak below the mean", "`burstiness` is peak over mean compute, so at least 1."),
     "DT1540": CodeInfo("rate of what is no service", "Only a service of one role with GPUs promises a rate."),
     "DT1541": CodeInfo(
-        "no rate anywhere", "Nothing that the replicas of a service may be on has a rate in its table."
+        "no rate anywhere", "Nothing that the replicas of a service may be on has a rate above 0 in its table."
     ),
     "DT1542": CodeInfo(
         "rate without effect", "The table of a service names what its replicas are never on: whole GPUs or instances."
