@@ -167,6 +167,13 @@ def as_of(text: str | None) -> dt.date:
         raise usage(f"--as-of: {error}", "write it as 2026-12-31") from None
 
 
+def as_of_documents(text: str | None, path: str | None) -> dt.date:
+    """Read the date that documents are judged at, where these may be left out."""
+    if text is not None and path is None:
+        raise usage("--as-of needs the documents: give PATH", "a plan alone was judged when it was made")
+    return as_of(text)
+
+
 def work(units: float | None) -> float | None:
     """Return the deterministic work asked for."""
     if units is not None and not units > 0:

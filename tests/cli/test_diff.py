@@ -107,6 +107,9 @@ def test_a_plan_from_a_base_without_a_plan_has_no_difference(dovetail: Shell, st
     assert "(new)" not in dovetail.out
 
 
-def test_a_date_is_read_without_documents_too(dovetail: Shell) -> None:
-    assert dovetail("diff", "ok.yaml", "ok.yaml", "--as-of", "garbage") == 64
-    assert dovetail("diff", "ok.yaml", "ok.yaml", "--as-of", "2026-01-31") == 0
+@pytest.mark.parametrize("command", [("diff", "ok.yaml", "ok.yaml"), ("show", "ok.yaml")])
+def test_a_date_needs_the_documents(dovetail: Shell, command: tuple[str, ...]) -> None:
+    assert dovetail(*command, ".", "--as-of", "garbage") == 64
+    assert dovetail(*command, ".", "--as-of", "2026-01-31") == 0
+    assert dovetail(*command, "--as-of", "2026-01-31") == 64
+    assert "--as-of needs the documents: give PATH" in dovetail.err

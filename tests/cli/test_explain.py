@@ -188,12 +188,25 @@ def test_codes_and_nodes_are_told_as_a_table_alone(
 
 
 @pytest.mark.parametrize(
-    "asked", [("--plan", "nosuchfile"), ("--base", "nosuchfile"), ("--work", "3"), ("--memory", "1Gi")]
+    "asked",
+    [
+        ("--plan", "nosuchfile"),
+        ("--base", "nosuchfile"),
+        ("--work", "3"),
+        ("--memory", "1Gi"),
+        ("--ways", "12"),
+        ("--as-of", "2026-01-31"),
+    ],
 )
 def test_codes_are_explained_without_plans(dovetail: Shell, asked: tuple[str, str]) -> None:
     assert dovetail("explain", "DT4102", *asked) == 64
     assert "codes are explained without a project" in dovetail.err
     assert f"hint: leave {asked[0]} out" in dovetail.err
+
+
+def test_codes_are_explained_without_a_path(dovetail: Shell, project: Path) -> None:
+    assert dovetail("explain", "DT4102", str(project)) == 64
+    assert "hint: leave PATH out" in dovetail.err
 
 
 HELD = """\

@@ -36,7 +36,7 @@ def run(
     """
     shown = options.output(output, formats.DIFF)
     wanted = options.renderings(also or (), formats.DIFF)
-    day = options.as_of(as_of)
+    day = options.as_of_documents(as_of, path)
     try:
         before, after = read_plan(a), read_plan(b)
         found = project.load(path, project.Question(day, before)) if path is not None else None

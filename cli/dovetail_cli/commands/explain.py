@@ -34,10 +34,14 @@ _Plan = Annotated[
     str | None,
     typer.Option("--plan", metavar="PLAN", help="The plan to explain, a file or REV:path, instead of planning."),
 ]
+_Path = Annotated[str | None, typer.Argument(metavar="[PATH]", help="Directory or file of the project; default `.`.")]
 _Ways = Annotated[
-    int,
-    typer.Option("--ways", min=0, metavar="N", help="Make at most N plans for ways out or other places; 0 for none."),
+    int | None,
+    typer.Option(
+        "--ways", min=0, metavar="N", help="At most N plans for ways out or other places; 0 for none, default 12."
+    ),
 ]
+_MOST_WAYS = 12
 _PATIENCE = 20.0  # seconds for all plans of ways together, unless it is said how long each may take
 _WORK = 1.0  # units for each of them then
 _CODE = re.compile(r"DT\d{4}", re.IGNORECASE | re.ASCII)
@@ -45,11 +49,11 @@ _CODE = re.compile(r"DT\d{4}", re.IGNORECASE | re.ASCII)
 
 def run(
     thing: _Thing,
-    path: options.PathArgument = ".",
+    path: _Path = None,
     plan: _Plan = None,
     base: options.Base = None,
     current: options.Current = None,
-    ways: _Ways = 12,
+    ways: _Ways = None,
     time_limit: options.EachTimeLimit = None,
     work: options.EachWork = None,
     jobs: options.Jobs = None,
@@ -68,10 +72,11 @@ def run(
     """
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
+    most = _MOST_WAYS if ways is None else ways
     if _CODE.fullmatch(thing):
         _check_table("codes", shown, wanted)
         _check_alone(
-            {"--plan": plan, "--base": base, "--current": current}
+            {"PATH": path, "--plan": plan, "--base": base, "--current": current, "--ways": ways, "--as-of": as_of}
             | {"--time-limit": time_limit, "--work": work, "--jobs": jobs, "--memory": memory}
         )
         return _code(thing.upper(), shown)
@@ -79,7 +84,7 @@ def run(
     try:
         before = read_plan(plan) if plan is not None else None
         today = read_plan(base) if base is not None else None
-        found = project.load(path, project.Question(options.as_of(as_of), today, current))
+        found = project.load("." if path is None else path, project.Question(options.as_of(as_of), today, current))
     except Refused as refused:
         return refusals.tell(refused, shown)
     project.tell_warnings(found.warnings)
@@ -91,7 +96,7 @@ def run(
     with running(limits) as planner:
         made = planner(spec) if before is None else before
         asking = _Asking(planner, made.placements, shared=time_limit is None and work is None)
-        found_out = _explained(spec, made, workload, asking, ways) if workload else None
+        found_out = _explained(spec, made, workload, asking, most) if workload else None
         interrupted = bool(planner.stop)
     planner.complain()
     places = project.Places(found.documents)

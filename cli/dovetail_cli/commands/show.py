@@ -42,9 +42,10 @@ def run(
     wanted = options.renderings(also or (), FORMATS)
     if by is not None and "table" not in (shown, *(name for name, _ in wanted)):
         raise usage(f"--by groups the rows of the table, and -o {shown} has none", "leave one of them out")
+    day = options.as_of_documents(as_of, path)
     try:
         found = read_plan(plan)
-        documents = project.load(path, project.Question(options.as_of(as_of))) if path is not None else None
+        documents = project.load(path, project.Question(day)) if path is not None else None
     except Refused as refused:
         return refusals.tell(refused, shown)
     if documents is not None:
