@@ -88,11 +88,12 @@ def _place_of(document: Document, subject: str) -> Position:
     for index, tier in enumerate(spec.get("tiers", ())):
         if subject == tier["name"]:
             return document.position("spec", "tiers", index)
-    node = subject.partition("/")[0]
-    for text, row in spec.get("placements", {}).items():
-        if row["node"] == node or _speaks_of(text, subject):
-            return document.key_position("spec", "placements", text)
-    return document.key_position("spec", "outcome")
+    rows = spec.get("placements", {})
+    node, _, gpu = subject.rpartition("/")
+    own = (text for text, row in rows.items() if row["node"] == subject or _speaks_of(text, subject))
+    beside = (text for text, row in rows.items() if row["node"] == node and gpu.isdigit())
+    found = next(own, None) or next(beside, None)
+    return document.key_position("spec", *(("outcome",) if found is None else ("placements", found)))
 
 
 def _speaks_of(text: str, subject: str) -> bool:

@@ -14,6 +14,7 @@ from tests.cli.test_plan import edit, rescale, validator
 from dovetail.documents import ALL_KINDS
 from dovetail_cli import plans
 from dovetail_cli.example import FILES
+from dovetail_cli.plans import places_in
 
 
 def test_valid_documents_are_counted(dovetail: Shell, project: Path) -> None:
@@ -237,6 +238,17 @@ def test_findings_are_placed_in_the_plan_of_this_run(dovetail: Shell, project: P
     edit(project / "plan.yaml", "kind: Plan\n", "# looked through\nkind: Plan\n")
     assert dovetail("verify", "plan.yaml", "-o", "github") == 4
     assert "line=10," in dovetail.out
+
+
+def test_a_workload_is_not_looked_for_on_a_node_named_as_its_namespace(
+    dovetail: Shell, project: Path, engine: Engine
+) -> None:
+    dovetail("plan", "--out", "plan.yaml")
+    edit(project / "plan.yaml", "h100-000", "research")
+    place = places_in((project / "plan.yaml").read_text(encoding="utf-8"), "plan.yaml")
+    lines = {"research/batch": 11, "research/train": 14, "search/web": 18, "research": 11, "research/3": 11}
+    lines |= {"research/gone": 6, "research/gone#0": 6, "h100-002/0": 15}
+    assert {subject: place(subject).line for subject in lines} == lines
 
 
 def undeclared(project: Path, count: int) -> None:
