@@ -16,7 +16,9 @@ from tests.support.plans import plan_for
 from tests.support.specs import make_spec, node, place, places, policy, workload
 from tests.support.tiny_specs import tiny
 
+from dovetail.documents import load_text
 from dovetail.engine import solve
+from dovetail.faults import Refused
 from dovetail.plan import AdmissionResult, Outcome, Plan
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid
@@ -69,6 +71,26 @@ def test_keeping_off_is_planned_and_proved() -> None:
     told = [(each.what, [(c.tier, c.there) for c in each.changes], each.certain, each.admitted) for each in found]
     assert told == [("node cheap", [("cost", 2)], True, 1), ("rack a", [("cost", 5)], True, 1)]
     assert len(list(without(spec, plan, spec.by_id["w"], solve, 1))) == 1
+
+
+def test_what_keeps_it_off_is_no_policy_that_a_document_can_name() -> None:
+    spec = _dear()
+    plan = _plan(spec)
+    asked: list[Spec] = []
+
+    def planned(other: Spec) -> Plan:
+        asked.append(other)
+        return plan
+
+    list(without(spec, plan, spec.by_id["w"], planned, 1))
+    (ban,) = (policy.name for policy in asked[0].policies)
+    text = (
+        f"apiVersion: dovetail/v1alpha1\nkind: Policy\nmetadata: {{name: {ban}}}\n"
+        "spec: {rule: {exclusive: {at: node}}, enforcement: hard}\n"
+    )
+    with pytest.raises(Refused) as refused:
+        load_text(text, "p.yaml")
+    assert [fault.code for fault in refused.value.faults] == ["DT1302"]
 
 
 def _checked(told: Explanation) -> dict[str, Any]:

@@ -32,7 +32,8 @@ _MOST_PARTS: Final = 256
 """Places of shares that are tried where the first one on a node is forbidden."""
 
 _POLICY: Final = "policy "
-_BAN: Final = "explain-elsewhere"
+_BAN: Final = "explain elsewhere"
+"""The name of the policy that keeps a workload off; no document can have one with a space in its name."""
 
 
 @dataclass(frozen=True, slots=True)
