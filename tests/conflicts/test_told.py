@@ -30,6 +30,20 @@ def test_both_places_are_told() -> None:
     assert fault.source_line == "  rule: {quota: {limit: {gpus: 15}}}"
 
 
+@pytest.mark.parametrize(
+    ("cpu", "limit", "amounts"),
+    [
+        ("617283.456", 1234567.89, "need 1,234,568.912 cores, and 'all' may hold 1,234,567.89 cores"),
+        ("999999", 1999999.5, "need 2,000,000 cores, and 'all' may hold 1,999,999.5 cores"),
+    ],
+)
+def test_amounts_are_told_exactly(cpu: str, limit: float, amounts: str) -> None:
+    huge = workload(f"type: gang\nreplicas: 2\nrequest: {{gpus: 1, cpu: {cpu}}}", "huge")
+    quota = policy(f"rule: {{quota: {{limit: {{cpu: {limit}}}}}}}", name="few")
+    messages = [fault.message for fault in told(RUN, quota, huge)]
+    assert any(amounts in message for message in messages), messages
+
+
 def test_one_policy_that_asks_too_much_of_the_cluster_is_a_warning() -> None:
     huge = workload("type: gang\nreplicas: 5\nrequest: {gpus: 8, cpu: 1}", "huge")
     (fault,) = told(RUN, huge)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Final, TypeVar
 
@@ -285,7 +286,7 @@ _UNITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
 
 def _amount(cap: Cap, number: int) -> str:
     scale, unit = _UNITS.get(cap.resource, (1, f" of {cap.resource}"))
-    return f"{number / scale:,g}{unit}" if number % scale else f"{number // scale:,}{unit}"
+    return f"{Decimal(number) / scale:,f}{unit}"
 
 
 def _named(workload: Workload, role: Role) -> str:
