@@ -35,7 +35,7 @@ def legalise(problem: Problem, state: State) -> State:
 
 
 def _count(problem: Problem, admitted: Counter[int], workload: Workload, role: Role) -> int:
-    """Return how many replicas of a role are admitted; of roles that share a shape the first are."""
+    """Return how many replicas of a role are admitted; roles of joint workloads have shapes of their own."""
     return admitted[problem.shapes_of_role.get((workload.id, role.name), -1)]
 
 
