@@ -9,19 +9,24 @@ import pytest
 from tests.support.medium_specs import medium
 from tests.support.mig_specs import card, mig_request, tiny_mig
 from tests.support.mixed_specs import mixed
-from tests.support.specs import make_spec, node, place, workload
+from tests.support.specs import make_spec, node, place, policy, workload
 from tests.support.tiny_squads import tiny_squads
 
 from dovetail.engine import ladder, solve
+from dovetail.engine.bounds import Bounds
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.returning import free_spots, returned, stayed
+from dovetail.engine.going_back import go_back
+from dovetail.engine.incumbent import forget
+from dovetail.engine.record import Record
 from dovetail.mig import parse_instance
-from dovetail.model.score import view_of
+from dovetail.model.score import hard_policies, owed, view_of
 from dovetail.model.state import Fill, Slot, State, slot_of, today_state
 from dovetail.placement import Place
 from dovetail.problem import Present, Problem, compile_problem
-from dovetail.progress import Limits, Stop
+from dovetail.progress import Limits, Reporter, Stop
 from dovetail.rules import context_of
+from dovetail.rules.survive import Survive
 from dovetail.spec import (
     Cluster,
     Current,
@@ -34,6 +39,7 @@ from dovetail.spec import (
     Spec,
     Topology,
     Workload,
+    WorkloadSelector,
 )
 from dovetail.spec.cluster import Unit
 from dovetail.verify import lines, verify
@@ -223,3 +229,26 @@ def test_plans_of_parts_alone_verify(
     spec = made(seed)
     found = verify(spec, solve(spec, Limits(work=work)))
     assert found.ok, list(lines(found))
+
+
+def test_who_moved_goes_back_where_a_failure_takes_nobody_though_no_gpu_is_idle() -> None:
+    """Each node has half a GPU in use once `w` is back, so that `web` restarts beside another wherever it fails."""
+    work = [
+        workload("web", share=500, type="service"),
+        workload("w", share=500, checkpoint_every=3600),
+        workload("new", share=500),
+    ]
+    rule = policy("any-node", Survive(of="node"), workloads=WorkloadSelector(names=("web",)))
+    running = {"web#0": place("n0", 0), "w#0": place("n1", 0)}
+    nodes = [node(f"n{i}", 1) for i in range(3)]
+    problem = compile_problem(context_of(make_spec(nodes, work, [rule], running=running)))
+    web, w, new = (Slot(problem.shapes_of_role[name, ""], 0) for name in ("web", "w", "new"))
+    stays = today_state(problem).fill(0)
+    best = Record(problem, Bounds(problem, Stop()), Reporter(), forget, 0.0)
+    best.state = State({0: stays, 2: Fill(Counter({w: 1, new: 1}))})
+    assert stays.slots == {web: 1}
+    assert returned(problem, best.state, free_spots(problem, best.state), Stop()) is None
+    go_back(best, Stop())
+    assert moves(problem, best.state) == 0
+    assert best.state.admitted().total() == 3
+    assert not owed(problem, best.state, hard_policies(problem))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class Field:
     `touched` is the `turn` at which a node changed last; `stale` nodes have changed since it was emptied.
     """
 
-    def __init__(self, problem: Problem, state: State) -> None:
+    def __init__(self, problem: Problem, state: State, aside: Collection[str] = ()) -> None:
         self.problem = problem
         nodes = problem.nodes
         width = max([node.gpus for node in nodes], default=0)
@@ -59,7 +60,7 @@ class Field:
         self._slots: dict[tuple[int, int, str], Slot] = {}  # making one anew takes longer
         self.admitted: Counter[int] = Counter()
         self.rates = Rates(problem)
-        self.guards = guards_of(problem)
+        self.guards = guards_of(problem, aside)
         self.gates = Gates(problem, self.guards)
         self._settled = settled(problem, state)
         self.turn = 1

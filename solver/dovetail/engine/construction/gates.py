@@ -6,7 +6,7 @@ place, by whoever has chosen one.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -337,15 +337,19 @@ def _members(problem: Problem, guard: ApartGuard | CrowdGuard | SkewGuard | Toge
     return {path: np.array(nodes, dtype=np.int64) for path, nodes in found.items()}
 
 
-def guards_of(problem: Problem) -> list[Guard]:
+def guards_of(problem: Problem, aside: Collection[str] = ()) -> list[Guard]:
     """Return the guards of the hard policies that have one, and of soft ones that hold places.
 
     Those of the latter keep nobody off a node but the places themselves, where they would not count.
+
+    Parameters
+    ----------
+    aside : policies whose guards are left out, as somebody else sees to these.
     """
     holding = {workload.holds for workload in problem.spec.placeholders}
     found = []
     for policy in problem.spec.policies:
-        if policy.enforcement.kind == "hard" or policy.name in holding:
+        if policy.name not in aside and (policy.enforcement.kind == "hard" or policy.name in holding):
             guard = policy.rule.guard(problem.context.scopes[policy.name])
             if guard is not None:
                 found.append(guard)

@@ -7,7 +7,7 @@ touched for it, no GPU is cut or set in another way, and whoever asks takes the 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.leavers import Leaver, Leavers, come_back, leave, pinned_gpus
@@ -66,7 +66,13 @@ def free_spots(problem: Problem, state: State) -> Mapping[str, list[Spot]]:
     return dict(found)
 
 
-def returned(problem: Problem, state: State, spots: Mapping[str, Sequence[Spot]], stop: Stop) -> State | None:
+def returned(
+    problem: Problem,
+    state: State,
+    spots: Mapping[str, Sequence[Spot]],
+    stop: Stop,
+    aside: Collection[str] = (),
+) -> State | None:
     """Return a state with replicas of some workloads back in places of today, None where none has room.
 
     Of what stands or falls together all go back, or none.
@@ -74,8 +80,9 @@ def returned(problem: Problem, state: State, spots: Mapping[str, Sequence[Spot]]
     Parameters
     ----------
     spots : by workload, today's places that the state does not keep.
+    aside : see `guards_of`.
     """
-    field, came_to = Field(problem, state), _came_to(problem, state)
+    field, came_to = Field(problem, state, aside), _came_to(problem, state)
     leavers = Leavers(field, frozenset())
     any_back = False
     for workload, own in spots.items():
