@@ -26,33 +26,32 @@ class HomeRuins(Ruins):
 
     def __init__(self, problem: Problem, state: State, source: Random) -> None:
         self._problem = problem
-        self._of: dict[int, set[int]] = defaultdict(set)  # by shape, nodes that replicas came to, or did once
+        self._of: dict[int, dict[int, None]] = defaultdict(dict)  # by shape, nodes that any came to, or did once
         super().__init__(problem, state, source)
         self._excess = Excess(self._field)
         for node in self.hosts:
             self._enter(node)
-        self._homes = list(self._left(state))
+        left = ((node, place, count) for node, place, count in away(problem, state) if self._of.get(place.shape))
+        self._homes = [(node, place) for node, place, count in left for _ in range(count)]
+        self._drawn_home = 0  # its position
 
     @property
     def over(self) -> bool:
         """Whether nobody who moved might stay."""
         return not self._homes
 
-    def _left(self, state: State) -> Sequence[tuple[int, Present]]:
-        """Return the places of today that were left by any who may be elsewhere."""
-        return [(node, place) for node, place, _ in away(self._problem, state) if self._of.get(place.shape)]
-
     def _enter(self, node: int) -> None:
         super()._enter(node)
         for leaver in self._anew(node):
-            self._of[leaver.shape].add(node)
+            self._of[leaver.shape][node] = None
 
     def _is_better(self, more: int) -> bool:
-        self._homes = list(self._left(self.state()))
+        del self._homes[self._drawn_home]
         return super()._is_better(more)
 
     def _ruin(self, turn: int) -> int | None:
-        node, place = self._source.choice(self._homes)
+        self._drawn_home = self._source.randrange(len(self._homes))
+        node, place = self._homes[self._drawn_home]
         moved = self._moved(place.shape)
         if moved is None:
             return None
@@ -72,10 +71,10 @@ class HomeRuins(Ruins):
         """Return one of a shape that came to a node anew."""
         nodes = self._of[shape]
         while nodes:
-            node = self._source.choice(sorted(nodes))
+            node = self._source.choice(list(nodes))
             if found := next((each for each in self._anew(node) if each.shape == shape), None):
                 return found
-            nodes.discard(node)
+            del nodes[node]
         return None
 
     def _makes_way(self, node: int, place: Present) -> list[Leaver] | None:
