@@ -229,6 +229,23 @@ def instances(shapes: Mapping[int, int]) -> State:
     return State({0: Fill(Counter({Slot(shape, 0, "1g.10gb"): count for shape, count in shapes.items()}))})
 
 
+def test_what_costs_later_bands_little_is_found_before_what_costs_them_much() -> None:
+    """A GPU that an earlier band asks for is one of eight that one job has, or of one of eight jobs."""
+    work = [workload("all", gpus=8), *(workload(f"one-{i}", gpus=1) for i in range(8))]
+    spec = make_spec([node("a"), node("b")], [*work, workload("first", gpus=1, priority=900)])
+    problem = compile_problem(context_of(spec))
+    slot = {shape.members[0].workload.id: Slot(shape.index) for shape in problem.shapes}
+    many = Counter(slot[shape.members[0].workload.id] for shape in problem.shapes if shape.request.gpus == 8)
+    ones = Counter({slot["one-0"]: 8})
+    dear = 0
+    for seed in range(20):
+        ruins = WaitingRuins(problem, State({0: Fill(many), 1: Fill(ones)}), Random(seed))
+        while ruins.state().admitted()[slot["first"].shape] == 0:
+            ruins.attempts(1, lambda: False)
+        dear += ruins.state().admitted()[slot["all"].shape] == 0
+    assert dear <= 3
+
+
 def test_a_service_that_waits_takes_the_place_of_one_whose_rate_is_worth_less() -> None:
     problem, cheap, dear = one_card()
     assert in_place(problem, instances({cheap: 7}), 200).admitted() == {dear: 7}

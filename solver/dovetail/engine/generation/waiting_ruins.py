@@ -3,12 +3,15 @@
 Beside what runs no patterns are mixed, and who came first has the room and the quota. Here a replica that waits comes
 to a node, or below a limit, from which others are taken off for it; these find a place elsewhere, or wait themselves.
 Where that leads no further, what runs makes way as well, if it goes on elsewhere and more is admitted by that.
+
+An earlier band comes first whatever it costs later ones. But there are many ways to a little more of it, and those
+that cost them little are given the time to be found first.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 
 from dovetail.engine.construction.leavers import Leaver, stands_alone
@@ -26,6 +29,8 @@ _RIVALS = 8  # replicas that are taken off for it at the most, where a limit kee
 _MORE = 0, 2, 4  # other shapes that may come in place of who was taken off, one of these numbers
 _NOISE = 0.7, 1.4  # times its size, that a replica is taken for where the larger ones come first
 _LARGEST = 0.7  # of the times, that they do within a band
+_DEAR = 2.5  # times what a band gains, that later ones lose for it at the most
+_DEARLY = 0.05  # of the times, that more is taken all the same
 
 
 class WaitingRuins(Ruins):
@@ -84,7 +89,11 @@ class WaitingRuins(Ruins):
         changed = {s: self._field.admitted[s] - before[s] for s in {shape, *(each.shape for each in off), *extra}}
         if any(self._loses(s, more) or self._field.gates.ahead(s) for s, more in changed.items()):
             return None
-        better = self._better(changed, served)
+        worth = self._worth(changed, served)
+        better = next((more for more in worth if more), 0)
+        dear = better > 0 and -sum(worth[worth.index(better) + 1 :]) > _DEAR * better
+        if dear and self._source.random() >= _DEARLY:
+            return None
         return None if away and better <= 0 else better  # nobody moves for nothing
 
     def _loses(self, shape: int, more: int) -> bool:
@@ -162,8 +171,8 @@ class WaitingRuins(Ruins):
 
         return sorted(drawn, key=key)
 
-    def _better(self, changed: Mapping[int, int], served: Mapping[int, int]) -> int:
-        """Return by how much more is worth that is admitted, in the first band where it is not as much.
+    def _worth(self, changed: Mapping[int, int], served: Mapping[int, int]) -> Sequence[int]:
+        """Return by how much more is worth that is admitted, by band, those first that come first.
 
         Parameters
         ----------
@@ -176,7 +185,7 @@ class WaitingRuins(Ruins):
             by_rate = shape in rates.asked
             earned = rates.earned(shape, served) if by_rate else more * self._problem.shapes[shape].role.value
             worth[self._rank[shape]] += earned
-        return next((worth[rank] for rank in sorted(worth) if worth[rank]), 0)
+        return [worth[rank] for rank in sorted(worth)]
 
 
 def _ranks(problem: Problem) -> Iterator[tuple[int, int]]:
