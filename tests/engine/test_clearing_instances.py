@@ -12,11 +12,16 @@ from tests.support.mig_specs import card, full_mig, mig_request, tiny_mig
 from dovetail.engine.construction.clearing import cleared
 from dovetail.engine.construction.covers import Covers
 from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.journal import Journal
 from dovetail.engine.construction.leavers import Leavers, come_back, leave
+from dovetail.engine.construction.placing import Outlooks
 from dovetail.mig import parse_instance
 from dovetail.model.legal import legalise
+from dovetail.model.state import today_state
+from dovetail.problem import compile_problem
 from dovetail.progress import Stop
-from dovetail.spec import Cluster, Current, Node, PresentReplica, ReplicaId, Request, Role, Spec, Workload
+from dovetail.rules import context_of
+from dovetail.spec import Cluster, Current, Node, PresentReplica, ReplicaId, Request, Role, Share, Spec, Workload
 from dovetail.spec.cluster import Unit
 
 CARD = "A100-80GB"
@@ -129,6 +134,32 @@ def test_who_leaves_an_instance_and_comes_back_is_where_it_was(unit: Unit) -> No
     assert field.state() == before
     assert int(field.untouched[0]) == 0
     assert [field.cuts.profile(0, 0, shape, untouched=False) for shape in shapes] == rooms
+
+
+def test_what_is_undone_leaves_who_came_back_on_its_own_instance() -> None:
+    shared = work("w", Request(share=Share(100, None, 0, ("mig",))), 3)
+    running = PresentReplica(ReplicaId("w", "", 0), "n0", (0,), "3g.40gb@4")
+    spec = Spec(
+        "cut",
+        Cluster(
+            "cut",
+            ("node",),
+            (Node("n0", "g", cpu=100, memory=1000, gpus=1, accelerator=CARD),),
+            reconfiguration="instance",
+        ),
+        {CARD: card(CARD)},
+        (shared,),
+        current=Current((running,), gpus={"n0/0": (parse_instance("3g.40gb@4"),)}),
+    )
+    problem = compile_problem(context_of(spec))
+    today = today_state(problem)
+    field = Field(problem, today)
+    journal = Journal(Outlooks(field))
+    assert journal.place(0)
+    (leaver,) = (each for each in Leavers(field, frozenset()).of(0) if each.place is not None)
+    journal.leave(leaver)
+    journal.undo()
+    assert field.state() == today
 
 
 def test_sets_of_who_leaves_name_nobody_twice() -> None:

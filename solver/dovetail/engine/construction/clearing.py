@@ -15,7 +15,7 @@ import numpy as np
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.leavers import MOST_HOPS, MOST_MOVES, Leaver, come_back, leave
-from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.engine.construction.placing import Outlooks, Told
 from dovetail.engine.construction.ways import Way, Ways
 from dovetail.model.legal import legalise
 from dovetail.model.score import better
@@ -103,11 +103,11 @@ class Clearing:
         self._vain = self._vain_wide = 0  # ways that were tried in vain for what is to be placed now
         self._most_vain = patience
         self._hops = 0
-        self._done: list[Put | Leaver] = []
+        self._done: list[Told | Leaver] = []
         self.left: set[int] = set()
 
     @property
-    def done(self) -> Sequence[Put | Leaver]:
+    def done(self) -> Sequence[Told | Leaver]:
         """Who was put where, and who left, for what was placed last."""
         return self._done
 
@@ -260,7 +260,7 @@ class Clearing:
     def _put(self, shape: int, nodes: Bools) -> bool:
         self.outlooks.reopen(shape)
         found = self.outlooks.place(shape, 1, nodes=nodes)
-        self._done += found
+        self._done += self.outlooks.told(found)
         return bool(found)
 
     def _leave(self, leaver: Leaver) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -231,6 +231,16 @@ class Cuts:
         if not held[profile]:
             del held[profile]
         return profile
+
+    def last(self, puts: Sequence[tuple[int, int, tuple[int, ...]]]) -> list[str]:
+        """Return the profile of the instance of each of those put last (node, shape, GPUs), empty without one."""
+        found, seen = list[str](), Counter[tuple[int, int, int]]()
+        for index, shape, gpus in reversed(puts):
+            key = index, gpus[0] if gpus else _UNKNOWN, shape
+            chosen = self._chosen.get(key, ())
+            seen[key] += 1
+            found.append(chosen[-seen[key]] if seen[key] <= len(chosen) else "")
+        return found[::-1]
 
     def let_go(self, index: int, gpu: int, instance: Instance) -> None:
         """Count on nobody's staying on an instance any more."""

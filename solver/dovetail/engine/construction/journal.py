@@ -9,7 +9,7 @@ from functools import partial
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.leavers import Leaver, come_back, fewest, leave
-from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.engine.construction.placing import Outlooks, Put, Told
 from dovetail.engine.construction.returning import back_home
 from dovetail.problem import Present
 
@@ -43,8 +43,8 @@ class Journal:
         return bool(puts)
 
     def placed(self, puts: list[Put]) -> None:
-        """Enter replicas that were placed already."""
-        self._undo += [partial(self.field.undo, *put) for put in puts]
+        """Enter replicas that were placed just now."""
+        self._undo += [partial(self.field.undo, *told) for told in self.outlooks.told(puts)]
 
     def back(self, node: int, place: Present) -> Leaver | None:
         """Put a replica that waits back where it ran, None without room there."""
@@ -76,13 +76,13 @@ class Journal:
                 away.append(each)
         return away
 
-    def cleared(self, done: Sequence[Put | Leaver]) -> None:
+    def cleared(self, done: Sequence[Told | Leaver]) -> None:
         """Enter what others did: who was put where, and who left."""
         for each in done:
             if isinstance(each, Leaver):
                 self._undo.append(partial(come_back, self.field, each))
             else:
-                self.placed([each])
+                self._undo.append(partial(self.field.undo, *each))
 
     def undo(self, mark: int = 0) -> None:
         """Undo all that was done since a mark."""

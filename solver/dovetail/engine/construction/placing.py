@@ -15,6 +15,7 @@ from dovetail.problem import Shape
 from dovetail.spec.workload import MILLI
 
 Put = tuple[int, int, tuple[int, ...]]  # node, shape, GPUs
+Told = tuple[int, int, tuple[int, ...], str]  # and the profile of its instance, empty without one
 
 _LEAST = np.int32(-NOWHERE - 1)
 
@@ -78,6 +79,10 @@ class Outlooks:
                 break
             puts += found
         return puts
+
+    def told(self, puts: list[Put]) -> list[Told]:
+        """Return what was put last with the profiles of its instances, by which it may be undone once others left."""
+        return [(*put, profile) for put, profile in zip(puts, self.field.cuts.last(puts), strict=True)]
 
     def only(self, nodes: Iterable[int]) -> Bools:
         """Return a mask of some nodes."""
