@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from tests.support.at_work import GANG, HIGH, LOW, on, ones, planned, racks, running, stepped
-from tests.support.specs import place, policy, workload
+from tests.support.specs import make_spec, node, place, policy, workload
 
 from dovetail.engine import ladder, solve
 from dovetail.engine.construction.letting_go import with_misplaced_gone
 from dovetail.engine.construction.vacating import with_gangs
 from dovetail.progress import Limits
 from dovetail.rules.require import Forbid
+from dovetail.rules.spread import Spread
 from dovetail.spec import NodeSelector, Policy
 from dovetail.verify import verify
 
@@ -38,6 +39,27 @@ def test_it_goes_for_what_may_not_whatever_its_priority() -> None:
     assert on(view, "v") == ["y0"]
     assert on(view, "high") == ["y0", "y0", "y0"]
     assert (told["mend"], told["disruption.moves"]) == (0, 1)
+
+
+def test_who_made_room_for_one_that_must_go_goes_no_more_itself() -> None:
+    cards = {"fast": "H100-80GB", "slow": "L4"}
+    nodes = [
+        node("n0", 2, accelerator=cards["fast"], cpu=2000),
+        node("n1", 3, accelerator=cards["fast"]),
+        node("n2", 2, accelerator=cards["slow"]),
+        node("n3", 1, accelerator=cards["slow"]),
+    ]
+    work = [
+        workload("a", 2, gpus=1, accelerators=(cards["fast"],)),
+        workload("b", 3, gpus=1, cpu=1500),
+        workload("p", 2, gpus=1, accelerators=(cards["slow"],), preemptible=True),
+        workload("q", 1, gpus=1, accelerators=(cards["slow"],), preemptible=True),
+    ]
+    where = running(a="n0 n0", b="n1 n1 n1", p="n2 n2", q="n3")
+    one = policy("one", Spread("node", max_per_domain=1))
+    told, view = stepped(make_spec(nodes, work, [one], running=where), with_misplaced_gone)
+    assert on(view, "b") == ["n1", "n2", "n3"]
+    assert (told["mend"], told["disruption.evicted"], told["disruption.moves"]) == (0, 2, 3)
 
 
 def test_it_goes_for_a_gang_that_may_not() -> None:

@@ -51,7 +51,8 @@ def with_misplaced_gone(problem: Problem, state: State, stop: Stop, over: Callab
             journal.leave(leaver)
     journal.keep()
     for leaver in must:
-        if not (preempting.victims.may_move(leaver) and excess.any_of(leaver)):
+        # Who made room for one before it is elsewhere already.
+        if not (_there(outlooks.field, leaver) and preempting.victims.may_move(leaver) and excess.any_of(leaver)):
             continue
         before = preempting.moves
         journal.leave(leaver)
@@ -63,3 +64,9 @@ def with_misplaced_gone(problem: Problem, state: State, stop: Stop, over: Callab
             journal.undo()
     found = legalise(problem, construct(problem, legalise(problem, outlooks.field.state()), stop))
     return found if better(problem, found, state, frozenset()) else state
+
+
+def _there(field: Field, leaver: Leaver) -> bool:
+    """Tell whether a replica still stays where it runs."""
+    fill = field.fills.get(leaver.put[0])
+    return fill is not None and leaver.place is not None and fill.kept[leaver.place] > 0
