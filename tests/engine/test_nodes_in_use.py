@@ -30,10 +30,12 @@ from dovetail.spec import Objective, Spec
 DEAR, CHEAP = 13, 10
 
 
-def priced() -> Spec:
+def priced(gpu_price: int = 0) -> Spec:
     """Return work for 14 GPUs, and three nodes of 8 for each of two prices: the LP uses 1.75 of the cheap ones."""
     nodes = [
-        node(f"{name}{i}", 8, price=price) for name, price in (("dear", DEAR), ("cheap", CHEAP)) for i in range(3)
+        node(f"{name}{i}", 8, price=price, gpu_price=gpu_price)
+        for name, price in (("dear", DEAR), ("cheap", CHEAP))
+        for i in range(3)
     ]
     return make_spec(nodes, [workload("w", 14, gpus=1)], objective=Objective(tiers=("admitted", "cost")))
 
@@ -67,8 +69,9 @@ def test_nodes_in_use_are_counted_in_whole_numbers_where_that_is_asked_for(whole
         check_tree(replace(question, target=-least), tree)
 
 
-def test_numbers_of_nodes_are_whole_and_cost_the_least() -> None:
-    problem = problem_of(priced())
+@pytest.mark.parametrize("gpu_price", [0, 50])
+def test_numbers_of_nodes_are_whole_and_cost_the_least(gpu_price: int) -> None:
+    problem = problem_of(priced(gpu_price))
     place, given = cost_of(problem)
     bounds = FleetBounds(problem, Stop())
     numbers = bounds.nodes_in_use(problem.tiers[place], given, None)

@@ -98,8 +98,8 @@ class _Dive:
         reached = self.lp.optimise(self.tier, self.given, seconds=left, like=near, steps=_STEPS)
         if not self.lp.complete:  # time is up
             return None
-        kinds = zip(self.lp.fleet.kinds, self.lp.fleet.used_of, strict=True)
-        dearest = sum(kind.size * kind.node.price for kind, used in kinds if used is not None)
+        nodes = ((kind.size, kind.node) for kind in self.lp.fleet.kinds)
+        dearest = sum(size * (node.price + len(node.healthy_gpus()) * node.gpu_price) for size, node in nodes)
         if reached < -dearest:  # earlier tiers fall short
             return None
         self.values = self.lp.values()
