@@ -10,7 +10,7 @@ import pytest
 from tests.support.crowded_specs import crowded
 from tests.support.mixed_specs import mixed
 from tests.support.sharing_specs import tiny_sharing
-from tests.support.specs import CARD, make_spec, node, place, workload
+from tests.support.specs import CARD, make_spec, node, place, policy, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine.construction.construct import construct
@@ -21,7 +21,8 @@ from dovetail.model.state import Fill, Slot, State
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
 from dovetail.rules import context_of
-from dovetail.spec import Spec
+from dovetail.rules.require import Forbid
+from dovetail.spec import NodeSelector, Spec
 
 OTHER = "A100-40GB"
 
@@ -49,6 +50,19 @@ def test_who_moved_stays_once_two_who_came_anew_change_places() -> None:
     after = {problem.nodes[index].name: +fill.slots for index, fill in ruins.state().fills.items()}
     assert after == {"x": {runs: 1}, "y": {lost: 1}, "z": {new: 1}}
     assert away(problem, ruins.state()) == 0
+
+
+def test_who_left_a_place_where_a_hard_policy_would_not_have_it_does_not_come_back() -> None:
+    drained = policy("drained", Forbid(), nodes=NodeSelector(names=("x",)))
+    work = [workload("misplaced", gpus=1), workload("moved", gpus=1)]
+    where = {"misplaced#0": place("x", 0), "moved#0": place("y", 0)}
+    nodes = [node("x", 1), node("y", 1), node("z", 2)]
+    problem = compile_problem(context_of(make_spec(nodes, work, [drained], running=where)))
+    misplaced, moved = (Slot(problem.shapes_of_role[name, ""]) for name in ("misplaced", "moved"))
+    ruins = HomeRuins(problem, State({2: Fill(Counter({misplaced: 1, moved: 1}))}), Random(1))
+    assert ruins.attempts(20, lambda: False)
+    after = {problem.nodes[index].name: +fill.slots for index, fill in ruins.state().fills.items()}
+    assert after == {"y": {moved: 1}, "z": {misplaced: 1}}
 
 
 @pytest.mark.parametrize("made", [tiny, tiny_sharing, mixed, crowded])

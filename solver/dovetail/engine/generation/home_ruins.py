@@ -78,15 +78,18 @@ class HomeRuins(Ruins):
         return None
 
     def _makes_way(self, node: int, place: Present) -> list[Leaver] | None:
-        """Put one that waits back in its place, taking off others until it fits; return these, None without room."""
+        """Put one that waits back in its place, taking off others until it fits; return these.
+
+        None without room, or where a hard policy that today breaks would not have it there.
+        """
         there, off = list(self._anew(node)), list[Leaver]()
         self._source.shuffle(there)
-        while self._journal.back(node, place) is None:
+        while (home := self._journal.back(node, place)) is None:
             if not there:
                 return None
             off.append(there.pop())
             self._journal.leave(off[-1])
-        return off
+        return None if self._excess.any_of(home) else off
 
     def _makes_way_in_turn(self, off: Sequence[Leaver], home: int) -> list[Leaver]:
         """Take off what came anew to a few nodes that one of those taken off might be on; return it."""
