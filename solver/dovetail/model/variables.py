@@ -7,7 +7,7 @@ a keep how many of those running at a place stay exactly there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from dovetail.linear import Linear, Model
@@ -80,9 +80,10 @@ class Variables:
             for place, count in self.present(index).items()
         }
         self.slots[index] = {}
-        for shape in self._candidates(index, state):
+        new = self._newcomers(index)
+        for shape in self._candidates(index, state, new):
             for slot in self._slots_of(index, node, shape, state):
-                self._add_slot(index, node, slot)
+                self._add_slot(index, node, slot, new)
         self._add_host_rows(index, node)
         self._add_gpu_rows(index, node)
 
@@ -102,17 +103,21 @@ class Variables:
         found |= {slot for slot in state.fill(index).slots if slot.shape == shape}
         return sorted(found)
 
-    def _candidates(self, index: int, state: State) -> list[int]:
-        new = self.problem.hosted[self.problem.class_of[index]]
+    def _candidates(self, index: int, state: State, new: Collection[int]) -> list[int]:
         inside = {slot.shape for slot in state.fill(index).slots} | {place.shape for place in self.present(index)}
         waiting = {shape for shape in new if self.taken[shape] < self.problem.shapes[shape].demand}
         return sorted(inside | waiting)
 
-    def _add_slot(self, index: int, node: Node, slot: Slot) -> None:
+    def _newcomers(self, index: int) -> frozenset[int]:
+        """Return the shapes that a node may newly take: of those that are bound nobody comes."""
+        hosted = self.problem.hosted[self.problem.class_of[index]]
+        return frozenset(hosted) - self.problem.bound
+
+    def _add_slot(self, index: int, node: Node, slot: Slot, new: Collection[int]) -> None:
         """Add a count of a shape; a node that may take no more of it can only keep what runs there."""
         shape = self.problem.shapes[slot.shape]
         here = {p: count for p, count in self.present(index).items() if slot_of(self.problem, index, p) == slot}
-        may_take = slot.shape in self.problem.hosted[self.problem.class_of[index]] and self._is_open(slot, node)
+        may_take = slot.shape in new and self._is_open(slot, node)
         room = capacity(shape, node, slot.block)
         most = min(shape.demand - self.taken[slot.shape], room) if may_take else sum(here.values())
         if slot.profile and (geometry := self.problem.geometry(node)) is not None:

@@ -13,6 +13,7 @@ from dovetail.objectives.disruption import Moves, Recut
 from dovetail.placement import Makes, least_profiles, profiles_for
 from dovetail.placement.clients import Terms, equal_parts, terms_of, uncut
 from dovetail.problem.classes import NodeClass, classes_of
+from dovetail.problem.counts import least_counts
 from dovetail.problem.present import Present, Standing, counted, standing_of
 from dovetail.problem.shapes import Shape, shapes_of
 from dovetail.rules import Context, Domain
@@ -125,13 +126,13 @@ class Problem:
     @cached_property
     def counts(self) -> int:
         """How many counts the exact model of the whole has at the least: per node and shape, for shares per GPU."""
-        total = 0
-        for nodes, hosted in zip(self.makes.members, self.hosted_by_make, strict=True):
-            parts = sum(len(self.modes(shape, nodes[0])) for shape in hosted if self.shapes[shape].request.partial)
-            whole = [shape for shape in hosted if not self.shapes[shape].request.partial]
-            others = sum(len(self.blocks(shape, nodes[0])) for shape in whole)
-            total += len(nodes) * (others + parts * len(nodes[0].healthy_gpus()))
-        return total
+        return least_counts(self)
+
+    @cached_property
+    def bound(self) -> frozenset[int]:
+        """The shapes of which all there may be runs and may not move: they are nowhere but where they run."""
+        still = (shape for shape in self.shapes if not shape.workload.movable)
+        return frozenset(shape.index for shape in still if self.running[shape.index] >= shape.demand)
 
     @cached_property
     def layouts(self) -> tuple[Mapping[int, Layout], ...]:
