@@ -144,4 +144,4 @@ def _way(report: ModelReport) -> str:
         return f"above {EXACT_VARIABLES:,} counts it is not tried: patterns of nodes, then part after part"
     if report.steps.count("exact") > 1:
         return f"up to {EXACT_FIRST:,} counts it is tried before anything else"
-    return f"above {EXACT_FIRST:,} counts it is tried last, from what patterns and parts have found"
+    return f"above {EXACT_FIRST:,} counts it is tried last, from what parts have found, or first without a plan"

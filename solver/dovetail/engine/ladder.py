@@ -184,15 +184,16 @@ class _Search:
     def _steps(self) -> list[_Step]:
         """Return what to try in turn, each with its share of the work that is left.
 
-        A small model is given a first chance to close; what does not is found better part by part, where the exact
-        model then starts. Gangs on alike domains close by classes of these, so that it only has a glance before.
+        A small model, or any without a plan so far, is given a first chance to close; what does not is found better
+        part by part, where the exact model then starts. Gangs on alike domains close by classes of these, so that it
+        only has a glance before.
         """
         counts = self.problem.counts
         first = [_Step("cut", self._cut, 0.1)] if self.cutting else []
         gather = [_Step("gather", self._gather, _GATHER_SHARE)] if Gatherings.suits(self.problem) else []
         if counts > EXACT_VARIABLES:
             return [*first, *gather, _Step("generate", self._parts, 1.0)]
-        small = counts <= EXACT_FIRST
+        small = counts <= EXACT_FIRST or bool(self.best.unpaid)
         glance = [_Step("exact", self._close, _GLANCE)] if gather and small else []
         close = [_Step("exact", self._close, _CLOSE_SHARE, _CLOSE_SHARE)] if small else []
         parts = _Step("generate", self._parts, *_PARTS_SHARE[small])
