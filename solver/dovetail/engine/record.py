@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.construction.forgoing import without_too_many
@@ -70,7 +70,7 @@ class Record:
 
     def take(self, found: Climb) -> Verdict:
         """Take what an exact search found and proved, the state only if its names keep what the model counts."""
-        broken, self.answers = owed(self.problem, found.state, self.searching), found.tiers
+        broken, self.answers = owed(self.problem, found.state, self.searching), _joined(self.answers, found.tiers)
         kept = sound(self.problem, view_of(self.problem, found.state)) and self._no_worse(found.state)
         if not self.unpaid and (broken or not kept):
             return Verdict.FEASIBLE
@@ -215,3 +215,16 @@ class Record:
             return True
         gaps = [tier.gap or 0.0 for tier in self.now if tier.name.startswith("admitted")]
         return 0 < self.gap >= max(gaps, default=0.0)
+
+
+def _joined(before: Sequence[TierAnswer], found: Sequence[TierAnswer]) -> tuple[TierAnswer, ...]:
+    """Return what an exact search found, with the bounds of an earlier one that it took as told.
+
+    Those hold as far as both have the same values.
+    """
+    joined: list[TierAnswer] = []
+    for told, answer in zip(before, found, strict=False):
+        if told.value != answer.value:
+            break
+        joined.append(replace(answer, bound=told.bound) if answer.bound is None else answer)
+    return (*joined, *found[len(joined) :])
