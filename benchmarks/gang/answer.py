@@ -11,10 +11,12 @@ from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmarks.gang.alike import as_kinds, dealt
 from benchmarks.gang.arrears import closed, spared
 from benchmarks.gang.case import Case, Job, Together, left_as_is, part_of
 from benchmarks.gang.declare import CASE_FILE, Declared, declare
 from benchmarks.gang.meaning import has_own_topology, loose, members, nonsense, staying, too_few_untouched
+from benchmarks.gang.tokens import heavy
 from benchmarks.gang.work import Mode, running_of
 
 from dovetail.build import build
@@ -23,6 +25,7 @@ from dovetail.documents.project import PROJECT_FILE
 from dovetail.engine import solve
 from dovetail.faults import Refused
 from dovetail.plan import Plan
+from dovetail.plan.model import TierResult
 from dovetail.progress import Limits
 from dovetail.spec import Spec
 from dovetail.verify import lines, verify
@@ -203,9 +206,11 @@ def _with_changes(case: Case, now: _Planned, seconds: float) -> Answer:
     """Return the answer where not all fits now: with the fewest moves, and with the fewest evictions."""
     moves = _with_least(case, "moves", seconds) if _any(case, "movable") else None
     evictions = _with_least(case, "evictions", seconds) if _any(case, "evictable") else None
-    good = [plan for plan in (moves, evictions) if plan is not None and _fits(case, plan)]
+    asked = [plan for plan in (moves, evictions) if plan is not None]
+    good = [plan for plan in asked if _fits(case, plan)]
     if not good:
-        return Answer(False, now.status, reason=now.reason)
+        told = next((plan for plan in asked if plan.status == "unknown"), now)
+        return Answer(False, told.status, reason=told.reason)
     moved = _moved(case, moves) if moves in good and moves is not None else None
     evicted = _evicted(case, evictions) if evictions in good and evictions is not None else None
     return _told(case, good[0], False, moved=moved, evicted=evicted)
@@ -308,7 +313,9 @@ def _planned(case: Case, mode: Mode, seconds: float, *, must: bool) -> _Planned:
     spoilt = too_few_untouched(case, running_of(case, mode))
     if spoilt:
         return _Planned("infeasible", reason=spoilt)
-    declared = declare(case, mode, must=must)
+    moving = running_of(case, mode) if mode == "moves" else ()
+    asked = as_kinds(case, moving)
+    declared = declare(asked, mode, must=must)
     try:
         spec = spec_of(declared.documents)
     except Refused as refused:
@@ -324,9 +331,22 @@ def _planned(case: Case, mode: Mode, seconds: float, *, must: bool) -> _Planned:
     if (must or staying(case)) and mend is not None and mend.value:
         # what is broken today is excused in a plan (S4.5), a quota that is overdrawn too; in a case it is not
         return _Planned("infeasible" if mend.bound else "unknown", reason="what runs breaks a limit already")
-    more = any(tier.name.startswith("admitted") and not tier.proved for tier in plan.tiers)
-    pods = _pods(plan, declared, [each.name for each in case.running])
-    return _Planned(plan.outcome.status, pods, more_may_fit=more)
+    admitted = [tier for tier in plan.tiers if tier.name.startswith("admitted")]
+    more = any(not tier.proved for tier in admitted) and not too_few(case, admitted)
+    pods = _pods(plan, declared, [each.name for each in asked.running])
+    return _Planned(plan.outcome.status, dealt(moving, pods), more_may_fit=more)
+
+
+def too_few(case: Case, admitted: Sequence[TierResult]) -> bool:
+    """Tell whether a bound on what is admitted first says that not all that is needed is.
+
+    Those on what comes after hold only where there is as much of that.
+    """
+    if not case.jobs and len(admitted) > 1:
+        return False
+    pods = sum(gang.least for gang in case.gangs if gang.name not in loose(case))
+    bound, needed = admitted[0].bound, heavy(case) * len(case.jobs) if case.jobs else pods
+    return bound is not None and bound < needed
 
 
 def _pods(plan: Plan, declared: Declared, running: Iterable[str]) -> Placement:

@@ -66,6 +66,7 @@ class _Declaration:
         self.amounts = Amounts(work.case, work.gangs, work.running, work.arrears)
         self.gpus_used: dict[str, int] = {}
         self.staying = self._worth_of_staying()
+        self.first = 1 + max([0, work.most_urgent, *(run.priority for run in work.running)])
         self.worth = 1 + sum(self.staying[each.name] * each.pods for each in self.work.running)
 
     def _worth_of_staying(self) -> Mapping[str, int]:
@@ -135,7 +136,7 @@ class _Declaration:
             yield document("Workload", self.work.other[each.name], spec)
         for token in self.tokens:
             spec = {"type": "gang", "replicas": token.replicas, "value": token.value, "communicates": False}
-            spec["request"] = {"resources": {tokens.RESOURCE: 1}}
+            spec |= {"request": {"resources": {tokens.RESOURCE: 1}}, "priority": self.first if token.value else 0}
             yield document("Workload", token.name, spec, dict(token.marks))
         for index in (index for index, each in enumerate(self.case.sets) if self.work.voiced(each)):
             spec = {"type": "gang", "replicas": 2, "value": 0, "request": {"resources": {"nothing": 1}}}
@@ -197,10 +198,14 @@ class _Declaration:
                 yield {**count, "within": self.work.level.get(level, level)}
 
     def _objective(self) -> Document:
-        """Return the tiers, in one band: priorities tell who may be evicted, not who goes first."""
+        """Return the tiers, in one band: priorities tell who may be evicted, not who goes first.
+
+        The tokens of jobs have one of their own before, so that as many jobs as there can be is a tier by itself.
+        """
         asked = [self.work.priority(gang) for gang in self.work.gangs]
         lowest = min([0, *asked, *(run.priority for run in self.work.running)])
-        return document("Objective", "default", {"tiers": TIERS[self.work.mode], "bands": [lowest]})
+        bands = [self.first, lowest] if self.case.jobs else [lowest]
+        return document("Objective", "default", {"tiers": TIERS[self.work.mode], "bands": bands})
 
     # -- what runs
 

@@ -5,19 +5,29 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmarks import gang_cases
-from benchmarks.gang import check
+from benchmarks.gang import answer, check
+from benchmarks.gang.alike import as_kinds, dealt
 from benchmarks.gang.answer import Answer
+from benchmarks.gang.declare import declare
 from benchmarks.gang.read import read_case
+from benchmarks.gang.tokens import heavy
 from tests.benchmarks.gang_mixed import counted, mixed, nested
 from tests.benchmarks.gang_peers import PEERS
 from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
 from tests.benchmarks.gang_strained import STRAINED, strained
 from tests.benchmarks.gang_truth import truth
+
+from dovetail.engine import solve
+from dovetail.plan import Plan
+from dovetail.plan.model import Outcome
+from dovetail.progress import Limits
+from dovetail.spec import Spec
 
 LEAST = {"moved": "moves", "evicted": "fewest_victims"}
 CAMPAIGN_FIRST = int(os.environ.get("DOVETAIL_SEED", "10000"))
@@ -225,3 +235,76 @@ def test_a_most_that_is_not_told_bounds_nothing() -> None:
     wide = gang("g", 3, spread=[{"level": "host", "max": None}])
     told = gang_cases.plan_case(case("c", [node("a")], [wide], {}, limits=limits))
     assert (told["fits"], told["placement"]) == (True, {"g": {"a": 3}})
+
+
+TWO_JOBS = case(
+    "c",
+    [node("a", gpu=4)],
+    [gang("p", 3), gang("q", 2)],
+    {"fits": False, "most_admitted": 1},
+    jobs=[{"name": name, "gangs": [name]} for name in "pq"],
+)
+
+
+def test_as_many_jobs_as_there_can_be_is_a_tier_by_itself() -> None:
+    read = read_case(TWO_JOBS)
+    plan = solve(answer.spec_of(declare(read).documents), Limits(time=10.0))
+    assert [(tier.name[:8], tier.value) for tier in plan.tiers[:2]] == [("admitted", heavy(read)), ("admitted", 3)]
+
+
+def test_a_bound_below_what_is_needed_says_that_not_all_fit() -> None:
+    alone = {key: value for key, value in TWO_JOBS.items() if key != "jobs"}
+    for raw, all_of_it in ((TWO_JOBS, 2 * heavy(read_case(TWO_JOBS))), (alone, 5)):
+        read = read_case(raw)
+        plan = solve(answer.spec_of(declare(read).documents), Limits(time=10.0))
+        first, *others = (tier for tier in plan.tiers if tier.name.startswith("admitted"))
+        assert answer.too_few(read, [replace(first, bound=all_of_it - 1), *others])
+        assert not answer.too_few(read, [replace(first, bound=all_of_it), *others])
+        assert not answer.too_few(read, [replace(first, bound=None), *others])
+
+
+@pytest.mark.parametrize("ability", ["movable", "evictable"])
+def test_what_is_not_decided_of_changes_has_the_status_unknown(monkeypatch: pytest.MonkeyPatch, ability: str) -> None:
+    """Changes that nobody found are not said to be of no use."""
+
+    def hasty(spec: Spec, limits: Limits) -> Plan:
+        plan = solve(spec, limits)
+        open_ = replace(plan, tiers=(), placements={}, outcome=Outcome("unknown", "time"))
+        return open_ if any(tier.name.startswith("disruption") for tier in plan.tiers) else plan
+
+    monkeypatch.setattr(answer, "solve", hasty)
+    running = [{"name": "r", "on": {"a": 1}, "per_pod": {"gpu": 2}, ability: True}]
+    told = gang_cases.plan_case(
+        case("c", [node("a", gpu=2), node("b", gpu=2)], [gang("g", 1, 4)], {}, running=running)
+    )
+    assert (told["fits"], told["status"]) == (False, "unknown")
+
+
+def test_pods_that_may_move_and_are_alike_are_one_workload() -> None:
+    runs = [
+        {"name": f"r{i}", "on": {"ab"[i % 2]: 1}, "per_pod": {"gpu": 1 + i // 4}, "movable": True} for i in range(6)
+    ]
+    read = read_case(case("c", [node("a", gpu=1), node("b", gpu=1)], [gang("g", 1)], {}, running=runs))
+    kinds = as_kinds(read, read.running)
+    assert [(each.name, each.on) for each in kinds.running] == [("r0", {"a": 2, "b": 2}), ("r4", {"a": 1, "b": 1})]
+    pods = {"g": {"a": 1}, "r0": {"a": 1, "c": 2, "b": 1}, "r4": {"a": 1, "b": 1}}
+    assert dealt(read.running, pods) == {
+        "g": {"a": 1},
+        "r0": {"a": 1},
+        "r1": {"b": 1},
+        "r2": {"c": 1},
+        "r3": {"c": 1},
+        "r4": {"a": 1},
+        "r5": {"b": 1},
+    }
+
+
+def test_moves_of_many_alike_are_told_by_the_names_of_those_that_move() -> None:
+    """Two of four nodes that are half full by eight names each are emptied onto the others."""
+    nodes = [node(name, gpu=4, pods=50) for name in "abcd"]
+    one = {"per_pod": {"gpu": 1}, "movable": True}
+    runs = [{"name": f"r{name}{i}", "on": {name: 1}, **one} for name in "abcd" for i in range(4)]
+    told = gang_cases.plan_case(case("c", nodes, [gang("g", 2, 8)], {"fits": False, "moves": 8}, running=runs))
+    assert all(told["agrees"].values())
+    assert len({move["pods"] for move in told["moved"]}) == 8
+    assert {(move["pods"][1], move["from"]) for move in told["moved"]} == {(n, n) for n in told["placement"]["g"]}
