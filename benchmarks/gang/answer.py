@@ -121,12 +121,23 @@ def _now(case: Case, seconds: float) -> _Planned:
     """Plan a case as it is; where most pods leave out a gang that is needed, with all of those in."""
     if case.jobs and any(gang.kept for gang in case.gangs):
         return _some_jobs(case, seconds)
-    now = _plan(case, "now", seconds)
+    now = _whole_or_not(case, _plan(case, "now", seconds), seconds)
     free = loose(case)
     choice = any(gang.least < gang.pods or gang.name in free for gang in case.gangs)
     if choice and not case.jobs and now.placed and _fits(case, now) is False:
         now = _plan(case, "now", seconds, must=True)
     return _with_fewer_there(case, now, seconds) if choice and now.status == "optimal" else now
+
+
+def _whole_or_not(case: Case, now: _Planned, seconds: float) -> _Planned:
+    """Ask for all that is needed by itself, where what most can be placed left open whether that fits."""
+    if _fits(case, now) is not None or now.status == "error":
+        return now
+    whole = _plan(case, "now", seconds, must=True)
+    if whole.status == "infeasible" and now.placed:
+        return replace(now, more_may_fit=False)
+    alone = whole.status == "infeasible" and not case.jobs  # of jobs, some may fit
+    return whole if whole.placed or alone else now
 
 
 def _with_fewer_there(case: Case, now: _Planned, seconds: float) -> _Planned:

@@ -280,6 +280,23 @@ def test_what_is_not_decided_of_changes_has_the_status_unknown(monkeypatch: pyte
     assert (told["fits"], told["status"]) == (False, "unknown")
 
 
+@pytest.mark.parametrize(("gpus", "fits"), [(5, True), (4, False)])
+def test_what_most_pods_leave_open_is_asked_by_itself(
+    monkeypatch: pytest.MonkeyPatch, gpus: int, *, fits: bool
+) -> None:
+    asked: list[Spec] = []
+
+    def hasty(spec: Spec, limits: Limits) -> Plan:
+        asked.append(spec)
+        plan = solve(spec, limits)
+        open_ = replace(plan, tiers=(), placements={}, outcome=Outcome("unknown", "time"))
+        return open_ if len(asked) == 1 else plan
+
+    monkeypatch.setattr(answer, "solve", hasty)
+    told = gang_cases.plan_case(case("c", [node("a", gpu=gpus)], [gang("p", 3), gang("q", 2)], {}))
+    assert (told["fits"], len(asked)) == (fits, 2)
+
+
 def test_pods_that_may_move_and_are_alike_are_one_workload() -> None:
     runs = [
         {"name": f"r{i}", "on": {"ab"[i % 2]: 1}, "per_pod": {"gpu": 1 + i // 4}, "movable": True} for i in range(6)
