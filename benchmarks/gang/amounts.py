@@ -28,7 +28,8 @@ class Amounts:
     """What nodes have and pods ask for; what runs and is declared has its use given back to its node first.
 
     GPUs are GPUs, unless a node has more than documents can say, or not all pods ask for them: what is admitted is
-    counted apart with and without GPUs, and all pods, and the tokens of jobs, have to count alike.
+    counted apart with and without GPUs, and all pods, and the tokens of jobs, have to count alike. Beside pods that
+    may move or go they are not either: each would be on GPUs of its own, where only their number is told.
     """
 
     def __init__(self, case: Case, gangs: Sequence[Gang], running: Sequence[Running], arrears: Arrears) -> None:
@@ -40,7 +41,7 @@ class Amounts:
         asking = [per for _, per in self._there]
         self._unit = {name: math.gcd(*(per.get(name, 0) for per in asking)) for per in asking for name in per}
         self._total = {node.name: self._of(node.name) for node in case.nodes}
-        mixed = bool(case.jobs) or len({bool(per.get(GPUS)) for per in asking}) > 1
+        mixed = bool(case.jobs or running) or len({bool(per.get(GPUS)) for per in asking}) > 1
         many = any(total.get(GPUS, 0) > MOST_GPUS for total in self._total.values())
         self.whole_gpus = GPUS in self._unit and not (mixed or many)
         plain = [name for name in self._unit if name != CPU and not (name == GPUS and self.whole_gpus)]

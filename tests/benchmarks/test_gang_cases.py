@@ -17,6 +17,7 @@ from benchmarks.gang.answer import Answer
 from benchmarks.gang.declare import declare
 from benchmarks.gang.read import read_case
 from benchmarks.gang.tokens import heavy
+from benchmarks.gang.work import Mode
 from tests.benchmarks.gang_mixed import counted, mixed, nested
 from tests.benchmarks.gang_peers import PEERS
 from tests.benchmarks.gang_samples import SAMPLES, case, gang, node
@@ -26,7 +27,9 @@ from tests.benchmarks.gang_truth import truth
 from dovetail.engine import solve
 from dovetail.plan import Plan
 from dovetail.plan.model import Outcome
+from dovetail.problem import compile_problem
 from dovetail.progress import Limits
+from dovetail.rules import context_of
 from dovetail.spec import Spec
 
 LEAST = {"moved": "moves", "evicted": "fewest_victims"}
@@ -314,6 +317,16 @@ def test_pods_that_may_move_and_are_alike_are_one_workload() -> None:
         "r4": {"a": 1},
         "r5": {"b": 1},
     }
+
+
+@pytest.mark.parametrize(("mode", "whole"), [("now", True), ("moves", False), ("evictions", False)])
+def test_beside_pods_that_may_leave_only_the_number_of_gpus_counts(mode: Mode, *, whole: bool) -> None:
+    """Pods of one kind on a node share a place, and a count, where no GPUs tell them apart."""
+    run = {"name": "r", "on": {"a": 2}, "per_pod": {"gpu": 1}, "movable": True, "evictable": True}
+    read = read_case(case("c", [node("a", gpu=1), node("b")], [gang("g", 1)], {}, running=[run]))
+    spec = answer.spec_of(declare(read, mode).documents)
+    assert any(each.gpus for each in spec.cluster.nodes) == whole
+    assert len(compile_problem(context_of(spec)).present.get(0, ())) == (not whole)
 
 
 def test_moves_of_many_alike_are_told_by_the_names_of_those_that_move() -> None:
