@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from dovetail.linear import Linear, Model
 from dovetail.model.state import Fill, Slot
-from dovetail.placement.clients import MODES, WHOLE, Terms, equal_parts, pool_of, possible, setting_of
+from dovetail.placement.clients import MODES, NODE_POOL, WHOLE, Terms, equal_parts, pool_of, possible, setting_of
 from dovetail.problem import Present, Problem
 from dovetail.spec import Node, Setting
 
@@ -74,9 +74,9 @@ class Pools:
         for number, gpus in by_pool.items():
             staying = {p: v for p, v in keeps.items() if p.gpus and p.gpus[0] in gpus and self._is_client(p)}
             pool = self._add_pool(index, node, number, gpus, staying)
-            self._keep_today(pool, node, gpus, whole if len(gpus) > 1 else Linear())
+            self._keep_today(pool, node, gpus, whole if number == NODE_POOL else Linear())
             shared = pool.shared()
-            if shared.terms and len(gpus) > 1 and self.model.range_of(whole)[1] > 0:
+            if shared.terms and number == NODE_POOL and self.model.range_of(whole)[1] > 0:
                 most = len(node.healthy_gpus())
                 self.model.require(whole.plus(0).add(shared, most), upper=most)
 
