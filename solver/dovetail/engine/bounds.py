@@ -159,7 +159,7 @@ class Bounds:
             best = self.fleet.best(tier, given)
             limit = limit_given(tier, self.problem.context, given)
             closed = value == limit or (best is not None and best[0] == value)
-            if not (closed or self._over()) and self.fleet.stands(tier):
+            if not (closed or self.over()) and self.fleet.stands(tier):
                 left = self._left()
                 seconds = None if left is None else _STANDING * left
                 self.fleet.stand(tier, given, value, new, seconds, None if tier.counts_nodes else self._routes)
@@ -171,7 +171,7 @@ class Bounds:
     @cached_property
     def _routes(self) -> Ways:
         """Who must leave for whom as things are today."""
-        return Ways(Outlooks(Field(self.problem, today_state(self.problem))), frozenset(), self._over)
+        return Ways(Outlooks(Field(self.problem, today_state(self.problem))), frozenset(), self.over)
 
     @property
     def pursued(self) -> bool:
@@ -273,7 +273,7 @@ class Bounds:
     def _time_for(self, tier: Tier, *, priced: bool) -> float | None:
         """Return the seconds for an LP, None without a limit; once time is up, few to count nodes at all."""
         counts = tier.counts_nodes and not priced
-        if self._over():
+        if self.over():
             return _LEAST if counts and not self._stop and len(self.problem.nodes) <= FEW_NODES else 0.0
         left = self._left()
         return _FIRST * left if counts and left is not None else left
@@ -282,7 +282,7 @@ class Bounds:
         """Look for bounds with nodes in use and replicas in whole numbers, which takes an LP for each case."""
         given: dict[str, int] = {}
         for tier, told in zip(self.problem.tiers, self.results(values, answers).tiers, strict=True):
-            if (told.gap or 0.0) > WIDE and has_numbers(tier) and self.fleet.knows(tier) and not self._over():
+            if (told.gap or 0.0) > WIDE and has_numbers(tier) and self.fleet.knows(tier) and not self.over():
                 seconds = None if (left := self._left()) is None else _FIRST * left
                 self.fleet.prove(tier, given, reached=told.value, priced=True, seconds=seconds, counts=_COUNTS)
             given[tier.name] = told.value
@@ -303,7 +303,8 @@ class Bounds:
     def _left(self) -> float | None:
         return None if self.until is None else max(0.1, self.until - time.monotonic())
 
-    def _over(self) -> bool:
+    def over(self) -> bool:
+        """Tell whether to look no further: time is up, or somebody stops the search."""
         return bool(self._stop) or (self.until is not None and time.monotonic() >= self.until)
 
 

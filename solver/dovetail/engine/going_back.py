@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
@@ -34,18 +33,13 @@ def _by_turns(best: Record, stop: Stop, aside: frozenset[str]) -> None:
         return
     single: list[dict[str, list[Spot]]] = []
     for workload, own in islice(spots.items(), _RETURNS):
-        if _over(best) or (len(spots) > 1 and _goes_back(best, {workload: own}, stop, aside)):
+        if best.bounds.over() or (len(spots) > 1 and _goes_back(best, {workload: own}, stop, aside)):
             continue
         if len(own) > 1 and not best.problem.spec.by_id[workload].joint:
             single += [{workload: [spot]} for spot in own]
     for each in single[: min(_RETURNS, _NODES // len(best.problem.nodes))]:
-        if not _over(best):
+        if not best.bounds.over():
             _goes_back(best, each, stop, aside)
-
-
-def _over(best: Record) -> bool:
-    """Tell whether time is up."""
-    return best.bounds.until is not None and time.monotonic() >= best.bounds.until
 
 
 def _goes_back(best: Record, spots: Mapping[str, Sequence[Spot]], stop: Stop, aside: frozenset[str]) -> bool:

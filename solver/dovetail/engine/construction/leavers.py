@@ -59,9 +59,10 @@ class Leaver:
         return int(self.place is not None)
 
 
-def running_at(node: int, place: Present) -> Leaver:
-    """Return one who runs at a place of a node."""
-    return Leaver((node, place.shape, place.gpus), place, place.instance.partition("@")[0])
+def running_at(node: int, place: Present, gpus: tuple[int, ...] | None = None) -> Leaver:
+    """Return one who runs at a place of a node, counted on `gpus` where these are others that are idle as well."""
+    counted = place.gpus if gpus is None else gpus
+    return Leaver((node, place.shape, counted), place, place.instance.partition("@")[0])
 
 
 def _stays(field: Field, leaver: Leaver, *, stays: bool) -> None:

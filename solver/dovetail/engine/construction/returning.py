@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dovetail.engine.construction.field import Field
-from dovetail.engine.construction.leavers import Leaver, Leavers, come_back, leave, pinned_gpus
+from dovetail.engine.construction.leavers import Leaver, Leavers, come_back, leave, pinned_gpus, running_at
 from dovetail.mig import parse_instance
 from dovetail.model.seats import has_blocks, without_kept
 from dovetail.model.starts import new_instances
@@ -134,7 +134,7 @@ def back_home(field: Field, node: int, place: Present) -> Leaver | None:
     gpus = _room(field, node, place) if field.may_return(place.shape) else None
     if gpus is None:
         return None
-    found = Leaver((node, place.shape, gpus), place, place.instance.partition("@")[0])
+    found = running_at(node, place, gpus)
     come_back(field, found)
     return found
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from random import Random
 
-from dovetail.engine.construction.leavers import Leaver
+from dovetail.engine.construction.leavers import Leaver, running_at
 from dovetail.engine.construction.mending import Excess
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.model.state import State, away
@@ -56,7 +56,7 @@ class HomeRuins(Ruins):
         if moved is None:
             return None
         self._journal.leave(moved)
-        first = self._makes_way(node, place)
+        first = self._come_home(node, place)
         if first is None:
             return None
         then = self._makes_way_in_turn(first, node) if first else []
@@ -77,19 +77,13 @@ class HomeRuins(Ruins):
             del nodes[node]
         return None
 
-    def _makes_way(self, node: int, place: Present) -> list[Leaver] | None:
-        """Put one that waits back in its place, taking off others until it fits; return these.
+    def _come_home(self, node: int, place: Present) -> list[Leaver] | None:
+        """Put one that waits back in its place; return who was taken off for it.
 
         None without room, or where a hard policy that today breaks would not have it there.
         """
-        there, off = list(self._anew(node)), list[Leaver]()
-        self._source.shuffle(there)
-        while (home := self._journal.back(node, place)) is None:
-            if not there:
-                return None
-            off.append(there.pop())
-            self._journal.leave(off[-1])
-        return None if self._excess.any_of(home) else off
+        off = self._makes_way(node, lambda: self._journal.back(node, place))
+        return None if off is None or self._excess.any_of(running_at(node, place)) else off
 
     def _makes_way_in_turn(self, off: Sequence[Leaver], home: int) -> list[Leaver]:
         """Take off what came anew to a few nodes that one of those taken off might be on; return it."""

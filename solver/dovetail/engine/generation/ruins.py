@@ -120,6 +120,22 @@ class Ruins(ABC):
         """Yield what came to a node anew and may leave it."""
         return self._leavers.anew(node)
 
+    def _makes_way(self, node: int, fits: Callable[[], object]) -> list[Leaver] | None:
+        """Take off what came to a node, one by one in any order, until somebody fits; return it, None if nobody does.
+
+        Parameters
+        ----------
+        fits : places that somebody if there is room, and tells whether there was.
+        """
+        there, off = list(self._anew(node)), list[Leaver]()
+        self._source.shuffle(there)
+        while not fits():
+            if not there:
+                return None
+            off.append(there.pop())
+            self._journal.leave(off[-1])
+        return off
+
     def _taken_off(self) -> list[Leaver]:
         """Take some replicas off; return them."""
         leavers = list(self._drawn())

@@ -127,15 +127,7 @@ class WaitingRuins(Ruins):
         if node is None:
             return None
         only = self._journal.outlooks.only([node])
-        there, off = list(self._anew(node)), list[Leaver]()
-        self._source.shuffle(there)
-        while not self._journal.place(shape, only):
-            if not there:
-                return None
-            leaver = there.pop()
-            self._journal.leave(leaver)
-            off.append(leaver)
-        return off
+        return self._makes_way(node, lambda: self._journal.place(shape, only))
 
     def _below_limit(self, shape: int) -> list[Leaver]:
         """Take off others that came anew until limits have room for one; return them."""
