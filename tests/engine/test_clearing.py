@@ -18,7 +18,7 @@ from dovetail.engine.construction.clearing import Clearing, cleared, make_room
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
-from dovetail.engine.construction.ways import Ways
+from dovetail.engine.construction.ways import THOROUGH, Ways, Work
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
 from dovetail.model.legal import legalise
 from dovetail.model.score import debt, hard_policies, sound, view_of
@@ -218,6 +218,21 @@ def test_who_has_shown_to_find_no_place_is_not_asked_to_leave_again() -> None:
     clearing = Clearing(outlooks, Ways(outlooks, frozenset()), inf, patience=3)
     assert clearing.place(next(s.index for s in problem.shapes if s.workload.id == "waits"))
     assert clearing.left == {20}
+
+
+def test_with_little_work_only_the_first_nodes_are_looked_at() -> None:
+    """The way is on the last of many nodes: each other one has somebody who may not leave."""
+    nodes = [node(f"a{i:02}", 1) for i in range(30)] + [node("z", 1), node("free", 1, accelerator="L4")]
+    work = [workload("kept", 30, gpus=1, accelerators=(CARD,)), workload("loose", 1, gpus=1)]
+    work.append(workload("waits", 1, gpus=1, accelerators=(CARD,)))
+    runs = {f"kept#{i}": place(f"a{i:02}", 0) for i in range(30)} | {"loose#0": place("z", 0)}
+    problem, before = started(make_spec(nodes, work, running=runs))
+    waits = problem.shapes_of_workload["waits"][0]
+    found = [
+        Ways(Outlooks(Field(problem, before)), frozenset(), work=work).find(waits, 1)
+        for work in (THOROUGH, Work(20, 20))
+    ]
+    assert found == [1, None]
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -246,6 +246,22 @@ def test_what_costs_later_bands_little_is_found_before_what_costs_them_much() ->
     assert dear <= 3
 
 
+def test_nobody_comes_of_a_band_of_which_no_plan_has_more_until_any_of_it_is_lost() -> None:
+    """The first band has the only node to itself; one more of it waits, and none of the second ever had a place."""
+    work = [workload("first", 3, gpus=1, priority=900), workload("second", 1, gpus=1, accelerators=("L4",))]
+    problem = compile_problem(context_of(make_spec([node("a", 2)], work)))
+    first = problem.shapes_of_workload["first"][0]
+    state = State({0: Fill(Counter({Slot(first): 2}))})
+    assert not WaitingRuins(problem, state, Random(1)).over
+    band = problem.tiers[0].name
+    assert not WaitingRuins(problem, state, Random(1), closed={band}).over  # for the other band
+    both = {tier.name for tier in problem.tiers if tier.kind == "admitted"}
+    ruins = WaitingRuins(problem, state, Random(1), closed=both)
+    assert ruins.over
+    ruins.shake(1)
+    assert not ruins.over
+
+
 def test_a_service_that_waits_takes_the_place_of_one_whose_rate_is_worth_less() -> None:
     problem, cheap, dear = one_card()
     assert in_place(problem, instances({cheap: 7}), 200).admitted() == {dear: 7}

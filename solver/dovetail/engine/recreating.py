@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from math import inf
 from random import Random
@@ -49,6 +49,11 @@ class Recreating:
     def late(self) -> float:
         """The share of work and time that idle GPU is to have after all else, where that is still about cost."""
         return _LATE if self._in_use else 0.0
+
+    @property
+    def _closed(self) -> Collection[str]:
+        """The names of the tiers of which no plan has more than the best state, as far as bounds tell by now."""
+        return {tier.name for tier in self.best.closed}
 
     @property
     def _place(self) -> int | None:
@@ -157,7 +162,11 @@ class Recreating:
         """
         problem, source = self.best.problem, Random(1)
         return self._better(
-            budget, _MOST, lambda state: WaitingRuins(problem, state, source), lambda: self.best.full, patience
+            budget,
+            _MOST,
+            lambda state: WaitingRuins(problem, state, source, closed=self._closed),
+            lambda: self.best.full,
+            patience,
         )
 
     def displacing(self, budget: Budget) -> Iterator[bool]:
@@ -167,7 +176,10 @@ class Recreating:
         if most < inf or not problem.present:
             return iter(())
         return self._better(
-            budget, _MOST, lambda state: WaitingRuins(problem, state, source, pinned), lambda: self.best.full
+            budget,
+            _MOST,
+            lambda state: WaitingRuins(problem, state, source, pinned, self._closed),
+            lambda: self.best.full,
         )
 
     def _better(

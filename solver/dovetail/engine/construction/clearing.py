@@ -16,7 +16,7 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.leavers import MOST_HOPS, MOST_MOVES, Leaver, come_back, leave
 from dovetail.engine.construction.placing import Outlooks, Told
-from dovetail.engine.construction.ways import Way, Ways
+from dovetail.engine.construction.ways import THOROUGH, Way, Ways, Work
 from dovetail.model.legal import legalise
 from dovetail.model.score import better
 from dovetail.model.state import State
@@ -53,17 +53,20 @@ def makes_room_for(shape: Shape) -> bool:
     return bool(shape.request.gpu_count) and not (workload.joint or workload.holds or workload.asks_rate)
 
 
-def make_room(outlooks: Outlooks, lacking: Mapping[int, int], stop: Stop, moves: float = 0) -> set[int]:
+def make_room(
+    outlooks: Outlooks, lacking: Mapping[int, int], stop: Stop, moves: float = 0, work: Work = THOROUGH
+) -> set[int]:
     """Place what waits where some can make way and be elsewhere; return the nodes that they left.
 
     Parameters
     ----------
     lacking : how many replicas of each shape wait.
     moves : how many of those who make way may be on today's places.
+    work : how much to look for.
     """
     if not lacking:
         return set()
-    clearing = Clearing(outlooks, Ways(outlooks, frozenset(), lambda: bool(stop)), moves + 1)
+    clearing = Clearing(outlooks, Ways(outlooks, frozenset(), lambda: bool(stop), work=work), moves + 1)
     for shape, short in lacking.items():
         for _ in range(short):
             if stop or not clearing.place(shape):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,21 @@ _WAYS = 8  # that are kept for a shape, of those that cost the same, or that man
 _ALIKE = 2  # nodes with the same shapes, that more have to leave
 _HOMES = 8  # nodes with a place for who leaves, of which an instance must have several where the like leave too
 _LOOKED_AT = 40  # nodes, that more have to leave
-_WORK = 4_000  # nodes that are looked at for one replica, for itself and for all who follow
-_ALL_WORK, _WORK_EACH = 40_000, 100  # and for all replicas, or for each of very many
+_WORK_EACH = 100  # nodes that are looked at for each of very many replicas
+
+
+class Work(NamedTuple):
+    """How many nodes are looked at: for one replica, for itself and for all who follow, and for all replicas."""
+
+    one: int
+    all: int
+
+
+THOROUGH: Final = Work(4_000, 40_000)
+"""For replicas that others are to move for: whether they can is to be known."""
+
+BRIEF: Final = Work(400, 4_000)
+"""Beside patterns, where most that has a way has it soon, and better patterns lead further than the rest of this."""
 
 
 class Way(NamedTuple):
@@ -59,7 +72,7 @@ class Ways:
     ----------
     pinned : workloads that may not move.
     over : tells when to look no further.
-    replicas : for about how many room is to be made.
+    replicas : for about how many room is to be made, with how much `work`.
     """
 
     def __init__(
@@ -68,6 +81,7 @@ class Ways:
         pinned: frozenset[str],
         over: Callable[[], bool] = lambda: False,
         replicas: int = 0,
+        work: Work = THOROUGH,
     ) -> None:
         self._outlooks, self._field = outlooks, outlooks.field
         self._problem = outlooks.field.problem
@@ -82,8 +96,8 @@ class Ways:
         self._old: set[tuple[Hashable, int]] = set()  # of what is known, what was found before others moved
         self._stuck: dict[Hashable, int] = {}  # the most moves with which no place was found, though one seemed open
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
-        self._left_in_all = max(_ALL_WORK, _WORK_EACH * replicas)
-        self._left = self._granted = _WORK  # for the replica at hand
+        self._most, self._left_in_all = work.one, max(work.all, _WORK_EACH * replicas)
+        self._left = self._granted = self._most  # for the replica at hand
 
     def leavers(self, node: int) -> list[Leaver]:
         """Return who may leave a node."""
@@ -98,7 +112,7 @@ class Ways:
     def begin(self) -> None:
         """Begin to look for another replica."""
         self._left_in_all -= self._granted - self._left
-        self._left = self._granted = max(0, min(_WORK, self._left_in_all))
+        self._left = self._granted = max(0, min(self._most, self._left_in_all))
 
     def settle(self, changed: Container[int]) -> None:
         """Forget what a place that was found has changed: only what is looked for in vain counts for all replicas.
@@ -212,7 +226,7 @@ class Ways:
         Whoever leaves for it must be worth as much with who follows, or the fewest moves that its own place costs.
         """
         found: dict[int, int] = {}
-        self._left = _ALL_WORK
+        self._left = THOROUGH.all
         self._raise(shape, moves, found)
         return found
 
@@ -240,7 +254,7 @@ class Ways:
         """Return the fewest moves that a place costs, 0 where there is one, at most one more than some."""
         if (self._outlooks.ranks(shape) != NOWHERE).any():
             return 0
-        self._left = _ALL_WORK
+        self._left = THOROUGH.all
         found = self.find(shape, most)
         return most + 1 if found is None else found
 

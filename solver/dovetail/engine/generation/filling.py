@@ -13,6 +13,7 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.holding import hold
 from dovetail.engine.construction.moving import Mover, ranks
 from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.engine.construction.ways import BRIEF
 from dovetail.engine.generation.patterns import Pattern
 from dovetail.model.state import State
 from dovetail.problem import Problem
@@ -96,7 +97,7 @@ def follow(field: Field, wishes: list[Wished], planned: Counter[int], stop: Stop
         if not problem.present:  # others decide on what runs
             lacking = _lacking(field, mine, rank_of, planned)
             fixed = {s: n for s, n in lacking.items() if s not in field.rates.asked}  # rates are served in other ways
-            for node in make_room(outlooks, fixed, stop):
+            for node in make_room(outlooks, fixed, stop, work=BRIEF):
                 granted[node] = mover.contents(node) or []
         fill_band(outlooks, band, stop)
     hold(outlooks, hard=False)

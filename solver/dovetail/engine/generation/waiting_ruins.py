@@ -11,12 +11,13 @@ that cost them little are given the time to be found first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
 
 from dovetail.engine.construction.leavers import Leaver, stands_alone
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.model.state import State
+from dovetail.objectives.admitted import Admitted
 from dovetail.problem import Problem, Shape
 
 Drawn = tuple[int, Leaver | None]
@@ -39,10 +40,19 @@ class WaitingRuins(Ruins):
     Parameters
     ----------
     pinned : where what runs makes way as well, the workloads that may not move; None where nothing does.
+    closed : names of tiers of which no plan has more than the state: of these nobody comes who waits.
     """
 
-    def __init__(self, problem: Problem, state: State, source: Random, pinned: frozenset[str] | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        state: State,
+        source: Random,
+        pinned: frozenset[str] | None = None,
+        closed: Collection[str] = (),
+    ) -> None:
         self._problem = problem
+        self._closed = {shape.index for shape in problem.shapes if _tier_of(problem, shape) in closed}
         self._moving = pinned is not None
         # Of shapes that come and go one by one, those of earlier bands first.
         self._rank = dict(sorted(_ranks(problem), key=lambda each: each[1]))
@@ -58,6 +68,13 @@ class WaitingRuins(Ruins):
         """Whether there is nothing to place anew, or nothing waits that might come."""
         return not (self.hosts and self._waiting())
 
+    def shake(self, number: int) -> None:
+        """As of any ruins; what is lost by it may come back."""
+        if number:
+            self._closed.clear()
+            self._waits = None
+        super().shake(number)
+
     def _anew(self, node: int) -> Iterator[Leaver]:
         leavers = self._leavers.of(node) if self._moving else super()._anew(node)
         return (leaver for leaver in leavers if leaver.shape in self._rank)
@@ -71,7 +88,8 @@ class WaitingRuins(Ruins):
     def _waiting(self) -> list[int]:
         """Return the shapes of which replicas wait, those of earlier bands first."""
         if self._waits is None:
-            self._waits = [shape for shape in self._rank if self._field.wanted(shape) > 0]
+            open_to = (shape for shape in self._rank if shape not in self._closed)
+            self._waits = [shape for shape in open_to if self._field.wanted(shape) > 0]
         return self._waits
 
     def _ruin(self, turn: int) -> int | None:
@@ -185,6 +203,10 @@ def _ranks(problem: Problem) -> Iterator[tuple[int, int]]:
     for shape in problem.shapes:
         if stands_alone(shape.workload) and shape.role.value:
             yield shape.index, _rank(problem, shape)
+
+
+def _tier_of(problem: Problem, shape: Shape) -> str:
+    return Admitted(problem.spec.band_of(shape.workload), bool(shape.request.gpu_count)).name
 
 
 def _rank(problem: Problem, shape: Shape) -> int:
