@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dovetail.placement.clients import equal_parts
+from dovetail.plan import relaxed
 from dovetail.spec import Policy
 
 if TYPE_CHECKING:
@@ -22,19 +23,19 @@ def forgotten(fleet: FleetModel) -> Iterator[str]:
 def _unnamed(fleet: FleetModel) -> Iterator[str]:
     shares = [s.request.share for s in fleet.problem.shapes if s.request.share]
     by_parts = [equal_parts(node) for node in fleet.problem.nodes]
-    yield "cpu, memory and resources of single nodes"
+    yield relaxed.NODES
     if any(kind.node.islands or kind.node.sockets for kind in fleet.kinds):
-        yield "islands and sockets of single nodes"
+        yield relaxed.INSIDES
     if any(workload.atomic and workload.mix != "any" for workload in fleet.original.spec.workloads):
-        yield "mix"
+        yield relaxed.MIX
     if fleet.original.context.today.places:
-        yield "current state"
+        yield relaxed.TODAY
     if not fleet.tells_modes and any(w.slo is not None and w.slo.by_profile for w in fleet.original.spec.workloads):
-        yield "which instances services are on"
+        yield relaxed.INSTANCES
     if any(share.memory is not None for share in shares) and not (fleet.tells_settings and all(by_parts)):
-        yield "share memory"
+        yield relaxed.MEMORY
     if shares and any(by_parts) and not fleet.tells_settings:
-        yield "sharing modes"
+        yield relaxed.MODES
 
 
 def _forgets(fleet: FleetModel, policy: Policy) -> bool:

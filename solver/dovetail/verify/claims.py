@@ -10,6 +10,7 @@ from dovetail.objectives import Tier, is_limit, limit_given
 from dovetail.plan import AdmissionResult, Plan, SecondOpinion, TierResult, contradiction, opinion_of, told_twice
 from dovetail.plan.promises import promises_of
 from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of, open_bands
+from dovetail.plan.relaxed import UNNAMED
 from dovetail.plan.summary import OF_TODAY, summary_of
 from dovetail.verify.case import Case
 from dovetail.verify.conflict import conflict, no_plan
@@ -17,6 +18,7 @@ from dovetail.verify.model import Finding, Found, Open
 from dovetail.verify.unknown import optional_tiers
 
 _SEARCHED: Final = ("solver", "two-engines")  # what a bound rests on that engines found, earlier tiers held
+_WHOLE: Final = ("trivial", "none")  # what leaves out no rule: arithmetic that knows none, and no bound at all
 
 
 def outcome(case: Case) -> Iterator[Found]:
@@ -91,15 +93,29 @@ def tier_bounds(case: Case) -> Iterator[Finding]:
 
 
 def tier_proofs(case: Case) -> Iterator[Found]:
-    """A bound says what it rests on: a trivial one is the arithmetic on the documents, two engines have its value."""
+    """A bound says what it rests on: a trivial one is the arithmetic on the documents, two engines have its value.
+
+    What it ignores are policies that bind, or what no document names.
+    """
     tiers = {tier.name: tier for tier in case.tiers}
     for told in case.plan.tiers:
+        yield from _ignored(case, told)
         if (told.bound is None) != (told.proof == "none"):
             yield Finding(told.name, f"has bound {told.bound} and proof {told.proof}")
         elif told.proof == "trivial" and told.name in tiers:
             yield from _trivial(case, tiers[told.name], told)
         elif told.proof == "two-engines" and not told_twice(told, case.plan.second_opinion):
             yield Finding(told.name, "is told as proved by two engines, and no second opinion has its value")
+
+
+def _ignored(case: Case, told: TierResult) -> Iterator[Finding]:
+    """Yield what a bound is told to ignore that it cannot."""
+    binding = {policy.name for policy in case.spec.policies if policy.enforcement.kind != "audit"}
+    for name in told.relaxed:
+        if told.proof in _WHOLE:
+            yield Finding(told.name, f"is told to ignore {name}, and its proof, {told.proof}, ignores nothing")
+        elif name not in binding and name not in UNNAMED:
+            yield Finding(told.name, f"is told to ignore {name}, which is no policy that binds")
 
 
 def _trivial(case: Case, tier: Tier, told: TierResult) -> Iterator[Found]:

@@ -23,6 +23,7 @@ from dovetail.objectives.admitted import Admitted, worth_at_width
 from dovetail.objectives.topology import Span
 from dovetail.objectives.violations import Policies
 from dovetail.placement.nested import every_nest
+from dovetail.plan.relaxed import NODES
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.kinds import dimensions, kinds_of, least_load, room_for
@@ -311,7 +312,7 @@ class Gatherings:
     def relaxed(self) -> tuple[str, ...]:
         """What the model forgets."""
         names = {p.name for p in self.problem.spec.policies if p.enforcement.kind != "audit" and p.name != TOPOLOGY}
-        return ("cpu, memory and resources of single nodes", *sorted(names))
+        return (NODES, *sorted(names))
 
     def tidied(self, values: list[int]) -> list[int]:
         """Return a solution with no more nodes than its replicas need; the tier on nodes starts from there."""
