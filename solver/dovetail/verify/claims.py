@@ -15,6 +15,7 @@ from dovetail.plan.summary import OF_TODAY, summary_of
 from dovetail.verify.case import Case
 from dovetail.verify.conflict import conflict, no_plan
 from dovetail.verify.model import Finding, Found, Open
+from dovetail.verify.refuted import refuted
 from dovetail.verify.unknown import optional_tiers
 
 _SEARCHED: Final = ("solver", "two-engines")  # what a bound rests on that engines found, earlier tiers held
@@ -85,11 +86,12 @@ def tier_values(case: Case) -> Iterator[Found]:
             yield Finding(tier.name, f"claims {tier.value}, the placements give {value}")
 
 
-def tier_bounds(case: Case) -> Iterator[Finding]:
-    """No bound is worse than the value that was reached."""
+def tier_bounds(case: Case) -> Iterator[Found]:
+    """No bound is worse than the value that was reached, or is plainly in reach with more admitted or less moved."""
     for tier in case.plan.tiers:
         if tier.bound is not None and (tier.bound < tier.value if tier.sense == "max" else tier.bound > tier.value):
             yield Finding(tier.name, f"has value {tier.value}, better than its bound {tier.bound}")
+    yield from refuted(case)
 
 
 def tier_proofs(case: Case) -> Iterator[Found]:
