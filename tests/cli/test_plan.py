@@ -181,6 +181,15 @@ def test_a_base_of_another_project_is_told(dovetail: Shell, project: Path, base:
     assert "warning: base.yaml is a plan of 'demo', not of 'other'" in dovetail.err
 
 
+def test_a_plan_of_another_project_is_told_by_verify(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("plan", "--out", "plan.yaml") == 0
+    assert dovetail("verify", "plan.yaml") == 0
+    assert "is a plan of" not in dovetail.err
+    edit(project / "plan.yaml", "metadata: {name: demo}", "metadata: {name: other}")
+    assert dovetail("verify", "plan.yaml") == 0
+    assert "warning: plan.yaml is a plan of 'other', not of 'demo'" in dovetail.err
+
+
 def test_an_interrupted_search_keeps_the_best_plan(dovetail: Shell, base: Path, engine: Engine) -> None:
     before = base.read_bytes()
     engine.meanwhile = Stop.set

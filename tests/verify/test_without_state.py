@@ -83,7 +83,7 @@ def test_what_needs_the_state_is_little() -> None:
         spec, plan = moved_outside(*mutation.make())
         if not failed(verify(documents(spec), plan)):
             missed.add(str(mutation))
-    figures = {"evictedWorkloads", "evictedReplicas", "moves", "restarts", "gpuHoursLost"}
+    figures = {"evictedReplicas", "restarts"}  # others are told by tiers too
     assert missed == {
         "protected",
         "fixed",

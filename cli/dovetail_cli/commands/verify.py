@@ -50,6 +50,7 @@ def run(
     except Refused as refused:
         return refusals.tell(refused, shown)
     project.tell_warnings(found.warnings)
+    project.tell_of_another(checked, plan, found)
     planning.tell_waivers(found)
     verification = library.verify(found.spec, checked, proofs)
     where = _positions(plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from types import MappingProxyType
 
 from dovetail.objectives.cost import Cost
 from dovetail.objectives.disruption import Evicted, GpuTimeLost, Moves
@@ -19,6 +20,11 @@ from dovetail.spec.workload import MILLI
 
 OF_TODAY = ("evictedWorkloads", "evictedReplicas", "moves", "restarts", "gpuHoursLost", "gpusRepartitioned")
 """Figures that count from what runs today."""
+
+OF_TIERS: Mapping[str, str] = MappingProxyType(
+    {"evictedWorkloads": Evicted().name, "gpuHoursLost": GpuTimeLost().name, "moves": Moves().name}
+)
+"""Figures that are the value of a tier, where the objective has it."""
 
 _MILLION = 10**6
 _RATE = 10**4
@@ -121,13 +127,19 @@ def _held(view: View) -> dict[str, Figure]:
     return {"gpusHeld": figure(sum(request.on(accelerator).gpu_milli for request, accelerator in held), MILLI)}
 
 
+def figure_of(key: str, value: int) -> Figure:
+    """Return a figure of `OF_TIERS` from the value of its tier: GPU hours to three digits, half rounded up."""
+    if key != "gpuHoursLost":
+        return value
+    return figure(int(rounded(value, MILLI * _SECONDS_PER_HOUR) * MILLI), MILLI)
+
+
 def _disruption(view: View, context: Context) -> dict[str, Figure]:
-    lost = rounded(GpuTimeLost().measure(view, context), MILLI * _SECONDS_PER_HOUR)
     return {
         "evictedWorkloads": Evicted().measure(view, context),
         "evictedReplicas": sum(len(view.evicted(workload)) for workload in view.spec.workloads),
         "moves": Moves().measure(view, context),
         "restarts": sum(replica in view.places for replica in view.today.lost),
-        "gpuHoursLost": figure(int(lost * MILLI), MILLI),
+        "gpuHoursLost": figure_of("gpuHoursLost", GpuTimeLost().measure(view, context)),
         **({"gpusRepartitioned": len(view.recut)} if view.today.layouts or view.layouts else {}),
     }

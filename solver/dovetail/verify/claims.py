@@ -11,7 +11,7 @@ from dovetail.plan import AdmissionResult, Plan, SecondOpinion, TierResult, cont
 from dovetail.plan.promises import promises_of
 from dovetail.plan.reasons import FORBIDDEN, MOVES, OUTRANKED, UNPROVED, admitted_of, open_bands
 from dovetail.plan.relaxed import UNNAMED
-from dovetail.plan.summary import OF_TODAY, summary_of
+from dovetail.plan.summary import OF_TIERS, OF_TODAY, figure_of, summary_of
 from dovetail.verify.case import Case
 from dovetail.verify.conflict import conflict, no_plan
 from dovetail.verify.model import Finding, Found, Open
@@ -188,12 +188,22 @@ def _told_of(told: SecondOpinion, right: SecondOpinion) -> Iterator[Finding]:
 def summary(case: Case) -> Iterator[Found]:
     """Every figure of the summary is what the documents and the placements give."""
     right = summary_of(case.view, case.context) if case.has_plan else {}
+    yield from _told_otherwise(case)
     for key in [*right, *(key for key in case.plan.summary if key not in right)]:
         told = case.plan.summary.get(key)
         if told is not None and key in OF_TODAY and not case.known and (key in right or _may_be_cut(case)):
             yield Open(key)
         elif told != right.get(key):
             yield Finding(key, f"is told as {told}, is {right.get(key)}")
+
+
+def _told_otherwise(case: Case) -> Iterator[Finding]:
+    """Yield the figures that a tier tells too, and otherwise: so much is known without the state as well."""
+    told = {} if case.known else {tier.name: tier.value for tier in case.plan.tiers}
+    for key, name in OF_TIERS.items():
+        figure = case.plan.summary.get(key)
+        if figure is not None and name in told and figure != figure_of(key, told[name]):
+            yield Finding(key, f"is told as {figure}, and tier {name} as {told[name]}")
 
 
 def _may_be_cut(case: Case) -> bool:
