@@ -209,6 +209,20 @@ def test_codes_are_explained_without_a_path(dovetail: Shell, project: Path) -> N
     assert "hint: leave PATH out" in dovetail.err
 
 
+def test_a_node_is_explained_without_ways(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("explain", "h100-000", "--ways", "3") == 64
+    assert "of a node no ways are planned" in dovetail.err
+    assert "hint: leave --ways out" in dovetail.err
+
+
+def test_a_node_of_a_plan_is_explained_without_a_search(dovetail: Shell, project: Path, engine: Engine) -> None:
+    assert dovetail("plan", "--out", "plan.yaml") == 0
+    assert dovetail("explain", "h100-000", "--plan", "plan.yaml") == 0
+    assert dovetail("explain", "h100-000", "--plan", "plan.yaml", "--work", "3", "--jobs", "1") == 64
+    assert "with --plan, a node is explained without a search" in dovetail.err
+    assert "hint: leave --work, --jobs out" in dovetail.err
+
+
 HELD = """\
 apiVersion: dovetail/v1alpha1
 kind: Policy

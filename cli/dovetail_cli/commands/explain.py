@@ -73,12 +73,12 @@ def run(
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
     most = _MOST_WAYS if ways is None else ways
+    searching = {"--time-limit": time_limit, "--work": work, "--jobs": jobs, "--memory": memory}
     if _CODE.fullmatch(thing):
         _check_table("codes", shown, wanted)
-        _check_alone(
-            {"PATH": path, "--plan": plan, "--base": base, "--current": current, "--ways": ways, "--as-of": as_of}
-            | {"--time-limit": time_limit, "--work": work, "--jobs": jobs, "--memory": memory}
-        )
+        of_plans = {"--plan": plan, "--base": base, "--current": current, "--ways": ways, "--as-of": as_of}
+        given = {"PATH": path, **of_plans, **searching}
+        _check_without("codes are explained without a project and its plans", given)
         return _code(thing.upper(), shown)
     limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
     try:
@@ -93,6 +93,8 @@ def run(
     workload = spec.declared.get(thing)
     if workload is None:
         _check_table("nodes", shown, wanted)
+        _check_without("of a node no ways are planned", {"--ways": ways})
+        _check_without("with --plan, a node is explained without a search", searching if before else {})
     with running(limits) as planner:
         made = planner(spec) if before is None else before
         asking = _Asking(planner, made.placements, shared=time_limit is None and work is None)
@@ -115,11 +117,11 @@ def _check_table(what: str, shown: str, wanted: Sequence[tuple[str, str]]) -> No
         raise usage(f"{what} are explained as a table alone", "leave -o and --also out")
 
 
-def _check_alone(given: Mapping[str, object]) -> None:
-    """Refuse options that say how a project is explained, where a code is."""
+def _check_without(why: str, given: Mapping[str, object]) -> None:
+    """Refuse options that would be ignored."""
     found = [name for name, value in given.items() if value is not None]
     if found:
-        raise usage("codes are explained without a project and its plans", f"leave {', '.join(found)} out")
+        raise usage(why, f"leave {', '.join(found)} out")
 
 
 class _Asking:
