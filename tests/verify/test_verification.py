@@ -267,3 +267,17 @@ def test_preemptible_work_goes_where_a_place_to_hold_would_restart_it_and_it_may
     held = {name: told.held for name, told in plan.held.items()}
     idle = finish(context_of(restarts), {}, plan.tiers, plan.outcome, held=held)
     assert "spot#0: is evicted though no higher priority gains" in "; ".join(lines(verify(restarts, idle)))
+
+
+def test_memory_that_shares_take_is_told_to_the_last_digit() -> None:
+    spec = make_spec([node("n", 1)], [workload("w", 3, share=334)])
+    plan = plan_for(spec, places({f"w#{index}": place("n", 0) for index in range(3)}))
+    assert "n/0: shares take 82083.84 MiB of 81920" in "; ".join(lines(verify(spec, plan)))
+
+
+def test_memory_that_a_client_lacks_is_told_to_the_last_digit() -> None:
+    shared = node("n", 1, mechanism="devicePlugin", sharing=EqualParts(oversubscription=2000))
+    spec = make_spec([shared], [workload("w", 2, share=504)])
+    plan = plan_for(spec, places({f"w#{index}": place("n", 0) for index in range(2)}))
+    told = "; ".join(lines(verify(spec, replace(plan, shared={"n/0": Setting("time-slice", 2)}))))
+    assert "w#0: gets less than 41287.68 MiB in mode time-slice with 2 clients" in told

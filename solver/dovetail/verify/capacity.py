@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dovetail.quantities import format_milli
 from dovetail.spec.workload import MILLI
 from dovetail.verify.case import Case
 from dovetail.verify.model import Finding
@@ -59,4 +60,4 @@ def share_memory(case: Case) -> Iterator[Finding]:
         shares = [row.request.share for row in rows if row.request.share and not row.place.instance]
         thousandths = sum(s.compute * card if s.memory is None else s.memory * 1000 for s in shares)
         if thousandths > card * 1000:
-            yield Finding(f"{node.name}/{index}", f"shares take {thousandths / 1000:g} MiB of {card}")
+            yield Finding(f"{node.name}/{index}", f"shares take {format_milli(thousandths)} MiB of {card}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from dovetail.quantities import format_milli
 from dovetail.spec import EqualParts, Setting
 from dovetail.spec.workload import MILLI
 from dovetail.verify.case import Case, Row, untold
@@ -46,7 +47,7 @@ def _lacking(case: Case, row: Row, setting: Setting) -> str | None:
         return f"gets less than {share.compute} milli-GPU"
     asked = share.compute * card if share.memory is None else share.memory * MILLI
     if asked * setting.clients > card * MILLI:
-        return f"gets less than {asked / MILLI:g} MiB"
+        return f"gets less than {format_milli(asked)} MiB"
     return None
 
 

@@ -72,7 +72,7 @@ def _why_profile(node: Node, share: Share, own: Profile, able: tuple[Profile, ..
         return f"no smaller instance has {need}{_implied(share, own, card)}"
     if node.mig_strategy == "single":
         return f"the node is cut into one profile; {need} would fit {smaller[-1].name}"
-    return f"larger than {need} needs ({own.milli / MILLI:g} GPU)"
+    return f"larger than {need} needs ({format_milli(own.milli)} GPU)"
 
 
 def _size(profile: Profile) -> tuple[int, int]:
