@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Any
 
 from dovetail.diff.model import Change, Cost, PlanDiff, PolicyChange, Row, SectionChange
-from dovetail.documents.kinds import API_VERSION
+from dovetail.documents import API_VERSION, as_json
 from dovetail.placement import Place
 from dovetail.plan import Plan
 from dovetail.plan.plain import place_row, to_document
@@ -26,7 +25,7 @@ def document(diff: PlanDiff) -> dict[str, Any]:
             "base": side(diff.base),
             "target": side(diff.target),
             "startsFromBase": diff.starts_from_base,
-            "delta": {key: _number(value) for key, value in diff.delta.items()},
+            "delta": as_json(diff.delta),
             "tiers": [
                 {"name": t.name, "unit": t.unit, "sense": t.sense, "before": t.before, "after": t.after}
                 for t in diff.tiers
@@ -82,7 +81,7 @@ def cost_row(cost: Cost) -> dict[str, Any]:
         "evictedReplicas": cost.evicted_replicas,
     }
     if cost.gpu_hours_lost is not None:
-        row["gpuHoursLost"] = _number(cost.gpu_hours_lost)
+        row["gpuHoursLost"] = as_json(cost.gpu_hours_lost)
     return row
 
 
@@ -127,9 +126,3 @@ def _row(row: Row) -> dict[str, Any]:
 
 def _place(place: Place) -> dict[str, Any]:
     return place_row(place)
-
-
-def _number(value: int | Decimal) -> int | float:
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    return value

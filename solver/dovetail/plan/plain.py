@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from dovetail.documents.kinds import API_VERSION
+from dovetail.documents import API_VERSION, as_json
 from dovetail.placement import Layouts, Place, Places
 from dovetail.plan.model import (
     AdmissionResult,
@@ -52,12 +52,12 @@ SUMMARY = (
 
 
 def to_document(plan: Plan) -> dict[str, Any]:
-    """Return a plan as a document of plain data, ready for JSON (decimals become floats, which print alike)."""
+    """Return a plan as a document of plain data, ready for JSON."""
     return {
         "apiVersion": API_VERSION,
         "kind": "Plan",
         "metadata": {"name": plan.name},
-        "spec": {key: _floats(value) for key, value in sections(plan)},
+        "spec": {key: as_json(value) for key, value in sections(plan)},
     }
 
 
@@ -237,13 +237,3 @@ def _second_opinion(opinion: SecondOpinion) -> dict[str, Any]:
         "conclusive": opinion.conclusive,
         "tiers": dict(by_bytes(opinion.tiers)),
     }
-
-
-def _floats(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, dict):
-        return {key: _floats(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_floats(item) for item in value]
-    return value

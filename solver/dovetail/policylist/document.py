@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from dovetail.build import Origin
-from dovetail.documents import API_VERSION
+from dovetail.documents import API_VERSION, as_json
 from dovetail.faults import Position
 from dovetail.plan import Plan
 from dovetail.policylist.listing import LiftedBy, Listed, PolicyList
@@ -46,7 +44,7 @@ def _policy(listed: Listed, priced: Priced | None) -> dict[str, Any]:
     kind = policy.enforcement.kind
     row: dict[str, Any] = {
         "name": policy.name,
-        "rule": plain(origin.rule) if origin is not None else {policy.rule.kind: {}},
+        "rule": as_json(origin.rule) if origin is not None else {policy.rule.kind: {}},
         "enforcement": _soft(policy.enforcement) if kind == "soft" else kind,
         "from": _origin(origin) if origin is not None else {"kind": "built-in", "by": policy.origin},
     }
@@ -102,12 +100,3 @@ def _price(price: Price) -> dict[str, Any]:
         "atMost": price.range.high,
     }
     return {**row, "given": list(price.given)} if price.given else row
-
-
-def plain(value: Any) -> Any:
-    """Return data of a document as JSON knows it."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list) else value

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.documents import API_VERSION
+from dovetail.documents import API_VERSION, as_json
 from dovetail.faults import Position
 from dovetail.testing.model import CaseResult
 from dovetail.whatif import Check
-from dovetail.whatif.result import plain
 
 
 def to_document(results: Sequence[CaseResult], name: str) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def _case(result: CaseResult) -> dict[str, Any]:
 
 
 def _check(check: Check) -> dict[str, Any]:
-    row = {"expect": plain(check.expectation.row), "ok": check.ok, "actual": plain(check.actual)}
+    row = {"expect": as_json(check.expectation.row), "ok": check.ok, "actual": as_json(check.actual)}
     return {**row, **_place(check.expectation.spot.position)}
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from dovetail.diff import PlanDiff
 from dovetail.diff.document import side_in_full
-from dovetail.documents import API_VERSION
+from dovetail.documents import API_VERSION, as_json
 from dovetail.plan import Plan
 from dovetail.spec import Spec
 from dovetail.whatif.expect import Check
@@ -46,7 +45,7 @@ class WhatIfResult:
             "metadata": {"name": self.scenario.name.rpartition("/")[2]},
             "spec": {
                 "scenario": self.scenario.name,
-                "patches": [plain(step.row) for step in self.scenario.steps],
+                "patches": [as_json(step.row) for step in self.scenario.steps],
                 "base": side_in_full(self.base),
                 "result": side_in_full(self.result),
                 "delta": difference["delta"] if difference else {},
@@ -57,15 +56,4 @@ class WhatIfResult:
 
 
 def _row(check: Check) -> dict[str, Any]:
-    return {"expect": plain(check.expectation.row), "ok": check.ok, "actual": plain(check.actual)}
-
-
-def plain(value: Any) -> Any:
-    """Return data as JSON knows it: decimals become numbers that print alike."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    return value
+    return {"expect": as_json(check.expectation.row), "ok": check.ok, "actual": as_json(check.actual)}
