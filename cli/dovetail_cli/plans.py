@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dovetail.spec.identity import speaks_of
 from dovetail_cli import files, library
 from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render.words import printable
@@ -90,20 +91,10 @@ def _place_of(document: Document, subject: str) -> Position:
             return document.position("spec", "tiers", index)
     rows = spec.get("placements", {})
     node, _, gpu = subject.rpartition("/")
-    own = (text for text, row in rows.items() if row["node"] == subject or _speaks_of(text, subject))
+    own = (text for text, row in rows.items() if row["node"] == subject or speaks_of(text, subject))
     beside = (text for text, row in rows.items() if row["node"] == node and gpu.isdigit())
     found = next(own, None) or next(beside, None)
     return document.key_position("spec", *(("outcome",) if found is None else ("placements", found)))
-
-
-def _speaks_of(text: str, subject: str) -> bool:
-    """Tell whether a row of several replicas speaks of one of them, or of its workload."""
-    of, _, indices = text.partition("#")
-    named, _, index = subject.partition("#")
-    first, _, last = indices.partition("-")
-    if not index:
-        return named in (of, of.partition(".")[0])
-    return of == named and index.isdigit() and int(first) <= int(index) <= int(last or first)
 
 
 def _decoded(data: bytes, reference: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.spec import ReplicaId
-from dovetail.spec.identity import IdentityError, ReplicaRange, parse_range
+from dovetail.spec.identity import IdentityError, ReplicaRange, parse_range, speaks_of
 
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,8}[a-z0-9])?", fullmatch=True)
 REPLICAS = st.builds(
@@ -66,3 +66,17 @@ def test_what_is_read(text: str, wanted: ReplicaRange) -> None:
 def test_what_is_refused(text: str, reason: str) -> None:
     with pytest.raises(IdentityError, match=reason):
         parse_range(text)
+
+
+@pytest.mark.parametrize(
+    ("row", "subjects", "others"),
+    [
+        ("a/b.c#2-4", ["a/b.c#2", "a/b.c#4", "a/b.c", "a/b"], ["a/b.c#1", "a/b.c#5", "a/b#2", "a", "b"]),
+        ("w#7", ["w#7", "w"], ["w#0", "w#70", "w.c", "v"]),
+    ],
+)
+def test_a_row_speaks_of_its_replicas_its_role_and_its_workload(
+    row: str, subjects: list[str], others: list[str]
+) -> None:
+    assert all(speaks_of(row, subject) for subject in subjects)
+    assert not any(speaks_of(row, subject) for subject in others)

@@ -60,3 +60,16 @@ def parse_range(text: str) -> ReplicaRange:
     if last is not None and int(last) < int(first):
         raise IdentityError(f"the range {first}-{last} of '{text[:80]}' runs backwards")
     return ReplicaRange(workload, role, int(first), int(last or first))
+
+
+def speaks_of(row: str, subject: str) -> bool:
+    """Tell whether the text of replicas, such as `a.b#0-411`, speaks of one of them, of its workload or of its role.
+
+    Nothing is said of whether either text is well formed.
+    """
+    of, _, indices = row.partition("#")
+    named, _, index = subject.partition("#")
+    first, _, last = indices.partition("-")
+    if not index:
+        return named in (of, of.partition(".")[0])
+    return of == named and index.isdigit() and int(first) <= int(index) <= int(last or first)

@@ -14,6 +14,7 @@ from dovetail.faults import Fault, FaultLog, Refused, nearest
 from dovetail.placement import Place, Places
 from dovetail.quantities import QuantityError, parse_date
 from dovetail.spec import Spec
+from dovetail.spec.identity import speaks_of
 from dovetail.testing.model import Name, Trial
 from dovetail.testing.reading import Case, PolicyTest, read_test
 from dovetail.testing.run import CaseTrial, ScenarioTrial
@@ -207,15 +208,8 @@ def _row_of(rows: Mapping[str, Any], subject: str) -> str | None:
     node, _, gpu = subject.partition("/")
     there = [text for text, row in rows.items() if row["node"] == node]
     on_it = [text for text in there if gpu in map(str, rows[text].get("gpus", ()))]
-    told = [text for text in rows if _speaks_of(text, subject)]
+    told = [text for text in rows if "#" in subject and speaks_of(text, subject)]
     return next(iter([*told, *on_it, *there]), None)
-
-
-def _speaks_of(text: str, replica: str) -> bool:
-    of, _, indices = text.partition("#")
-    first, _, last = indices.partition("-")
-    named, _, index = replica.partition("#")
-    return of == named and index.isdigit() and int(first) <= int(index) <= int(last or first)
 
 
 def _hint(replica: str, spec: Spec) -> str | None:
