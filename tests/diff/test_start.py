@@ -121,6 +121,24 @@ def test_of_a_rate_is_told_what_is_served_and_no_number_of_replicas_that_nobody_
     assert f"  !  serve  4 replicas admitted, {said}: " in text.rendered(Review(plan, spec=today))
 
 
+def test_without_documents_both_are_told() -> None:
+    """A plan does not say whether a number of replicas was asked for as well."""
+    work = replace(workload("serve", 9, type="service", gpus=1), slo=Slo(1_500_000, {CARD: 300_000}, open=True))
+    declared = make_spec([node("a", 4)], [work])
+    before, after = (plan_for(declared, places({f"serve#{n}": place("a", n) for n in range(m)})) for m in (1, 4))
+    ((change,), said) = diff(before, after).changes, "serving 1,200 of 1,500"
+    assert change.why.startswith(f"replicas 1 -> 4 of 9, {said}: ")
+    assert f"  !  serve  4 of 9 replicas admitted, {said}: " in text.rendered(Review(after))
+
+
+def test_of_replicas_that_were_asked_for_beside_a_rate_both_are_told() -> None:
+    work = replace(workload("serve", 9, type="service", gpus=1), slo=Slo(1_500_000, {CARD: 300_000}))
+    declared = make_spec([node("a", 4)], [work])
+    plan = plan_for(declared, places({f"serve#{n}": place("a", n) for n in range(4)}))
+    told = text.rendered(Review(plan, spec=declared))
+    assert "  !  serve  4 of 9 replicas admitted, serving 1,200 of 1,500: " in told
+
+
 def test_a_service_that_serves_its_rate_and_goes_on_is_no_change() -> None:
     work = replace(workload("serve", 5, type="service", gpus=1), slo=Slo(200, {CARD: 100, "X": 40}, open=True))
     rows = {f"serve#{n}": place("a", n) for n in range(2)}

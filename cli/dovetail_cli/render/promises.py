@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dovetail.diff import of_rate
 from dovetail.plan import BrokenPromise
-from dovetail.spec.workload import MILLI
 from dovetail_cli.render.review import Review
 from dovetail_cli.render.words import amount
 
@@ -16,6 +16,5 @@ def broken(review: Review) -> list[tuple[str, str]]:
 def _kept(promise: BrokenPromise) -> str:
     """Return how much of a promise is kept."""
     missing = f"{amount(promise.missing)} thousandths of what was promised are missing"
-    if promise.served is None or promise.rate is None:
-        return missing
-    return f"serves {amount(promise.served / MILLI)} of {amount(promise.rate / MILLI)}: {missing}"
+    served = of_rate(promise)
+    return f"serves {served}: {missing}" if served else missing

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
 
-from dovetail.diff import Change, PlanDiff, Row
+from dovetail.diff import Change, PlanDiff, Row, serving
 from dovetail.faults import CODES, Position
 from dovetail.placement import Place
 from dovetail.plan import (
@@ -301,11 +301,9 @@ def _short_of(review: Review, name: str, result: AdmissionResult) -> str:
 
 
 def admission(result: AdmissionResult, *, by_rate: bool) -> str:
-    """Return how far a workload is admitted; by what it serves where a rate alone is asked for."""
-    if by_rate and result.served is not None and result.rate is not None:
-        served, rate = (amount(Decimal(each) / 1000) for each in (result.served, result.rate))
-        return f"{plural(result.replicas, 'replica')} admitted, serving {served} of {rate}"
-    return f"{amount(result.replicas)} of {plural(result.of, 'replica')} admitted"
+    """Return how far a workload is admitted; nobody asked for a number of replicas where a rate alone is."""
+    there = f"{amount(result.replicas)} of {plural(result.of, 'replica')}"
+    return f"{plural(result.replicas, 'replica') if by_rate else there} admitted{serving(result)}"
 
 
 def meaning(reasons: tuple[str, ...]) -> str:

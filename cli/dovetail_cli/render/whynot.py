@@ -241,8 +241,9 @@ def _way(way: Way, workload: Workload) -> tuple[str, str, str]:
         return "!", str(way.patch), f"leaves no plan ({surely})"
     if not way.admitted:
         return "!", str(way.patch), f"does not admit it ({surely})"
-    number = f"{way.admitted:,}" if workload.asks_rate else f"{way.admitted:,} of {workload.replicas:,}"
-    return "~", str(way.patch), f"admits {number} replicas ({surely})"
+    least = "" if workload.asks_rate else f"{way.admitted:,} of "
+    there = plural(way.admitted if workload.asks_rate else workload.replicas, "replica")
+    return "~", str(way.patch), f"admits {least}{there} ({surely})"
 
 
 def of_node(spec: Spec, plan: Plan, name: str, screen: Screen = PLAIN) -> str:

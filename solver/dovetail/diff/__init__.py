@@ -2,6 +2,7 @@
 
 from dovetail.diff.compare import comparable, diff, tier_changes
 from dovetail.diff.model import Change, ChangeKind, Cost, PlanDiff, PolicyChange, Row, SectionChange, TierChange
+from dovetail.diff.shapes import of_rate, serving
 from dovetail.diff.today import since_today
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "TierChange",
     "comparable",
     "diff",
+    "of_rate",
+    "serving",
     "since_today",
     "tier_changes",
 ]

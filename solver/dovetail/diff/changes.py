@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from dovetail.diff.model import Change, ChangeKind, Row
 from dovetail.diff.passage import Passage
-from dovetail.diff.shapes import gpus_of, shape_of, wanted_shape
+from dovetail.diff.shapes import gpus_of, serving, shape_of, wanted_shape
 from dovetail.diff.sides import NOTHING, PlacesById, Side, still_declared
 from dovetail.faults import CODES
 from dovetail.placement import Place, Places
-from dovetail.quantities import format_milli
 from dovetail.spec import ReplicaId, Spec
 
 
@@ -157,16 +156,12 @@ def _asks_otherwise(question: Question) -> Change:
 
 def _part_of(question: Question) -> str:
     side = question.target
-    serving = _serving(question)
-    return f"{len(side.places)} admitted{serving}" if serving else f"{len(side.places)} of {side.declared} admitted"
+    return f"{len(side.places)}{_of_declared(question)} admitted{serving(side.result)}"
 
 
-def _serving(question: Question) -> str:
-    """Return what is served of a rate that alone is asked for: no number of replicas is."""
-    result = question.target.result
-    if not question.by_rate or result is None or result.served is None or result.rate is None:
-        return ""
-    return f", serving {format_milli(result.served)} of {format_milli(result.rate)}"
+def _of_declared(question: Question) -> str:
+    """Return of how many replicas, nothing where a rate alone is asked for: nobody asked for a number of them."""
+    return "" if question.by_rate else f" of {question.target.declared}"
 
 
 def _stops(question: Question, stopped: PlacesById) -> Iterator[Change]:
@@ -241,8 +236,8 @@ def _why_resized(question: Question) -> str:
     before, after = len(question.base.places), len(target.places)
     all_of_it = after >= target.declared
     if before != after:
-        partial = "" if all_of_it else f"{_serving(question) or f' of {target.declared}'}{_because(target)}"
-        return f"replicas {before} -> {after}{partial}"
+        part = "" if all_of_it else f"{_of_declared(question)}{serving(target.result)}{_because(target)}"
+        return f"replicas {before} -> {after}{part}"
     if all_of_it:
         return f"{after} replicas, others than before"
     return f"{_part_of(question)}, others than before{_because(target)}"

@@ -1,11 +1,13 @@
-"""How many GPUs, and of what kind: `16x H100-80GB`."""
+"""How much of a workload there is, in words: `16x H100-80GB`, `serving 480 of 600`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from decimal import Decimal
 
 from dovetail.placement import Place
+from dovetail.plan.model import AdmissionResult, BrokenPromise
 from dovetail.quantities import format_milli
 from dovetail.spec import Spec
 from dovetail.spec.workload import MILLI
@@ -44,3 +46,16 @@ def wanted_shape(spec: Spec | None, workload: str) -> str:
     accepted = {name for role in found.roles for name in role.accelerators}
     name = accepted.pop() if len(accepted) == 1 else _UNKNOWN
     return f"{milli // MILLI if milli % MILLI == 0 else format_milli(milli)}x {name}"
+
+
+def serving(result: AdmissionResult | None) -> str:
+    """Say what a service serves of its rate, where it has one: `, serving 480 of 600`."""
+    served = of_rate(result) if result else ""
+    return f", serving {served}" if served else ""
+
+
+def of_rate(told: AdmissionResult | BrokenPromise) -> str:
+    """Say what is served of a rate, `480 of 600`; nothing where no rate is promised."""
+    if told.served is None or told.rate is None:
+        return ""
+    return " of ".join(f"{Decimal(format_milli(each)):,f}" for each in (told.served, told.rate))
