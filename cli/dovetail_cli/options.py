@@ -21,6 +21,9 @@ OptionalPath = Annotated[
     str | None,
     typer.Argument(metavar="[PATH]", help="Directory or file of the project, for what only documents know."),
 ]
+LastPath = Annotated[
+    str | None, typer.Argument(metavar="[PATH]", help="Directory or file of the project; default `.`.")
+]
 AsOf = Annotated[
     str | None,
     typer.Option(

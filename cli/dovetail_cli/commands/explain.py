@@ -34,7 +34,6 @@ _Plan = Annotated[
     str | None,
     typer.Option("--plan", metavar="PLAN", help="The plan to explain, a file or REV:path, instead of planning."),
 ]
-_Path = Annotated[str | None, typer.Argument(metavar="[PATH]", help="Directory or file of the project; default `.`.")]
 _Ways = Annotated[
     int | None,
     typer.Option(
@@ -49,7 +48,7 @@ _CODE = re.compile(r"DT\d{4}", re.IGNORECASE | re.ASCII)
 
 def run(
     thing: _Thing,
-    path: _Path = None,
+    path: options.LastPath = None,
     plan: _Plan = None,
     base: options.Base = None,
     current: options.Current = None,

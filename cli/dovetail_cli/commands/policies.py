@@ -27,13 +27,12 @@ _Workload = Annotated[
         metavar="[WORKLOAD]", help="Only what applies to this workload; a lone file or directory is PATH."
     ),
 ]
-_Path = Annotated[str | None, typer.Argument(metavar="[PATH]", help="Directory or file of the project; default `.`.")]
 _Price = Annotated[bool, typer.Option("--price", help="Plan again without each hard policy, to tell what it costs.")]
 
 
 def run(
     workload: _Workload = None,
-    path: _Path = None,
+    path: options.LastPath = None,
     price: _Price = False,
     base: options.Base = None,
     current: options.Current = None,
@@ -56,7 +55,7 @@ def run(
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
     limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
-    if not price and limits != options.limits(None, units=None, jobs=None, most=None):
+    if not price and limits != Limits():
         raise usage("limits of a search take --price: nothing else of this command searches", "add --price")
     name, where = _told_apart(workload, path)
     try:
