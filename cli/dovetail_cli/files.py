@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 
 from dovetail.documents import ALL_KINDS, API_VERSION, READ_KINDS
 from dovetail.importers.project import ImportedProject, OutputExists, write_project
+from dovetail.replacing import replace_all
 from dovetail_cli.exit_codes import Finding
 from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render.words import printable
@@ -127,29 +128,27 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 def write_all(texts: Mapping[str, str | bytes]) -> None:
-    """Write files that belong together: all are complete on the disk before the first one replaces an old one."""
-    ready: list[tuple[str, Path]] = []
+    """Write files that belong together: complete on the disk before any is replaced, and then all are, or none."""
+    ready: list[tuple[Path, Path]] = []
     file = ""
     try:
         for file, text in texts.items():
             # A link stays a link: what it leads to is replaced.
             path = Path(os.path.realpath(file))
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-            ready.append((temporary, path))
+            ready.append((Path(temporary), path))
             with os.fdopen(handle, "wb") as stream:
                 stream.write(_bytes(text))
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(temporary, _mode(path))
-        while ready:
-            os.replace(*ready[0])
-            del ready[0]
+        replace_all(ready)
     except OSError as error:
-        raise unwritable(file, error, "what was there before is untouched") from error
+        raise unwritable(error.filename2 or file, error, "what was there before is untouched") from error
     finally:
-        for temporary, _ in ready:
+        for made, _ in ready:
             with suppress(OSError):
-                os.unlink(temporary)
+                made.unlink(missing_ok=True)
 
 
 def _mode(path: Path) -> int:

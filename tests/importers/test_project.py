@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,29 @@ def test_a_directory_in_place_of_a_file_is_never_replaced_and_nothing_else_is(tm
     assert caught.value.paths == (tmp_path / "workloads" / "x.yaml",)
     assert not caught.value.replaceable
     assert _tree(tmp_path) == {"dovetail.yaml": "old"}
+
+
+def test_a_file_in_place_of_a_directory_of_the_project_is_named_and_nothing_changes(tmp_path: Path) -> None:
+    (tmp_path / "dovetail.yaml").write_text("old", encoding="utf-8")
+    (tmp_path / "workloads").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputExists) as caught:
+        write_project(PROJECT, tmp_path, overwrite=True)
+    assert (caught.value.paths, caught.value.replaceable) == ((tmp_path / "workloads",), False)
+    assert _tree(tmp_path) == {"dovetail.yaml": "old", "workloads": "mine"}
+
+
+def test_a_failure_midway_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "workloads").mkdir()
+    for name in ("dovetail.yaml", "workloads/y.yaml"):
+        (tmp_path / name).write_text("old", encoding="utf-8")
+    replace = os.replace
+
+    def failing(source: Path, target: Path) -> None:
+        if target == tmp_path / "workloads" / "x.yaml":
+            raise OSError(errno.EIO, "broken")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(OSError, match="broken"):
+        write_project(PROJECT, tmp_path, overwrite=True)
+    assert _tree(tmp_path) == {"dovetail.yaml": "old", "workloads/y.yaml": "old"}

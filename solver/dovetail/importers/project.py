@@ -6,9 +6,10 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from dovetail.faults import Fault
+from dovetail.replacing import replace_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def write_project(project: ImportedProject, out: Path, *, overwrite: bool = Fals
     """Write a project's files below a directory, which is made if it does not exist.
 
     Everything is first written to a scratch directory and then moved: a new directory appears whole or
-    not at all, and in one that holds something already each file is replaced whole.  Other files there
+    not at all, and in one that holds something already all files are replaced, or none.  Other files there
     are left alone.
 
     Returns
@@ -63,11 +64,12 @@ def write_project(project: ImportedProject, out: Path, *, overwrite: bool = Fals
     Raises
     ------
     OutputExists
-        If `out` is not a directory, if a directory in it has the name of a file of this project, or if it
-        holds such a file and `overwrite` is False; then nothing was changed.
+        If `out` is not a directory, if a directory in it has the name of a file of this project, or a file that of
+        a directory, or if it holds such a file and `overwrite` is False; then nothing was changed.
     """
     existing = _in_the_way(project, out)
-    lasting = tuple(path for path in existing if path == out or os.path.isdir(path))
+    ours = {out / name for name in project.owned | project.files.keys()}
+    lasting = tuple(path for path in existing if path not in ours or os.path.isdir(path))
     if lasting:
         raise OutputExists(lasting, replaceable=False)
     if existing and not overwrite:
@@ -91,7 +93,9 @@ def _in_the_way(project: ImportedProject, out: Path) -> tuple[Path, ...]:
     if os.path.lexists(out) and not os.path.isdir(out):
         return (out,)
     names = project.owned | project.files.keys()
-    return tuple(sorted(out / name for name in names if os.path.lexists(out / name)))
+    files = {out / name for name in names if os.path.lexists(out / name)}
+    folders = {out / folder for name in project.files for folder in PurePath(name).parents}
+    return tuple(sorted(files | {path for path in folders if os.path.lexists(path) and not os.path.isdir(path)}))
 
 
 def _write_all(files: Mapping[str, str], draft: Path) -> None:
@@ -103,8 +107,15 @@ def _write_all(files: Mapping[str, str], draft: Path) -> None:
 
 
 def _move_into(draft: Path, out: Path, project: ImportedProject) -> None:
-    for name in sorted(project.files):
+    """Move the files of a draft into a directory, and those of an older import that are no more out of it."""
+    gone = [name for name in sorted(project.owned - project.files.keys()) if os.path.lexists(out / name)]
+    for name in project.files:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
-        (draft / name).replace(out / name)
-    for name in sorted(project.owned - project.files.keys()):
-        (out / name).unlink(missing_ok=True)
+    for name in gone:
+        (draft / name).parent.mkdir(parents=True, exist_ok=True)
+    replace_all(
+        [
+            *((draft / name, out / name) for name in sorted(project.files)),
+            *((out / name, draft / name) for name in gone),
+        ]
+    )
