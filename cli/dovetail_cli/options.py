@@ -16,13 +16,13 @@ from dovetail_cli import files
 from dovetail_cli.problems import usage
 from dovetail_cli.render.words import printable
 
-PathArgument = Annotated[str, typer.Argument(metavar="[PATH]", help="Directory or file of the project.")]
+PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="Directory or file of the project.")]
 OptionalPath = Annotated[
     str | None,
-    typer.Argument(metavar="[PATH]", help="Directory or file of the project, for what only documents know."),
+    typer.Argument(metavar="PATH", help="Directory or file of the project, for what only documents know."),
 ]
 LastPath = Annotated[
-    str | None, typer.Argument(metavar="[PATH]", help="Directory or file of the project; default `.`.")
+    str | None, typer.Argument(metavar="PATH", help="Directory or file of the project; default `.`.")
 ]
 AsOf = Annotated[
     str | None,
@@ -83,11 +83,11 @@ Memory = Annotated[
 ]
 EachTimeLimit = Annotated[
     str | None,
-    typer.Option("--time-limit", metavar="60s", help="A ceiling for each side; what it cuts off may differ."),
+    typer.Option("--time-limit", metavar="60s", help="A ceiling for each plan; what it cuts off may differ."),
 ]
 EachWork = Annotated[
     float | None,
-    typer.Option("--work", metavar="UNITS", help="Deterministic work for each side, 1-2 s of a core each."),
+    typer.Option("--work", metavar="UNITS", help="Deterministic work for each plan; a unit is 1-2 s of a core."),
 ]
 Output = Annotated[str, typer.Option("-o", "--output", metavar="FORMAT", help="How to print the result.")]
 

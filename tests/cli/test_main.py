@@ -80,6 +80,18 @@ def test_every_command_has_help(dovetail: Shell) -> None:
         assert "--help" in dovetail.out
 
 
+@pytest.mark.parametrize("line", ["explain", "fmt", "init", "policies", "schema", "show", "export ranks"])
+def test_arguments_are_in_brackets_once(dovetail: Shell, line: str) -> None:
+    assert dovetail(*line.split(), "--help") == 0
+    assert "[[" not in dovetail.out
+
+
+@pytest.mark.parametrize("command", ["import", "export"])
+def test_formats_are_told_in_full(dovetail: Shell, command: str) -> None:
+    assert dovetail(command, "--help") == 0
+    assert "..." not in dovetail.out.replace("[ARGS]...", "")
+
+
 def test_a_defect_ends_with_1_and_one_line(dovetail: Shell, project: Path, engine: Engine) -> None:
     engine.error = RuntimeError("this\nshould not be")
     assert dovetail("plan") == 1

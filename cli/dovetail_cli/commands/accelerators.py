@@ -18,10 +18,8 @@ from dovetail_cli.render import accelerators as formats
 from dovetail_cli.render.columns import Screen
 from dovetail_cli.render.words import printable
 
-_Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="An id or alias; without it, all are listed.")]
-_Path = Annotated[
-    str | None, typer.Argument(metavar="[PATH]", help="A project whose Accelerator documents count too.")
-]
+_Name = Annotated[str | None, typer.Argument(metavar="NAME", help="An id or alias; without it, all are listed.")]
+_Path = Annotated[str | None, typer.Argument(metavar="PATH", help="A project whose Accelerator documents count too.")]
 _Detail = Annotated[bool, typer.Option("--detail", help="Draw layouts with variants of profiles, such as +me, too.")]
 
 

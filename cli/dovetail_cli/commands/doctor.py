@@ -18,6 +18,10 @@ from dovetail_cli.problems import usage
 from dovetail_cli.render import doctor
 
 _Model = Annotated[bool, typer.Option("--model", help="Report on the model of the project in PATH instead.")]
+_Path = Annotated[
+    str | None, typer.Argument(metavar="PATH", help="With --model: directory or file of the project; default `.`.")
+]
+_Detail = Annotated[bool, typer.Option("--detail", help="With --model: show every class and every shape.")]
 _Base = Annotated[
     str | None,
     typer.Option("--base", metavar="PLAN", help="With --model: the plan to start from, a file or REV:path."),
@@ -25,12 +29,12 @@ _Base = Annotated[
 
 
 def run(
-    path: options.OptionalPath = None,
+    path: _Path = None,
     model: _Model = False,
     base: _Base = None,
     current: options.Current = None,
     as_of: options.AsOf = None,
-    detail: options.Detail = False,
+    detail: _Detail = False,
     output: options.Output = "table",
     also: options.Also = None,
 ) -> ExitCode:

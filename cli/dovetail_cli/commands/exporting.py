@@ -87,4 +87,5 @@ def _written(exporter: Exporter, texts: Mapping[str, str], out: str | None, *, f
 
 
 for _exporter in EXPORTERS:
-    app.command(_exporter.name, help=f"Export {_exporter.summary}.")(_command(_exporter))
+    _help = f"Export {_exporter.summary}."
+    app.command(_exporter.name, help=_help, short_help=_help)(_command(_exporter))

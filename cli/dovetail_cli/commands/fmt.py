@@ -20,7 +20,7 @@ from dovetail_cli.exit_codes import ExitCode, Finding, first_of
 from dovetail_cli.plans import file_text
 from dovetail_cli.render.words import printable
 
-_Paths = Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Files, or directories of projects.")]
+_Paths = Annotated[list[str] | None, typer.Argument(metavar="PATH", help="Files, or directories of projects.")]
 _Check = Annotated[
     bool, typer.Option("--check", help="Write nothing; name the files, and end with 2 if there are any.")
 ]

@@ -65,4 +65,5 @@ def _imported(importer: Importer, inputs: dict[str, Path], out: Path, *, force: 
 
 
 for _importer in IMPORTERS:
-    app.command(_importer.name, help=f"Import {_importer.summary}.")(_command(_importer))
+    _help = f"Import {_importer.summary}."
+    app.command(_importer.name, help=_help, short_help=_help)(_command(_importer))

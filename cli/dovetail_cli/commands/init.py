@@ -15,7 +15,7 @@ from dovetail_cli.exit_codes import ExitCode
 from dovetail_cli.problems import usage
 from dovetail_cli.render.words import printable
 
-_Directory = Annotated[str, typer.Argument(metavar="[DIR]", help="Where to write; made if it does not exist.")]
+_Directory = Annotated[str, typer.Argument(metavar="DIR", help="Where to write; made if it does not exist.")]
 _FALLBACK = "example"
 
 

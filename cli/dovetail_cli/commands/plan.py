@@ -35,7 +35,8 @@ _TimeLimit = Annotated[
     typer.Option("--time-limit", metavar="60s", help="A ceiling; what it cuts off may differ between runs."),
 ]
 _Work = Annotated[
-    float | None, typer.Option("--work", metavar="UNITS", help="Deterministic work, 1-2 s of a core each.")
+    float | None,
+    typer.Option("--work", metavar="UNITS", help="Deterministic work; a unit is 1-2 s of a core; default 60."),
 ]
 _Gap = Annotated[
     list[str] | None,

@@ -23,10 +23,9 @@ from dovetail_cli.render.words import printable
 
 _Workload = Annotated[
     str | None,
-    typer.Argument(
-        metavar="[WORKLOAD]", help="Only what applies to this workload; a lone file or directory is PATH."
-    ),
+    typer.Argument(metavar="WORKLOAD", help="Only what applies to this workload; a lone file or directory is PATH."),
 ]
+_Detail = Annotated[bool, typer.Option("--detail", help="Name all whom a policy binds, and say why it exists.")]
 _Price = Annotated[bool, typer.Option("--price", help="Plan again without each hard policy, to tell what it costs.")]
 
 
@@ -41,7 +40,7 @@ def run(
     jobs: options.Jobs = None,
     memory: options.Memory = None,
     as_of: options.AsOf = None,
-    detail: options.Detail = False,
+    detail: _Detail = False,
     output: options.Output = "table",
     also: options.Also = None,
 ) -> ExitCode:

@@ -14,7 +14,9 @@ _ENDING = ".schema.json"
 
 
 def run(
-    kind: str | None = typer.Argument(None, help="A kind such as Workload; without it, all kinds are listed."),
+    kind: str | None = typer.Argument(
+        None, metavar="KIND", help="A kind such as Workload; without it, all kinds are listed."
+    ),
 ) -> ExitCode:
     """Print the JSON Schema of a kind of document.
 

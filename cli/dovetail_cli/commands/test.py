@@ -26,6 +26,7 @@ _Only = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="NAME", help="Run this PolicyTest or Scenario and no other; repeatable."),
 ]
+_Detail = Annotated[bool, typer.Option("--detail", help="Show what passes too, with every expectation.")]
 _Base = Annotated[
     str | None,
     typer.Option("--base", metavar="PLAN", help="The plan that scenarios start from, instead of planning the base."),
@@ -41,7 +42,7 @@ def run(
     jobs: options.Jobs = None,
     memory: options.Memory = None,
     as_of: options.AsOf = None,
-    detail: options.Detail = False,
+    detail: _Detail = False,
     output: options.Output = "table",
     also: options.Also = None,
 ) -> ExitCode:
