@@ -27,6 +27,12 @@ def test_a_very_long_line_is_cut_around_the_caret() -> None:
     assert line[caret.index("^")] == "Y"
 
 
+@pytest.mark.parametrize(("before", "cells"), [("a: caf\u00e9 ", 8), ("a: \u5de5\u4f5c ", 8), ("a: e\u0301 ", 5)])
+def test_the_caret_stands_below_its_character_on_a_terminal(before: str, cells: int) -> None:
+    fault = Fault("DT1004", "m", Position("f", 1, len(before) + 1), source_line=f"{before}x")
+    assert render_fault(fault).endswith(f"\n  | {' ' * cells}^")
+
+
 def test_terminal_escapes_in_a_line_are_not_shown() -> None:
     assert "\x1b" not in render_fault(Fault("DT1004", "m", Position("f", 1, 1), source_line="\x1b[31mred"))
 

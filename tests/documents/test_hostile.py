@@ -184,6 +184,17 @@ def test_mutated_documents_are_refused_or_read(folder: Path, data: st.DataObject
         format_text(bytes(sample).decode(), "x.yaml")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_the_other_encoding_that_editors_write_is_named(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(f"\ufeff{'a: 1'}".encode(encoding))
+    with pytest.raises(Refused) as caught:
+        load_file(file)
+    assert [(fault.code, fault.hint) for fault in caught.value.faults] == [
+        ("DT1003", "it is UTF-16; save it as UTF-8")
+    ]
+
+
 def test_half_characters_in_text_are_refused() -> None:
     with pytest.raises(Refused) as caught:
         load_text("a: \ud800", "x.yaml")

@@ -194,6 +194,26 @@ def test_nothing_to_read_is_a_fault(tmp_path: Path) -> None:
     assert codes(tmp_path / "missing") == ["DT1001"]
 
 
+@pytest.mark.parametrize("text", ["kind: Plan\nspec: {}\n", '{"kind": "Plan", "apiVersion": "dovetail/v1alpha1"}'])
+def test_who_gives_a_plan_for_a_project_is_told_where_plans_go(tmp_path: Path, text: str) -> None:
+    (tmp_path / "plan.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(Refused) as caught:
+        load_project(tmp_path / "plan.yaml")
+    (fault,) = caught.value.faults
+    assert (fault.code, fault.hint) == ("DT1016", "a plan is given to show, diff and verify")
+
+
+def test_an_unknown_kind_is_near_to_what_people_write(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("apiVersion: dovetail/v1alpha1\nkind: List\n", encoding="utf-8")
+    with pytest.raises(Refused) as caught:
+        load_project(tmp_path / "a.yaml")
+    ((code, hint),) = {(fault.code, fault.hint) for fault in caught.value.faults}
+    assert code == "DT1112"
+    assert hint is not None
+    assert hint.startswith("known: Project, Cluster, ")
+    assert "RankList" not in hint
+
+
 def test_faults_of_all_files_are_told_together(tmp_path: Path) -> None:
     files = {
         "a.yaml": "a: [",

@@ -90,13 +90,15 @@ class _Loader:
         self._file = None if os.path.isdir(path) else path
         self.root = path if self._file is None else path.parent
         self._given = shown
+        self._left_out: set[str] = set()
         self._shown = shown if self._file is None else Path(shown).parent.as_posix()
 
     def load(self) -> list[Document]:
         """Return the documents without faults."""
         documents = self._raw()
         if not documents and not self.log.errors:
-            self.log.add("DT1016", f"no documents found in {self._given}")
+            hint = "a plan is given to show, diff and verify" if "Plan" in self._left_out else None
+            self.log.add("DT1016", f"no documents found in {self._given}", hint=hint)
         documents += list(self._packs(documents))
         self.log.extend(duplicate_faults(documents))
         self._check_one_project(documents)
@@ -118,9 +120,14 @@ class _Loader:
 
     def _read(self, path: Path, shown: str) -> list[Document]:
         source = source_of_file(path, shown, self.log)
-        if source is None or _is_written(source):
+        if source is None:
             return []
-        return [d for d in read_source(source, self.log) if d.kind not in WRITTEN_KINDS]
+        if _is_written(source):
+            self._left_out.update(_KIND_LINE.findall(source.text))
+            return []
+        documents = read_source(source, self.log)
+        self._left_out.update(document.kind for document in documents if document.kind in WRITTEN_KINDS)
+        return [document for document in documents if document.kind not in WRITTEN_KINDS]
 
     def _named(self, relative: str) -> str:
         return relative if self._shown == "." else (Path(self._shown) / relative).as_posix()

@@ -11,7 +11,7 @@ from typing import Final
 
 from dovetail.documents.document import Document, is_json
 from dovetail.documents.json_reader import read_json
-from dovetail.documents.kinds import ALL_KINDS, API_VERSION
+from dovetail.documents.kinds import ALL_KINDS, API_VERSION, READ_KINDS
 from dovetail.documents.messages import Translator, shown
 from dovetail.documents.schema import Schemas, shipped_schemas
 from dovetail.documents.source import LARGEST_FILE, MOST_FAULTS, Source, SourceLog, TooManyFaults, checked, decode
@@ -156,8 +156,8 @@ def _kind_fault(document: Document) -> Fault | None:
         message = f"unknown apiVersion {shown(value['apiVersion'])}"
         return document.fault("DT1113", message, "apiVersion", hint=f"this version reads {API_VERSION}")
     if document.kind not in ALL_KINDS:
-        near = nearest(document.kind, ALL_KINDS)
-        hint = f"did you mean {near}?" if near else f"known: {', '.join(ALL_KINDS)}"
+        near = nearest(document.kind, READ_KINDS)
+        hint = f"did you mean {near}?" if near else f"known: {', '.join(READ_KINDS)}"
         return document.fault("DT1112", f"unknown kind {shown(value['kind'])}", "kind", hint=hint)
     return None
 

@@ -21,6 +21,7 @@ MOST_FAULTS: Final = 100
 
 _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
 # What YAML 1.2 does not allow, and the separators that only some editors count as line breaks.
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CONTROL: Final = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
@@ -102,7 +103,8 @@ def decode(data: bytes, file: str, log: FaultLog) -> Source | None:
     except UnicodeDecodeError as error:
         good = data[: error.start].decode("utf-8")
         source = Source(file, good)
-        log.append(source.fault("DT1003", f"byte 0x{data[error.start]:02x} is not UTF-8 text", len(good)))
+        hint = "it is UTF-16; save it as UTF-8" if data.startswith(_UTF16) else None
+        log.append(source.fault("DT1003", f"byte 0x{data[error.start]:02x} is not UTF-8 text", len(good), hint))
         return None
     return checked(Source(file, text), log)
 

@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+from unicodedata import combining, east_asian_width
 
 from dovetail.faults.codes import CODES, CodeInfo
 
@@ -195,4 +196,9 @@ def _with_caret(line: str, column: int) -> list[str]:
         start = max(0, column - 1 - _WIDEST_SOURCE_LINE // 2)
         line = line[start : start + _WIDEST_SOURCE_LINE]
     line = "".join(char if char.isprintable() else " " for char in line)
-    return [f"  | {line}", "  | " + " " * (column - 1 - start) + "^"]
+    return [f"  | {line}", "  | " + " " * _cells(line[: column - 1 - start]) + "^"]
+
+
+def _cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes: wide characters take two, combining ones none."""
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
