@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import signal
 import sys
 import traceback
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # typer carries or imports its parser depending on its version; this is the parser's class in either.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 _INTERNAL = "internal error"
+_EMPTY = re.compile(r"(?:--[a-z-]+=)?")
 
 
 def _loaded(command: Command) -> Any:
@@ -100,6 +102,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     from dovetail.faults import Refused
 
     try:
+        _check_given(sys.argv[1:] if arguments is None else arguments)
         code = app(arguments, prog_name="dovetail", standalone_mode=False)
     except CommandError as error:
         _complain(error.message, error.hint)
@@ -116,6 +119,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _internal(error)
     return int(code or 0)
+
+
+def _check_given(arguments: Sequence[str]) -> None:
+    """Refuse an empty argument, which would stand for the current directory or for nothing."""
+    for argument in arguments:
+        if _EMPTY.fullmatch(argument):
+            named = argument.rstrip("=") or "an argument"
+            raise usage(f"{named} is empty", "a variable of the shell that is not set leaves nothing")
 
 
 def _complain(message: str, hint: str | None = None) -> None:

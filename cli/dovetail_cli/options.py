@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -113,6 +114,10 @@ def gaps(given: Iterable[str]) -> Gaps:
     for text in given:
         tier, equals, number = text.rpartition("=")
         value = _ratio(number, text)
+        if tier in tiers or (not equals and admitted is not None):
+            raise usage(
+                f"--gap {printable(text)}: a gap of {printable(tier) or 'the admitted tiers'} is given already"
+            )
         if equals:
             tiers[tier] = value
         else:
@@ -187,6 +192,11 @@ def work(units: float | None) -> float | None:
 def limits(time_limit: str | None, *, units: float | None, jobs: int | None, most: str | None) -> Limits:
     """Read the limits of each search of a command that makes several: a ceiling, work, processes, memory."""
     return Limits(seconds(time_limit), work(units), jobs=jobs, memory=memory(most))
+
+
+def told_apart(word: str | None, path: str | None) -> tuple[str | None, str | None]:
+    """Return two optional words, of which a lone one that is a file or a directory is PATH."""
+    return (None, word) if path is None and word is not None and os.path.exists(word) else (word, path)
 
 
 def output(given: str, allowed: tuple[str, ...]) -> str:

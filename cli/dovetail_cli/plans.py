@@ -34,7 +34,7 @@ def read_plan(reference: str) -> Plan:
     return read(plan_text(reference), reference)
 
 
-def plan_text(reference: str) -> str:
+def plan_text(reference: str, what: str = "plan") -> str:
     """Return the text that an argument names."""
     if not os.path.isfile(reference):
         revision, colon, inside = reference.partition(":")
@@ -42,8 +42,10 @@ def plan_text(reference: str) -> str:
             return _decoded(_from_git(revision, inside), reference)
         if os.path.isdir(reference):
             hint = f"give a plan's file, such as {printable(os.path.join(reference, 'plan.yaml'))}, or REV:path"
-            raise usage(f"{printable(reference)} is a directory, not a plan", hint)
-        raise usage(f"there is no plan {printable(reference)}", "give a file, or REV:path such as HEAD:plan.yaml")
+            raise usage(f"{printable(reference)} is a directory, not a {what}", hint)
+        if os.path.exists(reference):
+            raise usage(f"{printable(reference)} is no regular file", f"save the {what} in one first")
+        raise usage(f"there is no {what} {printable(reference)}", "give a file, or REV:path such as HEAD:plan.yaml")
     return file_text(reference)
 
 
@@ -62,7 +64,7 @@ def certificate_of(plan: Plan, reference: str, named: str | None) -> Certificate
     if not plan.claims_certificate:
         return None
     if named is not None:
-        return library.read_certificate(plan_text(named), named)
+        return library.read_certificate(plan_text(named, "certificate"), named)
     beside = files.certificate_file(reference)
     try:
         text = plan_text(beside)

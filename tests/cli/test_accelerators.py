@@ -87,3 +87,14 @@ def test_the_document_has_the_form_of_its_schema(dovetail: Shell, name: tuple[st
 def test_a_name_that_nobody_has_is_met_with_the_nearest(dovetail: Shell) -> None:
     assert dovetail("accelerators", "H100-81GB") == 64
     assert "did you mean H100-80GB" in dovetail.err
+
+
+def test_a_lone_directory_or_file_is_the_project(
+    dovetail: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.yaml").write_text(OBSERVED, encoding="utf-8")
+    for path in (".", "own.yaml"):
+        assert dovetail("accelerators", path) == 0
+        (row,) = (line for line in dovetail.out.splitlines() if line.startswith("  H20-96GB "))
+        assert row.endswith("unverified, allowed by a document")

@@ -109,6 +109,11 @@ def test_a_certificate_that_is_missing_is_told(dovetail: Shell, planned: Path) -
     assert dovetail("verify", "plan.yaml", "--certificate", "gone.json") == 64
 
 
+def test_a_certificate_that_is_nowhere_is_named_as_one(dovetail: Shell, planned: Path) -> None:
+    assert dovetail("verify", "plan.yaml", "--certificate", "nowhere.json") == 64
+    assert "there is no certificate nowhere.json" in dovetail.err
+
+
 def test_a_certificate_of_another_plan_is_told(dovetail: Shell, planned: Path) -> None:
     changed = text(planned, "plan.cert.json").replace('"bound":', '"bound":1', 1)
     (planned / "plan.cert.json").write_text(changed, encoding="utf-8")

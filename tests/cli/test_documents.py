@@ -128,6 +128,13 @@ def test_a_plan_is_known_by_its_kind(dovetail: Shell, project: Path, engine: Eng
 def test_a_revision_has_no_form(dovetail: Shell, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "_from_git", lambda *_: b"kind:   Plan\n")
     assert dovetail("fmt", "HEAD:plan.yaml") == 64
+
+
+def test_nothing_is_formatted_beside_what_cannot_be(dovetail: Shell, project: Path) -> None:
+    (project / "odd.yaml").write_text("kind:   Policy\n", encoding="utf-8")
+    (project / "broken.yaml").write_text("a: [", encoding="utf-8")
+    assert dovetail("fmt", "odd.yaml", "broken.yaml") == 3
+    assert (project / "odd.yaml").read_text("utf-8") == "kind:   Policy\n"
     assert not (project / "HEAD:plan.yaml").exists()
 
 

@@ -245,6 +245,8 @@ def test_places_that_are_held_are_no_workload(dovetail: Shell, project: Path, en
 def test_what_is_unknown_is_named_with_what_is_near(dovetail: Shell, project: Path, engine: Engine) -> None:
     assert dovetail("explain", "research/trian") == 64
     assert "did you mean research/train?" in dovetail.err
+    assert dovetail("explain", "one-tenant-per-node") == 64
+    assert "it is a policy: dovetail policies tells of it" in dovetail.err
 
 
 @pytest.mark.parametrize(("status", "code"), [("infeasible", 5), ("unknown", 7)])

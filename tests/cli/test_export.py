@@ -51,6 +51,11 @@ def test_an_older_export_is_replaced_only_when_asked(dovetail: Shell, planned: P
     assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--out", "out", "--force") == 0
 
 
+def test_nothing_is_replaced_on_stdout(dovetail: Shell, planned: Path) -> None:
+    assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--force") == 64
+    assert "hint: give --out, or leave --force out" in dovetail.err
+
+
 @pytest.mark.parametrize("in_the_way", ["directory", "document"])
 def test_an_export_is_written_whole_or_not_at_all(dovetail: Shell, planned: Path, in_the_way: str) -> None:
     assert dovetail("export", "mig-parted", "plan.yaml", "all.yaml", "--out", "out") == 0

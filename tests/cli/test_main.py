@@ -64,6 +64,31 @@ def test_an_amount_of_next_to_nothing_is_told_its_form(dovetail: Shell, project:
     assert "more than nothing\n  hint: write it as 60s" in dovetail.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [(("plan", ""), "an argument"), (("init", ""), "an argument"), (("show", "plan.yaml", "--by="), "--by"),
+     (("export", "ranks", "plan.yaml", "--out", ""), "an argument"), (("plan", "--out="), "--out")],
+)  # fmt: skip
+def test_an_argument_that_is_empty_stands_for_nothing(
+    dovetail: Shell, project: Path, engine: Engine, arguments: tuple[str, ...], named: str
+) -> None:
+    before = sorted(project.rglob("*"))
+    assert dovetail(*arguments) == 64
+    assert dovetail.err.startswith(f"dovetail: {named} is empty\n  hint: ")
+    assert sorted(project.rglob("*")) == before
+
+
+@pytest.mark.parametrize("gaps", [("0.1", "0.2"), ("policies=0", "policies=1")])
+def test_a_gap_is_given_once(dovetail: Shell, project: Path, engine: Engine, gaps: tuple[str, str]) -> None:
+    assert dovetail("plan", *(f"--gap={gap}" for gap in gaps)) == 64
+    assert "is given already" in dovetail.err
+
+
+def test_a_device_is_no_plan(dovetail: Shell) -> None:
+    assert dovetail("show", "/dev/null") == 64
+    assert "/dev/null is no regular file\n  hint: save the plan in one first" in dovetail.err
+
+
 @pytest.mark.parametrize("option", ["--out=-", "--also=md=-", "--write-model=-"])
 def test_a_dash_is_no_file(dovetail: Shell, project: Path, engine: Engine, option: str) -> None:
     assert dovetail("plan", option) == 64

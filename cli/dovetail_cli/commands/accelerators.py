@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,7 +17,12 @@ from dovetail_cli.render import accelerators as formats
 from dovetail_cli.render.columns import Screen
 from dovetail_cli.render.words import printable
 
-_Name = Annotated[str | None, typer.Argument(metavar="NAME", help="An id or alias; without it, all are listed.")]
+_Name = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="NAME", help="An id or alias; without it, all are listed. A lone file or directory is PATH."
+    ),
+]
 _Path = Annotated[str | None, typer.Argument(metavar="PATH", help="A project whose Accelerator documents count too.")]
 _Detail = Annotated[bool, typer.Option("--detail", help="Draw layouts with variants of profiles, such as +me, too.")]
 
@@ -37,8 +41,9 @@ def run(
     """
     shown = options.output(output, formats.FORMATS)
     wanted = options.renderings(also or (), formats.FORMATS)
+    name, where = options.told_apart(name, path)
     try:
-        documents = load_project(Path(path)).of_kind("Accelerator") if path is not None else ()
+        documents = load_project(where).of_kind("Accelerator") if where is not None else ()
         found = listed(documents)
     except Refused as refused:
         return refusals.tell(refused, shown)

@@ -179,11 +179,14 @@ def _as_planned(spec: Spec, plan: Plan) -> Spec:
 def _check_known(spec: Spec, thing: str) -> None:
     if thing in spec.declared or thing in spec.cluster.by_name:
         return
+    raise usage(f"there is no workload, node or code {printable(thing)}", _hint(spec, thing))
+
+
+def _hint(spec: Spec, thing: str) -> str:
+    if any(policy.name == thing for policy in spec.policies):
+        return "it is a policy: dovetail policies tells of it"
     near = nearest(thing, [*spec.declared, *spec.cluster.by_name]) if len(spec.cluster.nodes) < 20_000 else None
-    raise usage(
-        f"there is no workload, node or code {printable(thing)}",
-        f"did you mean {near}?" if near else "a workload is [namespace/]name, codes look like DT1103",
-    )
+    return f"did you mean {near}?" if near else "a workload is [namespace/]name, codes look like DT1103"
 
 
 def _findings(plan: Plan, planner: Planner, interrupted: bool) -> Iterator[Finding]:

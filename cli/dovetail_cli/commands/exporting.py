@@ -17,7 +17,7 @@ from dovetail.spec import Spec
 from dovetail_cli import files, library, options, project, refusals, sound, streams
 from dovetail_cli.exit_codes import WITHOUT_PLAN, ExitCode
 from dovetail_cli.plans import certificate_of, read_plan
-from dovetail_cli.problems import CommandError
+from dovetail_cli.problems import CommandError, usage
 from dovetail_cli.render.words import plural
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def _command(exporter: Exporter) -> Callable[..., ExitCode]:
         force: _Force = False,
         as_of: options.AsOf = None,
     ) -> ExitCode:
+        if force and out is None:
+            raise usage("--force replaces files of --out", "give --out, or leave --force out")
         try:
             chosen = read_plan(plan)
             proofs = certificate_of(chosen, plan, certificate)

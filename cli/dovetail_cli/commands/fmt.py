@@ -35,14 +35,14 @@ def run(paths: _Paths = None, check: _Check = False, expand: _Expand = False) ->
     are put right. Plans are written anew. JSON files are left alone. PATH names files here, never
     revisions.
     """
-    changed = []
+    changed = {}
     for file in dict.fromkeys(_files(paths or ["."])):
         before = file_text(file)
         after = _formatted(before, file, expand=expand)
         if after != before:
-            changed.append(file)
-            if not check:
-                files.write(file, after)
+            changed[file] = after
+    if not check:
+        files.write_all(changed)
     streams.answer(printable("\n".join(changed), keep="\n"))
     return first_of([Finding.CHANGED] if check and changed else [])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -56,10 +55,10 @@ def run(
     limits = options.limits(time_limit, units=work, jobs=jobs, most=memory)
     if not price and limits != Limits():
         raise usage("limits of a search take --price: nothing else of this command searches", "add --price")
-    name, where = _told_apart(workload, path)
+    name, where = options.told_apart(workload, path)
     try:
         before = read_plan(base) if base is not None else None
-        found = project.load(where, project.Question(options.as_of(as_of), before, current))
+        found = project.load(where or ".", project.Question(options.as_of(as_of), before, current))
     except Refused as refused:
         return refusals.tell(refused, shown)
     listed = listing(found.spec, origins_of(found.documents), _known(found.spec, name))
@@ -70,13 +69,6 @@ def run(
     planning.tell_waivers(found)
     streams.publish(lambda form, screen: formats.rendered(listed, pricing, form, screen, detail), shown, wanted)
     return first_of((*findings, *((Finding.BROKEN,) if found.spec.expired_waivers() else ())))
-
-
-def _told_apart(workload: str | None, path: str | None) -> tuple[str | None, str]:
-    """Return the workload and the project that two optional words name."""
-    if path is None and workload is not None and os.path.exists(workload):
-        return None, workload
-    return workload, path or "."
 
 
 def _known(spec: Spec, workload: str | None) -> str | None:
