@@ -296,7 +296,7 @@ def test_a_node_tells_how_its_gpus_are_shared_and_why() -> None:
     )
     plan = plan_for(spec, places({"safe#0": place("n", 0), "note#0": place("n", 0), "note#1": place("n", 1)}))
     told = of_node(spec, plan, "n")
-    assert "gpu 0,1  mps, 2 clients  gpu 0 has 2 clients; time-slice does not do for safe" in told
+    assert "gpu 0-1  mps, 2 clients  gpu 0 has 2 clients; time-slice does not do for safe" in told
 
 
 def test_a_node_that_promises_more_than_it_has_tells_both() -> None:

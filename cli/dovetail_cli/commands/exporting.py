@@ -72,7 +72,7 @@ def _check(spec: Spec, plan: Plan, certificate: Certificate | None) -> None:
         raise CommandError(WITHOUT_PLAN[plan.outcome.status], message)
     sound.check(library.verify(spec, plan, certificate))
     if plan.current is not None and not spec.current.from_outside:
-        streams.warn("what runs today is not given (--base, --current), so nothing is known of what to drain")
+        streams.warn("what runs today is not given (--base, --current): what depends on it is not checked or told")
 
 
 def _written(exporter: Exporter, texts: Mapping[str, str], out: str | None, *, force: bool) -> ExitCode:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail.diff import PlanDiff, PolicyChange, SectionChange
 from dovetail.quantities import counted
-from dovetail_cli.render.words import amount, plural
+from dovetail_cli.render.words import amount, gpus, plural
 
 _MOST = 5
 
@@ -64,8 +64,7 @@ def _held(rows: list[dict[str, Any]] | None) -> str:
 def _place(row: dict[str, Any]) -> str:
     if "domain" in row:
         return str(row["domain"])
-    gpus = f" gpu {','.join(map(str, row['gpus']))}" if "gpus" in row else ""
-    return f"{row['node']}{gpus}" + (f" {row['instance']}" if "instance" in row else "")
+    return " ".join(filter(None, (row["node"], gpus(row.get("gpus", ())), row.get("instance"))))
 
 
 def _policy(policy: PolicyChange) -> Further:

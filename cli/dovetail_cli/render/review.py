@@ -22,6 +22,7 @@ from dovetail.plan.wasted import wasted_by_gpu
 from dovetail.spec import Options, Spec
 from dovetail_cli.render.words import (
     amount,
+    gpus,
     human_unit,
     human_value,
     nodes,
@@ -271,14 +272,7 @@ def row_place(row: Row) -> str:
 
 
 def _place(place: Place) -> str:
-    return f"{place.node}{_gpus(place.gpus)}" + (f" {place.instance}" if place.instance else "")
-
-
-def _gpus(indices: tuple[int, ...]) -> str:
-    if not indices:
-        return ""
-    whole = indices[-1] - indices[0] + 1 == len(indices) > 1
-    return f" gpu {indices[0]}-{indices[-1]}" if whole else f" gpu {','.join(map(str, indices))}"
+    return " ".join(filter(None, (place.node, gpus(place.gpus), place.instance)))
 
 
 def waiting(review: Review) -> list[tuple[str, str]]:

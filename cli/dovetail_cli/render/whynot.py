@@ -30,7 +30,7 @@ from dovetail_cli.render import machine
 from dovetail_cli.render import review as facts
 from dovetail_cli.render.columns import PLAIN, Screen, headline, layout, prose
 from dovetail_cli.render.text import conflict_lines
-from dovetail_cli.render.words import amount, human_change, human_unit, nodes, plural
+from dovetail_cli.render.words import amount, gpus, human_change, human_unit, nodes, plural
 
 FORMATS = ("table", "json", "yaml")
 _MOST = 20
@@ -300,7 +300,7 @@ def _in(node: Node) -> tuple[str, str]:
 
 def _state_of(node: Node) -> Iterator[tuple[str, str]]:
     marks = [word for word, holds in (("down", node.down), ("cordoned", node.cordoned)) if holds]
-    marks += [f"gpu {','.join(map(str, sorted(node.failed_gpus)))} failed"] if node.failed_gpus else []
+    marks += [f"{gpus(sorted(node.failed_gpus))} failed"] if node.failed_gpus else []
     marks += [f"taint {taint.key}:{taint.effect}" for taint in node.taints]
     if marks:
         yield "state", ", ".join(marks)
@@ -312,9 +312,8 @@ def _kept_free(plan: Plan, node: Node) -> Iterator[tuple[str, str]]:
     for policy, told in sorted(plan.held.items()):
         places = [place for place in told.held if place.node == node.name]
         if places:
-            gpus = sorted(index for place in places for index in place.gpus)
-            on = f" on gpu {','.join(map(str, dict.fromkeys(gpus)))}" if gpus else ""
-            yield policy, f"{plural(len(places), 'place')}{on}"
+            on = gpus(sorted({index for place in places for index in place.gpus}))
+            yield policy, f"{plural(len(places), 'place')}{f' on {on}' if on else ''}"
         for path in around.intersection(told.untouched):
             yield policy, f"all of {path}"
 
@@ -333,24 +332,23 @@ def _own_memory(node: Node) -> str:
 def _modes(spec: Spec, plan: Plan, node: Node, screen: Screen) -> list[str]:
     """Return how the node's GPUs are shared, and why so."""
     rows = []
-    for gpus, setting, why in modes_of(spec, plan, node):
+    for shared, setting, why in modes_of(spec, plan, node):
         told = f"{setting.mode}, {setting.clients} clients"
-        rows.append((f"gpu {','.join(map(str, gpus))}", told, "; ".join(why)))
+        rows.append((gpus(shared), told, "; ".join(why)))
     return _block("Shares GPUs", rows, screen)
 
 
 def _cuts(spec: Spec, plan: Plan, node: Node, screen: Screen) -> list[str]:
     """Return who is on MIG instances of the node's GPUs, and why so."""
     rows = [
-        (f"gpu {','.join(map(str, cut.gpus))}", f"{cut.replicas}x {cut.profile}", cut.workload, "; ".join(cut.why))
+        (gpus(cut.gpus), f"{cut.replicas}x {cut.profile}", cut.workload, "; ".join(cut.why))
         for cut in cuts_of(spec, plan, node)
     ]
     return _block("Cuts GPUs", rows[:_MOST], screen)
 
 
 def _on(place: Place) -> str:
-    gpus = f"gpu {','.join(map(str, place.gpus))}" if place.gpus else ""
-    return f"{gpus} {place.instance}".strip()
+    return " ".join(filter(None, (gpus(place.gpus), place.instance)))
 
 
 def _listed(title: str, rows: Sequence[tuple[str, str]], screen: Screen) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from dovetail import hostlist
@@ -95,6 +95,14 @@ def nodes(names: Iterable[str], longest: int = 80) -> str:
         lists = found
     text = " ".join(lists)
     return text if len(text) <= longest else f"{found[0]} ... {found[-1]} ({plural(len(found), 'node')})"
+
+
+def gpus(indices: Sequence[int]) -> str:
+    """Return GPUs of a node by their indices, which ascend: `gpu 0-7`, `gpu 0,2`; nothing for none."""
+    if not indices:
+        return ""
+    run = indices[-1] - indices[0] + 1 == len(indices) > 1
+    return f"gpu {indices[0]}-{indices[-1]}" if run else f"gpu {','.join(map(str, indices))}"
 
 
 def short_digest(digest: str) -> str:
