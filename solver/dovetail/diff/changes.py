@@ -132,7 +132,7 @@ def _why_moved(question: Question, moved: list[ReplicaId]) -> str:
     """Return whose place is gone, of those who are elsewhere: they restart, the others move (S5.3)."""
     gone = sum(replica in question.lost for replica in moved)
     if gone == len(moved):
-        return "its place is gone"
+        return "its place is gone" if gone == 1 else "their places are gone"
     return f"the place of {gone:,} is gone" if gone else ""
 
 
@@ -172,7 +172,8 @@ def _stops(question: Question, stopped: PlacesById) -> Iterator[Change]:
         kind: ChangeKind = "evict" if question.happens else "out"
         yield _change(question, kind, evicted, why=_titles(reasons), reasons=reasons)
     if gone:
-        yield _change(question, "gone", gone, why="its place no longer exists", reasons=reasons)
+        why = "its place no longer exists" if len(gone) == 1 else "their places no longer exist"
+        yield _change(question, "gone", gone, why=why, reasons=reasons)
 
 
 def _change(
