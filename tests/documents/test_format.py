@@ -102,6 +102,11 @@ def test_written_kinds_and_json_stay_as_they_are() -> None:
     assert format_text('{"kind":   "Cluster"}', "x.json") == '{"kind":   "Cluster"}'
 
 
+@pytest.mark.parametrize("kind", ["[a]", "{a: 1}", "", "1"])
+def test_a_kind_that_is_no_text_is_no_defect(kind: str) -> None:
+    assert values(format_text(f"kind:   {kind}\n", "x.yaml")) == values(f"kind: {kind}\n")
+
+
 def test_an_anchor_is_never_moved_behind_its_alias() -> None:
     text = "spec: &a {x: 1}\nkind: A\nmetadata: *a\n"
     formatted = format_text(text, "x.yaml")

@@ -39,8 +39,8 @@ def format_text(text: str, file: str) -> str:
         When the text cannot be read.
     """
     values = _values(text, file)
-    kinds = {value.get("kind") for value in values if isinstance(value, dict)}
-    if is_json(file) or not kinds or kinds <= set(WRITTEN_KINDS):
+    kinds = [value.get("kind") for value in values if isinstance(value, dict)]
+    if is_json(file) or all(kind in WRITTEN_KINDS for kind in kinds):
         return text
     if sum(1 for _ in islice(pieces(text.removeprefix("\ufeff")), _MOST_TOKENS + 1)) > _MOST_TOKENS:
         return text
