@@ -20,8 +20,8 @@ MOST_FAULTS: Final = 100
 """Faults reported per file; those after them are usually consequences."""
 
 _LINE_BREAK: Final = re.compile(r"\r\n|\r|\n")
-# What YAML 1.2 does not allow, and the separators that only some editors count as line breaks.
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# What YAML 1.2 does not allow, and the separators that only some editors count as line breaks.
 _CONTROL: Final = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )

@@ -20,9 +20,10 @@ from dovetail.verify.model import (
     lines,
     to_document,
 )
+from dovetail.verify.placed import Check
 from dovetail.verify.policies import results_of
 from dovetail.verify.sharing import shared_by
-from dovetail.verify.table import CERTIFICATE, DIGEST, TABLE, Check
+from dovetail.verify.table import CERTIFICATE, DIGEST, TABLE
 
 __all__ = [
     "CERTIFICATE",

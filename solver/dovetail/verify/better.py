@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from dovetail.objectives import Tier, sign_of
 from dovetail.placement import View
-from dovetail.verify import admission, capacity, fitness, partitions, rows, sharing, today
 from dovetail.verify.case import Case
-from dovetail.verify.model import Found
+from dovetail.verify.placed import PLACED
+from dovetail.verify.ranks import ranks
 
-_CHECKS: Final[tuple[Callable[[Case], Iterator[Found]], ...]] = (
-    rows.gpu_indices,
-    rows.health,
-    rows.gpu_count,
-    partitions.instances,
-    partitions.tenants,
-    partitions.layouts,
-    partitions.modes,
-    capacity.cpu,
-    capacity.memory,
-    capacity.resources,
-    capacity.whole_gpus,
-    capacity.share_compute,
-    capacity.share_memory,
-    sharing.clients,
-    sharing.settings,
-    fitness.accelerators,
-    fitness.mechanism,
-    fitness.rates,
-    fitness.taints,
-    fitness.cordons,
-    fitness.together,
-    admission.atomic,
-    admission.least,
-    admission.widths,
-    admission.groups,
-    admission.mix,
-    today.protected,
-    today.fixed,
-    today.retained,
-    today.precedence,
-)
-"""What is asked of places, the hard policies aside; ranks are not, as who is who of a role can be told otherwise."""
+_ASKED: Final = tuple(check for check in PLACED if check.run is not ranks)
+"""Who is who of a role can be told otherwise, so ranks are not asked of another placement."""
 
 
 class Beaten(NamedTuple):
@@ -75,4 +43,4 @@ def _passed(case: Case, view: View) -> Beaten | None:
 def _is_plan(case: Case, view: View) -> bool:
     plan = replace(case.plan, placements=dict(view.places), gpus=dict(view.layouts), shared=dict(view.shared))
     other = Case(case.spec, plan)
-    return case.keeps_hard_policies(view) and not any(True for check in _CHECKS for _ in check(other))
+    return case.keeps_hard_policies(view) and not any(True for check in _ASKED for _ in check.run(other))
