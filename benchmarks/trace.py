@@ -26,7 +26,6 @@ from benchmarks.page import SCRATCH, TRACE_RAW, store, write_page
 from benchmarks.trace_page import Measured, Row
 
 ROOT = Path(__file__).resolve().parent.parent
-ARRIVED = ("default", "cpu100", "gpushare40", "gpuspec10", "multigpu20")
 BASELINES: dict[str, Callable[[Sequence[baselines.Node], Sequence[baselines.Pod]], baselines.Fleet]] = {
     "first fit decreasing, offline": baselines.first_fit_decreasing,
     "best fit, online": baselines.best_fit,
@@ -41,8 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.data is None:
         print("benchmarks: name the directory of the traces with --data or DOVETAIL_DATA", file=sys.stderr)
         return 64
+    there = lists(given.data)
+    if unknown := sorted({*given.arrived} - {*there}):
+        print(f"benchmarks: no list {', '.join(unknown)}; there are {', '.join(there) or 'none'}", file=sys.stderr)
+        return 64
     load = taken()
-    found = [measure(given.data, arrived, given.seconds, given.models) for arrived in given.arrived]
+    found = [measure(given.data, arrived, given.seconds, given.models) for arrived in given.arrived or there]
     store(TRACE_RAW, {"load": load, "lists": [asdict(each) for each in found]})
     write_page(given.out, TRACE_RAW)
     return 0
@@ -53,10 +56,16 @@ def _options(arguments: Sequence[str] | None) -> Any:
     data = os.environ.get("DOVETAIL_DATA")
     parser.add_argument("--data", type=Path, default=Path(data) if data else None, help="directory of the traces")
     parser.add_argument("--seconds", type=int, nargs="+", default=[60, 300], help="time limits of dovetail")
-    parser.add_argument("--arrived", nargs="+", choices=ARRIVED, default=ARRIVED, help="lists of arrived pods")
+    parser.add_argument("--arrived", nargs="+", default=(), help="lists of arrived pods (all)")
     parser.add_argument("--models", nargs="*", choices=MODELS, default=MODELS, help="plain models and random parts")
     parser.add_argument("--out", type=Path, default=ROOT / "docs", help="where page and plot go")
     return parser.parse_args(arguments)
+
+
+def lists(data: Path) -> tuple[str, ...]:
+    """The names of the lists of arrived pods in `data`, the default one first."""
+    found = (file.stem for file in (data / "openb/arrived").glob("*.csv"))
+    return tuple(sorted(found, key=lambda name: (name != "default", name)))
 
 
 def measure(data: Path, arrived: str, limits: Sequence[int], models: Sequence[str] = MODELS) -> Measured:

@@ -137,7 +137,7 @@ def _cells(each: Measured, row: Row) -> Iterator[str]:
 def _reference(found: Sequence[Measured]) -> Iterator[str]:
     yield "| list | best fit here | reference | FGD here | reference | bound here | reference |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
-    for each in found:
+    for each in _known(found):
         best_fit, fgd, bound = REFERENCE[each.arrived]
         mine = _of(each, "best fit"), _of(each, "FGD")
         yield (
@@ -148,11 +148,16 @@ def _reference(found: Sequence[Measured]) -> Iterator[str]:
 
 def _most(found: Sequence[Measured]) -> float:
     """Return the largest difference between a baseline here and its reference, in per cent."""
-    return max(
+    differences = (
         100 * abs(_of(each, name) - REFERENCE[each.arrived][position]) / REFERENCE[each.arrived][position]
-        for each in found
+        for each in _known(found)
         for position, name in enumerate(("best fit", "FGD"))
     )
+    return max(differences, default=0.0)
+
+
+def _known(found: Sequence[Measured]) -> list[Measured]:
+    return [each for each in found if each.arrived in REFERENCE]
 
 
 def _of(each: Measured, name: str) -> float:
