@@ -218,6 +218,22 @@ class Rescue:
 
     # For whoever looks for restarts.
 
+    def most(self, lost: Iterable[ReplicaId], failure: Failure) -> int:
+        """Return how many of what is lost may restart at the most: on instances no more than are free for them."""
+        found, asking = 0, dict[str, list[ReplicaId]]()
+        for replica in lost:
+            if profile := self._view.role(replica).request.mig:
+                asking.setdefault(profile, []).append(replica)
+            else:
+                found += 1
+        for profile, own in asking.items():
+            roles = {(replica.workload, replica.role): replica for replica in own}
+            names = frozenset[str]().union(*(self.hosts(replica) for replica in roles.values())) - failure.nodes
+            gpus = (f"{name}/{index}" for name in names for index in self._cut.get(name, ()))
+            free = sum(named.profile == profile for gpu in gpus for named in self._free[gpu])
+            found += min(len(own), free)
+        return found
+
     def survivors(self, failure: Failure) -> list[Node]:
         """Return the nodes that a failure leaves."""
         return [node for node in self._nodes if node.name not in failure.nodes]

@@ -20,11 +20,11 @@ _STEPS: Final = 20_000
 def search(rescue: Rescue, failure: Failure) -> Places:
     """Return places for what is lost: all of it where quick steps or a bounded search find that."""
     lost = [r for r in rescue.lost(failure) if any(name not in failure.nodes for name in rescue.best(r))]
-    found = _Quick(rescue, failure).run(lost)
-    if len(found) < len(lost):  # more of them may restart where the small ones go first
+    found, most = _Quick(rescue, failure).run(lost), rescue.most(lost, failure)
+    if len(found) < most:  # more of them may restart where the small ones go first
         found = max(found, _Quick(rescue, failure).run(lost[::-1]), key=len)
-    if len(found) < len(lost):
-        found = max(found, _Exact(rescue, failure).run(lost), key=len)
+    if len(found) < most:
+        found = max(found, _Exact(rescue, failure, most).run(lost), key=len)
     return dict(sorted(found.items()))
 
 
@@ -163,11 +163,16 @@ class _Quick(_Trial):
 
 
 class _Exact(_Trial):
-    """Every way to restart lost replicas, within a number of steps: one after the other, somewhere or nowhere."""
+    """Every way to restart lost replicas, within a number of steps: one after the other, somewhere or nowhere.
 
-    def __init__(self, rescue: Rescue, failure: Failure) -> None:
+    Parameters
+    ----------
+    most : how many may restart at the most.
+    """
+
+    def __init__(self, rescue: Rescue, failure: Failure, most: int) -> None:
         super().__init__(rescue, failure)
-        self._left = _STEPS
+        self._most, self._left = most, _STEPS
         self._lost: Sequence[ReplicaId] = ()
         self._best: dict[ReplicaId, Place] = {}
 
@@ -182,7 +187,7 @@ class _Exact(_Trial):
         if len(self._now) > len(self._best):
             self._best = dict(self._now)
         self._left -= 1
-        if len(self._best) == len(self._lost) or self._left <= 0:
+        if len(self._best) == self._most or self._left <= 0:
             return True
         if index == len(self._lost) or len(self._now) + len(self._lost) - index <= len(self._best):
             return False
