@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from dovetail.mig import parse_instance
 from dovetail.placement import Place, Places, Room, View, copies, obstacle
 from dovetail.placement.clients import WHOLE
 from dovetail.rules.bonds import Bond, bonds_of, side_of
+from dovetail.rules.matching import matched
 from dovetail.spec import Cluster, Node, ReplicaId, Request, Role, Spec, Workload
 from dovetail.spec.inside import mask_of
 from dovetail.spec.workload import MILLI
@@ -220,19 +222,22 @@ class Rescue:
 
     def most(self, lost: Iterable[ReplicaId], failure: Failure) -> int:
         """Return how many of what is lost may restart at the most: on instances no more than are free for them."""
-        found, asking = 0, dict[str, list[ReplicaId]]()
+        found, asking = 0, defaultdict[str, Counter[tuple[str, str]]](Counter)
         for replica in lost:
             if profile := self._view.role(replica).request.mig:
-                asking.setdefault(profile, []).append(replica)
+                asking[profile][replica.workload, replica.role] += 1
             else:
                 found += 1
-        for profile, own in asking.items():
-            roles = {(replica.workload, replica.role): replica for replica in own}
-            names = frozenset[str]().union(*(self.hosts(replica) for replica in roles.values())) - failure.nodes
-            gpus = (f"{name}/{index}" for name in names for index in self._cut.get(name, ()))
-            free = sum(named.profile == profile for gpu in gpus for named in self._free[gpu])
-            found += min(len(own), free)
+        for profile, counts in asking.items():
+            hosts = {key: self.hosts(ReplicaId(*key, 0)).keys() - failure.nodes for key in counts}
+            free = {name: self._free_of(profile, name) for name in set[str]().union(*hosts.values())}
+            found += matched({key: (count, hosts[key]) for key, count in counts.items()}, free)
         return found
+
+    def _free_of(self, profile: str, name: str) -> int:
+        """Return how many instances of a profile are free on a node."""
+        gpus = (self._free[f"{name}/{index}"] for index in self._cut.get(name, ()))
+        return sum(named.profile == profile for free in gpus for named in free)
 
     def survivors(self, failure: Failure) -> list[Node]:
         """Return the nodes that a failure leaves."""

@@ -20,11 +20,12 @@ _STEPS: Final = 20_000
 def search(rescue: Rescue, failure: Failure) -> Places:
     """Return places for what is lost: all of it where quick steps or a bounded search find that."""
     lost = [r for r in rescue.lost(failure) if any(name not in failure.nodes for name in rescue.best(r))]
-    found, most = _Quick(rescue, failure).run(lost), rescue.most(lost, failure)
-    if len(found) < most:  # more of them may restart where the small ones go first
-        found = max(found, _Quick(rescue, failure).run(lost[::-1]), key=len)
-    if len(found) < most:
-        found = max(found, _Exact(rescue, failure, most).run(lost), key=len)
+    found = _Quick(rescue, failure).run(lost)
+    if len(found) < len(lost) and len(found) < (most := rescue.most(lost, failure)):
+        small_first = _Quick(rescue, failure).run(lost[::-1])
+        found = max(found, small_first, key=len)
+        if len(found) < most:
+            found = max(found, _Exact(rescue, failure, most).run(lost), key=len)
     return dict(sorted(found.items()))
 
 
@@ -165,6 +166,8 @@ class _Quick(_Trial):
 class _Exact(_Trial):
     """Every way to restart lost replicas, within a number of steps: one after the other, somewhere or nowhere.
 
+    Where one restarts nowhere, nor do the like of it that come next: whoever does may change places with it.
+
     Parameters
     ----------
     most : how many may restart at the most.
@@ -174,11 +177,16 @@ class _Exact(_Trial):
         super().__init__(rescue, failure)
         self._most, self._left = most, _STEPS
         self._lost: Sequence[ReplicaId] = ()
+        self._next: list[int] = []  # by position, the first one after it that is not alike
         self._best: dict[ReplicaId, Place] = {}
 
     def run(self, lost: Sequence[ReplicaId]) -> dict[ReplicaId, Place]:
         """Return the most that restarts, as far as the steps go."""
         self._lost = lost
+        self._next = [len(lost)] * len(lost)
+        kinds = [(replica.workload, replica.role, self._rescue.bonds(replica)) for replica in lost]
+        for index in reversed(range(len(lost) - 1)):
+            self._next[index] = self._next[index + 1] if kinds[index] == kinds[index + 1] else index + 1
         self._decide(0)
         return self._best
 
@@ -199,4 +207,4 @@ class _Exact(_Trial):
             self._drop({replica: place})
             if done:
                 return True
-        return self._decide(index + 1)
+        return self._decide(self._next[index])
