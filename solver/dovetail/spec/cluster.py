@@ -163,6 +163,11 @@ class Node:
             return _up_to(self.gpus)
         return tuple(index for index in range(self.gpus) if index not in self.failed_gpus)
 
+    @property
+    def full_price(self) -> int:
+        """What the node costs with all its GPUs in use, in millionths per hour."""
+        return self.price + len(self.healthy_gpus()) * self.gpu_price
+
     def domain(self, level: str) -> str | None:
         """Return the path of this node's domain at a level (`node`: its own name), None where it has none."""
         return self.name if level == NODE_LEVEL else self.domains.get(level)

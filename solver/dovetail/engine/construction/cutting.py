@@ -113,7 +113,7 @@ def _add_kind(fleet: FleetModel, position: int) -> _Cut:
     kind, gpus = cut.kind, len(cut.kind.node.healthy_gpus())
     nodes = Linear(constant=kind.size) if cut.nodes is None else Linear.of(cut.nodes)
     _add_parts(fleet, position, cut)
-    _add_layouts(fleet, position, cut)
+    _add_layouts(fleet, cut)
     asked = {v: fleet.problem.shapes[s].request.gpus for s, v in cut.whole.items()}
     in_use = Linear(asked | dict.fromkeys(cut.layouts.values(), 1))
     if cut.uncut.terms:
@@ -144,7 +144,7 @@ def _add_parts(fleet: FleetModel, position: int, cut: _Cut) -> None:
                 cut.uncut.add_term(variable, fleet.problem.load(s, cut.kind.node))
 
 
-def _add_layouts(fleet: FleetModel, position: int, cut: _Cut) -> None:
+def _add_layouts(fleet: FleetModel, cut: _Cut) -> None:
     """Let GPUs of a kind be cut into as many instances of each profile as replicas are on."""
     gpus, geometry = cut.kind.size * len(cut.kind.node.healthy_gpus()), cut.kind.geometry
     names = frozenset(name for _, name in cut.parts)

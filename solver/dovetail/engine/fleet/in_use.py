@@ -98,8 +98,7 @@ class _Dive:
         reached = self.lp.optimise(self.tier, self.given, seconds=left, like=near, steps=_STEPS)
         if not self.lp.complete:  # time is up
             return None
-        nodes = ((kind.size, kind.node) for kind in self.lp.fleet.kinds)
-        dearest = sum(size * (node.price + len(node.healthy_gpus()) * node.gpu_price) for size, node in nodes)
+        dearest = sum(kind.size * kind.node.full_price for kind in self.lp.fleet.kinds)
         if reached < -dearest:  # earlier tiers fall short
             return None
         self.values = self.lp.values()

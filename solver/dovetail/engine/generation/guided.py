@@ -108,7 +108,7 @@ def _suggested(lp: FleetLp, stop: Stop, crews: State) -> Iterator[Suggested]:
 def _wanted(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:
     """Return what is to be on each target, replica by replica; nothing that `crews` have placed."""
     joint = {s.index for s in problem.shapes if s.workload.joint or s.workload.holds}
-    return [Counter({s: n for s, n in found.items() if s not in joint}) for found in _whole_counts(problem, targets)]
+    return [Counter({s: n for s, n in found.items() if s not in joint}) for found in _whole_counts(targets)]
 
 
 def _deduct(targets: Sequence[Target], counts: Sequence[Counter[int]], placed: State) -> None:
@@ -169,7 +169,7 @@ def _of_gangs(lp: FleetLp, target: Target) -> float:
     return sum(x * shape.request.gpus for shape, x in gangs) / gpus
 
 
-def _whole_counts(problem: Problem, targets: Sequence[Target]) -> list[Counter[int]]:
+def _whole_counts(targets: Sequence[Target]) -> list[Counter[int]]:
     """Round the replicas of each shape over all targets to what they add up to; the largest remainders go up."""
     found = [Counter({s: int(x + _ALMOST) for s, x in target.counts.items()}) for target in targets]
     rests: dict[int, list[tuple[float, int]]] = defaultdict(list)
