@@ -14,7 +14,7 @@ from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
 from dovetail.engine.construction.emptying import emptied
-from dovetail.engine.generation.thrift import before_moves
+from dovetail.engine.construction.tier_order import costs_before_moves
 from dovetail.engine.start import start
 from dovetail.model.legal import legalise
 from dovetail.model.score import hard_policies, owed, view_of
@@ -99,12 +99,12 @@ def test_a_plan_empties_nodes_only_where_cost_comes_before_moves() -> None:
     first = solve(spec, Limits(work=1.0))
     assert first.summary["moves"] == 2
     assert verify(spec, first).ok
-    assert before_moves(compile_problem(context_of(spec)))
+    assert costs_before_moves(compile_problem(context_of(spec)))
     late = make_spec(
         spec.cluster.nodes,
         spec.workloads,
         objective=Objective(tiers=("admitted", "disruption", "cost")),
         running={f"runs#{i}": place(f"n{i}", 0) for i in range(3)},
     )
-    assert not before_moves(compile_problem(context_of(late)))
+    assert not costs_before_moves(compile_problem(context_of(late)))
     assert solve(late, Limits(work=1.0)).summary["moves"] == 0

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.construction.tier_order import leaves_idle
 from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.generation.generate import Generation, Mixed
 from dovetail.engine.generation.remixing import Reached, remixed
-from dovetail.engine.generation.thrift import leaves_idle
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.engine.sparing import ALMOST_FULL, FULL, Sparing

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from dovetail.engine.bounds import Bounds, Results
 from dovetail.engine.construction.forgoing import without_too_many
 from dovetail.engine.construction.served import without_surplus
+from dovetail.engine.construction.tier_order import left_to_decide
 from dovetail.engine.exact import Climb, TierAnswer
 from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.fleet.pursuit import WIDE
-from dovetail.engine.generation.thrift import left_to_decide
 from dovetail.engine.incumbent import Keep
 from dovetail.engine.solvers.answer import Verdict
 from dovetail.model.legal import legalise

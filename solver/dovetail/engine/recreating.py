@@ -9,6 +9,7 @@ from random import Random
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.clearing import allowance
+from dovetail.engine.construction.tier_order import costs_before_idle
 from dovetail.engine.generation.cost_ruins import CostRuins
 from dovetail.engine.generation.home_ruins import HomeRuins
 from dovetail.engine.generation.idle_ruins import IdleRuins
@@ -64,7 +65,7 @@ class Recreating:
     @property
     def _in_use(self) -> bool:
         """Whether nodes cost, and that comes first."""
-        return any(tier.counts_nodes for tier in self.best.problem.tiers[: self._place or 0])
+        return costs_before_idle(self.best.problem)
 
     def idling(self, budget: Budget) -> Iterator[bool]:
         """Let less be useless, as long as a tier asks for what is idle; yield whether that is better."""

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from dovetail.engine.bounds import MUCH
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.emptying import emptied
+from dovetail.engine.construction.tier_order import costs_before_moves
 from dovetail.engine.generation.patterns import MANY_NODES, Pattern
 from dovetail.engine.generation.released import Released, movable_of
-from dovetail.engine.generation.thrift import NARROW, before_moves
+from dovetail.engine.generation.thrift import NARROW
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record
 from dovetail.engine.recreating import Recreating
@@ -130,7 +131,7 @@ class Repacking:
     def saves(self) -> bool:
         """Whether cost comes before who moves, and is left to decide."""
         best = self.best
-        return before_moves(best.problem) and not best.unpaid and best.full_but_for(NARROW)
+        return costs_before_moves(best.problem) and not best.unpaid and best.full_but_for(NARROW)
 
     def saving(self, budget: Budget, construction: float) -> Iterator[bool]:
         """Use fewer and cheaper nodes where cost comes before who moves; yield whether that is better.

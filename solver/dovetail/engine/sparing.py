@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.engine.budget import Budget
-from dovetail.engine.generation.thrift import admitting, cheaper, left_to_decide, roomy
+from dovetail.engine.construction.tier_order import left_to_decide
+from dovetail.engine.generation.thrift import admitting, cheaper, roomy
 from dovetail.engine.record import Record
 from dovetail.model.state import State
 from dovetail.progress import Stop

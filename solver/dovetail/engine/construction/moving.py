@@ -14,6 +14,7 @@ from dovetail.engine.construction.construct import fill_band
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools, Ints
 from dovetail.engine.construction.placing import Outlooks, Put
+from dovetail.engine.construction.tier_order import promises_first
 from dovetail.model.state import NO_GPU, State
 from dovetail.problem import Problem
 from dovetail.progress import Stop
@@ -43,13 +44,6 @@ def tidied(problem: Problem, state: State, stop: Stop, over: Callable[[], bool])
     if any(tier.counts_nodes for tier in problem.search_tiers):
         Mover(outlooks, rank_of, lambda _: bool(stop) or over()).empty()
     return field.state()
-
-
-def promises_first(problem: Problem) -> bool:
-    """Tell whether what is missing of promises comes before what nodes cost."""
-    kinds = [tier.kind for tier in problem.tiers]
-    costs = next((place for place, tier in enumerate(problem.tiers) if tier.counts_nodes), len(kinds))
-    return "slo" in kinds[:costs]
 
 
 def ranks(problem: Problem) -> Mapping[int, int]:
@@ -232,7 +226,7 @@ def cheaper_idle(
 
 def prices_of(problem: Problem) -> list[int]:
     """Return what each node costs with all its GPUs in use."""
-    return [node.price + len(node.healthy_gpus()) * node.gpu_price for node in problem.nodes]
+    return [node.full_price for node in problem.nodes]
 
 
 def cost_on(field: Field, node: int) -> int:

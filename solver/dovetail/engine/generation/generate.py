@@ -18,6 +18,7 @@ from typing import NamedTuple
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.holding import held_shapes
 from dovetail.engine.construction.served import all_served
+from dovetail.engine.construction.tier_order import promises_first
 from dovetail.engine.generation.diving import TAILS, Chosen, dive
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
@@ -25,10 +26,8 @@ from dovetail.engine.generation.idling import Idling
 from dovetail.engine.generation.master import Master
 from dovetail.engine.generation.patterns import Mixture, Pattern, Wish, pattern_of
 from dovetail.engine.generation.pricing import Pricing
-from dovetail.engine.generation.thrift import left_to_decide
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.model.state import Fill, State
-from dovetail.objectives.slo import Shortfall
 from dovetail.problem import Problem, Shape
 from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
@@ -155,7 +154,7 @@ class Generation:
 
     def _prices(self) -> list[float]:
         """Return what a node of each lot costs in use, with all its GPUs."""
-        return [lot.kind.node.price + lot.gpus * lot.kind.node.gpu_price for lot in self.rows.lots]
+        return [lot.kind.node.full_price for lot in self.rows.lots]
 
     def _spare(self, demand: Mapping[int, int]) -> Wish | None:
         """Return what to wish for where all that asks finds room: the same on cheaper nodes, where these cost.
@@ -189,9 +188,7 @@ class Generation:
     @property
     def _promises(self) -> bool:
         """Tell whether what is missing of promises comes before what is left to decide once all is admitted."""
-        tiers, last = self.problem.tiers, left_to_decide(self.problem)
-        before = tiers if last is None else tiers[:last]
-        return any(isinstance(tier, Shortfall) for tier in before) and any(c.short for c in self.rows.counted)
+        return promises_first(self.problem) and any(counted.short for counted in self.rows.counted)
 
     def _worth(self, shape: Shape, *, highest: bool = False) -> float:
         """Return what the LP counts for a replica: earlier tiers weigh more, as far as arithmetic stays sound.

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from math import inf
 from typing import Final
 
 from dovetail.engine.construction.moving import tidied
+from dovetail.engine.construction.tier_order import left_to_decide
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.generation.crews import with_held
 from dovetail.engine.generation.guided import guided
@@ -32,30 +32,6 @@ NARROW: Final = 0.005
 
 _TURNS = 6
 _SCARCE = 0.5  # of the most that one more node would be worth
-
-
-def left_to_decide(problem: Problem) -> int | None:
-    """Return the place of the tier that is left to decide once all is admitted, None where there is none.
-
-    It is that of the cost, else that of what idle GPU is good for.
-    """
-    places = range(len(problem.tiers))
-    costs = (place for place in places if problem.tiers[place].counts_nodes)
-    idle = (place for place in places if problem.tiers[place].asks_idle)
-    return next(chain(costs, idle), None)
-
-
-def before_moves(problem: Problem) -> bool:
-    """Tell whether what nodes cost comes before who moves of what runs today."""
-    kinds = [tier.kind for tier in problem.tiers]
-    costs = next((place for place, tier in enumerate(problem.tiers) if tier.counts_nodes), None)
-    return bool(problem.present) and costs is not None and "disruption" not in kinds[:costs]
-
-
-def leaves_idle(problem: Problem) -> bool:
-    """Tell whether what is left to decide once all is admitted is what idle GPU is good for."""
-    place = left_to_decide(problem)
-    return place is not None and problem.tiers[place].asks_idle
 
 
 def roomy(problem: Problem, now: Iterable[TierResult], part: float) -> bool:
