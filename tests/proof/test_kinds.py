@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracle.brute import brute
+from tests.support.bounds import bound_by_kinds
 from tests.support.specs import make_spec, node, request, role, workload
 
 from dovetail.engine import solve
-from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.problem import compile_problem
-from dovetail.progress import Stop
 from dovetail.proof.kinds import dimensions, kinds_of
 from dovetail.rules import context_of
 from dovetail.spec import Spec
@@ -85,23 +84,13 @@ def thirds(nodes: int) -> Spec:
     )
 
 
-def bound_of(spec: Spec) -> int:
-    """Return the bound on the first tier by counts per kind of node."""
-    problem = compile_problem(context_of(spec))
-    bounds, tier = FleetBounds(problem, Stop()), problem.tiers[0]
-    bounds.prove(tier, {})
-    best = bounds.best(tier, {})
-    assert best is not None
-    return best[0]
-
-
 def test_a_third_to_the_last_core_has_no_room_beside_larger_ones() -> None:
     optimum = brute(thirds(1))
     assert optimum is not None
-    assert bound_of(thirds(1)) == optimum.values[0] == 3000
+    assert bound_by_kinds(thirds(1))[0] == optimum.values[0] == 3000
 
 
 @pytest.mark.parametrize("nodes", [2, 5])
 def test_a_fleet_of_thirds_is_bounded_by_what_the_exact_engine_finds(nodes: int) -> None:
     tier = solve(thirds(nodes)).tiers[0]
-    assert bound_of(thirds(nodes)) == tier.value == tier.bound == 3000 * nodes
+    assert bound_by_kinds(thirds(nodes))[0] == tier.value == tier.bound == 3000 * nodes

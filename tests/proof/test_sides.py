@@ -7,15 +7,14 @@ from dataclasses import replace
 
 import pytest
 from tests.oracle.brute import brute
+from tests.support.bounds import bound_by_kinds
 from tests.support.mig_specs import card, mig_request
 from tests.support.specs import make_spec, node, place, policy, role, workload
 
-from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.generation.knapsack import Knapsack
 from dovetail.engine.generation.patterns import counts_of
 from dovetail.engine.generation.width import WIDE
 from dovetail.problem import compile_problem
-from dovetail.progress import Stop
 from dovetail.proof.kinds import kinds_of
 from dovetail.rules import context_of
 from dovetail.rules.modes import Modes
@@ -49,16 +48,6 @@ def sides(spec: Spec) -> set[tuple[frozenset[str], tuple[int, ...]]]:
         )
         for side in kind.sides
     }
-
-
-def bound_of(spec: Spec) -> tuple[int, tuple[str, ...]]:
-    """Return the bound on what is admitted by counts per kind of node, and what it forgets."""
-    problem = compile_problem(context_of(spec))
-    bounds, tier = FleetBounds(problem, Stop()), next(tier for tier in problem.tiers if tier.kind == "admitted")
-    bounds.prove(tier, {})
-    best = bounds.best(tier, {})
-    assert best is not None
-    return best[0], best[1].fleet.relaxed
 
 
 def optimum_of(spec: Spec) -> int:
@@ -117,21 +106,21 @@ def test_the_bound_is_what_a_node_can_hold(mechanism: Mechanism, most: int) -> N
     ]
     sharing = None if mechanism == "fraction" else EqualParts()
     spec = make_spec([node("n", 2, cpu=16_000, mechanism=mechanism, sharing=sharing)], work)
-    assert bound_of(spec)[0] == optimum_of(spec) == most
+    assert bound_by_kinds(spec)[0] == optimum_of(spec) == most
 
 
 def test_the_bound_tells_what_it_knows_of_modes() -> None:
     turns = policy("no-turns", Modes(modes=("whole", "mps")), workloads=BLUE)
     work = [workload("blue/a", 8, share=250), workload("red/b", 8, share=500)]
     spec = make_spec([desk()], work, [turns])
-    value, relaxed = bound_of(spec)
+    value, relaxed = bound_by_kinds(spec)
     assert value == optimum_of(spec)
     assert relaxed == ("cpu, memory and resources of single nodes",)
 
 
 def test_a_soft_policy_about_modes_is_forgotten_and_named() -> None:
     turns = policy("no-turns", Modes(modes=("whole", "mps")), workloads=BLUE, enforcement=3)
-    _, relaxed = bound_of(make_spec([desk()], [workload("blue/a", 8, share=250)], [turns]))
+    _, relaxed = bound_by_kinds(make_spec([desk()], [workload("blue/a", 8, share=250)], [turns]))
     assert relaxed == ("cpu, memory and resources of single nodes", "no-turns")
 
 
@@ -141,7 +130,7 @@ def test_a_mode_that_today_excuses_stays_open() -> None:
     work = [workload("blue/a", 2, share=500)]
     where = {"blue/a#0": place("n", 0), "blue/a#1": place("n", 0)}
     spec = make_spec([desk(1, sharing=TURNS)], work, [turns], running=where)
-    value, relaxed = bound_of(spec)
+    value, relaxed = bound_by_kinds(spec)
     assert value == 1000
     assert "no-turns" in relaxed
 
@@ -170,10 +159,12 @@ def test_a_node_of_one_profile_is_cut_into_that_or_not_at_all() -> None:
 
 
 def test_the_bound_knows_that_a_node_has_one_profile() -> None:
-    value, relaxed = bound_of(of_one_profile(slices()))
+    value, relaxed = bound_by_kinds(of_one_profile(slices()))
     assert value == optimum_of(of_one_profile(slices())) == 750
     assert "mig-strategy" not in relaxed
-    assert bound_of(of_one_profile(slices(), "mixed"))[0] == optimum_of(of_one_profile(slices(), "mixed")) == 850
+    assert (
+        bound_by_kinds(of_one_profile(slices(), "mixed"))[0] == optimum_of(of_one_profile(slices(), "mixed")) == 850
+    )
 
 
 def test_a_node_is_filled_as_it_can_be_set() -> None:
