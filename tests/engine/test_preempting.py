@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from random import Random
 from typing import Any
 
@@ -13,9 +14,16 @@ from tests.support.preempted_specs import preempted
 from tests.support.specs import make_spec, node, place, policy, request, role, workload
 
 from dovetail.engine import ladder, solve
-from dovetail.engine.construction.preempting import with_preemption
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.journal import Journal
+from dovetail.engine.construction.leavers import running_at
+from dovetail.engine.construction.placing import Outlooks
+from dovetail.engine.construction.preempting import Preempting, with_preemption
+from dovetail.model.state import today_state
 from dovetail.placement import View
+from dovetail.problem import compile_problem
 from dovetail.progress import Limits
+from dovetail.rules import context_of
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.spec import Spec, WorkloadSelector
@@ -56,6 +64,22 @@ def test_who_loses_least_work_goes() -> None:
     assert told["disruption.gpuTimeLost"] == 4000 * 60
 
 
+def test_who_would_have_gone_for_what_found_no_place_is_as_dear_as_before() -> None:
+    """For the service `old` would have to go, and somebody else who stays; of those for `new`, `young` loses less."""
+    cards = {"fast": "H100-80GB", "slow": "L4"}
+    nodes = [node(name, 4, accelerator=cards[card]) for name, card in (("x", "fast"), ("y", "slow"), ("z", "fast"))]
+    low = [workload(name, 1, gpus=4, **LOW) for name in ("old", "young")]
+    service = workload("two", 2, type="service", gpus=4, min_replicas=2, accelerators=(cards["fast"],), **HIGH)
+    stays = workload("stays", 1, gpus=4, accelerators=(cards["fast"],))
+    work = [*low, stays, service, workload("new", 1, gpus=2, **HIGH)]
+    where = {f"{name}#0": place(host, 0, 1, 2, 3) for name, host in (("old", "x"), ("young", "y"), ("stays", "z"))}
+    spec = planned(nodes, work, where)
+    elapsed = {"old": 7_200_000, "young": 60_000}
+    told, view = after(replace(spec, current=replace(spec.current, elapsed=elapsed)))
+    assert (on(view, "two"), on(view, "new"), on(view, "old")) == ([], ["y"], ["x"])
+    assert told["disruption.gpuTimeLost"] == 4000 * 60
+
+
 def test_who_must_go_on_takes_the_place_of_another_who_gives_way() -> None:
     """On no node do all give way: somebody moves to the other one, where somebody goes."""
     where = running(keep="x0", low="x0 x0 x0 y0", stay="y0 y0 y0")
@@ -64,6 +88,28 @@ def test_who_must_go_on_takes_the_place_of_another_who_gives_way() -> None:
     assert on(view, "new") == ["x0"]
     assert (on(view, "keep"), on(view, "low"), on(view, "stay")) == (["y0"], [], ["y0"] * 3)
     assert told["disruption.moves"] == 1
+
+
+def test_what_is_undone_counts_no_more() -> None:
+    """Neither who moved, nor of whom anybody went, nor what was placed."""
+    where = running(keep="x0", low="x0 x0 x0 y0", stay="y0 y0 y0")
+    work = [*ones(keep=1, stay=3), workload("low", 4, gpus=1, **LOW), workload("new", 1, gpus=4, **HIGH)]
+    problem = compile_problem(context_of(planned(racks(x=1, y=1), work, where)))
+    new = problem.shapes[problem.shapes_of_role["new", ""]]
+    low = next(running_at(1, held) for held in problem.present[1] if held.shape == problem.shapes_of_role["low", ""])
+    journal = Journal(Outlooks(Field(problem, today_state(problem))))
+    preempting = Preempting(journal, 900, frozenset(), lambda: False, inf)
+    preempting.expect([new])
+    prices = preempting.victims.prices
+    dear = prices.total([prices.evicted([low])])
+    for _ in range(2):
+        assert preempting.place(new.index)
+        assert preempting.moves == 1
+        assert prices.total([prices.evicted([low])]) < dear
+        journal.undo()
+        assert preempting.moves == 0
+        assert prices.total([prices.evicted([low])]) == dear
+    assert journal.field.state().fills == today_state(problem).fills
 
 
 def test_who_may_not_move_may_go() -> None:

@@ -84,6 +84,10 @@ class Journal:
             else:
                 self._undo.append(partial(self.field.undo, *each))
 
+    def enter(self, undo: Callable[[], object]) -> None:
+        """Enter how to undo what was noted beside the field, so that it is undone with what it is about."""
+        self._undo.append(undo)
+
     def undo(self, mark: int = 0) -> None:
         """Undo all that was done since a mark."""
         while len(self._undo) > mark:

@@ -54,13 +54,11 @@ def with_misplaced_gone(problem: Problem, state: State, stop: Stop, over: Callab
         # Who made room for one before it is elsewhere already.
         if not (_there(outlooks.field, leaver) and preempting.victims.may_move(leaver) and excess.any_of(leaver)):
             continue
-        before = preempting.moves
         journal.leave(leaver)
         if preempting.place(leaver.shape) and moved + leaver.moves + preempting.moves <= budget:
             moved += leaver.moves
             journal.keep()
         else:
-            preempting.moves = before
             journal.undo()
     found = legalise(problem, construct(problem, legalise(problem, outlooks.field.state()), stop))
     return found if better(problem, found, state, frozenset()) else state

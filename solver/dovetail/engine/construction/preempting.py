@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from heapq import heappop, heappush
 from itertools import chain, islice, zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -108,12 +110,12 @@ class Preempting:
 
     Parameters
     ----------
-    journal : that of the field; what led to no place is undone there.
+    journal : that of the field; what led to no place is undone there, and what is counted here goes with it.
     pinned : workloads that may not move.
     over : tells when to look no further.
     budget : how many may move.
 
-    `victims` are those that give way to the band; `moves` is how many have moved.
+    `victims` are those that give way to the band.
     """
 
     def __init__(
@@ -122,13 +124,19 @@ class Preempting:
         self._journal, self._outlooks, self._field = journal, journal.outlooks, journal.field
         self._problem = journal.field.problem
         self.victims = Victims(self._field, band, pinned)
-        self._budget, self.moves = budget, 0
+        self._budget = budget
+        self._moved = Counter[int]()  # by shape
         self._evicted: list[str] = []  # workloads, once for each of their replicas that go for what is placed now
         self._ways = Ways(self._outlooks, pinned, over)
         self._waiting = Counter[Hashable]()  # by form, how many replicas of the band are to be placed
         self._pools: dict[tuple[Hashable, int], _Pool] = {}
         self._reliefs: dict[int, _Pool] = {}
         self._over = over
+
+    @property
+    def moves(self) -> int:
+        """How many have moved."""
+        return self._moved.total()
 
     @property
     def possible(self) -> bool:
@@ -154,14 +162,12 @@ class Preempting:
 
     def place_all(self, shape: int, count: int) -> bool:
         """Place so many replicas of a shape, or none, and keep them."""
-        moves = self.moves
         done = all(self.place(shape) for _ in range(count))
         if done:
             self._journal.keep()
         else:
             self._journal.undo()
             self._ways.forget()
-            self.moves = moves
         return done
 
     def place(self, shape: int) -> bool:
@@ -175,9 +181,21 @@ class Preempting:
             found = self._found(shape, nodes, _HOPS)
         else:
             found = self._field.gates.room(shape) == 0 and self._tried(shape, self._relief(shape), nodes, 0)
-        self.victims.prices.hit |= set(self._evicted)
-        self._waiting[self._outlooks.form(shape)] -= found
+        if found:
+            self._take_note(shape)
         return found
+
+    def _take_note(self, shape: int) -> None:
+        """Take note that a replica of a shape was placed, and of whom that hit."""
+        for name in set(self._evicted):
+            self.victims.prices.hit(name)
+            self._journal.enter(partial(self.victims.prices.hit, name, -1))
+        self._count(self._waiting, self._outlooks.form(shape), -1)
+
+    def _count(self, counted: Counter[Any], key: Hashable, more: int) -> None:
+        """Count so many more of something, until that is undone."""
+        counted[key] += more
+        self._journal.enter(partial(counted.subtract, {key: more}))
 
     def _found(self, shape: int, nodes: Bools, hops: int) -> bool:
         return self._journal.place(shape, nodes) or self._tried(shape, self._pool(shape, hops), nodes, hops)
@@ -189,7 +207,7 @@ class Preempting:
 
     def _done(self, shape: int, eviction: Eviction, nodes: Bools, hops: int) -> bool:
         """Let some leave a node, place a replica there, and those elsewhere who must go on; else undo it."""
-        mark, moves, evicted = self._journal.mark(), self.moves, len(self._evicted)
+        mark, evicted = self._journal.mark(), len(self._evicted)
         only, others = np.zeros_like(nodes), nodes.copy()
         only[eviction.node], others[eviction.node] = True, False
         gone = list(self._all_of(eviction))
@@ -204,7 +222,6 @@ class Preempting:
                 break
         if not done:
             self._journal.undo(mark)
-            self.moves = moves
             del self._evicted[evicted:]
             self._ways.forget()
         return done
@@ -236,12 +253,12 @@ class Preempting:
         """Place a replica elsewhere that left, if it may move; tell whether it may be where it is now."""
         may_move = self.victims.may_move(leaver) and self.moves + leaver.moves <= self._budget
         if may_move and self._journal.place(leaver.shape, nodes):
-            self.moves += leaver.moves
+            self._count(self._moved, leaver.shape, leaver.moves)
             return True
         if self.victims.gives_way(leaver):
             self._evicted.append(self._problem.shapes[leaver.shape].workload.id)
             return True
-        self.moves += leaver.moves
+        self._count(self._moved, leaver.shape, leaver.moves)
         return may_move and hops > 0 and self._found(leaver.shape, nodes, hops - 1)
 
     def _pool(self, shape: int, hops: int) -> _Pool:
@@ -304,6 +321,9 @@ def _many(form: Shape, other: Shape) -> int:
     return -(-form.request.gpu_milli // max(1, other.request.gpu_milli))
 
 
+_Turn = tuple[int, int]
+
+
 class _Pool:
     """The nodes that may host a shape, by what it costs to make room there.
 
@@ -318,7 +338,7 @@ class _Pool:
     ) -> None:
         self._field, self._victims, self._form, self._toll_of = field, victims, form, toll_of
         self._gpus = 0 if shapes is None else form.request.gpu_count
-        self._known: list[tuple[Price, int, int, Eviction]] = []  # a heap, with the turn at which a node was seen
+        self._known: list[tuple[Price, int, _Turn, Eviction]] = []  # a heap, with the turn at which a node was seen
         self._vain: set[int] = set()
         hosts = np.flatnonzero(field.hosts(form))
         orders = []
@@ -349,14 +369,17 @@ class _Pool:
         return None if found is None else found.price
 
     def _best(self) -> Eviction | None:
-        """Return who could leave a node at the least cost, nodes that have changed looked at anew."""
+        """Return who could leave a node at the least cost; one that prices or contents were others of is seen anew.
+
+        So nothing seems cheaper than it is; what has become cheaper shows once it comes first.
+        """
         while True:
             while len(self._known) < _AHEAD and (node := next(self._unseen, None)) is not None:
                 self._look_at(node)
             if not self._known:
                 return None
             _, node, turn, found = self._known[0]
-            if turn == self._field.touched[node] and node not in self._vain:
+            if turn == self._turn(node) and node not in self._vain:
                 return found
             heappop(self._known)
             if node not in self._vain:
@@ -365,4 +388,8 @@ class _Pool:
     def _look_at(self, node: int) -> None:
         found = self._victims.cheapest(self._form, node, self._toll_of, self._gpus)
         if found is not None:
-            heappush(self._known, (found.price, node, int(self._field.touched[node]), found))
+            heappush(self._known, (found.price, node, self._turn(node), found))
+
+    def _turn(self, node: int) -> _Turn:
+        """Return what is another where a node has changed, or what prices hang on."""
+        return int(self._field.touched[node]), self._victims.prices.turn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ class Prices:
     band : of what they give way to.
 
     `most` is above all of them; `evicts` is what each workload costs of which anybody is evicted, but for those that
-    are `hit` already.
+    are hit already; `turn` is another number whenever these are others.
     """
 
     def __init__(self, problem: Problem, band: int) -> None:
@@ -39,13 +40,19 @@ class Prices:
         self._shift = {each: (3 + place) * _BITS for place, each in enumerate(lower)}
         self.most: Price = 1 << (4 + len(lower)) * _BITS
         self.evicts: Price = 1 << 2 * _BITS
-        self.hit: set[str] = set()
+        self._hit = Counter[str]()
+        self.turn = 0
+
+    def hit(self, workload: str, times: int = 1) -> None:
+        """Count on it that a workload is hit so many times more, or fewer: whoever else of it goes costs less."""
+        self._hit[workload] += times
+        self.turn += 1
 
     def evicted(self, leavers: Sequence[Leaver]) -> Toll:
         """Return what it costs that replicas of one workload go without a place."""
         workload = self._problem.shapes[leavers[0].shape].workload
         value = sum(max(1, self._problem.shapes[each.shape].members[0].role.value) for each in leavers)
-        first = leavers[0].place is not None and workload.id not in self.hit
+        first = leavers[0].place is not None and not self._hit[workload.id]
         above = value << self._shift[self._problem.spec.band_of(workload)]
         return Toll(above + (self._lost(leavers, moved=False) << _BITS), workload.id if first else "")
 

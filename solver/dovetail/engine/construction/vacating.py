@@ -245,8 +245,7 @@ class Vacating:
         """Place so much of a gang, where that costs least of the sets of nodes that promise most."""
         tried = iter(self._tried(workload, guests, need))
         self._vain.clear()
-        moves = self._preempting.moves
-        best = next((each for each in tried if self._placed_on(workload, each.nodes, guests, moves)), None)
+        best = next((each for each in tried if self._placed_on(workload, each.nodes, guests)), None)
         if best is None:
             self._journal.undo()
             return False
@@ -255,9 +254,9 @@ class Vacating:
             if each.least >= harm or self._over():
                 break
             last = each
-            if self._placed_on(workload, each.nodes, guests, moves) and self._harm() < harm:
+            if self._placed_on(workload, each.nodes, guests) and self._harm() < harm:
                 best, harm = each, self._harm()
-        if last is not best and not self._placed_on(workload, best.nodes, guests, moves):
+        if last is not best and not self._placed_on(workload, best.nodes, guests):
             self._journal.undo()
             return False
         self._budget -= self._moves()
@@ -278,15 +277,9 @@ class Vacating:
             self._journal.undo()
         return sorted(tried.values(), key=lambda each: each.harm)[:_CHOSEN]
 
-    def _placed_on(self, workload: Workload, nodes: Ints, guests: Guests, moves: int) -> bool:
-        """Place a gang on some nodes, and all elsewhere who must have a place; tell whether they have one.
-
-        Parameters
-        ----------
-        moves : made for gangs before.
-        """
+    def _placed_on(self, workload: Workload, nodes: Ints, guests: Guests) -> bool:
+        """Place a gang on some nodes, and all elsewhere who must have a place; tell whether they have one."""
         self._journal.undo()
-        self._preempting.moves = moves
         return self._vacated(workload, nodes, guests) and self._all_placed()
 
     def _vacated(self, workload: Workload, nodes: Ints, guests: Guests) -> bool:
