@@ -220,6 +220,16 @@ def test_who_has_shown_to_find_no_place_is_not_asked_to_leave_again() -> None:
     assert clearing.left == {20}
 
 
+def test_the_place_that_one_leaves_is_no_place_for_the_next() -> None:
+    """As a rule looks at who is where, places are looked for while somebody is away, one after the other."""
+    nodes = [node("a", 1, domains={"rack": "r"}), node("b", 1, domains={"rack": "r"})]
+    rule = policy("two", Spread(over="rack", max_per_domain=2))
+    runs = {f"kept#{i}": place(name, 0) for i, name in enumerate(("a", "b"))}
+    problem, before = started(make_spec(nodes, [workload("kept", 2, gpus=1)], policies=(rule,), running=runs))
+    ways = Ways(Outlooks(Field(problem, before)), frozenset())
+    assert [ways.follow(leaver, 0) for index in (0, 1) for leaver in ways.leavers(index)] == [None, None]
+
+
 def test_with_little_work_only_the_first_nodes_are_looked_at() -> None:
     """The way is on the last of many nodes: each other one has somebody who may not leave."""
     nodes = [node(f"a{i:02}", 1) for i in range(30)] + [node("z", 1), node("free", 1, accelerator="L4")]

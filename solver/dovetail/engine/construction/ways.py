@@ -18,7 +18,7 @@ from dovetail.engine.construction.covers import Covers
 from dovetail.engine.construction.fragmentation import Ints
 from dovetail.engine.construction.leavers import EVERYBODY, MOST_HOPS, Leaver, Leavers, come_back, leave
 from dovetail.engine.construction.outlook import NOWHERE
-from dovetail.engine.construction.placing import Outlooks
+from dovetail.engine.construction.placing import Outlooks, Put
 
 _WAYS = 8  # that are kept for a shape, of those that cost the same, or that many leave by
 _ALIKE = 2  # nodes with the same shapes, that more have to leave
@@ -89,13 +89,14 @@ class Ways:
         self._leavers = Leavers(outlooks.field, pinned)
         self._covers = Covers(outlooks.field, self._leavers)
         self._known: dict[tuple[Hashable, int], list[Way]] = {}
-        self._homes: dict[Hashable, Ints] = {}
+        self._homes: dict[Hashable, Ints] = {}  # also by those who are off their nodes for a while
         self._vain = defaultdict[Hashable, _Vain](partial(_Vain, len(self._problem.nodes)))
         self._hops = 0  # from the first who leaves to the one that is looked at now
         self._sets: dict[tuple[int, int], tuple[int, tuple[Leaver, ...] | None]] = {}
         self._old: set[tuple[Hashable, int]] = set()  # of what is known, what was found before others moved
         self._stuck: dict[Hashable, int] = {}  # the most moves with which no place was found, though one seemed open
         self._away: dict[int, tuple[Hashable, ...]] = {}  # by shape, the domains that those left who are away
+        self._off: list[Put] = []  # these themselves
         self._most, self._left_in_all = work.one, max(work.all, _WORK_EACH * replicas)
         self._left = self._granted = self._most  # for the replica at hand
 
@@ -322,13 +323,12 @@ class Ways:
         if strict:
             leave(self._field, leaver)
             self._away[leaver.shape] = self._away_from(leaver)
+            self._off.append(leaver.put)
         try:
             key = self._key(leaver.shape, self._away.get(leaver.shape, ()))
             if most <= self._stuck.get(key, -1):
                 return None
-            if key not in self._homes:
-                self._homes[key] = np.flatnonzero(self._outlooks.ranks(leaver.shape) != NOWHERE)[:_HOMES]
-            homes = self._homes[key]
+            homes = self._homes_of(leaver.shape, key)
             if not leaver.profile or strict:  # else another GPU of its node will do
                 homes = homes[homes != leaver.put[0]]
             taken = ahead if leaver.profile else 0  # other nodes have room for many
@@ -338,6 +338,14 @@ class Ways:
             if strict:
                 come_back(self._field, leaver)
                 self._away[leaver.shape] = before
+                self._off.pop()
+
+    def _homes_of(self, shape: int, key: Hashable) -> Ints:
+        """Return the first nodes with a place for a shape, as the field is now, some off their nodes."""
+        now = key, tuple(self._off)
+        if now not in self._homes:
+            self._homes[now] = np.flatnonzero(self._outlooks.ranks(shape) != NOWHERE)[:_HOMES]
+        return self._homes[now]
 
     # Nodes and who may leave them.
 
