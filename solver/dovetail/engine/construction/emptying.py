@@ -15,7 +15,7 @@ from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.journal import Journal
 from dovetail.engine.construction.leavers import Leaver, Leavers
-from dovetail.engine.construction.moving import cheaper_idle, cost_on, prices_of
+from dovetail.engine.construction.node_costs import NodeCosts, cheaper_idle, prices_of
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.model.state import State
 from dovetail.problem import Problem
@@ -50,7 +50,7 @@ class Emptying:
         self._leavers = Leavers(self._field, pinned)
         self._prices = prices_of(problem)
         self._used = self._journal.outlooks.only(node for node, fill in state.fills.items() if fill.slots)
-        self._costs = {node: cost_on(self._field, node) for node in range(len(problem.nodes))}
+        self._costs = NodeCosts(self._field)
 
     def worst_first(self) -> list[int]:
         """Return the nodes in use that cost something and that all may leave, those first that save most per move."""
@@ -74,10 +74,10 @@ class Emptying:
             used = self._used.copy()
             if more is not None:
                 used[more] = True
-            if self._placed(leavers, used) and (now := self._saved(turn)):
+            if self._placed(leavers, used) and self._costs.saved(now := self._costs.since(turn)) > 0:
                 self._journal.keep()
                 self._used, self._left = used, self._left - moves
-                self._costs |= now
+                self._costs.keep(now)
                 return True
             self._journal.undo(mark)
         self._used[node] = True
@@ -100,8 +100,3 @@ class Emptying:
         """Place who left on some nodes, as evenly as rules want it; tell whether all have a place."""
         placed = all(self._journal.place(leaver.shape, used) for leaver in leavers)
         return placed and not any(self._field.gates.ahead(shape) for shape in {leaver.shape for leaver in leavers})
-
-    def _saved(self, turn: int) -> dict[int, int]:
-        """Return what each node costs that changed since a turn, if all together cost less than before; else none."""
-        now = {node: cost_on(self._field, node) for node in np.flatnonzero(self._field.touched > turn).tolist()}
-        return now if sum(cost - self._costs[node] for node, cost in now.items()) < 0 else {}

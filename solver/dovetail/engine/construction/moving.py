@@ -6,13 +6,14 @@ stays out although these could be anywhere, and a node stays in use for one repl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from dovetail.engine.construction.construct import fill_band
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools, Ints
+from dovetail.engine.construction.node_costs import cheaper_idle, prices_of
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.construction.tier_order import promises_first
 from dovetail.model.state import NO_GPU, State
@@ -23,7 +24,6 @@ from dovetail.spec.workload import MILLI
 
 _TRIES = 30  # nodes that are cleared in vain for one shape
 _MOST_TRIES = 300  # for all shapes together
-_SWAPS = 3  # kinds of cheaper idle nodes that are tried for what a node holds
 
 
 def tidied(problem: Problem, state: State, stop: Stop, over: Callable[[], bool]) -> State:
@@ -208,29 +208,3 @@ class Mover:
                 used[node] = True
                 self._outlooks.put_back(taken, off)
         return done
-
-
-def cheaper_idle(
-    field: Field, node: int, used: Bools, prices: Sequence[int], shapes: Collection[int]
-) -> Iterator[int]:
-    """Yield idle nodes that cost less than one and might hold some shapes, one of each make, cheapest first."""
-    may = ~used
-    for shape in shapes:
-        may = may & field.hosts(field.problem.shapes[shape])
-    makes: dict[tuple[int, int], int] = {}
-    for other in map(int, np.flatnonzero(may)):
-        if prices[other] < prices[node]:
-            makes.setdefault((prices[other], field.problem.makes.of[other]), other)
-    yield from (makes[key] for key in sorted(makes)[:_SWAPS])
-
-
-def prices_of(problem: Problem) -> list[int]:
-    """Return what each node costs with all its GPUs in use."""
-    return [node.full_price for node in problem.nodes]
-
-
-def cost_on(field: Field, node: int) -> int:
-    """Return what a node costs as it is, with those of its GPUs that are in use (S5.6)."""
-    made, fill = field.problem.nodes[node], field.fills.get(node)
-    in_use = len(made.healthy_gpus()) - int(field.untouched[node])
-    return made.gpu_price * in_use + (made.price if fill is not None and any(fill.slots.values()) else 0)

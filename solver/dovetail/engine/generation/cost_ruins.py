@@ -18,7 +18,7 @@ import numpy as np
 
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.leavers import Leaver
-from dovetail.engine.construction.moving import cost_on, prices_of
+from dovetail.engine.construction.node_costs import NodeCosts, cost_on, prices_of
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.model.state import State
 from dovetail.problem import Problem
@@ -53,7 +53,7 @@ class CostRuins(Ruins):
         self._prices = np.array(prices_of(problem), dtype=np.int64)
         self._used = self._journal.outlooks.only(node for node, fill in state.fills.items() if fill.slots.total())
         self._levels = sorted(set(self._prices.tolist()))
-        self._costs = [cost_on(self._field, node) for node in range(len(problem.nodes))]
+        self._costs = NodeCosts(self._field)
         self._counted = [self._counts(node, cost) for node, cost in enumerate(self._costs)]
         self._cost = self._least = sum(self._costs)
         paid = [cost for cost in self._costs if cost]
@@ -69,8 +69,8 @@ class CostRuins(Ruins):
             self._journal.leave(leaver)
         if not leavers or not self._recreated(seed, leavers):
             return None
-        now = {node: cost_on(self._field, node) for node in np.flatnonzero(self._field.touched > turn).tolist()}
-        self._saved = sum(self._costs[node] - cost for node, cost in now.items())
+        now = self._costs.since(turn)
+        self._saved = self._costs.saved(now)
         return sum(self._counted[node] - self._counts(node, cost) for node, cost in now.items())
 
     def _takes(self, more: int) -> bool:
@@ -90,7 +90,8 @@ class CostRuins(Ruins):
 
     def _enter(self, node: int) -> None:
         super()._enter(node)
-        self._costs[node] = cost = cost_on(self._field, node)
+        cost = cost_on(self._field, node)
+        self._costs.keep({node: cost})
         self._counted[node] = self._counts(node, cost)
         fill = self._field.fills.get(node)
         self._used[node] = fill is not None and bool(fill.slots.total())

@@ -1,0 +1,64 @@
+"""What nodes cost as they are and with all their GPUs in use (S5.6), and idle ones that cost less."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from dovetail.engine.construction.field import Field
+from dovetail.engine.construction.fragmentation import Bools
+from dovetail.problem import Problem
+
+_SWAPS = 3  # kinds of cheaper idle nodes that are tried for what a node holds
+
+
+class NodeCosts:
+    """What each node of a field cost when that was kept last, to be compared with what it costs now."""
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+        self._kept = [cost_on(field, node) for node in range(len(field.problem.nodes))]
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield what was kept, node by node."""
+        return iter(self._kept)
+
+    def since(self, turn: int) -> dict[int, int]:
+        """Return what each node costs now that has changed since a turn of the field."""
+        return {n: cost_on(self._field, n) for n in np.flatnonzero(self._field.touched > turn).tolist()}
+
+    def saved(self, now: Mapping[int, int]) -> int:
+        """Return by how much less than what was kept some nodes cost now, all together."""
+        return sum(self._kept[node] - cost for node, cost in now.items())
+
+    def keep(self, now: Mapping[int, int]) -> None:
+        """Keep what some nodes cost now."""
+        for node, cost in now.items():
+            self._kept[node] = cost
+
+
+def prices_of(problem: Problem) -> list[int]:
+    """Return what each node costs with all its GPUs in use."""
+    return [node.full_price for node in problem.nodes]
+
+
+def cost_on(field: Field, node: int) -> int:
+    """Return what a node costs as it is, with those of its GPUs that are in use (S5.6)."""
+    made, fill = field.problem.nodes[node], field.fills.get(node)
+    in_use = len(made.healthy_gpus()) - int(field.untouched[node])
+    return made.gpu_price * in_use + (made.price if fill is not None and any(fill.slots.values()) else 0)
+
+
+def cheaper_idle(
+    field: Field, node: int, used: Bools, prices: Sequence[int], shapes: Collection[int]
+) -> Iterator[int]:
+    """Yield idle nodes that cost less than one and might hold some shapes, one of each make, cheapest first."""
+    may = ~used
+    for shape in shapes:
+        may = may & field.hosts(field.problem.shapes[shape])
+    makes: dict[tuple[int, int], int] = {}
+    for other in map(int, np.flatnonzero(may)):
+        if prices[other] < prices[node]:
+            makes.setdefault((prices[other], field.problem.makes.of[other]), other)
+    yield from (makes[key] for key in sorted(makes)[:_SWAPS])
