@@ -52,6 +52,25 @@ def test_who_moved_stays_once_two_who_came_anew_change_places() -> None:
     assert away(problem, ruins.state()) == 0
 
 
+@pytest.mark.parametrize(("frugal", "stay"), [(True, {"b"}), (False, {"a", "b"})])
+def test_nobody_stays_whom_nodes_cost_more_for_where_that_comes_first(*, frugal: bool, stay: set[str]) -> None:
+    """Where `a` ran is idle by now; where `b` ran somebody came who may have its place on `z`."""
+    work = [workload(name, 1, gpus=1, cpu=cpu) for cpu, name in enumerate(("a", "b", "rest"), 1)]
+    work.append(workload("new", 2, gpus=1))
+    nodes = [node(name, gpus, price=10) for name, gpus in (("x", 1), ("y", 2), ("z", 3))]
+    where = {f"{name}#0": place(host, 0) for name, host in (("a", "x"), ("b", "y"), ("rest", "z"))}
+    problem = compile_problem(context_of(make_spec(nodes, work, running=where)))
+    a, b, rest, new = (Slot(problem.shapes_of_role[name, ""]) for name in ("a", "b", "rest", "new"))
+    kept = Counter(problem.present[2])
+    begun = State({1: Fill(Counter({new: 2})), 2: Fill(Counter({a: 1, b: 1, rest: 1}), kept)})
+    ruins = HomeRuins(problem, begun, Random(1), frugal=frugal)
+    assert ruins.attempts(100, lambda: False)
+    after = ruins.state()
+    there = {name for name, slot in (("a", a), ("b", b)) if slot.shape in after.kept()}
+    assert there == stay
+    assert after.admitted() == begun.admitted()
+
+
 def test_who_left_a_place_where_a_hard_policy_would_not_have_it_does_not_come_back() -> None:
     drained = policy("drained", Forbid(), nodes=NodeSelector(names=("x",)))
     work = [workload("misplaced", gpus=1), workload("moved", gpus=1)]

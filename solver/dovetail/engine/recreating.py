@@ -9,7 +9,7 @@ from random import Random
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.clearing import allowance
-from dovetail.engine.construction.tier_order import costs_before_idle
+from dovetail.engine.construction.tier_order import costs_before_idle, costs_before_moves
 from dovetail.engine.generation.cost_ruins import CostRuins
 from dovetail.engine.generation.home_ruins import HomeRuins
 from dovetail.engine.generation.idle_ruins import IdleRuins
@@ -94,15 +94,19 @@ class Recreating:
             yield False
 
     def homing(self, budget: Budget) -> Iterator[bool]:
-        """Let who moved stay where it runs, in every state that is better; yield whether that is better."""
+        """Let who moved stay where it runs, in every state that is better; yield whether that is better.
+
+        For nobody who stays nodes cost more, where that comes first.
+        """
         problem, source, at = self.best.problem, Random(1), None
         tiers = [tier for tier in problem.tiers if tier.kind == "disruption"] if problem.present else []
+        frugal = costs_before_moves(problem)
         for _ in range(_VISITS if tiers else 0):
             if at is not self.best.state:
                 yield from self._better(
                     budget,
                     _HOMES,
-                    lambda state: HomeRuins(problem, state, source),
+                    lambda state: HomeRuins(problem, state, source, frugal=frugal),
                     lambda: all(tier in self.best.closed for tier in tiers),
                     _VAIN[1],
                 )

@@ -14,11 +14,16 @@ _SWAPS = 3  # kinds of cheaper idle nodes that are tried for what a node holds
 
 
 class NodeCosts:
-    """What each node of a field cost when that was kept last, to be compared with what it costs now."""
+    """What each node of a field cost when that was kept last, to be compared with what it costs now.
+
+    `used` is a mask of those that were in use then.
+    """
 
     def __init__(self, field: Field) -> None:
         self._field = field
-        self._kept = [cost_on(field, node) for node in range(len(field.problem.nodes))]
+        every = range(len(field.problem.nodes))
+        self._kept = [cost_on(field, node) for node in every]
+        self.used: Bools = np.array([_in_use(field, node) for node in every], dtype=np.bool_)
 
     def __iter__(self) -> Iterator[int]:
         """Yield what was kept, node by node."""
@@ -35,7 +40,7 @@ class NodeCosts:
     def keep(self, now: Mapping[int, int]) -> None:
         """Keep what some nodes cost now."""
         for node, cost in now.items():
-            self._kept[node] = cost
+            self._kept[node], self.used[node] = cost, _in_use(self._field, node)
 
 
 def prices_of(problem: Problem) -> list[int]:
@@ -45,9 +50,14 @@ def prices_of(problem: Problem) -> list[int]:
 
 def cost_on(field: Field, node: int) -> int:
     """Return what a node costs as it is, with those of its GPUs that are in use (S5.6)."""
-    made, fill = field.problem.nodes[node], field.fills.get(node)
-    in_use = len(made.healthy_gpus()) - int(field.untouched[node])
-    return made.gpu_price * in_use + (made.price if fill is not None and any(fill.slots.values()) else 0)
+    made = field.problem.nodes[node]
+    gpus = len(made.healthy_gpus()) - int(field.untouched[node])
+    return made.gpu_price * gpus + (made.price if _in_use(field, node) else 0)
+
+
+def _in_use(field: Field, node: int) -> bool:
+    fill = field.fills.get(node)
+    return fill is not None and any(fill.slots.values())
 
 
 def cheaper_idle(

@@ -51,7 +51,6 @@ class CostRuins(Ruins):
         super().__init__(problem, state, source)
         self._problem = problem
         self._prices = np.array(prices_of(problem), dtype=np.int64)
-        self._used = self._journal.outlooks.only(node for node, fill in state.fills.items() if fill.slots.total())
         self._levels = sorted(set(self._prices.tolist()))
         self._costs = NodeCosts(self._field)
         self._counted = [self._counts(node, cost) for node, cost in enumerate(self._costs)]
@@ -93,8 +92,6 @@ class CostRuins(Ruins):
         cost = cost_on(self._field, node)
         self._costs.keep({node: cost})
         self._counted[node] = self._counts(node, cost)
-        fill = self._field.fills.get(node)
-        self._used[node] = fill is not None and bool(fill.slots.total())
 
     def _counts(self, node: int, cost: int) -> int:
         """Return what a node of some cost counts for: that, or less where hardly any of it is in use."""
@@ -112,7 +109,7 @@ class CostRuins(Ruins):
         """Return a node that loses all, and who leaves it and some others."""
         source, (least, one_in) = self._source, _DRAWN
         drawn = min(max(least, len(self.hosts) // one_in), len(self.hosts))
-        used = [node for node in source.sample(self.hosts, drawn) if self._used[node]]
+        used = [node for node in source.sample(self.hosts, drawn) if self._costs.used[node]]
         if not used:
             return -1, []
         idlest = max(used, key=lambda node: self._idle(node) * int(self._prices[node]))
@@ -134,7 +131,7 @@ class CostRuins(Ruins):
 
     def _recreated(self, seed: int, leavers: Sequence[Leaver]) -> bool:
         """Place who left one by one, on nodes in use if there is room; tell whether all have a place."""
-        open_to = self._used & (self._blind.random(len(self._used)) > _BLIND)
+        open_to = self._costs.used & (self._blind.random(len(self._costs.used)) > _BLIND)
         open_to[seed] = self._source.random() < _AGAIN
         placed = all(self._placed(leaver.shape, open_to, seed) for leaver in self._ordered(leavers))
         return placed and not any(map(self._field.gates.ahead, {each.shape for each in leavers}))
@@ -152,7 +149,7 @@ class CostRuins(Ruins):
         yield open_to
         if not open_to[seed]:
             yield self._journal.outlooks.only([seed])
-        idle = ~(self._used | open_to)
+        idle = ~(self._costs.used | open_to)
         for price in self._levels:
             if (nodes := idle & (self._prices == price)).any():
                 yield nodes

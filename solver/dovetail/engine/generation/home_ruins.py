@@ -13,6 +13,7 @@ from random import Random
 
 from dovetail.engine.construction.leavers import Leaver, running_at
 from dovetail.engine.construction.mending import Excess
+from dovetail.engine.construction.node_costs import NodeCosts, cost_on
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.model.state import State, away
 from dovetail.problem import Present, Problem
@@ -22,12 +23,18 @@ _IN_TURN = 0.7  # of the times, that who was on that node finds a place first
 
 
 class HomeRuins(Ruins):
-    """Lets who moved stay where it runs, by what came anew; what is admitted stays so, and what is mended (S5.3)."""
+    """Lets who moved stay where it runs, by what came anew; what is admitted stays so, and what is mended (S5.3).
 
-    def __init__(self, problem: Problem, state: State, source: Random) -> None:
+    Parameters
+    ----------
+    frugal : whether nobody stays for whom nodes cost more (S5.6), all together, and no others are taken into use.
+    """
+
+    def __init__(self, problem: Problem, state: State, source: Random, *, frugal: bool = False) -> None:
         self._problem = problem
         self._of: dict[int, dict[int, None]] = defaultdict(dict)  # by shape, nodes that any came to, or did once
         super().__init__(problem, state, source)
+        self._costs = NodeCosts(self._field) if frugal else None
         self._excess = Excess(self._field)
         for node in self.hosts:
             self._enter(node)
@@ -44,6 +51,8 @@ class HomeRuins(Ruins):
         super()._enter(node)
         for leaver in self._anew(node):
             self._of[leaver.shape][node] = None
+        if self._costs is not None:
+            self._costs.keep({node: cost_on(self._field, node)})
 
     def _is_better(self, more: int) -> bool:
         del self._homes[self._drawn_home]
@@ -65,7 +74,11 @@ class HomeRuins(Ruins):
             then = []
         placed = all(self._placed(each.shape) for each in [*first, *then])
         ahead = any(map(self._field.gates.ahead, {place.shape, *(each.shape for each in [*first, *then])}))
-        return 1 if placed and not ahead else None
+        return 1 if placed and not ahead and not self._dearer(turn) else None
+
+    def _dearer(self, turn: int) -> bool:
+        """Tell whether nodes cost more than before a turn, where they must not."""
+        return self._costs is not None and self._costs.saved(self._costs.since(turn)) < 0
 
     def _moved(self, shape: int) -> Leaver | None:
         """Return one of a shape that came to a node anew."""
@@ -98,6 +111,6 @@ class HomeRuins(Ruins):
     def _placed(self, shape: int) -> bool:
         """Place one where it breaks nothing; tell whether there is such a place."""
         self._journal.outlooks.reopen(shape)
-        puts = self._journal.outlooks.place(shape, 1)
+        puts = self._journal.outlooks.place(shape, 1, nodes=None if self._costs is None else self._costs.used)
         self._journal.placed(puts)
         return bool(puts) and all(self._excess.of(Leaver(put, None)) <= 0 for put in puts)
