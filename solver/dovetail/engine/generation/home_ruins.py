@@ -7,14 +7,13 @@ which find places in turn.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from random import Random
 
 from dovetail.engine.construction.leavers import Leaver, running_at
 from dovetail.engine.construction.mending import Excess
 from dovetail.engine.construction.node_costs import NodeCosts, cost_on
-from dovetail.engine.generation.ruins import Ruins
+from dovetail.engine.generation.ruins import Ruins, Whereabouts
 from dovetail.model.state import State, away
 from dovetail.problem import Present, Problem
 
@@ -32,14 +31,14 @@ class HomeRuins(Ruins):
 
     def __init__(self, problem: Problem, state: State, source: Random, *, frugal: bool = False) -> None:
         self._problem = problem
-        self._of: dict[int, dict[int, None]] = defaultdict(dict)  # by shape, nodes that any came to, or did once
+        self._whereabouts = Whereabouts()
         super().__init__(problem, state, source)
         self._costs = NodeCosts(self._field) if frugal else None
         self._excess = Excess(self._field)
         for node in self.hosts:
             self._enter(node)
-        left = ((node, place, count) for node, place, count in away(problem, state) if self._of.get(place.shape))
-        self._homes = [(node, place) for node, place, count in left for _ in range(count)]
+        left = ((node, place) for node, place, count in away(problem, state) for _ in range(count))
+        self._homes = [(node, place) for node, place in left if place.shape in self._whereabouts]
         self._drawn_home = 0  # its position
 
     @property
@@ -49,8 +48,7 @@ class HomeRuins(Ruins):
 
     def _enter(self, node: int) -> None:
         super()._enter(node)
-        for leaver in self._anew(node):
-            self._of[leaver.shape][node] = None
+        self._whereabouts.enter(node, self._anew(node))
         if self._costs is not None:
             self._costs.keep({node: cost_on(self._field, node)})
 
@@ -82,12 +80,11 @@ class HomeRuins(Ruins):
 
     def _moved(self, shape: int) -> Leaver | None:
         """Return one of a shape that came to a node anew."""
-        nodes = self._of[shape]
-        while nodes:
-            node = self._source.choice(list(nodes))
+        while nodes := self._whereabouts.of(shape):
+            node = self._source.choice(nodes)
             if found := next((each for each in self._anew(node) if each.shape == shape), None):
                 return found
-            del nodes[node]
+            self._whereabouts.forget(shape, node)
         return None
 
     def _come_home(self, node: int, place: Present) -> list[Leaver] | None:

@@ -40,6 +40,7 @@ class IdleRuins(Ruins):
         used = (node for node, fill in state.fills.items() if fill.slots)
         self._used: Bools | None = self._journal.outlooks.only(used) if in_use else None
         self._amounts = [self._useless.on(node, self._fill(node)) for node in range(len(problem.nodes))]
+        self._now: dict[int, int] = {}  # the same of nodes that the last attempt has changed
 
     def _fill(self, node: int) -> Fill:
         """Return what a node holds, with nothing of which there is none."""
@@ -50,7 +51,8 @@ class IdleRuins(Ruins):
         if not placed:
             return None
         touched = np.flatnonzero(self._field.touched > turn).tolist()
-        return sum(self._amounts[node] - self._useless.on(node, self._fill(node)) for node in touched)
+        self._now = {node: self._useless.on(node, self._fill(node)) for node in touched}
+        return sum(self._amounts[node] - useless for node, useless in self._now.items())
 
     def _recreated(self) -> bool:
         """Take some replicas off and place them one by one, in any order; tell whether all found a place."""
@@ -81,10 +83,9 @@ class IdleRuins(Ruins):
 
     def _enter(self, node: int) -> None:
         super()._enter(node)
-        fill = self._fill(node)
-        self._amounts[node] = self._useless.on(node, fill)
+        self._amounts[node] = self._now[node]
         if self._used is not None:
-            self._used[node] = bool(fill.slots.total())
+            self._used[node] = bool(self._fill(node).slots)
 
 
 class _Useless:

@@ -8,7 +8,8 @@ time; taken off together with others, and placed in another order, all find bett
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import ClassVar
 
@@ -25,6 +26,30 @@ _WHOLE = 0.5  # of the times, that nodes lose all that came anew (measured, as a
 _NODES = 3  # that lose all that came anew at a time, at most
 _REPLICAS = 8  # that leave a node each, at most
 _MOST = 12  # replicas that are taken off at a time
+
+
+class Whereabouts:
+    """The nodes to which replicas of each shape came anew, or did once: who looks there in vain forgets it."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, dict[int, None]] = defaultdict(dict)
+
+    def enter(self, node: int, there: Iterable[Leaver]) -> None:
+        """Take note of who came to a node anew."""
+        for leaver in there:
+            self._nodes[leaver.shape][node] = None
+
+    def of(self, shape: int) -> Sequence[int]:
+        """Return the nodes to look at for one of a shape."""
+        return list(self._nodes.get(shape, ()))
+
+    def __contains__(self, shape: int) -> bool:
+        """Tell whether there are any."""
+        return bool(self._nodes.get(shape))
+
+    def forget(self, shape: int, node: int) -> None:
+        """Forget a node on which none of a shape was found."""
+        del self._nodes[shape][node]
 
 
 class Ruins(ABC):

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
 
 from dovetail.engine.construction.leavers import Leaver, stands_alone
-from dovetail.engine.generation.ruins import Ruins
+from dovetail.engine.generation.ruins import Ruins, Whereabouts
 from dovetail.model.state import State
 from dovetail.objectives.admitted import Admitted
 from dovetail.problem import Problem, Shape
@@ -58,7 +58,7 @@ class WaitingRuins(Ruins):
         self._rank = dict(sorted(_ranks(problem), key=lambda each: each[1]))
         super().__init__(problem, state, source, pinned or frozenset())
         self._rivals_of: dict[int, list[int]] = {}
-        self._nodes: dict[int, set[int]] = {}  # by shape, to which nodes replicas came anew, or did once
+        self._whereabouts = Whereabouts()
         self._waits: list[int] | None = None  # shapes of which replicas wait, where that is known
         for node in self.hosts:
             self._enter(node)
@@ -81,8 +81,7 @@ class WaitingRuins(Ruins):
 
     def _enter(self, node: int) -> None:
         super()._enter(node)
-        for leaver in self._anew(node):
-            self._nodes.setdefault(leaver.shape, set()).add(node)
+        self._whereabouts.enter(node, self._anew(node))
         self._waits = None
 
     def _waiting(self) -> list[int]:
@@ -153,14 +152,14 @@ class WaitingRuins(Ruins):
         rivals = self._rivals(shape)
         while rivals and len(off) < _RIVALS and self._field.gates.room(shape) == 0:
             rival = self._source.choice(rivals)
-            node = self._source.choice(sorted(self._nodes[rival]))
-            there = [leaver for leaver in self._anew(node) if leaver.shape == rival and not leaver.moves]
-            if not there:
-                self._nodes[rival].discard(node)
-                rivals = [rival for rival in rivals if self._nodes[rival]]
+            node = self._source.choice(sorted(self._whereabouts.of(rival)))
+            found = next((each for each in self._anew(node) if each.shape == rival and not each.moves), None)
+            if found is None:
+                self._whereabouts.forget(rival, node)
+                rivals = [rival for rival in rivals if rival in self._whereabouts]
                 continue
-            self._journal.leave(there[0])
-            off.append(there[0])
+            self._journal.leave(found)
+            off.append(found)
         return off
 
     def _rivals(self, shape: int) -> list[int]:
@@ -169,7 +168,7 @@ class WaitingRuins(Ruins):
             gates, shapes = self._field.gates, self._problem.shapes
             others = (other for other in self._rank if other != shape)
             self._rivals_of[shape] = [o for o in others if gates.relieves(shape, o, shapes[o].demand)]
-        return [rival for rival in self._rivals_of[shape] if self._nodes.get(rival)]
+        return [rival for rival in self._rivals_of[shape] if rival in self._whereabouts]
 
     def _ordered(self, drawn: Iterable[Drawn]) -> list[Drawn]:
         """Return replicas in an order to place them: earlier bands first, and in a band the larger ones, or any."""
