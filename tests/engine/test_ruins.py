@@ -246,6 +246,21 @@ def test_what_costs_later_bands_little_is_found_before_what_costs_them_much() ->
     assert dear <= 3
 
 
+def test_who_was_taken_off_for_a_limit_in_vain_is_found_again() -> None:
+    """Below its quota `first` has a place only where two others are; who is drawn twice in vain is there again."""
+    work = [workload(name, 2, gpus=1, cpu=cpu) for cpu, name in enumerate("abc", 1)]
+    nodes = [node("both", 2), *(node(f"n{i}", 1) for i in range(4))]
+    quota = policy("quota", Quota((("gpus", 6000),)))
+    problem = compile_problem(context_of(make_spec(nodes, [*work, workload("first", gpus=2, priority=900)], [quota])))
+    a, b, c = (Slot(problem.shapes_of_role[name, ""]) for name in "abc")
+    begun = State({i: Fill(Counter(there)) for i, there in enumerate(((a, b), (a,), (b,), (c,), (c,)))})
+    first = problem.shapes_of_role["first", ""]
+    for seed in range(12):
+        ruins = WaitingRuins(problem, begun, Random(seed))
+        ruins.attempts(500, lambda: False)
+        assert ruins.state().admitted()[first] == 1, seed
+
+
 def test_nobody_comes_of_a_band_of_which_no_plan_has_more_until_any_of_it_is_lost() -> None:
     """The first band has the only node to itself; one more of it waits, and none of the second ever had a place."""
     work = [workload("first", 3, gpus=1, priority=900), workload("second", 1, gpus=1, accelerators=("L4",))]

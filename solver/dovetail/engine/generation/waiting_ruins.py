@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from random import Random
 
 from dovetail.engine.construction.leavers import Leaver, stands_alone
@@ -156,6 +157,8 @@ class WaitingRuins(Ruins):
             found = next((each for each in self._anew(node) if each.shape == rival and not each.moves), None)
             if found is None:
                 self._whereabouts.forget(rival, node)
+                gone = [each for each in off if each.put[0] == node]
+                self._journal.enter(partial(self._whereabouts.enter, node, gone))  # there again, once it is undone
                 rivals = [rival for rival in rivals if rival in self._whereabouts]
                 continue
             self._journal.leave(found)
