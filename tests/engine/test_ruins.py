@@ -261,6 +261,18 @@ def test_who_was_taken_off_for_a_limit_in_vain_is_found_again() -> None:
         assert ruins.state().admitted()[first] == 1, seed
 
 
+def test_several_that_are_too_small_by_themselves_go_for_one_below_a_limit() -> None:
+    work = [workload(f"one-{i}", gpus=1, cpu=i) for i in range(1, 4)]
+    quota = policy("quota", Quota((("gpus", 3000),)))
+    spec = make_spec([node("a", 2), node("b", 2)], [*work, workload("first", gpus=2, priority=900)], [quota])
+    problem = compile_problem(context_of(spec))
+    slots = [Slot(problem.shapes_of_role[each.id, ""]) for each in work]
+    ruins = WaitingRuins(problem, State({0: Fill(Counter(slots[:2])), 1: Fill(Counter(slots[2:]))}), Random(1))
+    assert ruins.attempts(200, lambda: False)
+    admitted = ruins.state().admitted()
+    assert (admitted[problem.shapes_of_role["first", ""]], admitted.total()) == (1, 2)
+
+
 def test_nobody_comes_of_a_band_of_which_no_plan_has_more_until_any_of_it_is_lost() -> None:
     """The first band has the only node to itself; one more of it waits, and none of the second ever had a place."""
     work = [workload("first", 3, gpus=1, priority=900), workload("second", 1, gpus=1, accelerators=("L4",))]

@@ -297,6 +297,11 @@ class Gates:
         return found
 
 
+def as_much_as(form: Shape, other: Shape) -> int:
+    """Return how many replicas of another shape request as much GPU as one of a shape."""
+    return -(-form.request.gpu_milli // max(1, other.request.gpu_milli))
+
+
 def _gate(problem: Problem, guard: Guard) -> ApartGate | GpuGate | CrowdGate | TogetherGate | None:
     if isinstance(guard, ApartGuard):
         return GpuGate(problem, guard) if guard.by_gpu else ApartGate(problem, guard)

@@ -20,6 +20,7 @@ from dovetail.engine.construction.clearing import allowance
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.fragmentation import Bools
+from dovetail.engine.construction.gates import as_much_as
 from dovetail.engine.construction.journal import Journal
 from dovetail.engine.construction.leavers import Leaver, fewest
 from dovetail.engine.construction.placing import Outlooks
@@ -275,7 +276,9 @@ class Preempting:
         if shape not in self._reliefs:
             form, own, gates = self._problem.shapes[shape], self.victims, self._field.gates
             others = (other for other in self._problem.shapes if other.workload.id in own.names)
-            counting = {other.index for other in others if gates.relieves(shape, other.index, _many(form, other))}
+            counting = {
+                other.index for other in others if gates.relieves(shape, other.index, as_much_as(form, other))
+            }
 
             def toll_of(leaver: Leaver) -> Toll | None:
                 gives = leaver.shape in counting and own.gives_way(leaver)
@@ -314,11 +317,6 @@ class Preempting:
             return toll
 
         return toll_of
-
-
-def _many(form: Shape, other: Shape) -> int:
-    """Return how many replicas of another shape request as much GPU as one."""
-    return -(-form.request.gpu_milli // max(1, other.request.gpu_milli))
 
 
 _Turn = tuple[int, int]

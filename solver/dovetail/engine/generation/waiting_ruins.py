@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from random import Random
 
+from dovetail.engine.construction.gates import as_much_as
 from dovetail.engine.construction.leavers import Leaver, stands_alone
 from dovetail.engine.generation.ruins import Ruins, Whereabouts
 from dovetail.model.state import State
@@ -166,11 +167,11 @@ class WaitingRuins(Ruins):
         return off
 
     def _rivals(self, shape: int) -> list[int]:
-        """Return the others of which replicas that go may leave room for one below a limit."""
+        """Return the others of which replicas that go may leave room for one below a limit, with the like of them."""
         if shape not in self._rivals_of:
             gates, shapes = self._field.gates, self._problem.shapes
-            others = (other for other in self._rank if other != shape)
-            self._rivals_of[shape] = [o for o in others if gates.relieves(shape, o, shapes[o].demand)]
+            each = {o: max(shapes[o].demand, as_much_as(shapes[shape], shapes[o])) for o in self._rank if o != shape}
+            self._rivals_of[shape] = [other for other, count in each.items() if gates.relieves(shape, other, count)]
         return [rival for rival in self._rivals_of[shape] if rival in self._whereabouts]
 
     def _ordered(self, drawn: Iterable[Drawn]) -> list[Drawn]:
