@@ -72,6 +72,22 @@ def test_a_tree_of_switches_becomes_levels(text: str, name: str, tmp_path: Path)
     assert homes["login"] == ("top", "top/top")
 
 
+def test_nodes_that_the_topology_does_not_have_are_left_out_and_told(tmp_path: Path) -> None:
+    made = slurm(tmp_path, CONF, nodes=NODES + "NodeName=mgmt\nNodeName=cpu[1-6] CPUs=64\n")
+    (warning,) = made.warnings
+    assert (warning.code, warning.position and warning.position.line) == ("DT1959", 6)
+    assert warning.message.endswith("does not have them: mgmt, cpu1, cpu2, cpu3, cpu4 and 2 more")
+    assert "does not have them: 7 of 13 nodes" in made.files["dovetail.yaml"]
+    assert len(cluster_of(made, tmp_path / "out").nodes) == 6
+    assert slurm(tmp_path, CONF).warnings == ()
+
+
+def test_a_topology_that_is_not_imported_tells_which_could_be(tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        slurm(tmp_path, YAML.replace("tree:\n", "ring:\n"), "topology.yaml")
+    assert [fault.hint for fault in refused.value.faults] == ["leave 'other' alone in the file to import it"]
+
+
 def test_hardware_comes_from_the_lines_of_nodes(tmp_path: Path) -> None:
     found = cluster_of(slurm(tmp_path, CONF), tmp_path / "out").by_name
     assert (found["gpu1"].gpus, found["gpu1"].accelerator, found["gpu1"].cpu) == (8, "H100-80GB", 128_000)
@@ -113,7 +129,17 @@ BAD_SLURM = [
         3,
         "several models",
     ),
-    (CONF, NODES + "NodeName=spare\n", "slurm.conf", 6, "'spare' of slurm.conf is connected to nothing"),
+    ("SwitchName=s Switches=t\nSwitchName=t\n", NODES, "slurm.conf", 3, "the topology has no node of slurm.conf"),
+    (CONF + "SwitchName=s2 Node=x\n", NODES, "topology.conf", 6, "a line SwitchName= has no key 'Node'"),
+    (BLOCKS + "BlockName=b4 Node=x\n", NODES, "topology.conf", 5, "a line BlockName= has no key 'Node'"),
+    (BLOCKS.replace("b3", "b3 BlockIndex=2"), NODES, "topology.conf", 3, "`scontrol show topology` prints"),
+    (
+        "SwitchName=a Level=0 Nodes=gpu1\nSwitchName=b Level=1 Nodes=gpu1 Switches=a\n",
+        NODES,
+        "topology.conf",
+        1,
+        "`scontrol show topology` prints",
+    ),
     (CONF, NODES + "NodeName=gpu1\n", "slurm.conf", 6, "the node 'gpu1' is there twice"),
     (CONF, NODES + "Include more.conf\n", "slurm.conf", 6, "Include is not followed"),
     (CONF, NODES + "DownNodes=gpu[5-6]\n", "slurm.conf", 6, "no line NodeName= of 'gpu6'"),
@@ -156,6 +182,8 @@ def test_a_fault_of_slurm_has_its_place(
         (YAML.replace("gpu4,gpu5", "gpu[4"), 10, "a list of nodes: "),
         (YAML.replace("cluster_default: true", "cluster_default: maybe"), 5, "'cluster_default' is 'maybe'"),
         ("- a: [\n", 1, ""),
+        (YAML.replace("tree:\n", "ring:\n"), 6, "the topology 'main' is neither a tree nor blocks"),
+        (YAML.split("  tree:\n")[0] + "  flat: true\n", 6, "'main' is neither a tree nor blocks"),
         ("---\n# of switches\ntopologies: 3\n", 3, "must be a list"),
         *(
             (
@@ -240,6 +268,7 @@ def test_only_gpus_are_counted_whether_they_are_consumed_or_not(
         ("DRAIN*", False, True),
         ("idle*", False, True),
         ("mixed$", False, True),
+        ("IDLE+MAINTENANCE", False, True),
         ("DOWN*+DRAIN", True, False),
         ("drng", False, True),
         ("IDLE+CLOUD+POWERED_DOWN", False, False),

@@ -2,7 +2,8 @@
 
 Formats: topology.conf(5), topology.yaml(5) and slurm.conf(5) of Slurm 25.05. Of a tree every tier of switches is a
 level, `leaf` the innermost; a node that hangs on a switch further out is, at the tiers inside, in a domain of that
-switch's name. Of blocks `block` is a level, and so is each larger block size, as many base blocks in a row.
+switch's name. Of blocks `block` is a level, and so is each larger block size, as many base blocks in a row. Nodes
+of the configuration that the topology does not have are left out.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from dovetail.faults import FaultLog, Position, nearest
 from dovetail.importers.clusterfile import Host, project, unknown_parts
@@ -17,6 +19,8 @@ from dovetail.importers.project import ImportedProject
 from dovetail.importers.slurmconf import Line, read_lines
 from dovetail.importers.slurmnodes import DOWN_KEYS, NODE_KEYS, check_keys, host_of, state_of
 from dovetail.importers.switches import Topology, read_topology
+
+_FEW: Final = 5
 
 
 def import_slurm_topology(topology: Path, nodes: Path) -> ImportedProject:
@@ -39,11 +43,13 @@ def import_slurm_topology(topology: Path, nodes: Path) -> ImportedProject:
     log.raise_if_errors()
     hosts = _hosts(tree, hardware, nodes, log)
     log.raise_if_errors()
+    without = len(hardware) - len(hosts)
     heading = (
         f"A cluster made by `dovetail import slurm-topology` from {topology.name} and {nodes.name}.",
         "Link speeds, weights, features and reserved cores are not part of it.",
+        *([f"Left out, as the topology does not have them: {without} of {len(hardware)} nodes."] if without else []),
     )
-    return project("slurm", heading, tree.levels, hosts)
+    return replace(project("slurm", heading, tree.levels, hosts), warnings=log.warnings)
 
 
 def _hosts(tree: Topology, hardware: Mapping[str, tuple[Host, Line]], nodes: Path, log: FaultLog) -> list[Host]:
@@ -52,12 +58,16 @@ def _hosts(tree: Topology, hardware: Mapping[str, tuple[Host, Line]], nodes: Pat
         if name not in hardware:
             near = nearest(name, hardware)
             place(f"{nodes.name} has no node '{name}'", f"did you mean {near}?" if near else None)
-    for name, (_, line) in hardware.items():
-        if name not in tree.paths:
-            message = f"the node '{name}' of {nodes.name} is connected to nothing in the topology"
-            line.fault(log, message, "nodename", "name it under Nodes= of a switch or block")
-    found = [(tree.paths.get(name, ()), host) for name, (host, _) in hardware.items()]
-    return [Host(h.name, path, h.cpu, h.memory, h.gpus, h.model, h.state) for path, h in found]
+    without = [name for name in hardware if name not in tree.paths]
+    if without:
+        named = ", ".join(without[:_FEW]) + (f" and {len(without) - _FEW} more" if len(without) > _FEW else "")
+        hint = "they are no part of the cluster that is made; a switch or block that names them brings them in"
+        message = f"left out, as the topology does not have them: {named}"
+        hardware[without[0]][1].warning(log, message, "nodename", hint)
+    if len(without) == len(hardware):
+        hint = "name them under Nodes= of a switch or block"
+        hardware[without[0]][1].fault(log, f"the topology has no node of {nodes.name}", "nodename", hint)
+    return [replace(host, domains=tree.paths[name]) for name, (host, _) in hardware.items() if name in tree.paths]
 
 
 def _check_names(tree: Topology, hardware: Mapping[str, tuple[Host, Line]], log: FaultLog) -> None:

@@ -36,6 +36,11 @@ class Line:
         place = Position(self.file, self.number, self.columns.get(key, 1))
         log.add("DT1957", message, place, hint, source_line=self.text)
 
+    def warning(self, log: FaultLog, message: str, key: str, hint: str) -> None:
+        """Log what is left out of the import, at a value."""
+        place = Position(self.file, self.number, self.columns.get(key, 1))
+        log.add("DT1959", message, place, hint, "warning", self.text)
+
     def spelt(self, key: str) -> str:
         """Return a key as the line has it."""
         at = self.text.lower().find(key)

@@ -19,20 +19,31 @@ from dovetail.importers.slurmconf import Line
 NODE_KEYS: Final = (
     *("NodeName", "NodeHostname", "NodeAddr", "BcastAddr", "Port", "Boards", "SocketsPerBoard", "Sockets"),
     *("CoresPerSocket", "ThreadsPerCore", "CPUs", "Procs", "CoreSpecCount", "CpuSpecList", "CpuBind", "RealMemory"),
-    *("MemSpecLimit", "TmpDisk", "Gres", "RestrictedCoresPerGPU", "Feature", "Features", "State", "Reason", "Weight"),
-    *("TRESWeights", "Topology", "Parameters"),
+    *(
+        "MemSpecLimit",
+        "TmpDisk",
+        "Gres",
+        "GresConf",
+        "RestrictedCoresPerGPU",
+        "Feature",
+        "Features",
+        "State",
+        "Reason",
+    ),
+    *("Weight", "TRESWeights", "Topology", "Parameters", "SuspendTime"),
 )
 DOWN_KEYS: Final = ("DownNodes", "State", "Reason")
 
 _FAILED: Final = ("down", "error", "fail", "failing", "failg", "inval", "invalid_reg")
 _CORDONED: Final = (
-    *("drain", "drained", "draining", "drng", "future", "futr", "dynamic_future", "maint", "external"),
-    *("no_respond", "not_responding"),
+    *("drain", "drained", "draining", "drng", "future", "futr", "dynamic_future", "maint", "maintenance"),
+    *("external", "no_respond", "not_responding"),
 )
 _GOOD: Final = (
     *("idle", "allocated", "alloc", "mixed", "mix", "completing", "comp", "unknown", "unk", "cloud", "dynamic_norm"),
     *("planned", "plnd", "reserved", "resv", "blocked", "perfctrs", "npc", "reboot", "reboot_requested"),
-    *("reboot_issued", "power_down", "power_up", "powering_down", "powering_up", "powered_down", "pow_dn", "pow_up"),
+    *("reboot_issued", "boot", "power_down", "power_up", "powering_down", "powering_up", "powered_down", "pow_dn"),
+    *("pow_up", "powered_dn", "powring_dn", "resume", "undrain"),
 )
 _STATES: Final = {
     **dict.fromkeys(_GOOD, ""),

@@ -13,7 +13,8 @@ from typing import Any, Final
 from dovetail import hostlist
 from dovetail.faults import FaultLog, Position, nearest
 from dovetail.importers.foreign import Foreign, read_list
-from dovetail.importers.slurmconf import MOST_NAMES, read_lines
+from dovetail.importers.slurmconf import MOST_NAMES, Line, read_lines
+from dovetail.importers.slurmnodes import check_keys
 
 TIERS: Final = ("leaf", "spine", "core")
 _YES: Final = frozenset({"y", "yes", "t", "true", "on"})
@@ -137,6 +138,9 @@ def _of_blocks(entries: Sequence[Entry], sizes: Sequence[int]) -> Topology:
 # ---------------------------------------------------------------------- files
 
 _Read = tuple[list[Entry], list[Entry], list[int]]
+_KEYS: Final = (("SwitchName", "Switches", "Nodes", "LinkSpeed"), ("BlockName", "Nodes"), ("BlockSizes",))
+_PRINTED: Final = frozenset({"level", "blockindex", "aggregatedblock"})
+_OTHER_KINDS: Final = ("flat", "ring", "torus3d")
 
 
 def _from_conf(path: Path, log: FaultLog) -> _Read:
@@ -145,8 +149,15 @@ def _from_conf(path: Path, log: FaultLog) -> _Read:
     sizes: list[int] = []
     for line in read_lines(path, log):
         has = line.values
+        if _PRINTED & has.keys():
+            hint = "give topology.conf or topology.yaml: what is printed names the nodes of a switch above it again"
+            line.fault(log, "the line is one that `scontrol show topology` prints", hint=hint)
+            return [], [], []
+        for keys in _KEYS:
+            if keys[0].lower() in has:
+                check_keys(line, keys, log)
 
-        def place(message: str, hint: str | None, line: Any = line, key: str = "") -> None:
+        def place(message: str, hint: str | None, line: Line = line, key: str = "") -> None:
             line.fault(log, message, key, hint)
 
         nodes = tuple(line.names(log, "nodes")) if "nodes" in has else ()
@@ -202,7 +213,17 @@ def _from_yaml(path: Path, log: FaultLog) -> _Read:
 
         sizes = [] if given is None else _sizes(given, place)
         return [], list(_rows(file, (*at, "block", "blocks"), "block")), sizes
+    if not _is_imported(chosen) and (other := next((kind for kind in _OTHER_KINDS if kind in chosen), None)):
+        rest = next((row.get("topology") for row in rows if _is_imported(row)), None)
+        hint = f"leave '{rest}' alone in the file to import it" if rest else "trees and blocks are imported"
+        message = f"the topology '{chosen.get('topology')}' is neither a tree nor blocks"
+        file.fault("DT1957", message, *at, other, hint=hint, of_key=True)
+        return [], [], []
     return list(_rows(file, (*at, "tree", "switches"), "switch")), [], []
+
+
+def _is_imported(row: Mapping[str, Any]) -> bool:
+    return "tree" in row or "block" in row
 
 
 def _is_default(file: Foreign, row: Mapping[str, Any], number: int) -> bool:
