@@ -102,6 +102,8 @@ def test_a_state_that_cannot_be_told_is_refused(
 
 MALFORMED = [
     ("", "holds nothing"),
+    ("kind: ConfigMap\ndata:\n  config.yaml: |\n    version: v1\n", "this is a ConfigMap"),
+    ("kind: ConfigMap\ndata: {}\n", "this is a ConfigMap"),
     ("version: v1\n---\nversion: v1\n", "holds several documents"),
     ("mig-configs: {}\n", "'version' is missing"),
     ("version: v2\nmig-configs: {a: []}\n", "the version is 'v2'"),

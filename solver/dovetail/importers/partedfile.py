@@ -72,6 +72,14 @@ def read_parted(path: Path, log: FaultLog) -> Parted | None:
     if found is None:
         return None
     before = len(log.errors)
+    if found.value.get("kind") == "ConfigMap":
+        data = found.value.get("data")
+        key = next(iter(data), "") if isinstance(data, dict) else ""
+        hint = (
+            f"give what it holds under data, '{key}', as a file" if key else "give the file that it holds under data"
+        )
+        _wrong(found, "this is a ConfigMap, and a configuration of mig-parted was expected", "kind", hint=hint)
+        return None
     _only(found, found.value, ("version", "mig-configs"), ())
     version, configs = found.value.get("version"), found.value.get("mig-configs")
     if version != VERSION:
