@@ -322,6 +322,17 @@ def test_room_that_is_not_together_is_a_reason(topology: Topology, codes: tuple[
     assert reasons(nodes, [gang], policies=[held]) == {"g": codes}
 
 
+@pytest.mark.parametrize(("movable", "code"), [(False, "DT4115"), (True, "DT4100")])
+def test_what_runs_of_a_gang_and_may_not_move_is_a_reason(movable: bool, code: str) -> None:
+    down = node("n1", 4, domains={"rack": "r0"}, down=True)
+    nodes = [node("n0", 4, domains={"rack": "r0"}), down, *(node(f"n{i}", 4, domains={"rack": "r1"}) for i in (2, 3))]
+    gang = workload("g", 2, gpus=4, type="gang", movable=movable, topology=Topology("rack"))
+    held = policy_of([gang])
+    assert held is not None
+    running = {f"g#{i}": place(f"n{i}", 0, 1, 2, 3) for i in (0, 1)}
+    assert reasons(nodes, [gang], policies=[held], running=running) == {"g": (code,)}
+
+
 @pytest.mark.parametrize(
     ("islands", "busy", "code"),
     [

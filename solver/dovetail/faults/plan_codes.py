@@ -109,4 +109,10 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
         "no island or socket is that large. "
         "Where it can do without, `topology: {acrossIslands: true}` says so.",
     ),
+    "DT4115": CodeInfo(
+        "what runs of it may not move",
+        "Some of its replicas run, and as it is not movable they would have to stay where they are. The plan has no "
+        "place for the others beside them, and free GPUs, cpu and memory for all of it, were it to start anew. A "
+        "gang is movable with `checkpointEvery`, or where it says `movable: true`.",
+    ),
 }

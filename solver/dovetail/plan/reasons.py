@@ -38,6 +38,7 @@ NO_GPU_FREE = "DT4111"
 HELD_FREE = "DT4112"
 TOO_FEW_TOGETHER = "DT4113"
 NO_ISLAND = "DT4114"
+STAYS = "DT4115"
 
 
 def admitted_of(view: View, context: Context, tiers: Sequence[TierResult]) -> Mapping[str, AdmissionResult]:
@@ -128,7 +129,10 @@ class _Judge:
         if needed > 1 and too_few_together(self.space, workload, missing, needed):
             limited = self.moving.only_limits_forbid(workload, missing, needed)
             return [*([MOVES] if limited else []), TOO_FEW_TOGETHER]
-        return [FORBIDDEN] if self._forbidden(workload, missing, needed) else []
+        if self._forbidden(workload, missing, needed):
+            return [FORBIDDEN]
+        fixed = {replica.workload for replica in self.context.today.fixed}
+        return [STAYS] if workload.id in fixed and not self.view.admitted(workload) else []
 
     def _needed(self, workload: Workload, missing: Sequence[Wanting]) -> int:
         """Return how many more replicas are the fewest that a workload may have: up to its least, then a step."""
