@@ -95,3 +95,18 @@ def test_groups_that_do_not_nest_are_told_and_nothing_is_read_of_them() -> None:
           - {roles: {a: 1, b: 1}, within: socket}
         """
     assert codes(faults_of(SMALL, workload(spec))) == ["DT1524"]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "told", "hint"),
+    [
+        ("{min: 4, max: 16, step: 2}", "steps of 2 replicas are", "make the step a multiple of 4"),
+        ("{min: 4, max: 10, step: 6}", "10 replicas are", "make it a multiple of 4"),
+        ("{min: 2, max: 8, step: 6}", "2 replicas are", "make it a multiple of 4"),
+    ],
+)
+def test_what_makes_no_whole_groups_is_told(replicas: str, told: str, hint: str) -> None:
+    spec = f"type: gang\nreplicas: {replicas}\nrequest: {{gpus: 1}}\ntopology: {{groups: [{{of: 4, within: node}}]}}"
+    (fault,) = faults_of(SMALL, workload(spec))
+    assert fault.message == f"{told} no whole number of groups of 4"
+    assert fault.hint == hint

@@ -102,8 +102,10 @@ def _check_division(here: Cursor, group: Group, roles: Sequence[Role]) -> None:
         uneven = next((count for count in _counts(role) if count % size), None)
         if uneven is not None:
             what = f"{role.name}: " if role.name else ""
-            message = f"{what}{uneven} replicas are no whole number of groups of {size}"
-            place.fault("DT1523", message, f"make it a multiple of {size}")
+            step = uneven not in (role.replicas, role.least)
+            number = f"steps of {uneven} replicas" if step else f"{uneven} replicas"
+            message = f"{what}{number} are no whole number of groups of {size}"
+            place.fault("DT1523", message, f"make {'the step' if step else 'it'} a multiple of {size}")
             return
         if group.minimum is not None and group.minimum > role.replicas // size:
             message = f"at least {group.minimum} groups, and there are {role.replicas // size}"

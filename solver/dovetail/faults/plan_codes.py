@@ -76,7 +76,7 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     "DT4108": CodeInfo(
         "only some of the replicas fit",
         "The workload runs with all its replicas, with its smallest number of them or a step more, or not at all; "
-        "there is room for fewer.",
+        "there is room for fewer, counted on one kind of accelerator where `mix` does not let it be on several.",
     ),
     "DT4109": CodeInfo(
         "no node can hold a share or an instance",
