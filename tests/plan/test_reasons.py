@@ -322,6 +322,12 @@ def test_room_that_is_not_together_is_a_reason(topology: Topology, codes: tuple[
     assert reasons(nodes, [gang], policies=[held]) == {"g": codes}
 
 
+@pytest.mark.parametrize(("priority", "codes"), [(9, ("DT4108", "DT4107")), (0, ("DT4108",))])
+def test_a_gang_of_which_a_part_fits_beside_higher_priorities(priority: int, codes: tuple[str, ...]) -> None:
+    gang, other = workload("g", 2, gpus=4, type="gang"), workload("o", 1, gpus=4, priority=priority)
+    assert reasons([node("a", 4), node("b", 4)], [gang, other], {"o#0": ("a", (0, 1, 2, 3))}) == {"g": codes}
+
+
 @pytest.mark.parametrize(("movable", "code"), [(False, "DT4115"), (True, "DT4100")])
 def test_what_runs_of_a_gang_and_may_not_move_is_a_reason(movable: bool, code: str) -> None:
     down = node("n1", 4, domains={"rack": "r0"}, down=True)

@@ -125,7 +125,10 @@ class _Judge:
             return [*short, *([OUTRANKED] if outranked else [])]
         if needed > 1 and self.space.too_few_fit(workload, missing, needed):
             limited = self.moving.only_limits_forbid(workload, missing, needed)
-            return [*([MOVES] if limited else []), TOO_FEW_FIT]
+            if limited:
+                return [MOVES, TOO_FEW_FIT]
+            outranked = any(self._filled_above(workload, wanting) for wanting in missing)
+            return [TOO_FEW_FIT, *([OUTRANKED] if outranked else [])]
         if needed > 1 and too_few_together(self.space, workload, missing, needed):
             limited = self.moving.only_limits_forbid(workload, missing, needed)
             return [*([MOVES] if limited else []), TOO_FEW_TOGETHER]
@@ -200,6 +203,11 @@ class _Judge:
         """Return whether enough GPUs are free on no node, or on some, and there in no one island or socket."""
         free = (len(gpus_that_fit(self.space.room(node), request)) for node in nodes)
         return NO_ISLAND if any(count >= request.gpu_count for count in free) else SCATTERED
+
+    def _filled_above(self, workload: Workload, wanting: Wanting) -> bool:
+        """Tell whether a node that a role may use hosts work of a higher priority and has no room for a replica."""
+        above = (node for node in wanting.nodes if self.space.top_priority(node) > workload.priority)
+        return not all(self.space.any_room([wanting._replace(nodes=(node,))]) for node in above)
 
     def _outranked(self, workload: Workload, nodes: Sequence[Node]) -> bool:
         return any(self.space.top_priority(node) > workload.priority for node in nodes)
