@@ -287,9 +287,9 @@ class _Search:
         self.reporter.phase("improve")
         before_it = budget.part(budget.work * (1.0 - self.anew.late), 1.0 - self.anew.late)
         budget.work -= before_it.work
-        in_turns(self._ways(before_it, mixed))
+        in_turns(self._ways(before_it, mixed), before_it)
         budget.work += before_it.work
-        in_turns([self.anew.idling(budget)] if self.anew.late else [])
+        in_turns([self.anew.idling(budget)] if self.anew.late else [], budget)
         changed = self.best.state is not before and not budget.out_of_time()
         if self.problem.counts <= EXACT_VARIABLES or changed:
             self.best.offer(construct(self.problem, self.best.state, self.stop))

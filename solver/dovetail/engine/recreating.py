@@ -155,7 +155,7 @@ class Recreating:
             return
         given = budget.part(_FIRST * budget.work, _FIRST)
         before = given.work
-        in_turns([self.admitting(given, _VAIN[1])])
+        in_turns([self.admitting(given, _VAIN[1])], given)
         budget.work -= before - given.work
 
     def admitting(self, budget: Budget, patience: int = _VAIN[0]) -> Iterator[bool]:

@@ -6,30 +6,37 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from dovetail.engine.budget import Budget
+
 _VAIN = 3  # steps in a row that found nothing
 _MOST = 12  # steps
+_SHARE = 0.1  # of the work or the time that is left at the start of a turn, after which it ends (measured)
 
 
-def in_turns(ways: Iterable[Iterator[bool]]) -> None:
+def in_turns(ways: Iterable[Iterator[bool]], budget: Budget) -> None:
     """Take steps of each way in turn, until all have ended.
 
     Parameters
     ----------
     ways : each yields, step by step, whether the step found anything.
+    budget : what they all take of.
     """
     waiting = deque(ways)
     while waiting:
         way = waiting.popleft()
-        if _turn(way):
+        if _turn(way, budget):
             waiting.append(way)
 
 
-def _turn(way: Iterator[bool]) -> bool:
-    """Take steps until several in a row were in vain, or there were many; tell whether there may be more."""
-    vain = 0
+def _turn(way: Iterator[bool], budget: Budget) -> bool:
+    """Take steps until several in a row were in vain, or many or long ones taken; tell whether there may be more.
+
+    What one way finds with every step may be less than what another one would.
+    """
+    vain, least = 0, (1.0 - _SHARE) * budget.units()
     for taken, found in enumerate(way, start=1):
         vain = 0 if found else vain + 1
-        if vain == _VAIN or taken == _MOST:
+        if vain == _VAIN or taken == _MOST or budget.units() < least:
             return True
     return False
 
