@@ -87,6 +87,30 @@ def test_all_nodes_with_labels_are_no_reason_to_warn(tmp_path: Path) -> None:
     assert kueue(tmp_path, [kube_node("n", "r")]).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("labels", "free", "sign"),
+    [
+        ({}, {"amd.com/gpu": "8"}, "amd.com/gpu"),
+        ({}, {"gpu.intel.com/xe": "4"}, "gpu.intel.com/xe"),
+        ({"count": "8"}, {}, "nvidia.com/gpu.count"),
+    ],
+)
+def test_gpus_that_are_not_read_are_told(
+    labels: dict[str, str], free: dict[str, str], sign: str, tmp_path: Path
+) -> None:
+    node = gpus(labels, {})
+    cast(dict[str, dict[str, str]], node["status"])["allocatable"] |= free
+    found = kueue(tmp_path, [kube_node("m", "r"), node])
+    (warning,) = found.warnings
+    assert warning.message == f"no GPUs of nodes are imported that have {sign}: n"
+    assert (warning.code, warning.severity) == ("DT1959", "warning")
+    assert {n.name: n.gpus for n in cluster_of(found, tmp_path / "out").nodes} == {"m": 8, "n": 0}
+
+
+def test_a_host_without_gpus_is_no_reason_to_warn(tmp_path: Path) -> None:
+    assert kueue(tmp_path, [kube_node("m", "r"), gpus({"count": "0"}, {})]).warnings == ()
+
+
 @pytest.mark.parametrize(("memory", "mebibytes"), [("128974848000m", 123), ("134217728999m", 128), ("129e6", 123)])
 def test_memory_is_read_as_kubernetes_writes_it(memory: str, mebibytes: int, tmp_path: Path) -> None:
     node = kube_node("n", "r")

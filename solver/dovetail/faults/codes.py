@@ -140,7 +140,8 @@ _IMPORTERS: Final[Mapping[str, CodeInfo]] = {
         "state that cannot be told", "What is imported does not say what GPUs are cut into, or says what cannot be."
     ),
     "DT1959": CodeInfo(
-        "left out of an import", "What is imported holds nodes that are not part of the documents that are made."
+        "left out of an import",
+        "What is imported holds nodes, or GPUs of nodes, that are not part of the documents that are made.",
     ),
 }
 

@@ -19,6 +19,12 @@ STAND_IN_MEMORY = "32Gi"
 NODE_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?")
 """What a node may be called, and a part of a domain's path."""
 _LONGEST_ID = 63
+_FEW = 5
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first few names of hosts, and how many more there are, as a warning tells them."""
+    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
 
 
 @dataclass(frozen=True, slots=True)

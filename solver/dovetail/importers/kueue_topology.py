@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dovetail.faults import FaultLog, Position, nearest
-from dovetail.importers.clusterfile import NODE_NAME, Host, project
+from dovetail.importers.clusterfile import NODE_NAME, Host, few, project
 from dovetail.importers.foreign import Foreign, read, single
 from dovetail.importers.project import ImportedProject
 from dovetail.quantities import QuantityError, parse_cpu, parse_memory
@@ -29,7 +29,7 @@ _MIG_RESOURCES: Final = "nvidia.com/mig-"
 _SHARED: Final = "-SHARED"
 _RESERVED: Final = {"node", "gpu", "island", "socket"}
 _MOST_GPUS: Final = 256
-_FEW: Final = 5
+_OTHER_GPUS: Final = ("amd.com/gpu", "gpu.intel.com/", "habana.ai/gaudi")
 _MILLI: Final = re.compile(r"([0-9]{1,40})m", re.ASCII)
 _At = tuple[str | int, ...]  # where something is in a file
 _EXAMPLE: Final = "such as {levels: [{nodeLabel: topology.kubernetes.io/zone}, {nodeLabel: kubernetes.io/hostname}]}"
@@ -63,6 +63,7 @@ def import_kueue_topology(topology: Path, nodes: Path) -> ImportedProject:
     )
     if inventory is not None:
         _tell_left_out(inventory, labels)
+        _tell_unread(inventory, labels)
     made = project("kueue", heading, list(_levels(labels).values()), hosts)
     return replace(made, warnings=log.warnings)
 
@@ -147,11 +148,32 @@ def _tell_left_out(inventory: Foreign, labels: Sequence[str]) -> None:
         if lacks is not None:
             without.setdefault(lacks, []).append((number, metadata["name"]))
     for label, nodes in without.items():
-        named = ", ".join(name for _, name in nodes[:_FEW])
-        more = f" and {len(nodes) - _FEW} more" if len(nodes) > _FEW else ""
         hint = "they are no part of the cluster that is made, as Kueue leaves them out"
-        message = f"left out for lack of the label {label}: {named}{more}"
+        message = f"left out for lack of the label {label}: {few([name for _, name in nodes])}"
         inventory.warning("DT1959", message, "items", nodes[0][0], "metadata", "name", hint=hint)
+
+
+def _tell_unread(inventory: Foreign, labels: Sequence[str]) -> None:
+    """Warn of GPUs that nodes have and that are not read, once for each sign of them."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for number, item in enumerate(inventory.value["items"]):
+        metadata = _mapping(item, "metadata")
+        has = _mapping(metadata, "labels")
+        sign = _unread(has, _mapping(_mapping(item, "status"), "allocatable"))
+        if sign is not None and all(label in has for label in labels):
+            found.setdefault(sign, []).append((number, metadata["name"]))
+    for sign, nodes in found.items():
+        message = f"no GPUs of nodes are imported that have {sign}: {few([name for _, name in nodes])}"
+        hint = f"GPUs are read where {GPUS} is allocatable; declare others in the Cluster that is made"
+        inventory.warning("DT1959", message, "items", nodes[0][0], "metadata", "name", hint=hint)
+
+
+def _unread(has: Mapping[str, Any], free: Mapping[str, Any]) -> str | None:
+    """Return the resource or label that tells of GPUs of a node that are not read, None without one."""
+    resource = next((key for key in free if key.startswith(_OTHER_GPUS) and str(free[key]) != "0"), None)
+    if resource is not None or {GPUS, GPUS_SHARED} & free.keys():
+        return resource
+    return COUNT if str(has.get(COUNT, "0")) != "0" else None
 
 
 def _none_has(labels: Sequence[str], nodes: Path, inventory: Foreign | None, log: FaultLog) -> None:

@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from dovetail.faults import FaultLog, Position, nearest
-from dovetail.importers.clusterfile import Host, project, unknown_parts
+from dovetail.importers.clusterfile import Host, few, project, unknown_parts
 from dovetail.importers.project import ImportedProject
 from dovetail.importers.slurmconf import Line, read_lines
 from dovetail.importers.slurmnodes import DOWN_KEYS, NODE_KEYS, check_keys, host_of, state_of
 from dovetail.importers.switches import Topology, read_topology
-
-_FEW: Final = 5
 
 
 def import_slurm_topology(topology: Path, nodes: Path) -> ImportedProject:
@@ -60,9 +57,8 @@ def _hosts(tree: Topology, hardware: Mapping[str, tuple[Host, Line]], nodes: Pat
             place(f"{nodes.name} has no node '{name}'", f"did you mean {near}?" if near else None)
     without = [name for name in hardware if name not in tree.paths]
     if without:
-        named = ", ".join(without[:_FEW]) + (f" and {len(without) - _FEW} more" if len(without) > _FEW else "")
         hint = "they are no part of the cluster that is made; a switch or block that names them brings them in"
-        message = f"left out, as the topology does not have them: {named}"
+        message = f"left out, as the topology does not have them: {few(without)}"
         hardware[without[0]][1].warning(log, message, "nodename", hint)
     if len(without) == len(hardware):
         hint = "name them under Nodes= of a switch or block"
