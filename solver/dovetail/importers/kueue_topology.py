@@ -8,7 +8,7 @@ Kueue leaves them out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -63,7 +63,6 @@ def import_kueue_topology(topology: Path, nodes: Path) -> ImportedProject:
     )
     if inventory is not None:
         _tell_left_out(inventory, labels)
-        _tell_unread(inventory, labels)
     made = project("kueue", heading, list(_levels(labels).values()), hosts)
     return replace(made, warnings=log.warnings)
 
@@ -140,36 +139,34 @@ def _left_out(inventory: Foreign | None, hosts: Sequence[Host]) -> Iterator[str]
 
 
 def _tell_left_out(inventory: Foreign, labels: Sequence[str]) -> None:
-    """Warn of the nodes that lack the label of a level, once for each label."""
-    without: dict[str, list[tuple[int, str]]] = {}
-    for number, item in enumerate(inventory.value["items"]):
-        metadata = _mapping(item, "metadata")
-        lacks = next((label for label in labels if label not in _mapping(metadata, "labels")), None)
-        if lacks is not None:
-            without.setdefault(lacks, []).append((number, metadata["name"]))
-    for label, nodes in without.items():
-        hint = "they are no part of the cluster that is made, as Kueue leaves them out"
-        message = f"left out for lack of the label {label}: {few([name for _, name in nodes])}"
-        inventory.warning("DT1959", message, "items", nodes[0][0], "metadata", "name", hint=hint)
+    """Warn of the nodes that lack the label of a level, and of those with GPUs that are not read."""
+    hint = "they are no part of the cluster that is made, as Kueue leaves them out"
+    _tell(inventory, lambda item: _lacking(item, labels), "left out for lack of the label {}: {}", hint)
+    hint = f"GPUs are read where {GPUS} is allocatable; declare others in the Cluster that is made"
+    message = "no GPUs of nodes are imported that have {}: {}"
+    _tell(inventory, lambda item: _unread(item) if _lacking(item, labels) is None else None, message, hint)
 
 
-def _tell_unread(inventory: Foreign, labels: Sequence[str]) -> None:
-    """Warn of GPUs that nodes have and that are not read, once for each sign of them."""
+def _tell(inventory: Foreign, sign_of: Callable[[Any], str | None], message: str, hint: str) -> None:
+    """Warn of the nodes that have a sign, once for each sign; `message` has room for it and for their names."""
     found: dict[str, list[tuple[int, str]]] = {}
     for number, item in enumerate(inventory.value["items"]):
-        metadata = _mapping(item, "metadata")
-        has = _mapping(metadata, "labels")
-        sign = _unread(has, _mapping(_mapping(item, "status"), "allocatable"))
-        if sign is not None and all(label in has for label in labels):
-            found.setdefault(sign, []).append((number, metadata["name"]))
+        if (sign := sign_of(item)) is not None:
+            found.setdefault(sign, []).append((number, item["metadata"]["name"]))
     for sign, nodes in found.items():
-        message = f"no GPUs of nodes are imported that have {sign}: {few([name for _, name in nodes])}"
-        hint = f"GPUs are read where {GPUS} is allocatable; declare others in the Cluster that is made"
-        inventory.warning("DT1959", message, "items", nodes[0][0], "metadata", "name", hint=hint)
+        told = message.format(sign, few([name for _, name in nodes]))
+        inventory.warning("DT1959", told, "items", nodes[0][0], "metadata", "name", hint=hint)
 
 
-def _unread(has: Mapping[str, Any], free: Mapping[str, Any]) -> str | None:
+def _lacking(item: Any, labels: Sequence[str]) -> str | None:
+    """Return the first label that a node lacks, None where it has all."""
+    has = _mapping(_mapping(item, "metadata"), "labels")
+    return next((label for label in labels if label not in has), None)
+
+
+def _unread(item: Any) -> str | None:
     """Return the resource or label that tells of GPUs of a node that are not read, None without one."""
+    has, free = _mapping(_mapping(item, "metadata"), "labels"), _mapping(_mapping(item, "status"), "allocatable")
     resource = next((key for key in free if key.startswith(_OTHER_GPUS) and str(free[key]) != "0"), None)
     if resource is not None or {GPUS, GPUS_SHARED} & free.keys():
         return resource
@@ -194,7 +191,7 @@ def _host(inventory: Foreign, item: Any, at: _At, labels: list[str]) -> Host | N
         hint = "letters, digits, '-', '_' and '.'; kubectl get nodes -o json prints 'metadata.name'"
         inventory.fault("DT1957", "a node has a name in its metadata", *at, hint=hint)
         return None
-    if any(label not in has for label in labels):
+    if _lacking(item, labels) is not None:
         return None
     domains = tuple(str(has[label]) for label in labels)
     for label, domain in zip(labels, domains, strict=True):

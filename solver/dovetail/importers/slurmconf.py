@@ -33,13 +33,14 @@ class Line:
 
     def fault(self, log: FaultLog, message: str, key: str = "", hint: str | None = None) -> None:
         """Log a fault at a value, or at the line."""
-        place = Position(self.file, self.number, self.columns.get(key, 1))
-        log.add("DT1957", message, place, hint, source_line=self.text)
+        log.add("DT1957", message, self._at(key), hint, source_line=self.text)
 
     def warning(self, log: FaultLog, message: str, key: str, hint: str) -> None:
         """Log what is left out of the import, at a value."""
-        place = Position(self.file, self.number, self.columns.get(key, 1))
-        log.add("DT1959", message, place, hint, "warning", self.text)
+        log.add("DT1959", message, self._at(key), hint, "warning", self.text)
+
+    def _at(self, key: str) -> Position:
+        return Position(self.file, self.number, self.columns.get(key, 1))
 
     def spelt(self, key: str) -> str:
         """Return a key as the line has it."""

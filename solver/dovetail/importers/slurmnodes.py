@@ -19,18 +19,8 @@ from dovetail.importers.slurmconf import Line
 NODE_KEYS: Final = (
     *("NodeName", "NodeHostname", "NodeAddr", "BcastAddr", "Port", "Boards", "SocketsPerBoard", "Sockets"),
     *("CoresPerSocket", "ThreadsPerCore", "CPUs", "Procs", "CoreSpecCount", "CpuSpecList", "CpuBind", "RealMemory"),
-    *(
-        "MemSpecLimit",
-        "TmpDisk",
-        "Gres",
-        "GresConf",
-        "RestrictedCoresPerGPU",
-        "Feature",
-        "Features",
-        "State",
-        "Reason",
-    ),
-    *("Weight", "TRESWeights", "Topology", "Parameters", "SuspendTime"),
+    *("MemSpecLimit", "TmpDisk", "Gres", "GresConf", "RestrictedCoresPerGPU", "Feature", "Features", "State"),
+    *("Reason", "Weight", "TRESWeights", "Topology", "Parameters", "SuspendTime"),
 )
 DOWN_KEYS: Final = ("DownNodes", "State", "Reason")
 

@@ -7,7 +7,7 @@ search might have admitted it, whatever stands in its way now.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -134,8 +134,7 @@ class _Judge:
             return [*([MOVES] if limited else []), TOO_FEW_TOGETHER]
         if self._forbidden(workload, missing, needed):
             return [FORBIDDEN]
-        fixed = {replica.workload for replica in self.context.today.fixed}
-        return [STAYS] if workload.id in fixed and not self.view.admitted(workload) else []
+        return [STAYS] if workload.id in self._fixed and not self.view.admitted(workload) else []
 
     def _needed(self, workload: Workload, missing: Sequence[Wanting]) -> int:
         """Return how many more replicas are the fewest that a workload may have: up to its least, then a step."""
@@ -206,11 +205,20 @@ class _Judge:
 
     def _filled_above(self, workload: Workload, wanting: Wanting) -> bool:
         """Tell whether a node that a role may use hosts work of a higher priority and has no room for a replica."""
-        above = (node for node in wanting.nodes if self.space.top_priority(node) > workload.priority)
+        above = self._above(workload, wanting.nodes)
         return not all(self.space.any_room([wanting._replace(nodes=(node,))]) for node in above)
 
     def _outranked(self, workload: Workload, nodes: Sequence[Node]) -> bool:
-        return any(self.space.top_priority(node) > workload.priority for node in nodes)
+        return any(True for _ in self._above(workload, nodes))
+
+    def _above(self, workload: Workload, nodes: Sequence[Node]) -> Iterator[Node]:
+        """Yield the nodes that host work of a higher priority."""
+        return (node for node in nodes if self.space.top_priority(node) > workload.priority)
+
+    @cached_property
+    def _fixed(self) -> frozenset[str]:
+        """The workloads of which anything runs that may not move."""
+        return frozenset(replica.workload for replica in self.context.today.fixed)
 
 
 def _first_wall(role: Role, met: Sequence[Obstacle | None], nodes: Sequence[Node]) -> str:

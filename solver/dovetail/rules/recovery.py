@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Final, NamedTuple
 
-from dovetail.mig import parse_instance
+from dovetail.mig import Instance, parse_instance
 from dovetail.placement import Place, Places, Room, View, copies, obstacle
 from dovetail.placement.clients import WHOLE
 from dovetail.rules.bonds import Bond, bonds_of, side_of
@@ -230,14 +230,16 @@ class Rescue:
                 found += 1
         for profile, counts in asking.items():
             hosts = {key: self.hosts(ReplicaId(*key, 0)).keys() - failure.nodes for key in counts}
-            free = {name: self._free_of(profile, name) for name in set[str]().union(*hosts.values())}
+            free = {
+                name: sum(len(self._free_on(name, index, profile)) for index in self._cut.get(name, ()))
+                for name in set[str]().union(*hosts.values())
+            }
             found += matched({key: (count, hosts[key]) for key, count in counts.items()}, free)
         return found
 
-    def _free_of(self, profile: str, name: str) -> int:
-        """Return how many instances of a profile are free on a node."""
-        gpus = (self._free[f"{name}/{index}"] for index in self._cut.get(name, ()))
-        return sum(named.profile == profile for free in gpus for named in free)
+    def _free_on(self, name: str, index: int, profile: str) -> list[Instance]:
+        """Return the free instances of a profile on a GPU that is cut."""
+        return [each for each in self._free[f"{name}/{index}"] if each.profile == profile]
 
     def survivors(self, failure: Failure) -> list[Node]:
         """Return the nodes that a failure leaves."""
@@ -272,8 +274,7 @@ class Rescue:
         if not cut or self._rooms[node.name].lacks(_without_gpus(role.request), ()) is not None:
             return
         for index in sorted(cut):
-            free = [each for each in self._free[f"{node.name}/{index}"] if each.profile == role.request.mig]
-            if free:
+            if free := self._free_on(node.name, index, role.request.mig):
                 first = min(free, key=lambda each: each.start)
                 yield len(free) - 1, Place(node.name, (index,), str(first))
 
