@@ -205,6 +205,26 @@ def test_who_is_to_be_there_stays_while_gangs_get_their_homes() -> None:
     assert [list(map(round, amounts_of(lp, gang).values())) for gang in (*inside, late)] == [[6], [5], [4], []]
 
 
+@pytest.mark.parametrize(
+    ("racks", "sizes", "domains"),
+    [([8, 4, 8], (5, 6), [1, 1]), ([4, 6, 7], (5, 5, 5), [1, 1, 2])],
+)
+def test_no_gang_gets_a_home_where_it_cannot_be(racks: list[int], sizes: tuple[int, ...], domains: list[int]) -> None:
+    """One is torn, mostly in a rack that is too small for it; or for one there is none at all."""
+    each = replace(policy("few", Spread(over="rack", max_per_domain=1)), workloads=WorkloadSelector(names=("s",)))
+    inside = [replace(gang, topology=Topology(within="rack")) for gang in gangs(*sizes)]
+    problem = problem_of(make_spec(ragged(racks), [*inside, workload("s", 3, gpus=8, priority=100)], (each,)))
+    lp, tier = FleetBounds(problem, Stop()).plain, problem.tiers[0].name
+    there = dict.fromkeys((gang.id for gang in inside), 1)
+    lp.assume(there)
+    reached = lp.optimise(tier, {})
+    assert max(len(amounts_of(lp, gang)) for gang in inside) > 1
+    settle(lp, tier, {}, there, int(reached), Stop())
+    found = [amounts_of(lp, gang) for gang in inside]
+    assert [round(sum(amounts.values())) for amounts in found] == list(sizes)
+    assert sorted(map(len, found)) == domains
+
+
 def test_a_tier_of_too_many_domains_has_no_bound_of_the_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cells, "_MOST_CELLS", 3)
     problem = problem_of(make_spec(ragged([2, 2, 2, 2]), gangs(2, 3)))

@@ -44,6 +44,7 @@ class FleetLp:
         self._lp, self.sides = built.lp, built.sides
         self._scale = {name: _scale(expression.terms.values()) for name, expression in fleet.tiers.items()}
         self._dual: Sequence[float] = ()
+        self.possible = True  # whether what is assumed can be, by the last solution
         self._tier = ""
         self._given: tuple[str, ...] = ()
         self._confined = Confinement(self._lp, fleet)
@@ -106,11 +107,13 @@ class FleetLp:
         close = _CLOSE if self.fleet.sided else _CLOSE_ENOUGH
         nodes = any(one.counts_nodes for one in self.fleet.original.tiers if one.name == tier)
         value, least = -np.inf, np.inf
+        self.possible = True
         for number in range(_ROUNDS):
             left = None if until is None else until - time.monotonic()
             found = lp.solve(inner=inner, warm=again, start=start, seconds=left, steps=steps)
             before, value = value, found - pushed
             if lp.infeasible:  # who is assumed to be there cannot be
+                self.possible = False
                 pushed = self._confined.hold(costs, push=True)
                 value = lp.solve(inner=inner, seconds=left) - pushed
             if number and not lp.complete:  # the prices of a round before prove more than unfinished ones

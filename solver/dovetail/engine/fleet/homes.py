@@ -1,7 +1,8 @@
 """Where gangs are that have to be within one domain, of which an LP may have a part in each of several.
 
-A gang goes where the LP has most of it; elsewhere its counts are shut, and the LP is solved again before the next
-one, which may then be better off in another domain. What plans follow is an LP with gangs as they can be.
+A gang goes where the LP has most of it and it can be beside those before; elsewhere its counts are shut, and the LP
+is solved again before the next one, which may then be better off in another domain. One that can be nowhere stays
+torn. What plans follow is an LP with gangs as they can be.
 """
 
 from __future__ import annotations
@@ -30,18 +31,32 @@ def settle(
     if not spec.told_levels:
         return False
     gangs = [w for w in spec.workloads if w.id in lp.fleet.flags and w.topology is not None and w.topology.within]
+    gangs.sort(key=lambda w: (-sum(r.request.gpu_milli * r.replicas for r in w.roles), w.id))
     shut: list[int] = []
+    settled: set[str] = set()
     value: float = reached
     lp.assume(there)
-    for workload in sorted(gangs, key=lambda w: (-sum(r.request.gpu_milli * r.replicas for r in w.roles), w.id)):
-        amounts = amounts_of(lp, workload)
-        if len(amounts) > 1 and not stop:
-            home = max(amounts, key=lambda domain: (amounts[domain], domain))
-            shut += [column for domain, columns in _cells(lp, workload) if domain != home for column in columns]
-            lp.shut(shut)
+    for workload in (*gangs, *gangs):  # twice: a home for one may tear another one that was whole
+        for elsewhere in () if stop or workload.id in settled else _elsewhere(lp, workload):
+            settled.add(workload.id)
+            lp.shut([*shut, *elsewhere])
             value = lp.optimise(tier, given, again=True)
+            if lp.possible:
+                shut += elsewhere
+                break
     lp.assume({})
     return value < reached
+
+
+def _elsewhere(lp: FleetLp, workload: Workload) -> Iterator[list[int]]:
+    """Yield what to shut for a gang that is torn to be in one domain, of which it has most first; nothing at last."""
+    amounts = amounts_of(lp, workload)
+    if len(amounts) < 2:
+        return
+    cells = list(_cells(lp, workload))
+    for home in sorted(amounts, key=lambda domain: (amounts[domain], domain), reverse=True):
+        yield [column for domain, columns in cells if domain != home for column in columns]
+    yield []
 
 
 def amounts_of(lp: FleetLp, workload: Workload) -> Mapping[str, float]:
