@@ -1,8 +1,8 @@
 """Where gangs are that have to be within one domain, of which an LP may have a part in each of several.
 
-A gang goes where the LP has most of it and it can be beside those before; elsewhere its counts are shut, and the LP
-is solved again before the next one, which may then be better off in another domain. One that can be nowhere stays
-torn. What plans follow is an LP with gangs as they can be.
+A gang goes where the LP has most of it, or part of it if that costs less beside those before. Elsewhere its counts
+are shut, and the LP is solved again before the next one, which may then be better off in another domain. One that can
+be nowhere stays torn. What plans follow is an LP with gangs as they can be.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dovetail.proof.cells import Question
 from dovetail.spec import Workload
 
 _ALMOST = 1e-3  # of a replica: less is rounding
+_SLACK = 1e-6  # of a tier, that a home may cost: likewise
 
 
 def settle(
@@ -37,26 +38,43 @@ def settle(
     value: float = reached
     lp.assume(there)
     for workload in (*gangs, *gangs):  # twice: a home for one may tear another one that was whole
-        for elsewhere in () if stop or workload.id in settled else _elsewhere(lp, workload):
+        homes = [] if stop or workload.id in settled else _homes(lp, workload)
+        if homes:
             settled.add(workload.id)
-            lp.shut([*shut, *elsewhere])
-            value = lp.optimise(tier, given, again=True)
-            if lp.possible:
-                shut += elsewhere
-                break
+            value, elsewhere = _housed(lp, tier, given, value, shut, homes)
+            shut += elsewhere
     lp.assume({})
     return value < reached
 
 
-def _elsewhere(lp: FleetLp, workload: Workload) -> Iterator[list[int]]:
-    """Yield what to shut for a gang that is torn to be in one domain, of which it has most first; nothing at last."""
-    amounts = amounts_of(lp, workload)
-    if len(amounts) < 2:
-        return
-    cells = list(_cells(lp, workload))
-    for home in sorted(amounts, key=lambda domain: (amounts[domain], domain), reverse=True):
-        yield [column for domain, columns in cells if domain != home for column in columns]
-    yield []
+def _homes(lp: FleetLp, workload: Workload) -> list[list[int]]:
+    """Return what to shut for a gang that is torn to be in one domain, of which it has most first."""
+    amounts, cells = amounts_of(lp, workload), list(_cells(lp, workload))
+    homes = sorted(amounts, key=lambda domain: (amounts[domain], domain), reverse=True)
+    return [[c for d, columns in cells if d != home for c in columns] for home in homes if len(homes) > 1]
+
+
+def _housed(
+    lp: FleetLp, tier: str, given: Mapping[str, int], value: float, shut: list[int], homes: list[list[int]]
+) -> tuple[float, list[int]]:
+    """Solve the LP with a gang in the first home that costs nothing, else in the one that costs least.
+
+    Returns
+    -------
+    tuple[float, list[int]]
+        What the tier has then, and what is shut for that: nothing where the gang can be in none of them.
+    """
+    found: list[tuple[float, list[int]]] = []
+    for elsewhere in homes:
+        lp.shut([*shut, *elsewhere])
+        reached = lp.optimise(tier, given, again=True)
+        if lp.possible:
+            found.append((reached, elsewhere))
+            if reached >= value - _SLACK * abs(value):
+                return found[-1]
+    _, elsewhere = max(found, key=lambda each: each[0], default=(value, []))
+    lp.shut([*shut, *elsewhere])
+    return lp.optimise(tier, given, again=True), elsewhere
 
 
 def amounts_of(lp: FleetLp, workload: Workload) -> Mapping[str, float]:
