@@ -11,9 +11,9 @@ import pytest
 from tests.support.crowded_specs import crowded
 from tests.support.mig_specs import tiny_mig
 from tests.support.mixed_specs import mixed
-from tests.support.served_specs import served, service
+from tests.support.served_specs import rated
 from tests.support.sharing_specs import tiny_sharing
-from tests.support.specs import make_spec, node, workload
+from tests.support.specs import CARD, make_spec, node, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine.construction.moving import tidied
@@ -26,7 +26,9 @@ from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
 from dovetail.rules import context_of
 from dovetail.spec import Objective, Spec
+from dovetail.spec.slo import Slo
 
+OTHER = "A100-40GB"
 TIERS = ("admitted", "disruption", "cost")
 
 
@@ -83,12 +85,36 @@ def test_a_node_is_emptied_for_which_others_change_places_first() -> None:
     assert not ruins.attempts(200, lambda: False)
 
 
-def test_who_is_promised_a_rate_stays_on_the_node_that_serves_it() -> None:
-    spec = served(3, 1, [service(name, 300, {"1g.10gb": 50}) for name in "st"])
-    problem = compile_problem(context_of(priced(spec)))
-    before, _ = start(problem, None, Stop())
-    ruins = CostRuins(problem, before, Random(1))
-    ruins.attempts(100, lambda: False)
-    assert {n: dict(f.slots) for n, f in ruins.state().fills.items() if f.slots} == {
-        n: dict(f.slots) for n, f in before.fills.items() if f.slots
-    }
+def test_who_is_promised_a_rate_leaves_a_node_for_one_that_serves_as_much() -> None:
+    """There is room on a slow node in use as well, which is cheaper."""
+    slo = Slo(2000, {OTHER: 500, CARD: 1000}, listed=False)
+    work = [replace(workload("hurries", 2, gpus=1, type="job"), slo=slo)]
+    work += [workload(name, 2, gpus=1) for name in ("one", "two")]
+    makes = (("fast", CARD, 9), ("also-fast", CARD, 5), ("slow", OTHER, 3))
+    nodes = [node(name, 4, accelerator=card, price=price * 1_000_000) for name, card, price in makes]
+    tiers = Objective(tiers=("admitted", "slo", "cost"))
+    problem = compile_problem(context_of(make_spec(nodes, work, objective=tiers)))
+    hurries, one, two = (Slot(problem.shapes_of_role[name, ""]) for name in ("hurries", "one", "two"))
+    begun = {"fast": hurries, "also-fast": one, "slow": two}
+    state = State({problem.node_index[name]: Fill(Counter({slot: 2})) for name, slot in begun.items()})
+    ruins = CostRuins(problem, state, Random(1))
+    assert ruins.attempts(200, lambda: False)
+    assert cost(problem, ruins.state()) == 8_000_000
+    assert ruins.state().fill(problem.node_index["also-fast"]).slots[hurries] == 2
+
+
+def test_as_much_is_served_of_rates_as_before() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(20):
+        problem = compile_problem(context_of(priced(rated(seed))))
+        before, unpaid = start(problem, None, Stop())
+        ruins = CostRuins(problem, before, Random(1))
+        if unpaid or ruins.over:
+            continue
+        ruins.attempts(100, lambda: False)
+        views = view_of(problem, before), view_of(problem, ruins.state())
+        told = [tier for tier in problem.tiers if tier.kind in ("admitted", "slo")]
+        then, now = ([tier.measure(view, problem.context) for tier in told] for view in views)
+        assert then == now, seed
+        seen["changed"] += ruins.state() != before
+    assert seen["changed"] >= 5, seen

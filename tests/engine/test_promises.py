@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 
 import pytest
 from tests.oracle.test_service_levels import promising
-from tests.support.specs import CARD, make_spec, node, workload
+from tests.support.mixed_specs import mixed
+from tests.support.specs import CARD, CARDS, make_spec, node, workload
+from tests.support.tiny_specs import tiny
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.generation.generate import Generation
+from dovetail.engine.generation.promise_ruins import PromiseRuins
 from dovetail.engine.generation.promises import Promises, promises
 from dovetail.engine.generation.remixing import Remixing
 from dovetail.model.legal import legalise
-from dovetail.model.score import view_of
+from dovetail.model.score import hard_policies, owed, view_of
 from dovetail.model.state import Fill, Slot, State, today_state
 from dovetail.placement.served import served
 from dovetail.problem import Problem, compile_problem
 from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
 from dovetail.rules import context_of
-from dovetail.spec import Objective, Workload
+from dovetail.spec import Objective, Spec, Workload
 from dovetail.spec.slo import Slo
 
 SLOW, FAST = "A100-40GB", CARD
@@ -89,6 +94,61 @@ def test_sets_of_nodes_change_places_for_a_promise_alone() -> None:
     remixing = Remixing(Generation(problem, state, FleetModel(problem), Stop(), state), Budget(ALL))
     found = [state for state in (remixing.next() for _ in range(6)) if state is not None]
     assert missing(problem, found[-1]) == 0
+
+
+def test_who_serves_less_than_promised_takes_the_place_of_who_does_as_well_elsewhere() -> None:
+    problem = two_makes(batch("hurries", 4, 4000), batch("waits", 8, 1000))
+    state = on(problem, hurries="s0 s0 s0 s0", waits="f0 f0 f0 f0 s1 s1 s1 s1")
+    assert missing(problem, state) == 500
+    ruins = PromiseRuins(problem, state, Random(1))
+    assert ruins.attempts(200, lambda: False)
+    assert ruins.over
+    assert missing(problem, ruins.state()) == 0
+    assert ruins.state().admitted() == state.admitted()
+
+
+@pytest.mark.parametrize("frugal", [False, True])
+def test_nodes_cost_more_for_a_promise_unless_that_comes_first(*, frugal: bool) -> None:
+    problem = two_makes(batch("hurries", 4, 4000), price=1000)
+    ruins = PromiseRuins(problem, on(problem, hurries="s0 s0 s0 s0"), Random(1), frugal=frugal)
+    assert ruins.attempts(200, lambda: False) is not frugal
+    assert missing(problem, ruins.state()) == (500 if frugal else 0)
+
+
+def hurried(made: Callable[[int], Spec], seed: int) -> Spec:
+    """Return a Spec like another one, on nodes of several accelerators, of which some work is promised a rate."""
+    draw, spec = Random(f"hurried {seed}"), made(seed)
+    nodes = tuple(replace(n, accelerator=draw.choice((SLOW, FAST))) if n.gpus else n for n in spec.cluster.nodes)
+    work = tuple(_hurried(draw, w) if draw.random() < 0.7 else w for w in spec.workloads)
+    return replace(spec, cluster=replace(spec.cluster, nodes=nodes), workloads=work, accelerators=CARDS)
+
+
+def _hurried(draw: Random, work: Workload) -> Workload:
+    roles = tuple(replace(role, accelerators=()) for role in work.roles)
+    slo = Slo(
+        1000 * work.replicas * draw.randint(1, 2) // 2, {SLOW: draw.choice((0, 300, 500)), FAST: 1000}, listed=False
+    )
+    return replace(work, roles=roles, slo=slo)
+
+
+@pytest.mark.parametrize("made", [tiny, mixed])
+def test_less_is_missing_by_what_came_anew_and_all_that_is_admitted_stays_so(made: Callable[[int], Spec]) -> None:
+    """From states in which all was placed whatever was promised, some of it where it runs."""
+    seen: Counter[bool] = Counter()
+    for seed in range(200):
+        problem = compile_problem(context_of(hurried(made, seed)))
+        begun = legalise(problem, construct(problem, State({}), Stop()))
+        if not any(tier.name == "slo" for tier in problem.tiers):
+            continue
+        ruins = PromiseRuins(problem, begun, Random(seed))
+        found = ruins.attempts(60, lambda: False)
+        after = ruins.state()
+        assert after.admitted() == begun.admitted(), seed
+        assert (missing(problem, after) < missing(problem, begun)) == found, seed
+        hard = hard_policies(problem)
+        assert owed(problem, legalise(problem, after), hard) <= owed(problem, begun, hard), seed
+        seen[found] += 1
+    assert seen[True] >= 3, seen
 
 
 def test_a_state_that_keeps_more_is_one_to_begin_with_where_all_is_admitted() -> None:

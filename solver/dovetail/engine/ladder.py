@@ -311,7 +311,7 @@ class _Search:
         sets = Mixing(self.best, self.jobs, self.stop, self.sparing).run(budget, mixed, self._construction)
         waiting, tidying = self.choosing.waiting(budget), self._tidying(budget)
         early = [self.rebuilding.steps(budget), anew.admitting(budget), anew.displacing(budget), anew.homing(budget)]
-        early.append(self.repacking.saving(budget, self._construction))
+        early += [anew.keeping(budget), self.repacking.saving(budget, self._construction)]
         early += [] if anew.late else [anew.idling(budget)]
         if self.at_once.many:  # what looks at all nodes takes long, and sets lead furthest
             return [waiting, *early, sets, exactly, around, tidying, anew.saving(budget)]

@@ -9,10 +9,11 @@ from random import Random
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.clearing import allowance
-from dovetail.engine.construction.tier_order import costs_before_idle, costs_before_moves
+from dovetail.engine.construction.tier_order import costs_before_idle, costs_before_moves, promises_first
 from dovetail.engine.generation.cost_ruins import CostRuins
 from dovetail.engine.generation.home_ruins import HomeRuins
 from dovetail.engine.generation.idle_ruins import IdleRuins
+from dovetail.engine.generation.promise_ruins import PromiseRuins
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.engine.generation.waiting_ruins import WaitingRuins
 from dovetail.engine.record import Record
@@ -92,6 +93,23 @@ class Recreating:
                 )
                 return
             yield False
+
+    def keeping(self, budget: Budget) -> Iterator[bool]:
+        """Let less be missing of promised rates, as long as a tier asks for them; yield whether that is better.
+
+        For no promise nodes cost more, where that comes first.
+        """
+        problem, source = self.best.problem, Random(1)
+        tier = next((tier for tier in problem.tiers if tier.kind == "slo"), None)
+        if tier is None:
+            return iter(())
+        frugal = not promises_first(problem)
+        return self._better(
+            budget,
+            _MOST,
+            lambda state: PromiseRuins(problem, state, source, frugal=frugal),
+            lambda: tier in self.best.closed,
+        )
 
     def homing(self, budget: Budget) -> Iterator[bool]:
         """Let who moved stay where it runs, in every state that is better; yield whether that is better.

@@ -19,6 +19,7 @@ import numpy as np
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.leavers import Leaver
 from dovetail.engine.construction.node_costs import NodeCosts, cost_on, prices_of
+from dovetail.engine.construction.promised import Promised
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.model.state import State
 from dovetail.problem import Problem
@@ -41,7 +42,7 @@ _PATIENCE, _TIMES = 1_000, 10  # attempts in vain before anything worse is taken
 class CostRuins(Ruins):
     """Lets nodes in use cost less (S5.6) by what came anew; what is admitted stays so.
 
-    Who is promised anything stays where it is, as nodes that cost less may be slower.
+    No less is kept of what is promised, as nodes that cost less may be slower.
     """
 
     work: ClassVar[float] = 0.002
@@ -52,7 +53,7 @@ class CostRuins(Ruins):
         self._problem = problem
         self._prices = np.array(prices_of(problem), dtype=np.int64)
         self._levels = sorted(set(self._prices.tolist()))
-        self._costs = NodeCosts(self._field)
+        self._costs, self._promised = NodeCosts(self._field), Promised(self._field)
         self._counted = [self._counts(node, cost) for node, cost in enumerate(self._costs)]
         self._cost = self._least = sum(self._costs)
         paid = [cost for cost in self._costs if cost]
@@ -66,7 +67,7 @@ class CostRuins(Ruins):
         seed, leavers = self._draw()
         for leaver in leavers:
             self._journal.leave(leaver)
-        if not leavers or not self._recreated(seed, leavers):
+        if not leavers or not self._recreated(seed, leavers) or (self._promised.more(turn) or 0) < 0:
             return None
         now = self._costs.since(turn)
         self._saved = self._costs.saved(now)
@@ -91,6 +92,7 @@ class CostRuins(Ruins):
         super()._enter(node)
         cost = cost_on(self._field, node)
         self._costs.keep({node: cost})
+        self._promised.keep([node])
         self._counted[node] = self._counts(node, cost)
 
     def _counts(self, node: int, cost: int) -> int:
@@ -121,29 +123,34 @@ class CostRuins(Ruins):
         return seed, found
 
     def _some(self, node: int, most: int) -> list[Leaver]:
-        """Return some of those that came to a node anew and are promised nothing."""
-        there = [leaver for leaver in self._anew(node) if not self._owed(leaver)]
+        """Return some of those that came to a node anew."""
+        there = list(self._anew(node))
         return self._source.sample(there, min(most, len(there)))
-
-    def _owed(self, leaver: Leaver) -> bool:
-        slo = self._problem.shapes[leaver.shape].workload.slo
-        return slo is not None and bool(slo.owed)
 
     def _recreated(self, seed: int, leavers: Sequence[Leaver]) -> bool:
         """Place who left one by one, on nodes in use if there is room; tell whether all have a place."""
         open_to = self._costs.used & (self._blind.random(len(self._costs.used)) > _BLIND)
         open_to[seed] = self._source.random() < _AGAIN
-        placed = all(self._placed(leaver.shape, open_to, seed) for leaver in self._ordered(leavers))
+        placed = all(self._placed(leaver, open_to, seed) for leaver in self._ordered(leavers))
         return placed and not any(map(self._field.gates.ahead, {each.shape for each in leavers}))
 
-    def _placed(self, shape: int, open_to: Bools, seed: int) -> bool:
+    def _placed(self, leaver: Leaver, open_to: Bools, seed: int) -> bool:
         """Place a replica on some nodes, else where all left, else on the cheapest idle node, which is open then."""
+        enough = self._serve_as_much(leaver)
         for nodes in self._places(open_to, seed):
             turn = self._field.turn
-            if self._journal.place(shape, nodes):
+            if self._journal.place(leaver.shape, nodes if enough is None else nodes & enough):
                 open_to |= self._field.touched > turn
                 return True
         return False
+
+    def _serve_as_much(self, leaver: Leaver) -> Bools | None:
+        """Return the nodes on which one who is promised anything serves as much as where it was, None for all."""
+        workload = self._problem.shapes[leaver.shape].workload
+        if workload not in self._promised:
+            return None
+        rates = self._promised.rates(workload.id)
+        return np.asarray(rates >= rates[leaver.put[0]])
 
     def _places(self, open_to: Bools, seed: int) -> Iterator[Bools]:
         yield open_to

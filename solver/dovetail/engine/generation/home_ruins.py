@@ -59,7 +59,7 @@ class HomeRuins(Ruins):
     def _ruin(self, turn: int) -> int | None:
         self._drawn_home = self._source.randrange(len(self._homes))
         node, place = self._homes[self._drawn_home]
-        moved = self._moved(place.shape)
+        moved = self._whereabouts.one_of(place.shape, self._source, self._anew)
         if moved is None:
             return None
         self._journal.leave(moved)
@@ -77,15 +77,6 @@ class HomeRuins(Ruins):
     def _dearer(self, turn: int) -> bool:
         """Tell whether nodes cost more than before a turn, where they must not."""
         return self._costs is not None and self._costs.saved(self._costs.since(turn)) < 0
-
-    def _moved(self, shape: int) -> Leaver | None:
-        """Return one of a shape that came to a node anew."""
-        while nodes := self._whereabouts.of(shape):
-            node = self._source.choice(nodes)
-            if found := next((each for each in self._anew(node) if each.shape == shape), None):
-                return found
-            self._whereabouts.forget(shape, node)
-        return None
 
     def _come_home(self, node: int, place: Present) -> list[Leaver] | None:
         """Put one that waits back in its place; return who was taken off for it.

@@ -51,6 +51,21 @@ class Whereabouts:
         """Forget a node on which none of a shape was found."""
         del self._nodes[shape][node]
 
+    def one_of(
+        self,
+        shape: int,
+        source: Random,
+        anew: Callable[[int], Iterable[Leaver]],
+        among: Callable[[int], object] = lambda _: True,
+    ) -> Leaver | None:
+        """Return one of a shape that came anew to a node, or to one `among` some, None where there is none."""
+        while nodes := [node for node in self.of(shape) if among(node)]:
+            node = source.choice(nodes)
+            if found := next((each for each in anew(node) if each.shape == shape), None):
+                return found
+            self.forget(shape, node)
+        return None
+
 
 class Ruins(ABC):
     """Places anew, few by few, what came anew to the nodes of a state.
@@ -145,15 +160,20 @@ class Ruins(ABC):
         """Yield what came to a node anew and may leave it."""
         return self._leavers.anew(node)
 
-    def _makes_way(self, node: int, fits: Callable[[], object]) -> list[Leaver] | None:
+    def _makes_way(self, node: int, fits: Callable[[], object], like: Leaver | None = None) -> list[Leaver] | None:
         """Take off what came to a node, one by one in any order, until somebody fits; return it, None if nobody does.
 
         Parameters
         ----------
         fits : places that somebody if there is room, and tells whether there was.
+        like : somebody of about whose size they are to be, those first that are nearest.
         """
         there, off = list(self._anew(node)), list[Leaver]()
         self._source.shuffle(there)
+        if like is not None:
+            shapes = self._field.problem.shapes
+            size = shapes[like.shape].request.gpu_milli
+            there.sort(key=lambda each: -abs(shapes[each.shape].request.gpu_milli - size))
         while not fits():
             if not there:
                 return None
