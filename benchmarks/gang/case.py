@@ -68,7 +68,6 @@ class Gang:
     max_per_node: int | None = None
     prefer_nodes: Counts = field(default_factory=dict)
     spread: tuple[Spread, ...] = ()
-    priority: int | None = None
     topology: Mapping[str, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
     lost: frozenset[str] = frozenset()

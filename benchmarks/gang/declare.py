@@ -66,16 +66,15 @@ class _Declaration:
         self.amounts = Amounts(work.case, work.gangs, work.running, work.arrears)
         self.gpus_used: dict[str, int] = {}
         self.staying = self._worth_of_staying()
-        self.first = 1 + max([0, work.most_urgent, *(run.priority for run in work.running)])
+        self.first = 1 + work.priority
         self.worth = 1 + sum(self.staying[each.name] * each.pods for each in self.work.running)
 
     def _worth_of_staying(self) -> Mapping[str, int]:
         """Return what a pod of each that runs is worth: of as many that go, those of lower priorities do."""
         if self.work.mode != "evictions":
             return dict.fromkeys((each.name for each in self.work.running), 0)
-        ranks = sorted({each.priority for each in self.work.running})
         whole = math.lcm(*(each.pods for each in self.work.running))
-        return {e.name: ranks.index(e.priority) * whole // e.pods for e in self.work.running}
+        return {each.name: self.work.rank(each) * whole // each.pods for each in self.work.running}
 
     def made(self) -> Declared:
         """Return the documents."""
@@ -131,7 +130,7 @@ class _Declaration:
         for each in self.work.running:
             spec: Document = {"type": "gang", "replicas": each.pods, "communicates": False}
             spec["value"] = self.staying[each.name]
-            spec |= {"request": self.amounts.request_of(each), "priority": each.priority}
+            spec |= {"request": self.amounts.request_of(each), "priority": self.work.rank(each)}
             spec |= {"movable": self.work.mode == "moves", "preemptible": self.work.mode == "evictions"}
             yield document("Workload", self.work.other[each.name], spec)
         for token in self.tokens:
@@ -143,12 +142,12 @@ class _Declaration:
             yield document("Workload", voice(index), spec, {f"set-{index}": "in"})
         for other in self.work.arrears.stand_ins():
             spec = {"type": "gang", "replicas": 1, "value": 0, "communicates": False}
-            spec |= {"request": self.amounts.request_of_stand_in(other), "priority": self.work.most_urgent}
+            spec |= {"request": self.amounts.request_of_stand_in(other), "priority": self.work.priority}
             yield document("Workload", other.name, spec, {other.label: "in"})
 
     def _workload(self, unit: Unit) -> Document:
         first, within = unit.gangs[0], inner(self.case, [unit.gangs[0].required], unit.together)
-        spec: Document = {"type": "gang", "priority": self.work.priority(first)}
+        spec: Document = {"type": "gang", "priority": self.work.priority}
         topology: Document = {}
         if within and not self._shared(first):
             topology["within"] = self.work.level.get(within, within)
@@ -202,9 +201,7 @@ class _Declaration:
 
         The tokens of jobs have one of their own before, so that as many jobs as there can be is a tier by itself.
         """
-        asked = [self.work.priority(gang) for gang in self.work.gangs]
-        lowest = min([0, *asked, *(run.priority for run in self.work.running)])
-        bands = [self.first, lowest] if self.case.jobs else [lowest]
+        bands = [self.first, 0] if self.case.jobs else [0]
         return document("Objective", "default", {"tiers": TIERS[self.work.mode], "bands": bands})
 
     # -- what runs

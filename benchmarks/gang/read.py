@@ -29,7 +29,7 @@ FORM: Mapping[str, frozenset[str]] = {
         "artefact artefact_why unhealthy_nodes",
         "nodes": "name domain free used labels taints",
         "gangs": "name pods per_pod topology slices eligible_nodes excluded_nodes pinned previous lost min_pods "
-        "max_per_node prefer_nodes spread priority node_selector tolerations labels policy subgroup subgroup_policy "
+        "max_per_node prefer_nodes spread node_selector tolerations labels policy subgroup subgroup_policy "
         "group",
         "topology": "required preferred",
         "slices": "level size",
@@ -155,7 +155,6 @@ def _gang(raw: Mapping[str, Any], nodes: frozenset[str], *, alone: bool) -> Gang
         max_per_node=_optional(raw, "max_per_node"),
         prefer_nodes=_counts(raw, "prefer_nodes"),
         spread=tuple(_spread(each) for each in _list(raw, "spread") if each.get("max") is not None),
-        priority=_optional(raw, "priority"),
         topology=topology,
         labels=frozenset(known),
         lost=frozenset(_positive(raw, "lost")),

@@ -97,16 +97,14 @@ class Work:
         for each in self.running:
             yield (self.other[each.name], ""), each.name
 
-    def priority(self, gang: Gang) -> int:
-        """Return a gang's priority: above all that runs where a case gives none."""
-        if gang.priority is not None:
-            return gang.priority
-        return max((each.priority for each in self.running), default=-1) + 1
+    def rank(self, each: Running) -> int:
+        """Return how many priorities of what runs are below that of some pods, as priorities may be any numbers."""
+        return len({other.priority for other in self.running if other.priority < each.priority})
 
     @property
-    def most_urgent(self) -> int:
-        """The highest priority of a gang."""
-        return max(map(self.priority, self.gangs), default=0)
+    def priority(self) -> int:
+        """The priority of gangs, above that of all that may go for them."""
+        return len({each.priority for each in self.running})
 
     def _units(self) -> Iterable[Unit]:
         """Return the workloads: a set of gangs that differ in nothing but what they ask for is one with roles."""
@@ -122,7 +120,7 @@ class Work:
 
     def _one_workload(self, together: Together, gangs: tuple[Gang, ...]) -> bool:
         plain = not (together.partial or together.optional or together.distinct)
-        same = len({(g.hosts(self.case), tuple(sorted(g.prefer_nodes.items())), g.priority) for g in gangs}) == 1
+        same = len({(g.hosts(self.case), tuple(sorted(g.prefer_nodes.items()))) for g in gangs}) == 1
         simple = all(g.max_per_node is None and not g.spread and not g.shrinks and g.least == g.pods for g in gangs)
         alike = not any(has_own_topology(self.case, g) for g in gangs)
         astray = any(g.kept.keys() - g.hosts(self.case) for g in gangs)  # where others of the set may not be
@@ -132,11 +130,12 @@ class Work:
 
 
 def running_of(case: Case, mode: Mode) -> tuple[Running, ...]:
-    """Return the running pods that a question is about: those that may move, or go for what is more urgent."""
+    """Return the running pods that a question is about: those that may move, or go.
+
+    Who may go is for the case to say, whatever the priorities: a queue reclaims from another one's pods that are as
+    urgent as its own.
+    """
     here = [each for each in case.running if each.on]
     if mode == "moves":
         return tuple(each for each in here if each.movable)
-    asked = [gang.priority for gang in case.gangs if gang.priority is not None]
-    return tuple(
-        e for e in here if mode == "evictions" and e.evictable and all(e.priority < least for least in asked)
-    )
+    return tuple(each for each in here if mode == "evictions" and each.evictable)

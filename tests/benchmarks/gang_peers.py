@@ -137,14 +137,24 @@ PEERS: list[Case] = [
         limits=[{"gangs": ["g"], "resource": "gpu", "max_new": 1, "queues": ["q"]}],
     ),
     case(
-        "only-lower-priorities-go",
+        "a-queue-reclaims-from-pods-as-urgent-as-its-own",
         [node("a", gpu=0)],
         [gang("g", 2, 1, priority=5)],
+        {"fits": False, "fewest_victims": 1},
+        running=[
+            running("same", {"a": 1}, 2, evictable=True, priority=5),
+            running("more", {"a": 1}, 2, priority=9),
+            running("less", {"a": 1}, 1, evictable=True, priority=1),
+        ],
+    ),
+    case(
+        "priorities-beyond-those-of-documents",
+        [node("a", gpu=0)],
+        [gang("g", 2, 1)],
         {"fits": False, "fewest_victims": 2},
         running=[
-            running("high", {"a": 1}, 2, evictable=True, priority=5),
-            running("low-0", {"a": 1}, 1, evictable=True, priority=1),
-            running("low-1", {"a": 1}, 1, evictable=True, priority=1),
+            running("system", {"a": 1}, 1, evictable=True, priority=2_000_001_000),
+            running("opportunistic", {"a": 1}, 1, evictable=True, priority=-(2**31)),
         ],
     ),
     case(
