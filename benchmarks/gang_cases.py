@@ -57,16 +57,20 @@ def plan_case(raw: Mapping[str, Any], seconds: float = SECONDS) -> dict[str, Any
 
 def plan_file(file: Path, seconds: float = SECONDS, only: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
     """Return the answers to all cases of a file, by id."""
+    told = ((str(each.get("id")), each) for each in cases_of(file))
+    return {name: plan_case(each, seconds) for name, each in told if not only or name in only}
+
+
+def cases_of(file: Path) -> list[Mapping[str, Any]]:
+    """Return the cases of a file, a list or under `cases`; what is no mapping is a case without sense, by number."""
     raw = json.loads(file.read_text(encoding="utf-8"))
-    cases = raw["cases"] if isinstance(raw, Mapping) else raw
-    return {str(each.get("id")): plan_case(each, seconds) for each in cases if not only or each.get("id") in only}
+    cases = raw.get("cases", [raw]) if isinstance(raw, Mapping) else raw
+    return [each if isinstance(each, Mapping) else {"id": f"#{index}"} for index, each in enumerate(cases or [])]
 
 
 def warnings(file: Path) -> list[str]:
     """Return a line per case of a file with fields that the form does not have."""
-    raw = json.loads(file.read_text(encoding="utf-8"))
-    cases = raw["cases"] if isinstance(raw, Mapping) else raw
-    strange = ((each.get("id"), strange_fields(each)) for each in cases)
+    strange = ((each.get("id"), strange_fields(each)) for each in cases_of(file))
     return [f"{name}: not of the form, and not heeded: {', '.join(fields)}" for name, fields in strange if fields]
 
 

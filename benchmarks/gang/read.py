@@ -78,7 +78,7 @@ def _case(raw: Mapping[str, Any]) -> Case:
     counted = _counted({str(each["name"]): each.get("min_pods") for each in told}, together)
     gangs = tuple(_gang(each, known, alone=str(each["name"]) not in counted) for each in told)
     case = Case(
-        id=str(raw["id"]),
+        id=str(raw.get("id")),
         levels=levels,
         nodes=planted(levels, nodes),
         gangs=gangs,
@@ -116,7 +116,7 @@ def _counts(raw: Mapping[str, Any], key: str) -> Counts:
     found = raw.get(key)
     if isinstance(found, list):  # one entry per pod
         return {str(name): found.count(name) for name in found}
-    return {str(name): _whole(key, amount) for name, amount in (found or {}).items()}
+    return {str(name): _whole(key, amount) for name, amount in (found or {}).items() if amount is not None}
 
 
 def _whole(key: str, amount: Any) -> int:
@@ -153,12 +153,20 @@ def _gang(raw: Mapping[str, Any], nodes: frozenset[str], *, alone: bool) -> Gang
         pinned=_left(raw, "pinned", nodes),
         previous=_left(raw, "previous", nodes),
         max_per_node=_optional(raw, "max_per_node"),
-        prefer_nodes=_counts(raw, "prefer_nodes"),
+        prefer_nodes=_weights(raw.get("prefer_nodes") or {}),
         spread=tuple(_spread(each) for each in _list(raw, "spread") if each.get("max") is not None),
         topology=topology,
         labels=frozenset(known),
         lost=frozenset(_positive(raw, "lost")),
     )
+
+
+def _weights(raw: Mapping[str, Any] | Iterable[str]) -> Counts:
+    """Return what nodes are worth as whole numbers, in thousandths where not all are whole."""
+    listed = raw if isinstance(raw, Mapping) else dict.fromkeys(raw, 1)
+    found = {str(node): float(weight) for node, weight in listed.items() if weight is not None}
+    scale = 1 if all(map(float.is_integer, found.values())) else 1000
+    return {node: round(weight * scale) for node, weight in found.items()}
 
 
 def _spread(raw: Mapping[str, Any]) -> Spread:

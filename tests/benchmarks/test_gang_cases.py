@@ -71,6 +71,33 @@ def test_cases_without_sense_have_a_status_and_cost_no_other(
     assert told["elastic"]["fits"]
 
 
+def test_what_is_no_case_costs_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps([5, None, SAMPLES[0]]), encoding="utf-8")
+    told = gang_cases.plan_file(file)
+    assert {name: each["status"] for name, each in told.items()} == {
+        "#0": "invalid",
+        "#1": "invalid",
+        "elastic": "optimal",
+    }
+    assert not gang_cases.warnings(file)
+
+
+def test_a_case_without_a_name_and_an_amount_that_is_null_are_read() -> None:
+    sample = case("c", [node("a"), node("b")], [gang("g", 2)], {"fits": True})
+    sample["nodes"][0]["free"]["gpu"] = None
+    told = gang_cases.plan_case({key: value for key, value in sample.items() if key != "id"})
+    assert told["placement"] == {"g": {"b": 2}}
+
+
+@pytest.mark.parametrize(("weights", "home"), [({"a": 0.5}, "a"), ({"a": 0.25, "b": 0.5}, "b"), ({"b": None}, None)])
+def test_nodes_may_be_preferred_by_parts_of_a_whole(weights: dict[str, float | None], home: str | None) -> None:
+    sample = case("c", [node("a"), node("b")], [gang("g", 1, prefer_nodes=weights)], {"fits": True})
+    told = gang_cases.plan_case(sample)
+    assert told["fits"]
+    assert home is None or told["placement"] == {"g": {home: 1}}
+
+
 @pytest.mark.parametrize("size", [0, -2])
 def test_slices_of_no_pods_make_no_sense(size: int) -> None:
     sample = case("c", [node("a")], [gang("g", 2, slices=[{"level": "host", "size": size}])], {"fits": False})
