@@ -14,6 +14,7 @@ from tests.support.specs import CARD, CARDS, make_spec, node, place, places, pol
 from dovetail.placement import Place
 from dovetail.plan import Outcome, Status, finish
 from dovetail.rules import context_of, policy_of, strategy_of
+from dovetail.rules.admission import Admission
 from dovetail.rules.move import Move
 from dovetail.rules.quota import Quota
 from dovetail.rules.require import Forbid, Require
@@ -337,6 +338,38 @@ def test_what_runs_of_a_gang_and_may_not_move_is_a_reason(movable: bool, code: s
     assert held is not None
     running = {f"g#{i}": place(f"n{i}", 0, 1, 2, 3) for i in (0, 1)}
     assert reasons(nodes, [gang], policies=[held], running=running) == {"g": (code,)}
+
+
+TOGETHER: list[tuple[dict[str, Any], str]] = [
+    ({"at_least": "minimum"}, "DT4106"),
+    ({"at_least": "all"}, "DT4106"),
+    ({"at_least": 5}, "DT4106"),
+    ({"at_least": 4}, "DT4100"),  # `w` alone would do
+    ({"at_least": 2, "count": "workloads"}, "DT4106"),
+    ({"at_least": 1, "count": "workloads"}, "DT4100"),
+    ({"at_least": "floors"}, "DT4100"),  # nothing was promised
+]
+"""What of a group must be there if anything is, and why four replicas that have room are not."""
+
+
+@pytest.mark.parametrize(("rule", "code"), TOGETHER)
+@pytest.mark.parametrize("runs", [False, True])
+def test_what_is_admitted_with_others_only_is_forbidden_without_them(
+    rule: dict[str, Any], code: str, runs: bool
+) -> None:
+    mine, other = workload("w", 4, gpus=1, type="gang", preemptible=True), workload("x", 1, gpus=9)
+    mine, other = replace(mine, min_replicas=4), replace(other, min_replicas=1)
+    held = policy("p", Admission(per="all", or_none=True, **rule))
+    running = {f"w#{index}": place("n", index) for index in range(4)} if runs else {}
+    found = reasons([node("n", 4)], [mine, other], policies=[held], running=running)
+    assert found["w"] == ("DT4115" if runs and code == "DT4100" else code,)
+
+
+def test_who_is_admitted_with_others_that_are_there_is_not_forbidden() -> None:
+    one, other = workload("w", 1, gpus=1), workload("x", 1, gpus=1)
+    held = policy("p", Admission(per="all", or_none=True, at_least=1))
+    found = reasons([node("n", 4)], [one, other], {"x#0": ("n", (0,))}, policies=[held])
+    assert found == {"w": ("DT4100",)}
 
 
 @pytest.mark.parametrize(

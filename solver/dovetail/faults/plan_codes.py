@@ -67,7 +67,8 @@ REASONS: Final[Mapping[str, CodeInfo]] = {
     "DT4106": CodeInfo(
         "a policy forbids it",
         "Hard policies close every node that could host it, whatever is free there; or there is room, and they close "
-        "or forbid every place that has it, or the amount as such (a quota).",
+        "or forbid every place that has it, or the amount as such (a quota), or admit it only with other work, which "
+        "is left out (an `admission` with `orNone`).",
     ),
     "DT4107": CodeInfo(
         "outranked by higher priority",

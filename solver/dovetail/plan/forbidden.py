@@ -63,6 +63,8 @@ class Trials:
         One more replica is tried on every place there is room for. Several together are only held against rules
         that do not judge places, such as quotas, and where domains must be even against their number.
         """
+        if self._waits_for_others(workload):
+            return True
         if not self.hard:
             return False
         total = sum(wanting.replicas for wanting in missing)
@@ -77,6 +79,14 @@ class Trials:
         open_to = {name for name, found in rounds.items() if all(map(space.any_room, found))}
         hard = [policy for policy in self.hard if policy.name not in open_to]
         return all(self._one_forbidden(workload, wanting, space, hard) for wanting in missing)
+
+    def _waits_for_others(self, workload: Workload) -> bool:
+        """Tell whether a hard policy admits a workload with others only, and these are left out."""
+        hard = (policy for policy in self.context.spec.policies if policy.enforcement.kind == "hard")
+        bound = ((policy.rule, self.context.scopes[policy.name]) for policy in hard)
+        return any(
+            workload.id in scope.ids and rule.waits_for_others(workload, self.view, scope) for rule, scope in bound
+        )
 
     def _round(
         self, policy: Policy, workload: Workload, missing: Sequence[Wanting]

@@ -115,6 +115,17 @@ class Admission(RuleDefaults):
             return slo.shortfall(served(view, workload), slo.rate)
         return max(0, self._wanted(workload) - count)
 
+    def waits_for_others(self, workload: Workload, view: View, scope: Scope) -> bool:
+        """Tell whether nothing of a workload's group is admitted, and all of the workload alone would not do."""
+        groups = grouped(scope.workloads, self.per, self.label).values() if self.or_none else ()
+        for members in groups:
+            if workload not in members or any(view.admitted(each) for each in members):
+                continue
+            if isinstance(self.at_least, int):
+                return self.at_least > (1 if self.count == "workloads" else workload.replicas)
+            return any(self._lack_of(view, each, 0) for each in members if each is not workload)
+        return False
+
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish every workload: each is judged by itself."""
         return workload.id

@@ -207,6 +207,9 @@ class Rule(Protocol):
     def closed_nodes(self, scope: Scope) -> frozenset[str]:
         """Return the nodes that matched workloads may not run on, whatever else runs anywhere."""
 
+    def waits_for_others(self, workload: Workload, view: View, scope: Scope) -> bool:
+        """Tell whether a matched workload cannot join, with all or any of it, as long as others are left out."""
+
     def workload_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Return what this rule distinguishes about a matched workload (S4.6); equal keys are interchangeable."""
 
@@ -309,6 +312,10 @@ class RuleDefaults:
     def closed_nodes(self, scope: Scope) -> frozenset[str]:
         """Close no nodes."""
         return frozenset()
+
+    def waits_for_others(self, workload: Workload, view: View, scope: Scope) -> bool:
+        """Let every workload join by itself."""
+        return False
 
     def other_key(self, workload: Workload, scope: Scope) -> Hashable:
         """Distinguish nothing among workloads that are not matched."""
