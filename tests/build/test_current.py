@@ -38,6 +38,22 @@ def test_a_place_that_cannot_be_is_told_and_no_fault(rows: str, told: str) -> No
     assert f"{warning.code} {warning.message}".startswith(told)
 
 
+@pytest.mark.parametrize(
+    ("gpu", "told"),
+    [
+        ("{mode: mps, clients: 2}", "there is no node 'g-009'"),
+        ("{mode: mig, instances: [1g.10gb@0]}", "there is no node 'g-009'"),
+        ("{mode: mps, clients: 2}", "'g-001' has no GPU 8"),
+        ("{mode: mig}", "'g-001' has no GPU 8"),
+    ],
+)
+def test_how_a_gpu_that_is_not_there_is_cut_or_shared_is_told_and_no_fault(gpu: str, told: str) -> None:
+    name = "g-009/0" if "g-009" in told else "g-001/8"
+    found = built(SMALL, WORK, document("Placement", "now", f"placements: {{}}\ngpus: {{{name}: {gpu}}}"))
+    (warning,) = found.warnings
+    assert (warning.code, warning.message) == ("DT1923", told)
+
+
 def test_work_that_no_document_declares_is_kept_with_a_warning() -> None:
     rows = (
         "placements: {v#0: {node: g-001}, w.lead#0: {node: g-001}, w#7: {node: g-001}}\nrunning: {u: {elapsed: 1h}}"

@@ -33,6 +33,8 @@ def read_current(document: Document, log: Log, spec: Spec | None = None) -> Curr
         elapsed[workload] = running["elapsed"].quantity(parse_duration, 0)
         if workloads is not None and workload not in workloads:
             running.warn("DT1914", f"no workload '{workload}' is declared", of_key=True)
+    if spec is not None:
+        _look_at_gpus(here, spec)
     gpus, settings = dict(_layouts(here, spec)), dict(_settings(here, spec))
     present = tuple(found[replica] for replica in sorted(found))
     return Current(present, frozen(elapsed), gpus=frozen(gpus), settings=frozen(settings))
@@ -72,6 +74,18 @@ def _instance(row: Cursor) -> str:
     else:
         return text
     return ""
+
+
+def _look_at_gpus(here: Cursor, spec: Spec) -> None:
+    """Warn of GPUs that are told to be cut or shared, and are not there."""
+    for gpu, row in here.fields("gpus"):
+        name, _, index = gpu.rpartition("/")
+        node = spec.cluster.by_name.get(name)
+        if node is None:
+            row.warn("DT1923", f"there is no node '{name}'", row.log.suggest(name, spec.cluster.by_name), of_key=True)
+        elif int(index) >= node.gpus:
+            hint = f"it has {node.gpus}, counted from 0"
+            row.warn("DT1923", f"'{name}' has no GPU {index}", hint, of_key=True)
 
 
 def _layouts(here: Cursor, spec: Spec | None) -> Iterator[tuple[str, Layout]]:

@@ -315,7 +315,8 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
     ),
     "DT1923": CodeInfo(
         "runs where nothing is",
-        "The current state names a node, or a GPU of one, that the Cluster lacks; what ran there starts anew.",
+        "The current state names a node, or a GPU of one, that the Cluster lacks; what ran there starts anew, and "
+        "how such a GPU is cut or shared counts for nothing.",
     ),
     "DT1924": CodeInfo(
         "whole GPUs taken twice",
