@@ -181,7 +181,7 @@ class Reserve(RuleDefaults):
         if bool(self.domains) == bool(self.replicas) or bool(self.domains) != bool(self.of):
             return "give 'replicas' with 'request', or 'domains' with 'of'"
         if bool(self.replicas) != (self.request != Request()):
-            return "'replicas' and 'request' go together: so many places, each with room for that"
+            return "'replicas' goes with a 'request' that asks for something: so many places, each with room for that"
         if self.domains and (self.within or self.accelerators):
             return "'within' and 'accelerators' tell of places, and whole domains are held here"
         if self.accelerators and not self.request.gpu_count:
