@@ -53,7 +53,7 @@ def test_bounds_found_aside_are_those_found_here() -> None:
             if isinstance(heard, int):
                 assert heard == 7
                 break
-            name, cases = heard
+            name, cases, _ = heard
             assert aside._process is not None
             assert os.getpriority(os.PRIO_PROCESS, aside._process.pid or 0) > os.getpriority(os.PRIO_PROCESS, 0)
             there.learn(tiers[name], cases, priced=True)
@@ -181,9 +181,9 @@ def test_gangs_are_told_apart_once_every_tier_has_a_bound() -> None:
     found = []
     while (each := search.next(now)) is not None:
         found.append(each)
-    first = [name for name, _ in found].index("admitted[100]")
-    assert all(not cases.branches for _, cases in found[:first])
-    assert any(cases.branches for _, cases in found[first + 1 :])
+    first = [each.tier for each in found].index("admitted[100]")
+    assert all(not each.cases.branches for each in found[:first])
+    assert any(each.cases.branches for each in found[first + 1 :])
 
 
 def test_nothing_is_looked_for_where_all_that_asks_is_there() -> None:
@@ -209,10 +209,22 @@ def test_large_fleets_have_bounds_before_there_is_a_plan(monkeypatch: pytest.Mon
     assert Pursuit(FleetBounds(problem, Stop())).before_any_plan(late) is None
 
 
+def test_bands_of_many_nodes_are_bounded_without_prices_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = fleet(1)
+    monkeypatch.setattr(pursuit, "FEW_NODES", 0)
+    search, found = Pursuit(FleetBounds(problem, Stop())), list[pursuit.Found]()
+    while (each := search.next(nothing(problem))) is not None:
+        found.append(each)
+    bands = list(dict.fromkeys(each.tier for each in found if each.tier.startswith("admitted")))
+    assert [(each.tier, each.priced) for each in found[: len(bands)]] == [(name, False) for name in bands]
+    assert len(bands) > 1
+    assert {each.tier for each in found if each.priced} >= {bands[0]}
+
+
 def test_what_time_has_cut_is_not_asked_for_again_with_less_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = fleet(1)
     slow = Pursuit(FleetBounds(problem, Stop()))
-    monkeypatch.setattr(pursuit, "FEW_NODES", 0)
+    monkeypatch.setattr(Pursuit, "_numbered", lambda *_: False)
     monkeypatch.setattr(pursuit, "_CUT", 0.0)  # as if every LP had taken all of its time
     first = slow.next(nothing(problem))
     assert first is not None

@@ -14,9 +14,9 @@ from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
 from dovetail.engine.exact import TierAnswer
 from dovetail.engine.fleet.aside import Aside
-from dovetail.engine.fleet.cases import Cases, has_numbers
+from dovetail.engine.fleet.cases import has_numbers
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
-from dovetail.engine.fleet.pursuit import WIDE, Best
+from dovetail.engine.fleet.pursuit import WIDE, Best, Found
 from dovetail.engine.gathering.gatherings import Reached
 from dovetail.model.state import today_state
 from dovetail.objectives import Tier, limit_given, sign_of
@@ -195,7 +195,7 @@ class Bounds:
         self._told += 1
         aside.tell(Best(self._told, tuple(values), self.until or 0.0, last))
 
-    def _learn(self, heard: Iterable[tuple[str, Cases] | int]) -> None:
+    def _learn(self, heard: Iterable[Found | int]) -> None:
         """Take bounds that were found meanwhile, until nothing is left to find for what was told last."""
         tiers = {tier.name: tier for tier in self.problem.tiers}
         for found in heard:
@@ -203,7 +203,7 @@ class Bounds:
                 if found == self._told:
                     return
             else:
-                self.fleet.learn(tiers[found[0]], found[1], priced=True)
+                self.fleet.learn(tiers[found.tier], found.cases, priced=found.priced)
 
     def _see_out(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
         """Wait for the closest bounds that these very values allow, where that is worth it and there is time."""

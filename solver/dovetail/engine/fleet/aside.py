@@ -17,8 +17,7 @@ from dovetail.progress import Limits, Stop
 from dovetail.spec import Spec
 
 if TYPE_CHECKING:
-    from dovetail.engine.fleet.cases import Cases
-    from dovetail.engine.fleet.pursuit import Best
+    from dovetail.engine.fleet.pursuit import Best, Found
 
 _TICK = 0.1
 _AHEAD = 0.3  # of the time limit
@@ -99,7 +98,7 @@ class Aside:
                 self._found.put(loads(connection.recv_bytes()))
         self._found.put(None)
 
-    def heard(self, stop: Stop, until: float = 0.0) -> Iterator[tuple[str, Cases] | int]:
+    def heard(self, stop: Stop, until: float = 0.0) -> Iterator[Found | int]:
         """Yield what was found, tier by tier, and the number of a message for which nothing is left to find.
 
         Parameters

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from dovetail.engine.fleet.cases import COUNTS, Cases, has_numbers
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
@@ -49,9 +49,20 @@ class Best:
     last: bool = False
 
 
+class Found(NamedTuple):
+    """A tier and what proves a bound on it, with nodes of different prices told apart or not."""
+
+    tier: str
+    cases: Cases
+    priced: bool = True
+
+
 @dataclass(slots=True)
 class Pursuit:
     """The closest bounds of a Problem, nodes of different prices told apart, tier by tier.
+
+    Of many nodes they are not told apart at first: an LP that does may take a third of a minute, and bands often need
+    no closer bound than one that does not.
 
     Parameters
     ----------
@@ -64,8 +75,9 @@ class Pursuit:
     _counted: dict[str, Mapping[str, int]] = field(default_factory=dict)
     _times: Counter[str] = field(default_factory=Counter)
     _needed: dict[str, float] = field(default_factory=dict)  # more seconds than so many, by tiers that time cut
+    _roughly: set[str] = field(default_factory=set)  # tiers that were looked at with nodes not told apart
 
-    def before_any_plan(self, nothing: Best) -> tuple[str, Cases] | None:
+    def before_any_plan(self, nothing: Best) -> Found | None:
         """Return a bound that needs no plan's values, as long as there are such for a large fleet; None after that.
 
         What earlier tiers will have is guessed from their bounds. Work without GPU has its place in most plans, which
@@ -83,7 +95,7 @@ class Pursuit:
         in_time = time.monotonic() < nothing.until
         return self.next(nothing, early) if worth_while and not asked and in_time else None
 
-    def next(self, now: Best, among: Collection[str] | None = None) -> tuple[str, Cases] | None:
+    def next(self, now: Best, among: Collection[str] | None = None) -> Found | None:
         """Return a tier and what proves a bound on it, None where no bound is worth while.
 
         It is the tier that was asked for least often; those that count nodes, and what follows them, have their first
@@ -105,7 +117,8 @@ class Pursuit:
             late = late or tier.counts_nodes
             known = self.fleet.knows(tier) and (among is None or tier.name in among)
             in_time = self._seconds(tier, now) > self._needed.get(tier.name, 0.0)
-            if known and in_time and gap > WIDE and self._asked.get(tier.name) != given:
+            wide = _NARROW if tier.name in self._roughly - self._asked.keys() else WIDE
+            if known and in_time and gap > wide and self._asked.get(tier.name) != given:
                 found.append((self._times[tier.name] + late, late, position, dict(given)))
             elif known and gap > _NARROW and self._counted.get(tier.name) != given and self._numbered(tier):
                 uncounted.append((position, dict(given)))
@@ -130,10 +143,12 @@ class Pursuit:
         bound = min(bounds) if tier.sense == "max" else max(bounds)
         return relative_gap(value, bound), bound
 
-    def _proved(self, position: int, given: Mapping[str, int], now: Best) -> tuple[str, Cases]:
+    def _proved(self, position: int, given: Mapping[str, int], now: Best) -> Found:
         """Prove a bound on a tier: of all cases in one at first, and told apart once every tier has one."""
         tier = self.fleet.problem.tiers[position]
-        first = tier.sense == "max" and not self._times[tier.name] and not now.last
+        if tier.name not in self._roughly and self._may_be_rough(tier):
+            return self._proved_roughly(tier, given, now)
+        first = tier.sense == "max" and self._times[tier.name] <= (tier.name in self._roughly) and not now.last
         aim = None if first or tier.sense == "min" else round((1 + WIDE) * now.values[position])
         seconds, began = self._seconds(tier, now), time.monotonic()
         self._times[tier.name] += 1
@@ -143,14 +158,27 @@ class Pursuit:
         self.fleet.learn(tier, cases, priced=True)
         if not (first and any(case.torn for case in cases.leaves.values())):
             self._asked[tier.name] = given
-        return tier.name, cases
+        return Found(tier.name, cases)
+
+    def _may_be_rough(self, tier: Tier) -> bool:
+        """Tell whether a bound without prices may do for a tier, and is found much sooner."""
+        asks = tier.counts_nodes or tier.asks_idle or tier.asks_domains
+        return not asks and len(self.fleet.problem.nodes) > FEW_NODES
+
+    def _proved_roughly(self, tier: Tier, given: Mapping[str, int], now: Best) -> Found:
+        """Prove a bound on a tier with nodes of different prices not told apart, of all cases in one."""
+        self._roughly.add(tier.name)
+        self._times[tier.name] += 1
+        cases = self.fleet.cases(tier, given, reached=None, priced=False, seconds=self._seconds(tier, now))
+        self.fleet.learn(tier, cases, priced=False)
+        return Found(tier.name, cases, priced=False)
 
     def _seconds(self, tier: Tier, now: Best) -> float:
         """Return how long a tier may take."""
         share = 1.0 if now.last else _SHARE if self._times[tier.name] else _FIRST_SHARE
         return share * max(0.0, now.until - time.monotonic())
 
-    def _in_whole_numbers(self, position: int, given: Mapping[str, int], now: Best) -> tuple[str, Cases]:
+    def _in_whole_numbers(self, position: int, given: Mapping[str, int], now: Best) -> Found:
         """Prove a bound on a tier with nodes in use, or admitted replicas, in whole numbers."""
         self.stand_back()
         tier = self.fleet.problem.tiers[position]
@@ -159,4 +187,4 @@ class Pursuit:
         reached = now.values[position]
         cases = self.fleet.cases(tier, given, reached=reached, priced=True, seconds=seconds, counts=COUNTS)
         self.fleet.learn(tier, cases, priced=True)
-        return tier.name, cases
+        return Found(tier.name, cases)
