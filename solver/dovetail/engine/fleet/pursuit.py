@@ -75,7 +75,7 @@ class Pursuit:
     _counted: dict[str, Mapping[str, int]] = field(default_factory=dict)
     _times: Counter[str] = field(default_factory=Counter)
     _needed: dict[str, float] = field(default_factory=dict)  # more seconds than so many, by tiers that time cut
-    _roughly: set[str] = field(default_factory=set)  # tiers that were looked at with nodes not told apart
+    _roughly: set[str] = field(default_factory=set)  # tiers looked at like that since earlier ones were with prices
 
     def before_any_plan(self, nothing: Best) -> Found | None:
         """Return a bound that needs no plan's values, as long as there are such for a large fleet; None after that.
@@ -156,6 +156,7 @@ class Pursuit:
         if time.monotonic() - began >= _CUT * seconds and not cases.branches:
             self._needed[tier.name] = seconds
         self.fleet.learn(tier, cases, priced=True)
+        self._roughly -= {later.name for later in self.fleet.problem.tiers[position + 1 :]}  # of which more is known
         if not (first and any(case.torn for case in cases.leaves.values())):
             self._asked[tier.name] = given
         return Found(tier.name, cases)
@@ -166,10 +167,12 @@ class Pursuit:
         return not asks and len(self.fleet.problem.nodes) > FEW_NODES
 
     def _proved_roughly(self, tier: Tier, given: Mapping[str, int], now: Best) -> Found:
-        """Prove a bound on a tier with nodes of different prices not told apart, of all cases in one."""
+        """Prove a bound on a tier with nodes of different prices not told apart, but who is there."""
         self._roughly.add(tier.name)
-        self._times[tier.name] += 1
-        cases = self.fleet.cases(tier, given, reached=None, priced=False, seconds=self._seconds(tier, now))
+        self._times[tier.name] = max(1, self._times[tier.name])
+        value = now.values[self.fleet.problem.tiers.index(tier)]
+        aim = round((1 + WIDE) * value) if tier.sense == "max" else None
+        cases = self.fleet.cases(tier, given, reached=aim, priced=False, seconds=self._seconds(tier, now))
         self.fleet.learn(tier, cases, priced=False)
         return Found(tier.name, cases, priced=False)
 
