@@ -26,7 +26,9 @@ class Promised:
         slos = ((name, workload, workload.slo) for name, workload in workloads.items())
         self._of = {name: (workload, slo) for name, workload, slo in slos if slo is not None and slo.rates}
         self._kept = [self._on(node) for node in range(len(self._nodes))]
-        self._served = sum(self._kept, Counter[str]())
+        self._served = Counter[str]()
+        for each in self._kept:
+            self._served.update(each)
         makes = {name: number for number, name in enumerate({node.accelerator: None for node in self._nodes})}
         self._makes = list(makes)
         self._make_of: Ints = np.array([makes[node.accelerator] for node in self._nodes], dtype=np.int64)
