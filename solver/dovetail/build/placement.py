@@ -12,7 +12,7 @@ from dovetail.documents import Document
 from dovetail.mig import Instance, parse_instance
 from dovetail.placement import layout_of
 from dovetail.quantities import parse_duration
-from dovetail.spec import Current, Layout, PresentReplica, ReplicaId, Role, Setting, Spec
+from dovetail.spec import Current, Layout, Node, PresentReplica, ReplicaId, Role, Setting, Spec
 from dovetail.spec.identity import IdentityError, ReplicaRange, parse_range
 
 MOST_REPLICAS: Final = 1_000_000
@@ -84,8 +84,13 @@ def _look_at_gpus(here: Cursor, spec: Spec) -> None:
         if node is None:
             row.warn("DT1923", f"there is no node '{name}'", row.log.suggest(name, spec.cluster.by_name), of_key=True)
         elif int(index) >= node.gpus:
-            hint = f"it has {node.gpus}, counted from 0"
-            row.warn("DT1923", f"'{name}' has no GPU {index}", hint, of_key=True)
+            _warn_of_gpu(row, node, int(index), of_key=True)
+
+
+def _warn_of_gpu(told: Cursor, node: Node, index: int, *, of_key: bool = False) -> None:
+    """Warn of a GPU that a node lacks."""
+    hint = f"it has {node.gpus}, counted from 0"
+    told.warn("DT1923", f"'{node.name}' has no GPU {index}", hint, of_key=of_key)
 
 
 def _layouts(here: Cursor, spec: Spec | None) -> Iterator[tuple[str, Layout]]:
@@ -168,7 +173,7 @@ class _Warnings:
         if node is None:
             row["node"].warn("DT1923", f"there is no node '{name}'")
         elif gpus and max(gpus) >= node.gpus:
-            row["gpus"].warn("DT1923", f"'{name}' has no GPU {max(gpus)}", f"it has {node.gpus}, counted from 0")
+            _warn_of_gpu(row["gpus"], node, max(gpus))
         elif role.request.gpus:
             self._take(replicas, [f"{name}/{gpu}" for gpu in gpus], row)
 

@@ -43,14 +43,17 @@ class Trials:
         self._guards: dict[str, Guard | None] = {}
 
     @cached_property
+    def _every_hard(self) -> list[Policy]:
+        return [policy for policy in self.context.spec.policies if policy.enforcement.kind == "hard"]
+
+    @cached_property
     def hard(self) -> list[Policy]:
         """The hard policies that one replica more can break, and then whatever follows cannot mend.
 
         A rule without an account is broken on closed nodes only, and these are no options, or, as an `admission`, by
         what is missing.
         """
-        hard = [policy for policy in self.context.spec.policies if policy.enforcement.kind == "hard"]
-        return [policy for policy in hard if self.guard(policy) is not None]
+        return [policy for policy in self._every_hard if self.guard(policy) is not None]
 
     @cached_property
     def amounts(self) -> list[Policy]:
@@ -82,8 +85,7 @@ class Trials:
 
     def _waits_for_others(self, workload: Workload) -> bool:
         """Tell whether a hard policy admits a workload with others only, and these are left out."""
-        hard = (policy for policy in self.context.spec.policies if policy.enforcement.kind == "hard")
-        bound = ((policy.rule, self.context.scopes[policy.name]) for policy in hard)
+        bound = ((policy.rule, self.context.scopes[policy.name]) for policy in self._every_hard)
         return any(
             workload.id in scope.ids and rule.waits_for_others(workload, self.view, scope) for rule, scope in bound
         )

@@ -77,7 +77,8 @@ class Emptying:
             if self._placed(leavers, used) and self._costs.saved(now := self._costs.since(turn)) > 0:
                 self._journal.keep()
                 self._used, self._left = used, self._left - moves
-                self._costs.keep(now)
+                for changed in now:
+                    self._costs.keep(changed)
                 return True
             self._journal.undo(mark)
         self._used[node] = True

@@ -37,10 +37,10 @@ class NodeCosts:
         """Return by how much less than what was kept some nodes cost now, all together."""
         return sum(self._kept[node] - cost for node, cost in now.items())
 
-    def keep(self, now: Mapping[int, int]) -> None:
-        """Keep what some nodes cost now."""
-        for node, cost in now.items():
-            self._kept[node], self.used[node] = cost, _in_use(self._field, node)
+    def keep(self, node: int) -> int:
+        """Keep what a node costs now, and return it."""
+        self._kept[node], self.used[node] = cost_on(self._field, node), _in_use(self._field, node)
+        return self._kept[node]
 
 
 def prices_of(problem: Problem) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -66,14 +66,10 @@ class Promised:
             found += slo.floors.weight * (slo.shortfall(before) - slo.shortfall(now))
         return found
 
-    def keep(self, nodes: Iterable[int]) -> bool:
-        """Keep what some nodes serve now; tell whether others lack anything than before."""
-        before: Counter[str] = Counter()
-        now: Counter[str] = Counter()
-        for node in nodes if self._of else ():
-            before.update(self._kept[node])
-            self._kept[node] = self._on(node)
-            now.update(self._kept[node])
+    def keep(self, node: int) -> bool:
+        """Keep what a node serves now; tell whether others lack anything than before."""
+        before, now = self._kept[node], self._on(node)
+        self._kept[node] = now
         lacked = {name for name in before | now if self._lacks(name)}
         self._served.update(now)
         self._served.subtract(before)

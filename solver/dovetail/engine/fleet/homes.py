@@ -49,9 +49,12 @@ def settle(
 
 def _homes(lp: FleetLp, workload: Workload) -> list[list[int]]:
     """Return what to shut for a gang that is torn to be in one domain, of which it has most first."""
-    amounts, cells = amounts_of(lp, workload), list(_cells(lp, workload))
+    amounts = amounts_of(lp, workload)
+    if len(amounts) < 2:
+        return []
+    cells = list(_cells(lp, workload))
     homes = sorted(amounts, key=lambda domain: (amounts[domain], domain), reverse=True)
-    return [[c for d, columns in cells if d != home for c in columns] for home in homes if len(homes) > 1]
+    return [[c for d, columns in cells if d != home for c in columns] for home in homes]
 
 
 def _housed(

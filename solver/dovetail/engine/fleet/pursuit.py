@@ -147,8 +147,9 @@ class Pursuit:
         """Prove a bound on a tier: of all cases in one at first, and told apart once every tier has one."""
         tier = self.fleet.problem.tiers[position]
         if tier.name not in self._roughly and self._may_be_rough(tier):
-            return self._proved_roughly(tier, given, now)
-        first = tier.sense == "max" and self._times[tier.name] <= (tier.name in self._roughly) and not now.last
+            return self._proved_roughly(position, given, now)
+        looked = 1 if tier.name in self._roughly else 0
+        first = tier.sense == "max" and self._times[tier.name] <= looked and not now.last
         aim = None if first or tier.sense == "min" else round((1 + WIDE) * now.values[position])
         seconds, began = self._seconds(tier, now), time.monotonic()
         self._times[tier.name] += 1
@@ -166,12 +167,12 @@ class Pursuit:
         asks = tier.counts_nodes or tier.asks_idle or tier.asks_domains
         return not asks and len(self.fleet.problem.nodes) > FEW_NODES
 
-    def _proved_roughly(self, tier: Tier, given: Mapping[str, int], now: Best) -> Found:
+    def _proved_roughly(self, position: int, given: Mapping[str, int], now: Best) -> Found:
         """Prove a bound on a tier with nodes of different prices not told apart, but who is there."""
+        tier = self.fleet.problem.tiers[position]
         self._roughly.add(tier.name)
         self._times[tier.name] = max(1, self._times[tier.name])
-        value = now.values[self.fleet.problem.tiers.index(tier)]
-        aim = round((1 + WIDE) * value) if tier.sense == "max" else None
+        aim = round((1 + WIDE) * now.values[position]) if tier.sense == "max" else None
         cases = self.fleet.cases(tier, given, reached=aim, priced=False, seconds=self._seconds(tier, now))
         self.fleet.learn(tier, cases, priced=False)
         return Found(tier.name, cases, priced=False)

@@ -18,7 +18,7 @@ import numpy as np
 
 from dovetail.engine.construction.fragmentation import Bools
 from dovetail.engine.construction.leavers import Leaver
-from dovetail.engine.construction.node_costs import NodeCosts, cost_on, prices_of
+from dovetail.engine.construction.node_costs import NodeCosts, prices_of
 from dovetail.engine.construction.promised import Promised
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.model.state import State
@@ -65,8 +65,7 @@ class CostRuins(Ruins):
     def _ruin(self, turn: int) -> int | None:
         self._vain += 1
         seed, leavers = self._draw()
-        for leaver in leavers:
-            self._journal.leave(leaver)
+        self._off(leavers)
         if not leavers or not self._recreated(seed, leavers) or (self._promised.more(turn) or 0) < 0:
             return None
         now = self._costs.since(turn)
@@ -90,10 +89,8 @@ class CostRuins(Ruins):
 
     def _enter(self, node: int) -> None:
         super()._enter(node)
-        cost = cost_on(self._field, node)
-        self._costs.keep({node: cost})
-        self._promised.keep([node])
-        self._counted[node] = self._counts(node, cost)
+        self._promised.keep(node)
+        self._counted[node] = self._counts(node, self._costs.keep(node))
 
     def _counts(self, node: int, cost: int) -> int:
         """Return what a node of some cost counts for: that, or less where hardly any of it is in use."""

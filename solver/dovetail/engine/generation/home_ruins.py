@@ -12,7 +12,7 @@ from random import Random
 
 from dovetail.engine.construction.leavers import Leaver, running_at
 from dovetail.engine.construction.mending import Excess
-from dovetail.engine.construction.node_costs import NodeCosts, cost_on
+from dovetail.engine.construction.node_costs import NodeCosts
 from dovetail.engine.generation.ruins import Ruins, Whereabouts
 from dovetail.model.state import State, away
 from dovetail.problem import Present, Problem
@@ -50,7 +50,7 @@ class HomeRuins(Ruins):
         super()._enter(node)
         self._whereabouts.enter(node, self._anew(node))
         if self._costs is not None:
-            self._costs.keep({node: cost_on(self._field, node)})
+            self._costs.keep(node)
 
     def _is_better(self, more: int) -> bool:
         del self._homes[self._drawn_home]
@@ -91,10 +91,7 @@ class HomeRuins(Ruins):
         may = self._field.hosts(self._problem.shapes[self._source.choice(off).shape])
         nodes = [node for node in self.hosts if may[node] and node != home]
         chosen = self._source.sample(nodes, min(len(nodes), self._source.randint(0, _OTHERS)))
-        found = [leaver for node in chosen for leaver in self._anew(node)]
-        for leaver in found:
-            self._journal.leave(leaver)
-        return found
+        return self._off(leaver for node in chosen for leaver in self._anew(node))
 
     def _placed(self, shape: int) -> bool:
         """Place one where it breaks nothing; tell whether there is such a place."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from dovetail.engine.construction.fragmentation import Ints
 from dovetail.engine.construction.leavers import Leaver
-from dovetail.engine.construction.node_costs import NodeCosts, cost_on
+from dovetail.engine.construction.node_costs import NodeCosts
 from dovetail.engine.construction.promised import Promised
 from dovetail.engine.generation.ruins import Ruins, Whereabouts
 from dovetail.model.state import State
@@ -57,8 +57,8 @@ class PromiseRuins(Ruins):
     def _enter(self, node: int) -> None:
         super()._enter(node)
         self._whereabouts.enter(node, self._anew(node))
-        self._costs.keep({node: cost_on(self._field, node)})
-        if self._promised.keep([node]):
+        self._costs.keep(node)
+        if self._promised.keep(node):
             self._short = None
 
     def _ruin(self, turn: int) -> int | None:
@@ -105,7 +105,4 @@ class PromiseRuins(Ruins):
             return []
         may = self._field.hosts(self._problem.shapes[self._source.choice(off).shape])
         nodes = [node for node in self._source.sample(self.hosts, min(_OTHERS, len(self.hosts))) if may[node]]
-        found = [leaver for node in nodes for leaver in self._anew(node)]
-        for leaver in found:
-            self._journal.leave(leaver)
-        return found
+        return self._off(leaver for node in nodes for leaver in self._anew(node))

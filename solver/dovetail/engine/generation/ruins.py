@@ -183,10 +183,14 @@ class Ruins(ABC):
 
     def _taken_off(self) -> list[Leaver]:
         """Take some replicas off; return them."""
-        leavers = list(self._drawn())
-        for leaver in leavers:
+        return self._off(self._drawn())
+
+    def _off(self, leavers: Iterable[Leaver]) -> list[Leaver]:
+        """Take replicas off, once it is known which; return them."""
+        found = list(leavers)
+        for leaver in found:
             self._journal.leave(leaver)
-        return leavers
+        return found
 
     def _drawn(self) -> Iterator[Leaver]:
         """Yield who is taken off: all that came anew to a few nodes, or one replica each of several."""
