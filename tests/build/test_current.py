@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.build.text import AS_OF, JOB, SMALL, built, codes, document, documents, spec_of, workload
+from tests.build.text import AS_OF, JOB, SMALL, built, cluster, codes, document, documents, spec_of, workload
 
 from dovetail.build import assemble, declares_current
 from dovetail.documents import load_text
@@ -52,6 +52,22 @@ def test_how_a_gpu_that_is_not_there_is_cut_or_shared_is_told_and_no_fault(gpu: 
     found = built(SMALL, WORK, document("Placement", "now", f"placements: {{}}\ngpus: {{{name}: {gpu}}}"))
     (warning,) = found.warnings
     assert (warning.code, warning.message) == ("DT1923", told)
+
+
+@pytest.mark.parametrize(
+    ("sharing", "warned"),
+    [
+        ("", ["DT1930"]),
+        (", sharing: {mechanism: fraction}", ["DT1930"]),
+        (", sharing: {mps: {}}", []),
+        (", sharing: {mechanism: dra}", []),
+    ],
+)
+def test_a_mode_told_of_a_gpu_that_is_in_none_is_warned_of(sharing: str, warned: list[str]) -> None:
+    nodes = cluster(f"{{name: g, count: 1, accelerator: H100-80GB, gpus: 8{sharing}}}")
+    for mode in ("mps", "time-slice") if "mps" not in sharing else ("mps",):
+        rows = f"placements: {{}}\ngpus: {{g-000/0: {{mode: {mode}, clients: 2}}}}"
+        assert codes(built(nodes, WORK, document("Placement", "now", rows)).warnings) == warned
 
 
 def test_work_that_no_document_declares_is_kept_with_a_warning() -> None:

@@ -11,6 +11,7 @@ from dovetail.build.partitions import read_layout
 from dovetail.documents import Document
 from dovetail.mig import Instance, parse_instance
 from dovetail.placement import layout_of
+from dovetail.placement.clients import equal_parts
 from dovetail.quantities import parse_duration
 from dovetail.spec import Current, Layout, Node, PresentReplica, ReplicaId, Role, Setting, Spec
 from dovetail.spec.identity import IdentityError, ReplicaRange, parse_range
@@ -77,7 +78,7 @@ def _instance(row: Cursor) -> str:
 
 
 def _look_at_gpus(here: Cursor, spec: Spec) -> None:
-    """Warn of GPUs that are told to be cut or shared, and are not there."""
+    """Warn of GPUs that are told to be cut or shared, and are not there or cannot be shared so."""
     for gpu, row in here.fields("gpus"):
         name, _, index = gpu.rpartition("/")
         node = spec.cluster.by_name.get(name)
@@ -85,6 +86,9 @@ def _look_at_gpus(here: Cursor, spec: Spec) -> None:
             row.warn("DT1923", f"there is no node '{name}'", row.log.suggest(name, spec.cluster.by_name), of_key=True)
         elif int(index) >= node.gpus:
             _warn_of_gpu(row, node, int(index), of_key=True)
+        elif (mode := row.raw("mode")) != "mig" and not equal_parts(node):
+            message = f"GPUs of '{node.name}' are in no mode, and this one is told to be in {mode}"
+            row.warn("DT1930", message, "modes are of nodes with 'sharing' by devicePlugin or dra", of_key=True)
 
 
 def _warn_of_gpu(told: Cursor, node: Node, index: int, *, of_key: bool = False) -> None:

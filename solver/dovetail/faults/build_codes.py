@@ -337,4 +337,9 @@ WARNINGS: Final[Mapping[str, CodeInfo]] = {
         "fits no node",
         "No node could hold a replica, were it empty and all of it sound; nothing demands that it runs.",
     ),
+    "DT1930": CodeInfo(
+        "mode of a GPU that is in none",
+        "The current state says that a GPU is shared by MPS or time-slicing, and its node shares by thousandths or "
+        "not at all; that counts for nothing.",
+    ),
 }
