@@ -91,19 +91,8 @@ class FleetLp:
         case = case_of(tier, given, self._confined.limits)
         start = case_of(tier, given, like) if like is not None else case if inner or again else tier
         until = None if seconds is None else time.monotonic() + seconds
-        lp, scale = self._lp, self._scale
-        expression = self.fleet.tiers[tier]
-        self._tier, self._given = tier, tuple(name for name in self._built.floors if name in given)
-        costs = {v: c * scale[tier] for v, c in expression.terms.items()}
-        lp.objective(costs)
-        for column in self._built.unplaced:
-            lp.cost(column, -_PENALTY * _LARGEST)
+        lp, costs = self._lp, self._pose(tier, given)
         pushed = self._confined.hold(costs, push=False)
-        for name, row in self._built.floors.items():
-            low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf
-            lp.bounds(row, low, np.inf)
-            lp.cost(self._built.shortfalls[name], -_PENALTY * scale[name])
-            lp.limits(self._built.shortfalls[name], 0.0, np.inf if name in given else 0.0)
         close = _CLOSE if self.fleet.sided else _CLOSE_ENOUGH
         nodes = any(one.counts_nodes for one in self.fleet.original.tiers if one.name == tier)
         value, least = -np.inf, np.inf
@@ -126,7 +115,22 @@ class FleetLp:
             if over or not grown or value <= before + close * abs(value):
                 break
         lp.remember(case, tier)
-        return value / scale[tier] + expression.constant
+        return value / self._scale[tier] + self.fleet.tiers[tier].constant
+
+    def _pose(self, tier: str, given: Mapping[str, int]) -> Mapping[int, float]:
+        """Ask for a tier, earlier ones held at given values as far as patterns reach them; return the objective."""
+        lp, scale = self._lp, self._scale
+        self._tier, self._given = tier, tuple(name for name in self._built.floors if name in given)
+        costs = {v: c * scale[tier] for v, c in self.fleet.tiers[tier].terms.items()}
+        lp.objective(costs)
+        for column in self._built.unplaced:
+            lp.cost(column, -_PENALTY * _LARGEST)
+        for name, row in self._built.floors.items():
+            low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf
+            lp.bounds(row, low, np.inf)
+            lp.cost(self._built.shortfalls[name], -_PENALTY * scale[name])
+            lp.limits(self._built.shortfalls[name], 0.0, np.inf if name in given else 0.0)
+        return costs
 
     def wander(self, source: Random, seconds: float | None = None) -> None:
         """Move to another solution that is worth as much in all tiers so far, if there is time; prices stay."""
