@@ -79,10 +79,9 @@ class Span:
 def tiers(context: Context) -> Iterator[Span]:
     """Yield the tiers of a Spec: per level, outermost first, those who prefer it, then all."""
     for level in context.spec.counted_levels:
-        preferred = Span(level, preferred=True)
-        if preferred.subjects(context):
-            yield preferred
-        yield Span(level)
+        for tier in (Span(level, preferred=True), Span(level)):
+            if tier.subjects(context):
+                yield tier
     if "topology" in context.spec.objective.tiers:
         for level in context.spec.preferred_inside:
             yield Span(level, preferred=True)

@@ -112,9 +112,9 @@ class Spec:
 
     @property
     def _keeps_sets(self) -> bool:
-        """Tell whether policies keep workloads together of which several communicate, be they of one replica each."""
-        several = sum(workload.communicates for workload in self.workloads) > 1
-        return several and any(p.rule.keeps_sets and p.enforcement.kind != "audit" for p in self.policies)
+        """Tell whether policies keep workloads together while one communicates, be it of one replica."""
+        talking = any(workload.communicates for workload in self.workloads)
+        return talking and any(p.rule.keeps_sets and p.enforcement.kind != "audit" for p in self.policies)
 
     @cached_property
     def counted_levels(self) -> tuple[str, ...]:
