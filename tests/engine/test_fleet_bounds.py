@@ -235,6 +235,16 @@ def test_a_bound_says_that_it_ignores_what_it_counts_in_part(rule: Rule, told: b
     assert ("few" in FleetModel(compile_problem(context_of(spec))).relaxed) == told
 
 
+@pytest.mark.parametrize(("enforcement", "told"), [("hard", True), (1, True), ("audit", False)])
+def test_a_bound_beside_what_runs_ignores_no_policy_that_is_only_reported(
+    enforcement: str | int, told: bool
+) -> None:
+    work = [workload("a", 2, share=400), workload("b", 2, share=300)]
+    apart = policy("apart", Separate("workload", "gpu"), enforcement=enforcement)
+    spec = make_spec([node("n", 2, mechanism="fraction")], work, [apart], running={"a#0": place("n", 0)})
+    assert ("apart" in StandingModel(compile_problem(context_of(spec))).relaxed) == told
+
+
 def test_a_tier_that_counts_nodes_has_a_bound_of_its_own_once_time_is_up() -> None:
     """Whoever looks for closer ones meanwhile may not have come to it."""
     nodes = [replace(node(name, 4), price=1_000_000) for name in "abc"]

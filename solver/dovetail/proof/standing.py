@@ -140,7 +140,8 @@ class StandingModel(FleetModel):
     def relaxed(self) -> tuple[str, ...]:
         """What the model forgets, also who may share a GPU."""
         scopes = self.context.scopes
-        cards = {p.name for p in self.spec.policies if p.rule.node_terms(scopes[p.name]).by_gpu}
+        weighed = (policy for policy in self.spec.policies if policy.enforcement.kind != "audit")
+        cards = {policy.name for policy in weighed if policy.rule.node_terms(scopes[policy.name]).by_gpu}
         return tuple(dict.fromkeys((*super().relaxed, *sorted(cards))))
 
     def box(self, earlier: Mapping[str, int]) -> tuple[Sequence[int], Sequence[int]]:
