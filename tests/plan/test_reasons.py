@@ -394,3 +394,17 @@ def test_one_island_for_all_of_a_gang() -> None:
     held = policy_of([gang])
     found = reasons(nodes, [gang, workload("one", 2, gpus=1)], rows, [held] if held else [])
     assert found["w"] == ("DT4113",)
+
+
+@pytest.mark.parametrize(("tiers", "code"), [(("mend", "admitted"), "DT4106"), (("admitted", "mend"), "DT4100")])
+@pytest.mark.parametrize("gang", [True, False])
+def test_what_today_excuses_keeps_out_whom_it_would_stay_broken_for(
+    tiers: tuple[str, ...], code: str, gang: bool
+) -> None:
+    """Mending comes before what is admitted, where the objective says so: who makes a quota whole is let go."""
+    tune = workload("tune", 2, gpus=1, type="gang" if gang else "job", preemptible=True, movable=True)
+    keep, few = workload("keep", 1, gpus=1), policy("few", Quota((("gpus", 1_000),)))
+    running = {"keep#0": place("n", 0), "tune#0": place("n", 1), "tune#1": place("n", 2)}
+    goal = Objective(tiers=tiers)
+    found = reasons([node("n", 4)], [tune, keep], {"keep#0": ("n", (0,))}, [few], running=running, objective=goal)
+    assert found == {"tune": (code,)}
