@@ -236,9 +236,7 @@ def test_a_bound_says_that_it_ignores_what_it_counts_in_part(rule: Rule, told: b
 
 
 @pytest.mark.parametrize(("enforcement", "told"), [("hard", True), (1, True), ("audit", False)])
-def test_a_bound_beside_what_runs_ignores_no_policy_that_is_only_reported(
-    enforcement: str | int, told: bool
-) -> None:
+def test_a_bound_beside_what_runs_ignores_no_policy_that_is_only_reported(enforcement: str | int, told: bool) -> None:
     work = [workload("a", 2, share=400), workload("b", 2, share=300)]
     apart = policy("apart", Separate("workload", "gpu"), enforcement=enforcement)
     spec = make_spec([node("n", 2, mechanism="fraction")], work, [apart], running={"a#0": place("n", 0)})
