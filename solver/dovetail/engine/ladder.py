@@ -57,6 +57,7 @@ _QUICK_SHARE = 0.05  # of the time, where another process looks for them meanwhi
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
 _ALL_THERE = 1e-9  # a gap that ends a search once all is admitted that can be
 _GATHER_SHARE, _CLOSE_SHARE = 0.4, 0.1  # of the work, for gangs by classes, and for the exact model of a small whole
+_LAST_SHARE = 0.1  # of the work and of the time that are left, for parts after the exact model
 _PARTS_SHARE = (0.8, 1.0), (0.5, 0.8)  # of work and of time, before the exact model goes on; and where that is small
 _NEARLY = 0.01  # of what may be admitted: who lacks more is not done, whatever bounds there are
 _GLANCE = 0.01  # of the work, for the exact model before gangs are placed by classes of domains
@@ -138,6 +139,7 @@ class _Search:
     best: Record
     _construction: float = 0.0  # seconds that it took
     cutting: Cutting | None = None
+    planned: State | None = None  # by parts
     choosing: Choosing = field(init=False)
     sparing: Sparing = field(init=False)
     at_once: AtOnce = field(init=False)
@@ -197,7 +199,8 @@ class _Search:
         glance = [_Step("exact", self._close, _GLANCE)] if gather and small else []
         close = [_Step("exact", self._close, _CLOSE_SHARE, _CLOSE_SHARE)] if small else []
         parts = _Step("generate", self._parts, *_PARTS_SHARE[small])
-        return [*first, *glance, *gather, *close, parts, _Step("exact", self._exact, 1.0)]
+        whole = _Step("exact", self._exact, 1.0 - _LAST_SHARE, 1.0 - _LAST_SHARE)
+        return [*first, *glance, *gather, *close, parts, whole, _Step("improve", self._once_more, 1.0)]
 
     @property
     def _rates(self) -> bool:
@@ -294,6 +297,16 @@ class _Search:
         if self.problem.counts <= EXACT_VARIABLES or changed:
             self.best.offer(construct(self.problem, self.best.state, self.stop))
         self.budget.work -= given - budget.work
+        self.planned = self.best.state
+        return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
+
+    def _once_more(self, budget: Budget) -> Verdict:
+        """Plan parts again where the exact model found more of one tier, and had no time for those after it."""
+        if self.best.unpaid or self.best.state is self.planned:
+            return Verdict.FEASIBLE
+        self.best.report()
+        parts = Improving(self.problem, self.jobs, self.stop, self.best)
+        in_turns([self.anew.admitting(budget), parts.exactly(budget)], budget)
         return Verdict.OPTIMAL if self.best.close_enough() else Verdict.FEASIBLE
 
     def _ways(self, budget: Budget, mixed: Mixed) -> list[Iterator[bool]]:
