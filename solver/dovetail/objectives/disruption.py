@@ -55,7 +55,7 @@ class GpuTimeLost:
 
     A replica loses half its checkpoint interval on average, all elapsed work where it keeps no checkpoints, and
     its restart time when it moves. An atomic workload loses the work of all its running replicas with any of them,
-    once, and the time of a restart where any of them moves.
+    once, and the time of a restart where any of them moves while all places stand.
     What is lost with a place that is gone no plan can help; it is counted, and is the tier's lower bound.
     """
 
