@@ -11,7 +11,7 @@ from tests.support.specs import make_spec, node, workload
 
 from dovetail.engine.generation.knapsack import Knapsack
 from dovetail.engine.generation.patterns import counts_of
-from dovetail.engine.generation.width import WIDE
+from dovetail.engine.generation.width import NARROW, WIDE, Width
 from dovetail.problem import compile_problem
 from dovetail.proof.kinds import kinds_of
 from dovetail.rules import context_of
@@ -34,7 +34,7 @@ def machine(gpus: int, cores: int, gib: int = 768) -> Node:
     return node("n", gpus, cpu=1000 * cores, memory=1024 * gib)
 
 
-def priced(there: Node, items: Sequence[Item]) -> tuple[float, dict[int, int]]:
+def priced(there: Node, items: Sequence[Item], width: Width = WIDE) -> tuple[float, dict[int, int]]:
     """Return what the best content found for a node earns, and how many of each item it has."""
     work = [
         workload(f"w{i:02}", item.replicas, gpus=item.gpus, cpu=1000 * item.cores, memory=1024 * item.gib)
@@ -44,7 +44,7 @@ def priced(there: Node, items: Sequence[Item]) -> tuple[float, dict[int, int]]:
     (kind,) = kinds_of(problem, {})
     item_of = {shape.index: int(shape.workload.id[1:]) for shape in problem.shapes}
     prices = {s: items[i].worth for s, i in item_of.items()}
-    value, pattern = Knapsack(problem, kind, kind.sides[0]).price(prices, width=WIDE)[0]
+    value, pattern = Knapsack(problem, kind, kind.sides[0]).price(prices, width=width)[0]
     return value, {item_of[s]: count for s, count in counts_of(pattern).items()}
 
 
@@ -93,3 +93,38 @@ def test_on_random_nodes_most_is_the_best_and_all_is_close() -> None:
         shares.append(found / most)
     assert min(shares) >= 0.97
     assert sum(share > 1 - ALMOST for share in shares) >= 55
+
+
+def test_of_items_that_are_there_once_most_nodes_get_the_best_even_where_little_is_tried() -> None:
+    shares = []
+    for seed in range(20):
+        rng = Random(seed)
+        sizes = {(rng.choice((1, 1, 1, 2)), rng.randint(8, 24)) for _ in range(14)}
+        items = [Item(size, cores, round(rng.uniform(8.0, 12.0), 3), 64, 1) for size, cores in sorted(sizes)]
+        found, most = priced(machine(8, 128), items, NARROW)[0], best(8, 128, 768, items)
+        assert found <= most + ALMOST
+        shares.append(found / most)
+    assert min(shares) >= 0.99
+    assert sum(share > 1 - ALMOST for share in shares) >= 19
+
+
+def test_shares_that_are_there_once_fill_gpu_after_gpu() -> None:
+    lost = []
+    for seed in range(10):
+        rng = Random(seed)
+        parts = [part for _ in range(8) for part in split(rng)]
+        work = [workload(f"w{i:02}", share=part, cpu=1000, memory=1024) for i, part in enumerate(parts)]
+        problem = compile_problem(context_of(make_spec([node("n", 8)], work)))
+        (kind,) = kinds_of(problem, {})
+        prices = {shape.index: float(shape.request.gpu_milli) for shape in problem.shapes}
+        value, pattern = Knapsack(problem, kind, kind.sides[0]).price(prices, width=NARROW)[0]
+        assert all(count <= problem.shapes[s].demand for s, count in counts_of(pattern).items())
+        lost.append(1 - value / 8000)
+    assert max(lost) <= 0.05
+
+
+def split(rng: Random) -> tuple[int, int, int]:
+    """Return three shares that fill a GPU."""
+    one = rng.randrange(100, 500)
+    two = rng.randrange(100, 900 - one)
+    return one, two, 1000 - one - two

@@ -1,9 +1,9 @@
 """Cheap pricing of one empty node: near-optimal contents of single GPUs, joined under CPU, memory and the rest.
 
 CPU and memory are priced by multipliers that make the Lagrangian bound of the node least; what a GPU may then earn is
-an exact one-dimensional knapsack. Items of a whole GPU are listed, and shares of one that come close to that. They
-are joined two by two, the best of those that take about as much of the host, until the node is full. What comes out
-is legal as far as amounts go, but not proved best.
+an exact one-dimensional knapsack. Contents of one GPU that is shared or cut are listed as far as they come close to
+that, and joined, the best of those that take about as much of the host; items of whole GPUs are added one by one
+(`beam`). What comes out is legal as far as amounts go, but not proved best.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dovetail.engine.generation.beam import Beam
 from dovetail.engine.generation.dominance import Dominance
 from dovetail.engine.generation.gpu_contents import Contents, Floats, Ints, Shares, earnings, spread
 from dovetail.engine.generation.idling import Idling, Leaving
@@ -36,7 +36,7 @@ _FAR = (0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.8, 3.0)
 _NEAR = (0.0, 0.6, 0.85, 1.0, 1.15, 1.6)
 _NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
 _RETURNED = 8
-_FEW_PAIRS = 10_000
+_TURNS = 3  # times as many replicas of each size as a node has room for take part
 
 
 class Knapsack:
@@ -147,10 +147,9 @@ class _Search:
         self.sizes = sorted({int(k) for k in self.whole if k})
         self.cut = node.instances.at(rows)
         self.alone = np.flatnonzero(~self.shared & (self.whole == 0) & ~self.cut.any())
-        self.shares = self._shares(np.ones(len(rows), dtype=bool))
+        self.shares = self._shares(limit)
         self.codes = node.codes[rows]
         self.together = list(self._together(left)) if left is not None and node.apart else []
-        self.known: dict[int, Contents] = {}
         self._told: dict[int, Sequence[tuple[tuple[int, str], int]]] = {-1: ()}
         self.multipliers = self._descend()
         self.reduced = worth - earnings(self.host[:, :_PRICED], self.multipliers)
@@ -163,24 +162,56 @@ class _Search:
             if len(items) > 1:
                 yield items, self.node.units[self.rows[items]], left.get(shape, 0)
 
-    def _shares(self, wanted: NDArray[np.bool_]) -> list[Shares]:
-        """Return those shares among some items that may meet on a GPU, for each way that it may be shared."""
+    def _shares(self, left: Ints) -> list[Shares]:
+        """Return the shares that may meet on a GPU, of so many of each item, for each way that it may be shared."""
         found = []
         for card in self.node.cards if self.node.gpus else ():
             loads = card.loads[self.rows]
-            items = np.flatnonzero(wanted & (loads > 0))
+            items = np.flatnonzero((left > 0) & (loads > 0))
             items = items[np.argsort(-loads[items], kind="stable")]
             if len(items):
-                found.append(Shares(items, loads[items], self.limit[items], card.size))
+                found.append(Shares(items, loads[items], left[items], card.size))
         return found
 
     def run(self) -> Priced:
         """Return the best contents of the node."""
+        beam = Beam(list(self._starts()), self.node.room, self.node.gpus, self.width.beam)
+        each = 0.0 if self.leaving is None else self.leaving.each
+        for item, most in self._turns():
+            gpus = int(self.whole[item])
+            beam.add(item, gpus, most, float(self.reduced[item]) - each * gpus, self.host[item])
+        return self._finish(beam.contents(4 * self.width.beam, self.host))
+
+    def _starts(self) -> Iterator[Contents]:
+        """Yield what GPUs that are shared or cut may hold, by their number, each of them something; first of none.
+
+        One GPU is joined after the other: of items that are there once, contents that are best by themselves have
+        the same few.
+        """
         nothing = np.zeros((1, len(self.rows)), dtype=np.int64)
-        self.known[0] = self._contents(nothing, np.zeros((1, 0), dtype=np.int64))
-        if self.node.gpus:
-            self.known[1] = self._pool()
-        return self._finish(self._several(self.node.gpus))
+        found = self._contents(nothing, np.zeros((1, 0), dtype=np.int64))
+        yield found
+        one = self._pool() if self.node.gpus else found.take(np.arange(0))
+        for _ in range(self.node.gpus if len(one.value) else 0):
+            pairs = found.joined(one, self.node.room, self.limit, self.together, self.width.joined)
+            _, first = np.unique(pairs.counts @ self.codes, return_index=True)
+            if not len(first):
+                break
+            load = self._load(pairs.host[first])
+            found = pairs.take(first[spread(pairs.value[first], load, self.width.joined)])
+            yield found
+
+    def _turns(self) -> list[tuple[int, int]]:
+        """Return the items of whole GPUs that pay most, with how many there may be, in the order of their turns."""
+        turns = []
+        for size in self.sizes:
+            items = np.flatnonzero(self.whole == size)
+            most, room = 0, _TURNS * (self.node.gpus // size + 1)
+            for item in items[np.argsort(-self.reduced[items], kind="stable")].tolist():
+                if most < room:
+                    turns.append((item, int(self.limit[item])))
+                    most += min(turns[-1][1], self.node.gpus // size)
+        return sorted(turns, key=lambda turn: (-self.reduced[turn[0]] / self.whole[turn[0]], turn[0]))
 
     def _contents(self, counts: Ints, gpus: Ints) -> Contents:
         return Contents(self._value(counts), counts @ self.host, counts, gpus)
@@ -228,48 +259,52 @@ class _Search:
     # Contents of GPUs.
 
     def _pool(self) -> Contents:
-        """List what one GPU may hold: nothing, one whole-GPU item, or shares.
+        """Return what one GPU may hold if it is shared or cut.
 
-        Half of them are of items of which there are enough for every GPU, since others may be dearer but can be on
-        few GPUs only.
+        What is best is followed by what is best of the items that are left once as many GPUs as can hold that, and so
+        on, until all GPUs hold something.
         """
         limit = {1: self.width.pool, 2: 2 * self.width.joined}.get(self.node.gpus, self.width.joined)
-        every = np.ones(len(self.rows), dtype=bool)
-        found = [self._best(every, self.shares, limit)]
-        plenty = self.limit >= self.node.gpus
-        if not plenty.all():
-            found.append(self._best(plenty, self._shares(plenty), limit))
-        merged = np.concatenate([np.zeros((1, len(self.rows)), dtype=np.int64), *found])
+        found = [np.zeros((1, len(self.rows)), dtype=np.int64)]
+        left, gpus = self.limit.copy(), self.node.gpus
+        while gpus > 0 and len(best := self._best(left, limit if len(found) == 1 else 1)):
+            found.append(best)
+            top = best[0]
+            times = min(gpus, int((left[top > 0] // top[top > 0]).min()))
+            left, gpus = left - times * top, gpus - times
+        merged = np.concatenate(found)
         _, first = np.unique(merged @ self.codes, return_index=True)
         self.pool = merged[np.sort(first)]  # the first one is empty
-        return self._contents(self.pool, np.arange(len(self.pool))[:, None])
+        return self._contents(self.pool[1:], np.arange(1, len(self.pool))[:, None])
 
-    def _best(self, wanted: NDArray[np.bool_], shares: Sequence[Shares], limit: int) -> Ints:
-        """Return the best contents of a GPU, of some items only, that fit the host.
+    def _best(self, left: Ints, limit: int) -> Ints:
+        """Return the best contents of a GPU, of so many of each item, that fit the host: none that earns nothing.
 
-        Among them may be what earns less than it pays for CPU and memory: what fills a node to the last core is best
-        there, whatever the multipliers say.
+        Among several may be what earns less than it pays for CPU and memory: what fills a node to the last core is
+        best there, whatever the multipliers say.
         """
-        ones = np.flatnonzero((self.whole == 1) & wanted)
-        whole = np.zeros((len(ones), len(self.rows)), dtype=np.int64)
-        whole[np.arange(len(ones)), ones] = 1
-        layers = [layer for each in shares for layer in self._shared(each)]
+        layers = [layer for each in self._shares(left) for layer in self._shared(each, left, limit)]
         for card in self.node.cards if self.node.gpus else ():
-            layers.append(self.cut.contents(self.reduced, self.limit, card.there[self.rows] & wanted))
-        counts = np.concatenate([whole, *layers])
+            layers.append(self.cut.contents(self.reduced, left, card.there[self.rows] & (left > 0)))
+        counts = np.concatenate([np.zeros((0, len(self.rows)), dtype=np.int64), *layers])
         host = counts @ self.host
-        fits = (host <= self.node.room).all(axis=1)
+        fits = (host <= self.node.room).all(axis=1) & counts.any(axis=1)
         for items, units, most in self.together:
             fits &= counts[:, items] @ units <= most
         counts, host = counts[fits], host[fits]
         return counts[spread(self._value(counts), self._load(host), limit)]
 
-    def _shared(self, shares: Shares) -> Iterator[Ints]:
-        """Yield the contents of a shared GPU that earn almost the most, in layers by their number of replicas."""
+    def _shared(self, shares: Shares, left: Ints, limit: int) -> Iterator[Ints]:
+        """Yield contents of a shared GPU that earn almost the most, in layers, or the best if one is asked for."""
         items = shares.items
-        vram = self.node.vram[self.rows][items]
         rest = None if self.leaving is None else self.leaving.rest(shares.size)
-        for good in shares.layers(self.reduced, self.limit, (vram, MILLI * self.node.card), self.width.pool, rest):
+        vram, room = self.node.vram[self.rows][items], MILLI * self.node.card
+        if limit > 1:
+            layers = shares.layers(self.reduced, left, (vram, room), self.width.pool, rest)
+        else:
+            best = shares.best(self.reduced, rest)
+            layers = iter([best[None]] if best @ vram <= room else [])
+        for good in layers:
             layer = np.zeros((len(good), len(self.rows)), dtype=np.int64)
             layer[:, items] = good
             yield layer
@@ -277,62 +312,6 @@ class _Search:
     def _load(self, host: Ints) -> Floats:
         """Return for rows of amounts how much of the host they take, by what is short the most."""
         return np.asarray((host / np.maximum(1, self.node.room)).max(axis=1))
-
-    def _several(self, gpus: int) -> Contents:
-        """Return good contents of so many GPUs, best first."""
-        if gpus not in self.known:
-            half = gpus // 2
-            found = [self._join(self._several(gpus - half), self._several(half))]
-            for size in self.sizes:
-                if 2 * size > gpus >= size > 1:
-                    found.append(self._join(self._single(size), self._several(gpus - size)))
-            nothing = np.zeros((1, len(self.rows)), dtype=np.int64)  # what is best may leave the others no room
-            found.append(self._contents(nothing, np.zeros((1, gpus), dtype=np.int64)))
-            merged = Contents(*(np.concatenate([getattr(f, name) for f in found]) for name in Contents.__slots__))
-            _, first = np.unique(merged.counts @ self.codes, return_index=True)
-            limit = self.width.joined * (4 if gpus == self.node.gpus else 1)
-            self.known[gpus] = merged.take(first[spread(merged.value[first], self._load(merged.host[first]), limit)])
-        return self.known[gpus]
-
-    def _single(self, size: int) -> Contents:
-        """Return one item each over so many GPUs."""
-        items = np.flatnonzero(self.whole == size)
-        counts = np.zeros((len(items), len(self.rows)), dtype=np.int64)
-        counts[np.arange(len(items)), items] = 1
-        return self._contents(counts, np.full((len(items), size), -1, dtype=np.int64))
-
-    def _join(self, left: Contents, right: Contents) -> Contents:
-        """Return the best pairs that fit the host and what may be there of each item."""
-        value = left.value[:, None] + right.value
-        load = np.zeros(value.shape)
-        for axis, room in enumerate(self.node.room):
-            total = left.host[:, axis][:, None] + right.host[:, axis]
-            np.maximum(load, total / max(1, room), out=load)
-        bad = load > 1
-        most = left.counts.max(axis=0), right.counts.max(axis=0)
-        over = np.flatnonzero((most[0] + most[1] > self.limit) & (most[0] > 0) & (most[1] > 0))
-        if value.size <= _FEW_PAIRS:  # then all items at once are quicker, else one by one where there are any
-            room = self.limit[over] - right.counts[:, over]
-            bad |= (left.counts[:, over].T[:, :, None] > room.T[:, None, :]).any(axis=0)
-        for item in over if value.size > _FEW_PAIRS else ():
-            some, more = np.flatnonzero(left.counts[:, item]), np.flatnonzero(right.counts[:, item])
-            full = left.counts[some, item][:, None] + right.counts[more, item] > self.limit[item]
-            bad[np.ix_(some, more)] |= full
-        for items, units, limit in self.together:
-            mine, theirs = left.counts[:, items] @ units, right.counts[:, items] @ units
-            some, more = np.flatnonzero(mine), np.flatnonzero(theirs)
-            if len(some) and len(more):
-                bad[np.ix_(some, more)] |= mine[some, None] + theirs[more] > limit
-        one, two = np.nonzero(~bad)
-        keep = spread(value[one, two], load[one, two], 4 * self.width.joined)
-        one, two = one[keep], two[keep]
-        flat = value[one, two]
-        return Contents(
-            flat,
-            left.host[one] + right.host[two],
-            left.counts[one] + right.counts[two],
-            np.concatenate([left.gpus[one], right.gpus[two]], axis=1),
-        )
 
     # Whole nodes.
 
