@@ -68,7 +68,7 @@ def test_whole_numbers_from_a_known_solution_on_are_no_worse_than_it(seed: int) 
     )
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", range(2, 6))
 def test_patterns_that_lose_too_much_are_in_no_better_solution(seed: int) -> None:
     master, pricing, _, known, reached = dived(seed)
     fractions = pricing.solve(master)
