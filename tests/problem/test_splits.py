@@ -131,6 +131,24 @@ def test_the_exact_model_is_counted_where_it_would_be_tried() -> None:
     small = told(make_spec([node("a", 4), node("b", 4)], [workload("w", 6, gpus=1)]))
     assert small.exact is not None
     assert (small.counts, small.exact.variables, small.exact.rows) == (2, 2, 4)
-    assert steps_of(EXACT_FIRST) == ("compile", "construct", "exact", "generate", "improve", "exact", "bound")
-    assert steps_of(EXACT_FIRST + 1) == ("compile", "construct", "bound", "generate", "improve", "exact", "bound")
+    assert steps_of(EXACT_FIRST) == (
+        "compile",
+        "construct",
+        "exact",
+        "generate",
+        "improve",
+        "exact",
+        "improve",
+        "bound",
+    )
+    assert steps_of(EXACT_FIRST + 1) == (
+        "compile",
+        "construct",
+        "bound",
+        "generate",
+        "improve",
+        "exact",
+        "improve",
+        "bound",
+    )
     assert steps_of(EXACT_VARIABLES + 1) == ("compile", "construct", "bound", "generate", "improve", "bound")

@@ -18,5 +18,5 @@ def steps_of(counts: int) -> tuple[str, ...]:
     All but small ones look for bounds before they go on, as well as in the end.
     """
     first = ("exact",) if counts <= EXACT_FIRST else ("bound",)
-    last = () if counts > EXACT_VARIABLES else ("exact",)
+    last = () if counts > EXACT_VARIABLES else ("exact", "improve")
     return ("compile", "construct", *first, "generate", "improve", *last, "bound")

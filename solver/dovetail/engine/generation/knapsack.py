@@ -233,19 +233,21 @@ class _Search:
         return np.asarray(total + self._most(reduced))
 
     def _most(self, reduced: Floats) -> Floats:
-        """Return the most that the node's GPUs earn, ignoring limits."""
-        tables = [s.table(reduced)[-1] - (self.leaving.each if self.leaving else 0.0) for s in self.shares]
-        best = {1: np.maximum.reduce([np.zeros(len(reduced)), self.cut.most(reduced), *tables])}
-        for size in self.sizes:
-            most = reduced[:, self.whole == size].max(axis=1)
-            if self.leaving is not None:
-                most = most - self.leaving.each * size
-            best[size] = np.maximum(best[size], most) if size in best else most
-        found = [np.zeros(len(reduced))]
-        for count in range(1, self.node.gpus + 1):
-            options = [found[-1], *(found[count - size] + most for size, most in best.items() if size <= count)]
-            found.append(np.maximum.reduce(options))
-        return np.asarray(found[-1])
+        """Return the most that the node's GPUs earn, ignoring limits of what is on GPUs in part."""
+        each, gpus = self.leaving.each if self.leaving else 0.0, self.node.gpus
+        tables = [shares.table(reduced)[-1] - each for shares in self.shares]
+        best = np.maximum.reduce([np.zeros(len(reduced)), self.cut.most(reduced), *tables])
+        found = best[:, None] * np.arange(gpus + 1)
+        for size in (size for size in self.sizes if size <= gpus):
+            items = np.flatnonzero(self.whole == size)
+            copies = np.repeat(items, np.minimum(self.limit[items], gpus // size))
+            earned = np.sort(each * size - reduced[:, copies], axis=1)[:, : gpus // size]
+            earned = np.cumsum(np.maximum(0.0, -earned), axis=1)
+            before = found.copy()
+            for number, more in enumerate(earned.T, start=1):
+                taken = number * size
+                np.maximum(found[:, taken:], before[:, :-taken] + more[:, None], out=found[:, taken:])
+        return np.asarray(found[:, -1])
 
     def _descend(self) -> Floats:
         """Return multipliers of CPU and memory near the least bound, from where the last call ended."""
