@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.linear import Linear
 from dovetail.proof import tree
-from dovetail.proof.certificate import Branch, Cut, Leaf, Multipliers
+from dovetail.proof.certificate import Branch, Cut, Leaf, Prices
 from dovetail.proof.lagrangian import PlainRow
 from dovetail.proof.tree import Question, Unproved, check_tree, next_value
 
@@ -139,8 +139,9 @@ class Either:
 
 
 def test_blocks_bound_variables_together_and_take_prices_from_the_leaf() -> None:
-    def blocks(prices: Mapping[int, Multipliers]) -> Sequence[Either]:
-        return [Either(prices.get(0, {}).get(5, 0))]
+    def blocks(prices: Prices) -> Sequence[Either]:
+        own = prices.get(0, {})
+        return [Either(own.get(5, 0) if isinstance(own, Mapping) else 0)]
 
     apart = Question(Linear({0: 1, 1: 1}), 4, (0, 0), (3, 3), ())
     with pytest.raises(Unproved, match="shows 6 at most"):

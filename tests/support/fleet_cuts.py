@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
-from dovetail.engine.fleet.cases import COUNTS, SPLITS, Cases, CaseSearch
+from dovetail.engine.fleet.cases import COUNTS, SPLITS, Cases, CaseSearch, TierLp
 from dovetail.engine.fleet.fleet_bounds import FleetBound, FleetBounds
 from dovetail.engine.fleet.fleet_lp import FleetLp
+from dovetail.engine.fleet.node_lp import NodeLp, suits
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.solvers.cpsat import CpSat
 from dovetail.linear import Linear
@@ -19,6 +20,8 @@ from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
 from dovetail.rules import context_of
 from dovetail.spec import Spec
+
+ENOUGH, FEW_COUNTS = 5_000, 5
 
 
 def standing_cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
@@ -47,19 +50,31 @@ def cuts(spec: Spec, optima: Sequence[int]) -> Iterator[str]:
     """
     problem = compile_problem(context_of(spec))
     fleet = FleetModel(problem)
-    lp = FleetLp(fleet, Stop())
-    given: dict[str, int] = {}
-    known: list[Cases] = []
+    given = dict[str, int]()
     for tier, optimum in zip(problem.tiers, optima, strict=False):
-        if tier.name not in fleet.tiers:
+        if tier.name in fleet.tiers:
+            if not _within_rows(fleet, fleet.tiers[tier.name], optimum):
+                yield f"rows: {tier.name} < {optimum}"
+            given[tier.name] = optimum
+    yield from _proved(FleetLp(FleetModel(problem), Stop()), optima, COUNTS, "kinds")
+    priced = FleetModel(problem, priced=True)
+    if suits(priced):
+        by_nodes = NodeLp(priced, Stop())
+        by_nodes.left = ENOUGH
+        yield from _proved(by_nodes, optima, FEW_COUNTS, "contents of nodes")
+
+
+def _proved(lp: TierLp, optima: Sequence[int], counts: int, what: str) -> Iterator[str]:
+    given = dict[str, int]()
+    known: list[Cases] = []
+    for tier, optimum in zip(lp.fleet.original.tiers, optima, strict=False):
+        if tier.name not in lp.fleet.tiers:
             continue
-        cases = CaseSearch(lp, tier.name, given, known=known).split(SPLITS, None, None, Stop(), COUNTS)
+        cases = CaseSearch(lp, tier.name, given, known=known).split(SPLITS, None, None, Stop(), counts)
         known.append(cases)
-        bound = FleetBound(fleet, cases).value(given)
+        bound = FleetBound(lp.fleet, cases).value(given)
         if bound < optimum:
-            yield f"multipliers: {tier.name} {bound} < {optimum}"
-        if not _within_rows(fleet, fleet.tiers[tier.name], optimum):
-            yield f"rows: {tier.name} < {optimum}"
+            yield f"multipliers by {what}: {tier.name} {bound} < {optimum}"
         given[tier.name] = optimum
 
 

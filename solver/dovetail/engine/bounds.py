@@ -16,6 +16,7 @@ from dovetail.engine.exact import TierAnswer
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.fleet.cases import has_numbers
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
+from dovetail.engine.fleet.node_lp import ENOUGH
 from dovetail.engine.fleet.pursuit import WIDE, Best, Found
 from dovetail.engine.gathering.gatherings import Reached
 from dovetail.model.state import today_state
@@ -229,6 +230,7 @@ class Bounds:
             self._look(places, values, answers, priced=priced)
         if not (self.pursued or self.fleet.large):
             self._count(values, answers)
+            self._open(values, answers)
         self._see_out(values, answers)
 
     def tell_apart(self, values: Sequence[int], answers: Sequence[TierAnswer], most: float) -> float:
@@ -285,6 +287,23 @@ class Bounds:
             if (told.gap or 0.0) > WIDE and has_numbers(tier) and self.fleet.knows(tier) and not self.over():
                 seconds = None if (left := self._left()) is None else _FIRST * left
                 self.fleet.prove(tier, given, reached=told.value, priced=True, seconds=seconds, counts=_COUNTS)
+            given[tier.name] = told.value
+
+    def _open(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
+        """Look for bounds by what single nodes may hold, where these are few."""
+        given: dict[str, int] = {}
+        for tier, told in zip(self.problem.tiers, self.results(values, answers).tiers, strict=True):
+            if (told.gap or 0.0) > WIDE and self.fleet.knows_nodes(tier) and not self.over():
+                seconds = None if (left := self._left()) is None else _FIRST * left
+                self.fleet.prove(
+                    tier,
+                    given,
+                    reached=told.value,
+                    priced=True,
+                    seconds=seconds,
+                    counts=_COUNTS,
+                    contents=ENOUGH,
+                )
             given[tier.name] = told.value
 
     def prove_at(self, place: int, told: Sequence[TierResult]) -> float:

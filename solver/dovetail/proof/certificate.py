@@ -38,18 +38,33 @@ FLEET_STANDING: Final = "fleet-standing"
 
 
 @dataclass(frozen=True, slots=True)
+class Fork:
+    """Cases of what one node holds: at most so many replicas of a shape, or more."""
+
+    shape: int
+    most: int
+
+
+Forks = tuple[Fork | Multipliers, ...]
+"""Cases of what a node of a block holds in preorder, as a `Tree`: forks, and the prices of each case."""
+
+Prices = Mapping[int, Multipliers | Forks]
+"""Per block, integers per position in it; or cases of what a node of it holds, each with its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class Leaf:
     """Multipliers that bound the objective within a leaf's box.
 
     Parameters
     ----------
     denominator : what multipliers and prices are divided by.
-    prices : integers per block and position in it, for kinds of models that have blocks.
+    prices : for kinds of models that have blocks.
     """
 
     multipliers: Multipliers
     denominator: int = 1
-    prices: Mapping[int, Multipliers] = field(default_factory=dict)
+    prices: Prices = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +169,17 @@ def _node(node: Branch | Leaf) -> dict[str, Any]:
         return {"variable": node.variable, "most": node.most}
     row: dict[str, Any] = {**_over(node.denominator), "multipliers": dict(_ascending(node.multipliers))}
     if node.prices:
-        row["prices"] = {str(block): dict(_ascending(prices)) for block, prices in sorted(node.prices.items())}
+        row["prices"] = {str(block): _prices(prices) for block, prices in sorted(node.prices.items())}
     return row
+
+
+def _prices(prices: Multipliers | Forks) -> dict[str, int] | list[dict[str, int]]:
+    if isinstance(prices, Mapping):
+        return dict(_ascending(prices))
+    return [
+        {"shape": each.shape, "most": each.most} if isinstance(each, Fork) else dict(_ascending(each))
+        for each in prices
+    ]
 
 
 def _cut(cut: Cut) -> dict[str, Any]:

@@ -20,13 +20,14 @@ from dovetail.objectives import Tier, sign_of
 from dovetail.objectives.occupied import GpusInUse
 from dovetail.problem import Problem, Shape
 from dovetail.proof.cells import Cell, Question, asked_by, domains_of, plots_of, questions_of
+from dovetail.proof.certificate import Forks, Multipliers, Prices
 from dovetail.proof.forgetting import forgotten
 from dovetail.proof.hosts import ByMode, cut_up, hosts_of, served_apart
 from dovetail.proof.idle import IdleUse, Useful
 from dovetail.proof.kinds import Kind, capacities, kinds_of, least_load, room_for
 from dovetail.proof.lagrangian import Block, PlainRow, floor_of, plain_ends, plain_rows
 from dovetail.proof.limits import tighten
-from dovetail.proof.node import Extra, NodeLimit, Packing, Prices
+from dovetail.proof.node import Extra, NodeLimit, Packing
 from dovetail.proof.since_today import counts_since_today, since_today_of
 from dovetail.proof.without_today import present_shapes, protected, without_held, without_today
 from dovetail.rules import Domain
@@ -381,14 +382,14 @@ class FleetModel(Counting):
         """Return the limits of all variables, given earlier tiers' values (greater being better)."""
         return self.model.lower, self.model.upper
 
-    def blocks(self, prices: Mapping[int, Mapping[int, int]]) -> Sequence[Block]:
+    def blocks(self, prices: Prices) -> Sequence[Block]:
         """Return what the nodes of each kind can earn.
 
         Parameters
         ----------
-        prices : per block (see `sides`), multipliers of the dimensions of its nodes.
+        prices : per block (see `sides`), multipliers of the dimensions of its nodes, or cases of what these hold.
         """
-        found: list[list[Prices]] = [[] for _ in self.kinds]
+        found: list[list[Multipliers | Forks]] = [[] for _ in self.kinds]
         extra = list(map(Extra, self.used_of, self.gpus_used_of, self.use_of))
         for block, (kind, _) in enumerate(self.sides):
             found[kind].append(prices.get(block, {}))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from dovetail.linear import Linear
 from dovetail.objectives import sign_of
-from dovetail.proof.certificate import Leaf
+from dovetail.proof.certificate import Fork, Leaf, Multipliers, Prices
 from dovetail.proof.fleet import FleetModel
-from dovetail.proof.lagrangian import leaf_total, reduced_costs
+from dovetail.proof.lagrangian import Settled, leaf_total, reduced_costs
 from dovetail.proof.models import Earlier, Statement
 from dovetail.proof.tree import Unproved
 
@@ -55,14 +55,15 @@ class FleetProof:
     ----------
     rows : multiplier per row of the model.
     floors : multiplier per earlier tier that the bound assumes.
-    prices : per block of the model, multipliers of the dimensions of its nodes.
+    prices : per block of the model, multipliers of the dimensions of its nodes, or cases of what these hold.
     """
 
     tier: str
     denominator: int
     rows: Mapping[int, int]
     floors: Mapping[str, int]
-    prices: Mapping[int, Mapping[int, int]]
+    prices: Prices
+    _blocks: list[Settled] = field(default_factory=list, compare=False, repr=False)
 
     def total(self, fleet: FleetModel, limits: Within = MappingProxyType({})) -> int:
         """Return `denominator` times the bound (greater being better) were all earlier tiers assumed to reach 0.
@@ -77,9 +78,17 @@ class FleetProof:
             lower[variable], upper[variable] = least, most
         rows = [*fleet.rows, *fleet.floors(dict.fromkeys(self.floors, 0))]
         objective = fleet.tiers[self.tier]
-        blocks = fleet.blocks(self.prices)
         multipliers = self._multipliers(fleet, self.floors)
-        return leaf_total(objective, rows, multipliers, self.denominator, lower, upper, blocks)
+        return leaf_total(objective, rows, multipliers, self.denominator, lower, upper, self._settled(fleet))
+
+    def _settled(self, fleet: FleetModel) -> Sequence[Settled]:
+        """Return what nodes earn at the most, worked out once: limits of other variables are no matter to it."""
+        if not self._blocks:
+            costs = self.costs(fleet)
+            for block in fleet.blocks(self.prices):
+                own = {variable: costs.get(variable, 0) for variable in block.variables}
+                self._blocks.append(Settled(tuple(own), block.limit(own)))
+        return self._blocks
 
     def costs(self, fleet: FleetModel) -> dict[int, int]:
         """Return, per variable, what is left of `denominator` times its part in the tier once rows are paid for."""
@@ -98,8 +107,10 @@ class FleetProof:
         """
         floors = {earlier: times * multiplier for earlier, multiplier in self.floors.items()}
         floors[self.tier] = times * self.denominator
-        prices = {
-            block: {position: times * multiplier for position, multiplier in own.items()}
+        prices: Prices = {
+            block: _multiplied(own, times)
+            if isinstance(own, Mapping)
+            else tuple(each if isinstance(each, Fork) else _multiplied(each, times) for each in own)
             for block, own in self.prices.items()
         }
         rows = {row: times * multiplier for row, multiplier in self.rows.items()}
@@ -113,3 +124,7 @@ class FleetProof:
         names = [name for name in fleet.tiers if name in earlier]
         floors = {len(fleet.rows) + i: self.floors[name] for i, name in enumerate(names) if name in self.floors}
         return {**self.rows, **floors}
+
+
+def _multiplied(prices: Multipliers, times: int) -> Multipliers:
+    return {position: times * multiplier for position, multiplier in prices.items()}

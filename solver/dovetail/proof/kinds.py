@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dovetail.mig import Geometry, multisets
 from dovetail.placement.clients import equal_parts, terms_of
@@ -161,7 +161,8 @@ class Dimension(NamedTuple):
     amounts: Mapping[int, int]
 
 
-_CLASSES = 8
+CLASSES: Final = 8
+"""Of each resource, beside its total (see `dimensions`)."""
 
 
 def dimensions(problem: Problem, kind: Kind) -> tuple[Dimension, ...]:
@@ -179,16 +180,16 @@ def dimensions(problem: Problem, kind: Kind) -> tuple[Dimension, ...]:
         if not amounts:
             continue
         found.append(Dimension(capacity, amounts))
-        for k in range(1, _CLASSES + 1) if capacity else ():
-            classes = {s: _class(k, amount, capacity) for s, amount in amounts.items() if amount <= capacity}
+        for k in range(1, CLASSES + 1) if capacity else ():
+            classes = {s: class_of(k, amount, capacity) for s, amount in amounts.items() if amount <= capacity}
             counted = {s: number for s, number in classes.items() if number > 0}
             if counted:
                 found.append(Dimension(k * (k + 1), counted))
     return tuple(found)
 
 
-def _class(k: int, amount: int, capacity: int) -> int:
-    """Return what an amount counts in the class k, of k (k + 1)."""
+def class_of(k: int, amount: int, capacity: int) -> int:
+    """Return what an amount of a capacity counts in the class k, of k (k + 1); see `dimensions`."""
     whole, rest = divmod((k + 1) * amount, capacity)
     return whole * (k + 1 if rest else k)
 

@@ -36,6 +36,17 @@ class Block(Protocol):
         """Return a value that `sum(costs[i] * x_i)` over the block exceeds in no solution."""
 
 
+class Settled(NamedTuple):
+    """A block of which it is known already what it costs at the most, at the only costs there are."""
+
+    variables: tuple[int, ...]
+    most: int
+
+    def limit(self, costs: Mapping[int, int]) -> int:
+        """Return that."""
+        return self.most
+
+
 def plain_rows(model: Model) -> list[PlainRow]:
     """Return a model's rows as plain ones, in order: the upper side of each before its lower side.
 

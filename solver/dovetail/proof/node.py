@@ -4,26 +4,32 @@ A node lies within one side (see `sides`). Within it CPU, memory, resources and 
 multipliers, and what is left is packed exactly: shares into one GPU (a knapsack over its parts), replicas of whole
 GPUs and shared GPUs into the node's GPUs (a knapsack over their number), island by island where no replica is across
 several. Replicas without GPUs count as often as they have room. What GPUs have left may earn as well (see `idle`).
+
+Where cases of what the node holds are told apart, each has prices of its own (see `node_cases`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, reduce
-from itertools import accumulate
 from math import gcd
 from typing import Final, NamedTuple
 
 from dovetail.mig import Geometry
 from dovetail.problem import Problem, Shape
+from dovetail.proof.certificate import Forks, Multipliers
 from dovetail.proof.cutting import best_layout, layouts_within
 from dovetail.proof.hosts import ByMode
 from dovetail.proof.idle import Useful
-from dovetail.proof.kinds import Kind, blocks_for, dimensions, room_for
+from dovetail.proof.kinds import Kind, blocks_for, capacities, dimensions, least_load, room_for
+from dovetail.proof.node_cases import told_apart
+from dovetail.proof.packed import packed
 from dovetail.proof.sides import Card, Side
+from dovetail.proof.tree import Unproved
+from dovetail.rules.quota import requested_of
 
 _NOTHING: Final[Mapping[str, int]] = {"": 0}
-Prices = Mapping[int, int]  # per dimension of the node (see `dimensions`), over the certificate's denominator
+_NO_EXTRA: Final[ByMode] = {}
 
 
 class Rest(NamedTuple):
@@ -48,7 +54,8 @@ class NodeLimit:
     ----------
     packing : the knapsacks of a node of the kind.
     counts : the variable of each shape's count on the kind's nodes; `modes` are those by mode (see `hosts`).
-    prices : per side of the kind, the multipliers of its dimensions; any non-negative ones give a valid bound.
+    prices : per side of the kind, the multipliers of its dimensions; any non-negative ones give a valid bound. Or
+        cases of what a node holds, each with its own.
     """
 
     def __init__(
@@ -57,7 +64,7 @@ class NodeLimit:
         counts: Mapping[int, int],
         modes: ByMode,
         extra: Extra,
-        prices: Sequence[Prices] = (),
+        prices: Sequence[Multipliers | Forks] = (),
     ) -> None:
         self._packing = packing
         self._counts, self._modes, self._extra = counts, modes, extra
@@ -79,14 +86,21 @@ class NodeLimit:
         best = self._packing.idle(per_use)
         for position, side in enumerate(self._packing.kind.sides):
             prices = self._prices[position] if position < len(self._prices) else {}
-            best = max(best, self._packing.earnings(side, worth, extra, per_gpu, prices, per_use) + per_node)
+            if isinstance(prices, Mapping):
+                earned = self._packing.earnings(side, worth, extra, per_gpu, prices, per_use)
+            elif extra or per_use:
+                raise Unproved("cases of what a node holds are told apart where it is not known what they are worth")
+            else:
+                earned = told_apart(self._packing, side, prices, worth, per_gpu)
+            best = max(best, earned + per_node)
         return self._packing.kind.size * best
 
 
 class Packing:
     """Exact knapsacks of one node of a kind, for any prices.
 
-    `dimensions` is what a node's contents must keep to beside its GPUs.
+    `dimensions` is what a node's contents must keep to beside its GPUs; `gpus` are those that are healthy, `shapes`
+    what it may hold, and `room` how many of each at the most.
 
     Parameters
     ----------
@@ -95,19 +109,24 @@ class Packing:
 
     def __init__(self, problem: Problem, kind: Kind, useful: Useful | None = None) -> None:
         self._useful = useful
-        self._shapes: dict[int, Shape] = {s: problem.shapes[s] for s in kind.shapes}
+        self.shapes: dict[int, Shape] = {s: problem.shapes[s] for s in kind.shapes}
         self.kind = kind
-        self._gpus = len(kind.node.healthy_gpus())
-        self._room = {s: room_for(kind, shape) for s, shape in self._shapes.items()}
+        self.gpus = len(kind.node.healthy_gpus())
+        self.room = {s: room_for(kind, shape) for s, shape in self.shapes.items()}
         self.dimensions = dimensions(problem, kind)
+        self._problem = problem
 
     @cached_property
-    def _asks(self) -> Mapping[int, list[tuple[int, int]]]:
-        found: dict[int, list[tuple[int, int]]] = {s: [] for s in self._shapes}
-        for position, dimension in enumerate(self.dimensions):
-            for s, amount in dimension.amounts.items():
-                found[s].append((position, amount))
-        return found
+    def least_loads(self) -> Mapping[int, int]:
+        """The thousandths of a GPU that each shape that is on part of one takes at the least (see `least_load`)."""
+        partial = (s for s, shape in self.shapes.items() if shape.request.partial)
+        return {s: least_load(self._problem, s, self.kind.node) for s in partial}
+
+    @cached_property
+    def asks(self) -> Mapping[int, tuple[int, ...]]:
+        """What a replica of each shape takes of the host, in the order of `capacities`."""
+        names = tuple(capacities(self.kind))
+        return {s: tuple(requested_of(shape.request, name) for name in names) for s, shape in self.shapes.items()}
 
     def idle(self, per_use: int) -> int:
         """Return what an empty node earns."""
@@ -119,7 +138,7 @@ class Packing:
         worth: Mapping[int, int],
         extra: ByMode,
         per_gpu: int,
-        prices: Prices,
+        prices: Multipliers,
         per_use: int = 0,
     ) -> int:
         """Return a value that no content of one side earns more than, what it pays for resources included.
@@ -130,15 +149,15 @@ class Packing:
             `per_use` what each unit of use does that is left, never negative.
         extra : what replicas of some shapes earn on top by how they are on a GPU, which is told of all ways then.
         """
-        known = {d: price for d, price in prices.items() if price > 0 and d < len(self.dimensions)}
-        total = sum(price * self.dimensions[d].capacity for d, price in known.items())
+        known = self.known(prices)
+        total = self.paid(known)
         if per_gpu > 0:  # whatever a GPU in use earns, all of them might
-            total, per_gpu = total + per_gpu * self._gpus, 0
+            total, per_gpu = total + per_gpu * self.gpus, 0
         hosts: dict[int, list[int]] = {}
         shares: dict[int, int] = {}
         for s in side.shapes:
-            value = worth[s] - sum(known.get(d, 0) * amount for d, amount in self._asks[s])
-            room, request = self._room[s], self._shapes[s].request
+            value = worth[s] - self.price(s, known)
+            room, request = self.room[s], self.shapes[s].request
             if request.gpus:
                 value += per_gpu * request.gpus
             if value + max(extra.get(s, _NOTHING).values()) <= 0 or room <= 0:
@@ -152,26 +171,40 @@ class Packing:
         rest = None if self._useful is None or not per_use else Rest(self._useful, per_use)
         shared = self._best_shared(side, shares, extra, rest) + per_gpu
         if shared > 0 and shares:
-            hosts.setdefault(1, []).extend([shared] * self._gpus)
+            hosts.setdefault(1, []).extend([shared] * self.gpus)
         earned = [packed(hosts, gpus) for gpus in self._blocks(side)]
         if rest is None:
             return total + sum(taken[-1] for taken in earned)
         left = reversed(rest.useful.untouched)
         return total + max(taken + rest.each * use for taken, use in zip(reduce(_joined, earned), left, strict=True))
 
+    def known(self, prices: Multipliers) -> Multipliers:
+        """Return the prices of dimensions that there are."""
+        return {d: price for d, price in prices.items() if price > 0 and d < len(self.dimensions)}
+
+    def paid(self, known: Multipliers) -> int:
+        """Return what all that a node has costs."""
+        return sum(price * self.dimensions[d].capacity for d, price in known.items())
+
+    def price(self, shape: int, known: Multipliers) -> int:
+        """Return what a replica of a shape pays for its part of it."""
+        return sum(price * self.dimensions[d].amounts.get(shape, 0) for d, price in known.items())
+
     def _blocks(self, side: Side) -> tuple[int, ...]:
         """Return the GPUs of each part of a node that what a side holds is packed into by itself."""
         if not (self.kind.node.islands or self.kind.node.sockets):
-            return (self._gpus,)
-        return blocks_for(self.kind, [self._shapes[s] for s in side.shapes])
+            return (self.gpus,)
+        return blocks_for(self.kind, [self.shapes[s] for s in side.shapes])
 
     def _best_shared(self, side: Side, values: Mapping[int, int], extra: ByMode, rest: Rest | None) -> int:
         """Return what shares or instances on one GPU earn at the most, with what it has left."""
         if not values:
             return 0
-        return max((self._best_card(side, card, values, extra, rest) for card in side.cards), default=0)
+        return max((self.best_card(side, card, values, extra, rest) for card in side.cards), default=0)
 
-    def _best_card(self, side: Side, card: Card, values: Mapping[int, int], extra: ByMode, rest: Rest | None) -> int:
+    def best_card(
+        self, side: Side, card: Card, values: Mapping[int, int], extra: ByMode = _NO_EXTRA, rest: Rest | None = None
+    ) -> int:
         """Return what one GPU earns at the most, shared or cut, whichever is better."""
         uncut = {s: value + extra.get(s, _NOTHING).get("", 0) for s, value in values.items() if s in card.loads}
         best = self._knapsack(card, {s: value for s, value in uncut.items() if value > 0}, rest)
@@ -199,7 +232,7 @@ class Packing:
         items: dict[int, list[int]] = {}
         for s, value in values.items():
             load = card.loads[s]
-            items.setdefault(load // step, []).extend([value] * min(self._room[s], card.parts // load))
+            items.setdefault(load // step, []).extend([value] * min(self.room[s], card.parts // load))
         if not items:
             return 0
         earned = packed(items, card.parts // step)
@@ -217,18 +250,3 @@ def _joined(first: Iterable[int], second: Iterable[int]) -> list[int]:
         max(one[i] + other[n - i] for i in range(max(0, n - len(other) + 1), min(n, len(one) - 1) + 1))
         for n in range(most + 1)
     ]
-
-
-def packed(items: Mapping[int, list[int]], room: int) -> list[int]:
-    """Return the greatest sum of values of items, by size, that fit up to so much room; all values are positive."""
-    best = [0] * (room + 1)
-    for size, values in items.items():
-        sums = list(accumulate(sorted(values, reverse=True)[: room // size]))
-        before = best
-        best = list(before)
-        for count, value in enumerate(sums, start=1):
-            offset = count * size
-            for have in range(offset, room + 1):
-                if (earned := before[have - offset] + value) > best[have]:
-                    best[have] = earned
-    return best

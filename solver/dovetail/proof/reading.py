@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.collector import collector_paused
 from dovetail.documents import Document, load_text
 from dovetail.faults import FaultLog, Position
-from dovetail.proof.certificate import Branch, Certificate, Cut, Leaf, Multipliers, Proof
+from dovetail.proof.certificate import Branch, Certificate, Cut, Fork, Forks, Leaf, Multipliers, Proof
 
 
 def read(text: str, file: str) -> Certificate:
@@ -70,8 +70,14 @@ def _proof(document: Document, log: FaultLog, row: Mapping[str, Any], at: tuple[
 def _node(row: Mapping[str, Any]) -> Branch | Leaf:
     if "variable" in row:
         return Branch(int(row["variable"]), int(row["most"]))
-    prices = {int(block): _multipliers(found) for block, found in row.get("prices", {}).items()}
+    prices = {int(block): _prices(found) for block, found in row.get("prices", {}).items()}
     return Leaf(_multipliers(row["multipliers"]), int(row.get("denominator", 1)), prices)
+
+
+def _prices(found: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Multipliers | Forks:
+    if isinstance(found, Mapping):
+        return _multipliers(found)
+    return tuple(Fork(int(row["shape"]), int(row["most"])) if "shape" in row else _multipliers(row) for row in found)
 
 
 def _cut(row: Mapping[str, Any]) -> Cut:

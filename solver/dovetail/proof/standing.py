@@ -18,12 +18,12 @@ from dovetail.objectives.disruption import GpuTimeLost, Moves, lost_with_each
 from dovetail.placement import Place
 from dovetail.problem import Problem
 from dovetail.proof.cells import Plot
+from dovetail.proof.certificate import Prices
 from dovetail.proof.contents import Contents, Lot, Stay
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import Kind
 from dovetail.proof.lagrangian import plain_ends
 from dovetail.proof.limits import tighten_box
-from dovetail.proof.node import Prices
 from dovetail.proof.stays import StayingLimit
 from dovetail.proof.tree import LARGEST
 from dovetail.spec import ReplicaId
@@ -151,7 +151,7 @@ class StandingModel(FleetModel):
         tighten_box(rows, lower, upper)
         return lower, upper
 
-    def blocks(self, prices: Mapping[int, Prices]) -> Sequence[StayingLimit]:
+    def blocks(self, prices: Prices) -> Sequence[StayingLimit]:
         """Return what the nodes of each kind can earn; CPU and memory have no prices here."""
         return self._blocks
 

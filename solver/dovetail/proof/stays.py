@@ -15,7 +15,7 @@ from dovetail.problem import Problem
 from dovetail.proof.contents import PARTS, Comer, Contents, Lot, Rooms, Stay, capacity_of, names_of
 from dovetail.proof.cutting import best_layout, profiles_of
 from dovetail.proof.kinds import Kind, room_for
-from dovetail.proof.node import packed
+from dovetail.proof.packed import packed
 from dovetail.proof.swaps import Coming, Leaving, gained, together
 from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI

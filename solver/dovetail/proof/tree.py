@@ -6,13 +6,13 @@ target? The row "the objective reaches the target" may be used like any other, b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
 from dovetail.linear import Linear
-from dovetail.proof.certificate import Branch, Cut, Leaf, Multipliers, Tree
+from dovetail.proof.certificate import Branch, Cut, Leaf, Prices, Tree
 from dovetail.proof.cuts import rounded
 from dovetail.proof.lagrangian import Block, PlainRow, leaf_total
 
@@ -20,12 +20,15 @@ MOST_TERMS: Final = 2_000_000
 """Coefficients that all cuts of a proof may have together."""
 
 MOST_LOOKED: Final = 100_000_000
-"""Coefficients that all leaves of a proof may add up together, a block counted as a thousand: some ten seconds."""
+"""Coefficients that all leaves of a proof may add up together: some ten seconds.
+
+A block counts as a thousand, and so does each case of what its nodes hold.
+"""
 
 LARGEST: Final = 10**60
 """Coefficients of cuts may not be larger: cuts of cuts could otherwise grow without end."""
 
-Blocks = Callable[[Mapping[int, Multipliers]], Sequence[Block]]
+Blocks = Callable[[Prices], Sequence[Block]]
 """Makes the blocks of a leaf from its prices."""
 
 
@@ -112,7 +115,9 @@ def check_tree(question: Question, tree: Tree, cuts: Iterable[Cut] = ()) -> None
             continue
         _check_multipliers(node, len(rows), f"node {number}")
         blocks = question.blocks(node.prices)
-        looked += width + 1000 * len(blocks) + sum(len(rows[position].variables) for position in node.multipliers)
+        cases = sum(len(each) for each in node.prices.values() if isinstance(each, tuple))
+        looked += width + 1000 * (len(blocks) + cases)
+        looked += sum(len(rows[position].variables) for position in node.multipliers)
         if looked > MOST_LOOKED:
             raise Unproved("the tree is too large to be checked")
         total = leaf_total(question.objective, rows, node.multipliers, node.denominator, lower, upper, blocks)

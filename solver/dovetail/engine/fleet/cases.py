@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import floor, inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from dovetail.progress import Stop
 from dovetail.proof.certificate import Branch, Leaf
@@ -51,6 +51,36 @@ def has_numbers(tier: Tier) -> bool:
 def within(assumed: Assumed) -> dict[int, tuple[int, int]]:
     """Return the limits of every variable that something is assumed of: the last ones, which lie in those before."""
     return {variable: (least, most) for variable, least, most in assumed}
+
+
+class TierLp(Protocol):
+    """An LP of a fleet, to be maximised for one tier after the other (see `FleetLp`)."""
+
+    fleet: FleetModel
+
+    @property
+    def spent(self) -> bool:
+        """Whether it has had all the work that it may take."""
+
+    def confine(self, limits: Within) -> None:
+        """Say of some variables that no node has a part in that they have closer limits, of no others."""
+
+    def optimise(
+        self,
+        tier: str,
+        given: Mapping[str, int],
+        *,
+        seconds: float | None = None,
+        like: Within | None = None,
+        steps: int = ...,
+    ) -> float:
+        """Maximise a tier, earlier ones held at given values; return the LP's value."""
+
+    def values(self) -> Sequence[float]:
+        """Return the last solution, the fleet's variables first."""
+
+    def proof(self) -> FleetProof:
+        """Return what the last solution proves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +146,7 @@ class CaseSearch:
     found : as far as it has come.
     """
 
-    lp: FleetLp
+    lp: TierLp
     tier: str
     given: Mapping[str, int]
     fixed: Mapping[str, int] = field(default_factory=dict)
@@ -139,7 +169,7 @@ class CaseSearch:
             splits = len(self.found.branches)
             if case.value < least or case.torn:
                 least, better = case.value, splits
-            late = bool(stop) or (until is not None and time.monotonic() >= until)
+            late = bool(stop) or self.lp.spent or (until is not None and time.monotonic() >= until)
             spent = splits >= (most if case.torn else counts) or splits - better >= _VAIN
             if late or spent or (aim is not None and case.value <= aim):
                 break

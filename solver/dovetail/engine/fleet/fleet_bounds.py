@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
-from dovetail.engine.fleet.cases import SPLITS, Cases, CaseSearch, decided, within
+from dovetail.engine.fleet.cases import SPLITS, Cases, CaseSearch, TierLp, decided, within
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.homes import settle
 from dovetail.engine.fleet.in_use import nodes_in_use
 from dovetail.engine.fleet.losses import Losses
+from dovetail.engine.fleet.node_lp import FEW, NodeLp, suits
 from dovetail.engine.fleet.standing_bounds import Routes, StandingBound, StandingPrices
 from dovetail.objectives import Tier, sign_of
 from dovetail.problem import Problem
@@ -98,6 +99,11 @@ class FleetBounds:
         return FleetLp(self.priced_model, self.stop)
 
     @cached_property
+    def by_nodes(self) -> NodeLp:
+        """The LP over contents of nodes, for few of these."""
+        return NodeLp(self.priced_model, self.stop)
+
+    @cached_property
     def cost(self) -> FleetLp:
         """The LP for tiers that count nodes in use."""
         return FleetLp(FleetModel(self.problem, priced=True, sided=False), self.stop)
@@ -141,6 +147,11 @@ class FleetBounds:
         held = tier.asks_idle and bool(self.problem.spec.placeholders)
         return told_by_counts(tier, self.problem.spec) and not (untold or held)
 
+    def knows_nodes(self, tier: Tier) -> bool:
+        """Tell whether a tier can be bounded by what single nodes may hold: these are few."""
+        few = len(self.problem.nodes) <= FEW and not tier.asks_idle
+        return few and self.knows(tier) and suits(self.priced_model)
+
     def stands(self, tier: Tier) -> bool:
         """Tell whether a tier can be bounded by what it takes to keep what runs today where it is."""
         return bool(self.problem.context.today.protected) and tier.name in self.standing.tiers
@@ -180,6 +191,7 @@ class FleetBounds:
         priced: bool = False,
         seconds: float | None = None,
         counts: int = 0,
+        contents: float = 0.0,
     ) -> None:
         """Look for the best multipliers for a tier, given what earlier tiers reach (in their own sense).
 
@@ -191,9 +203,12 @@ class FleetBounds:
             where places do.
         seconds : a ceiling.
         counts : how often to tell apart by nodes in use, or by how many replicas of shapes are admitted, at the most.
+        contents : how many cases of what single nodes hold to look at; 0 for the LP over kinds (see `knows_nodes`).
         """
         until = None if seconds is None else time.monotonic() + seconds
-        cases = self.cases(tier, given, reached=reached, priced=priced, seconds=seconds, counts=counts)
+        cases = self.cases(
+            tier, given, reached=reached, priced=priced, seconds=seconds, counts=counts, contents=contents
+        )
         self.learn(tier, cases, priced=priced)
         if priced and (until is None or time.monotonic() < until):
             self._closest[tier.name] = dict(given)
@@ -207,9 +222,13 @@ class FleetBounds:
         priced: bool,
         seconds: float | None,
         counts: int = 0,
+        contents: float = 0.0,
     ) -> Cases:
         """Return what `prove` finds, for whoever has the same Problem to `learn`."""
-        lp = self.asked_of(tier, priced=priced)
+        lp: TierLp = self.asked_of(tier, priced=priced)
+        if contents:
+            self.by_nodes.left = contents
+            lp = self.by_nodes
         earlier = _as_known(lp.fleet, given)
         until = None if seconds is None else time.monotonic() + seconds
         known = [cases for name in earlier for cases in self._known(name, lp)]
@@ -219,7 +238,7 @@ class FleetBounds:
         aim = None if reached is None else in_sense(lp.fleet, {tier.name: reached})[tier.name]
         return search.split(most, aim, until, self.stop, counts)
 
-    def _known(self, tier: str, lp: FleetLp) -> Iterator[Cases]:
+    def _known(self, tier: str, lp: TierLp) -> Iterator[Cases]:
         """Yield the cases of a tier that were found over an LP's rows."""
         for one in self._found.get(tier, ()):
             if isinstance(one, FleetBound) and one.fleet is lp.fleet:

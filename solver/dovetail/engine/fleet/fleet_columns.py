@@ -15,7 +15,7 @@ import numpy as np
 from dovetail.engine.fleet.cuts import Cut, dearest
 from dovetail.engine.fleet.multisets import fitting, packed
 from dovetail.engine.fleet.sides import Side
-from dovetail.engine.solvers.highs import Lp
+from dovetail.engine.fleet.tier_rows import TierRows
 from dovetail.proof.cutting import layouts_of, layouts_within
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.kinds import Kind, blocks_for, room_for
@@ -24,33 +24,19 @@ from dovetail.proof.sides import Card
 Way = TypeVar("Way", str, int)
 
 
-class FleetColumns:
+class FleetColumns(TierRows):
     """The LP as it is built.
 
     Attributes
     ----------
-    rows : those of the fleet's own rows; `floors` one per tier, which hold it at a value.
-    shortfalls : a column per tier, what it lacks of that; `unplaced` one per shape of which some must be there.
     nodes : a row per kind, how many there are of it.
     """
 
     def __init__(self, fleet: FleetModel) -> None:
-        self.fleet = fleet
-        self.lp = lp = Lp()
-        rows = fleet.rows  # encodes the tiers, so that all variables exist
-        model = fleet.model
-        priced = {variable for counts in fleet.counts_of for variable in counts.values()}
         by_mode = {v for by_mode in fleet.modes_of for modes in by_mode.values() for v in modes.values()}
-        priced |= by_mode | {use for use in fleet.use_of if use is not None}
-        for variable, (low, high) in enumerate(zip(model.lower, model.upper, strict=True)):
-            # What nodes hold is bounded by rows alone, since a proof prices it there and not by its limits.
-            lp.column(low, np.inf if variable in priced else high)
-        self.rows = [lp.row(-np.inf, row.upper, zip(row.variables, row.coefficients, strict=True)) for row in rows]
-        self.floors = {
-            name: lp.row(-np.inf, np.inf, expression.terms.items()) for name, expression in fleet.tiers.items()
-        }
-        self.shortfalls = {n: lp.column(0.0, 0.0, {row: 1.0}) for n, row in self.floors.items()}
-        self.unplaced = self._add_unplaced()
+        priced = {variable for counts in fleet.counts_of for variable in counts.values()} | by_mode
+        super().__init__(fleet, priced | {use for use in fleet.use_of if use is not None})
+        lp = self.lp
         self._wanted = {variable for expression in fleet.tiers.values() for variable in expression.terms}
         self._links: dict[int, int] = {}
         for variable in by_mode - self._wanted:  # columns of sides take its place
@@ -60,15 +46,6 @@ class FleetColumns:
         self.nodes: list[int] = []
         for kind in range(len(fleet.kinds)):
             self._add_kind(kind)
-
-    def _add_unplaced(self) -> list[int]:
-        """Add a column per shape of which some must stay admitted: how many find no place in too few patterns."""
-        lower = self.fleet.model.lower
-        return [
-            self.lp.column(0.0, np.inf, {self.rows[most]: 1.0, self.rows[least]: -1.0})
-            for shape, (most, least) in self.fleet.supply.items()
-            if any(lower[variable] for variable in self.fleet.admitted_shape(shape).terms)
-        ]
 
     def _add_kind(self, index: int) -> None:
         fleet, lp = self.fleet, self.lp

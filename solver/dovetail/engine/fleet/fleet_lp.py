@@ -24,14 +24,11 @@ from dovetail.progress import Stop
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof, Within
 
-_DENOMINATOR = 10**9
 _ROUNDS = 40
 _COLUMN_WORK = 1e-4  # units of work of a solution, per column
 _CLOSE = 1e-6
 _PROVED = 1e-4  # of a tier that counts nodes: what its proof may be above the LP's value
 _CLOSE_ENOUGH = 1e-5  # where sides are set aside, more is lost already
-_LARGEST = 1e3  # objectives are scaled so that their largest coefficient is this
-_PENALTY = 1e5  # per scaled unit that an earlier tier falls short, while patterns are too few to reach it
 
 
 class FleetLp:
@@ -42,11 +39,9 @@ class FleetLp:
         self._stop = stop
         self._built = built = FleetColumns(fleet)
         self._lp, self.sides = built.lp, built.sides
-        self._scale = {name: _scale(expression.terms.values()) for name, expression in fleet.tiers.items()}
         self._dual: Sequence[float] = ()
         self.possible = True  # whether what is assumed can be, by the last solution
         self._tier = ""
-        self._given: tuple[str, ...] = ()
         self._confined = Confinement(self._lp, fleet)
 
     def assume(self, there: Mapping[str, int]) -> None:
@@ -91,7 +86,8 @@ class FleetLp:
         case = case_of(tier, given, self._confined.limits)
         start = case_of(tier, given, like) if like is not None else case if inner or again else tier
         until = None if seconds is None else time.monotonic() + seconds
-        lp, costs = self._lp, self._pose(tier, given)
+        lp, costs = self._lp, self._built.pose(tier, given)
+        self._tier = tier
         pushed = self._confined.hold(costs, push=False)
         close = _CLOSE if self.fleet.sided else _CLOSE_ENOUGH
         nodes = any(one.counts_nodes for one in self.fleet.original.tiers if one.name == tier)
@@ -115,22 +111,7 @@ class FleetLp:
             if over or not grown or value <= before + close * abs(value):
                 break
         lp.remember(case, tier)
-        return value / self._scale[tier] + self.fleet.tiers[tier].constant
-
-    def _pose(self, tier: str, given: Mapping[str, int]) -> Mapping[int, float]:
-        """Ask for a tier, earlier ones held at given values as far as patterns reach them; return the objective."""
-        lp, scale = self._lp, self._scale
-        self._tier, self._given = tier, tuple(name for name in self._built.floors if name in given)
-        costs = {v: c * scale[tier] for v, c in self.fleet.tiers[tier].terms.items()}
-        lp.objective(costs)
-        for column in self._built.unplaced:
-            lp.cost(column, -_PENALTY * _LARGEST)
-        for name, row in self._built.floors.items():
-            low = given[name] - self.fleet.tiers[name].constant if name in given else -np.inf
-            lp.bounds(row, low, np.inf)
-            lp.cost(self._built.shortfalls[name], -_PENALTY * scale[name])
-            lp.limits(self._built.shortfalls[name], 0.0, np.inf if name in given else 0.0)
-        return costs
+        return value / self._built.scale[tier] + self.fleet.tiers[tier].constant
 
     def wander(self, source: Random, seconds: float | None = None) -> None:
         """Move to another solution that is worth as much in all tiers so far, if there is time; prices stay."""
@@ -182,19 +163,17 @@ class FleetLp:
 
     def proof(self) -> FleetProof:
         """Return the dual solution of the last tier in integers."""
-        unit = _DENOMINATOR / self._scale[self._tier]
-
-        def whole(row: int, sign: int = 1) -> int:
-            return max(0, round(sign * self._dual[row] * unit))
-
-        rows = {position: value for position, row in enumerate(self._built.rows) if (value := whole(row))}
-        floors = {name: value for name in self._given if (value := whole(self._built.floors[name], -1))}
         prices = {}
         for block, side in enumerate(self.sides):
-            found = {position: value for position, row in side.prices.items() if (value := whole(row))}
+            found = {d: value for d, row in side.prices.items() if (value := self._built.whole(self._dual[row]))}
             if found:
                 prices[block] = found
-        return FleetProof(self._tier, _DENOMINATOR, rows, floors, prices)
+        return self._built.proof(self._dual, prices)
+
+    @property
+    def spent(self) -> bool:
+        """Whether it has had all the work that it may take: there is no limit to that."""
+        return False
 
     @property
     def columns(self) -> int:
@@ -243,7 +222,3 @@ class FleetLp:
         shares = [row for group in side.loads for row in group.values()]
         rows = {*side.sizes.values(), *side.prices.values(), *shares}
         return {s: self._lp.cost_of(side.counts[s], rows, self._dual) for s in counts}
-
-
-def _scale(coefficients: Iterable[int]) -> float:
-    return _LARGEST / (max((abs(c) for c in coefficients), default=1) or 1)

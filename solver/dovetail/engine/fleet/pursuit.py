@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final, NamedTuple
 
 from dovetail.engine.fleet.cases import COUNTS, Cases, has_numbers
@@ -73,6 +74,7 @@ class Pursuit:
     stand_back: Callable[[], None] = lambda: None
     _asked: dict[str, Mapping[str, int]] = field(default_factory=dict)
     _counted: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    _opened: dict[str, Mapping[str, int]] = field(default_factory=dict)
     _times: Counter[str] = field(default_factory=Counter)
     _needed: dict[str, float] = field(default_factory=dict)  # more seconds than so many, by tiers that time cut
     _roughly: set[str] = field(default_factory=set)  # tiers looked at like that since earlier ones were with prices
@@ -100,9 +102,11 @@ class Pursuit:
 
         It is the tier that was asked for least often; those that count nodes, and what follows them, have their first
         turn once the others have had two. Once there is no such tier, replicas of small fleets are counted in whole
-        numbers, the earliest band first. What earlier tiers will have in the end is guessed: of what is admitted, a
-        little less than the bound unless the plan is near that; of what is lost, what the plan has, as there may not
-        be room for all else at so little as the bound; nothing of cost, which changes with every plan.
+        numbers, the earliest band first; then, of very small ones, what single nodes may hold is told apart.
+
+        What earlier tiers will have in the end is guessed: of what is admitted, a little less than the bound unless
+        the plan is near that; of what is lost, what the plan has, as there may not be room for all else at so little
+        as the bound; nothing of cost, which changes with every plan.
 
         Parameters
         ----------
@@ -111,6 +115,7 @@ class Pursuit:
         given: dict[str, int] = {}
         found: list[tuple[int, bool, int, Mapping[str, int]]] = []
         uncounted: list[tuple[int, Mapping[str, int]]] = []
+        unopened: list[tuple[int, Mapping[str, int]]] = []
         tiers, late = self.fleet.problem.tiers, False
         for position, (tier, value) in enumerate(zip(tiers, now.values, strict=True)):
             gap, bound = self._gap(position, value, given)
@@ -122,13 +127,17 @@ class Pursuit:
                 found.append((self._times[tier.name] + late, late, position, dict(given)))
             elif known and gap > _NARROW and self._counted.get(tier.name) != given and self._numbered(tier):
                 uncounted.append((position, dict(given)))
+            elif known and gap > _NARROW and self._opened.get(tier.name) != given and self.fleet.knows_nodes(tier):
+                unopened.append((position, dict(given)))
             better = gap > _NEAR and not now.last and not counts_since_today(tier)
             if not (better and tier.counts_nodes):
                 given[tier.name] = round((1 - _LOST) * bound) if better and tier.sense == "max" else value
         if found:
             *_, position, assumed = min(found, key=lambda each: each[:3])
             return self._proved(position, assumed, now)
-        return self._in_whole_numbers(*uncounted[0], now) if uncounted else None
+        if uncounted:
+            return self._in_whole_numbers(*uncounted[0], now)
+        return self._by_nodes(*unopened[0], now) if unopened else None
 
     def _numbered(self, tier: Tier) -> bool:
         """Tell whether to count in whole numbers: on few nodes, or what is evicted or mended: one is much of that."""
@@ -190,5 +199,17 @@ class Pursuit:
         seconds = _SHARE * max(0.0, now.until - time.monotonic())
         reached = now.values[position]
         cases = self.fleet.cases(tier, given, reached=reached, priced=True, seconds=seconds, counts=COUNTS)
+        self.fleet.learn(tier, cases, priced=True)
+        return Found(tier.name, cases)
+
+    def _by_nodes(self, position: int, given: Mapping[str, int], now: Best) -> Found:
+        """Prove a bound on a tier by what single nodes may hold, numbers of replicas and nodes told apart as well."""
+        self.stand_back()
+        tier = self.fleet.problem.tiers[position]
+        self._opened[tier.name] = given
+        seconds, reached = _SHARE * max(0.0, now.until - time.monotonic()), now.values[position]
+        cases = self.fleet.cases(
+            tier, given, reached=reached, priced=True, seconds=seconds, counts=COUNTS, contents=inf
+        )
         self.fleet.learn(tier, cases, priced=True)
         return Found(tier.name, cases)
