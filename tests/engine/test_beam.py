@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from dovetail.engine.generation.beam import Beam
-from dovetail.engine.generation.gpu_contents import Contents, Ints
+from dovetail.engine.contents.beam import Beam
+from dovetail.engine.contents.gpu_contents import Contents, Ints
 
 GPUS, ROOM = 4, np.array([40, 60])
 

@@ -10,11 +10,11 @@ import pytest
 from tests.engine.test_generate import ALL, fleet, master_of, worth
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.contents.patterns import Mixture, Whole
 from dovetail.engine.generation import diving
 from dovetail.engine.generation import master as lp
 from dovetail.engine.generation.diving import Chosen, dive
 from dovetail.engine.generation.master import Master
-from dovetail.engine.generation.patterns import Mixture, Whole
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.progress import Stop
 

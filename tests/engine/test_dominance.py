@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from dovetail.engine.generation.dominance import Dominance
+from dovetail.engine.contents.dominance import Dominance
 
 ROOM = np.array([8, 20])
 Rows = list[tuple[int, tuple[int, int], float, int]]  # kind, size, worth, how many there are

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from dovetail.engine.contents.patterns import Pattern, counts_of
 from dovetail.engine.generation.exchanging import exchanged
-from dovetail.engine.generation.patterns import Pattern, counts_of
 from dovetail.model.state import NO_GPU, Slot
 
 ALIKE = {0: "gpu", 1: "gpu", 2: "gpu", 3: "half", 4: "half"}

@@ -14,15 +14,15 @@ from tests.support.tiny_specs import tiny
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.construct import construct
+from dovetail.engine.contents.knapsack import Knapsack
+from dovetail.engine.contents.patterns import Pattern, Wish, counts_of
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.generation import master as lp
 from dovetail.engine.generation.diving import Chosen, dive
 from dovetail.engine.generation.fleet_rows import fleet_rows
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.guided import guided, lead
-from dovetail.engine.generation.knapsack import Knapsack
 from dovetail.engine.generation.master import Master
-from dovetail.engine.generation.patterns import Pattern, Wish, counts_of
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.engine.solvers.answer import Effort, Verdict
 from dovetail.engine.solvers.cpsat import CpSat

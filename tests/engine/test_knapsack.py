@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pytest
 from tests.support.specs import make_spec, node, workload
 
-from dovetail.engine.generation.knapsack import Knapsack
-from dovetail.engine.generation.patterns import counts_of
-from dovetail.engine.generation.width import NARROW, WIDE, Width
+from dovetail.engine.contents.knapsack import Knapsack
+from dovetail.engine.contents.patterns import counts_of
+from dovetail.engine.contents.width import NARROW, WIDE, Width
 from dovetail.problem import compile_problem
 from dovetail.proof.kinds import kinds_of
 from dovetail.rules import context_of

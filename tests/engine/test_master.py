@@ -9,10 +9,10 @@ from tests.engine.test_generate import ALL, fleet, master_of, worth
 from tests.support.specs import make_spec, node, workload
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.contents.patterns import Mixture, Wish
 from dovetail.engine.generation import master as lp
 from dovetail.engine.generation.diving import Chosen, dive
 from dovetail.engine.generation.master import Master
-from dovetail.engine.generation.patterns import Mixture, Wish
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.model.state import Slot
 from dovetail.problem import compile_problem

@@ -15,9 +15,9 @@ from dovetail.engine.construction import cutting
 from dovetail.engine.construction.construct import construct
 from dovetail.engine.construction.dealing import Load, deal
 from dovetail.engine.construction.field import Field
+from dovetail.engine.contents.knapsack import Knapsack
+from dovetail.engine.contents.width import WIDE
 from dovetail.engine.fleet.fleet_lp import FleetLp
-from dovetail.engine.generation.knapsack import Knapsack
-from dovetail.engine.generation.width import WIDE
 from dovetail.engine.start import start
 from dovetail.linear import Linear, Model
 from dovetail.model.score import view_of

@@ -15,9 +15,9 @@ from tests.support.specs import make_spec, node, request, role, workload
 from tests.support.tiny_specs import tiny
 
 from dovetail.engine import solve
+from dovetail.engine.contents.idling import Idling
 from dovetail.engine.fleet.fleet_bounds import FleetBounds
 from dovetail.engine.generation.crews import crews
-from dovetail.engine.generation.idling import Idling
 from dovetail.model.score import view_of
 from dovetail.model.state import Fill, Slot, State
 from dovetail.objectives.fragmentation import Fragmentation

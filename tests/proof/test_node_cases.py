@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.support.specs import make_spec, node, policy, workload
 
-from dovetail.engine.fleet.node_search import NodeSide, whole
+from dovetail.engine.contents.node_search import NodeSide, whole
 from dovetail.problem import Problem, compile_problem
 from dovetail.proof.certificate import Fork, Forks, Multipliers
 from dovetail.proof.kinds import kinds_of

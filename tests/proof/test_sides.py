@@ -11,9 +11,9 @@ from tests.support.bounds import bound_by_kinds
 from tests.support.mig_specs import card, mig_request
 from tests.support.specs import make_spec, node, place, policy, role, workload
 
-from dovetail.engine.generation.knapsack import Knapsack
-from dovetail.engine.generation.patterns import counts_of
-from dovetail.engine.generation.width import WIDE
+from dovetail.engine.contents.knapsack import Knapsack
+from dovetail.engine.contents.patterns import counts_of
+from dovetail.engine.contents.width import WIDE
 from dovetail.problem import compile_problem
 from dovetail.proof.kinds import kinds_of
 from dovetail.rules import context_of

@@ -11,10 +11,10 @@ from dovetail.engine.choosing import Choosing
 from dovetail.engine.construction.holding import held_shapes
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.tier_order import leaves_idle
+from dovetail.engine.contents.patterns import MANY_NODES
 from dovetail.engine.fleet.pursuit import WIDE
 from dovetail.engine.generation.generate import Generation, Mixed, worth_of
 from dovetail.engine.generation.guided import Lead, lead
-from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.engine.generation.thrift import roomy
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.engine.record import Record

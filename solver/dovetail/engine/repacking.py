@@ -17,7 +17,7 @@ from dovetail.engine.bounds import MUCH
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.emptying import emptied
 from dovetail.engine.construction.tier_order import costs_before_moves
-from dovetail.engine.generation.patterns import MANY_NODES, Pattern
+from dovetail.engine.contents.patterns import MANY_NODES, Pattern
 from dovetail.engine.generation.released import Released, movable_of
 from dovetail.engine.generation.thrift import NARROW
 from dovetail.engine.parts.jobs import Jobs

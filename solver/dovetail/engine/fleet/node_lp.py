@@ -17,12 +17,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dovetail.engine.contents.knapsack import Knapsack
+from dovetail.engine.contents.node_search import Content, NodeSide, Outcome, whole
+from dovetail.engine.contents.patterns import Pattern
+from dovetail.engine.contents.width import NARROW
 from dovetail.engine.fleet.confining import Confinement
-from dovetail.engine.fleet.node_search import Content, NodeSide, Outcome, whole
 from dovetail.engine.fleet.tier_rows import TierRows
-from dovetail.engine.generation.knapsack import Knapsack
-from dovetail.engine.generation.patterns import Pattern
-from dovetail.engine.generation.width import NARROW
 from dovetail.engine.solvers.highs import FEW_STEPS
 from dovetail.progress import Stop
 from dovetail.proof.certificate import Fork, Forks, Prices

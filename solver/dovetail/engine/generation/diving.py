@@ -8,8 +8,8 @@ from functools import partial
 from math import cbrt, floor, inf
 from typing import Final, NamedTuple
 
+from dovetail.engine.contents.patterns import Column, Mixture
 from dovetail.engine.generation.master import Master
-from dovetail.engine.generation.patterns import Column, Mixture
 from dovetail.engine.generation.pricing import Pricing
 
 Chosen = list[tuple[Column, int]]

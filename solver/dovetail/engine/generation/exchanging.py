@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from dovetail.engine.generation.patterns import Pattern
+from dovetail.engine.contents.patterns import Pattern
 from dovetail.model.state import Slot
 from dovetail.problem import Problem
 from dovetail.problem.shapes import request_attributes

@@ -14,7 +14,7 @@ from dovetail.engine.construction.holding import hold
 from dovetail.engine.construction.moving import Mover, ranks
 from dovetail.engine.construction.placing import Outlooks, Put
 from dovetail.engine.construction.ways import BRIEF
-from dovetail.engine.generation.patterns import Pattern
+from dovetail.engine.contents.patterns import Pattern
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from dovetail.engine.contents.patterns import Keys, key_of
 from dovetail.engine.fleet.plots import widened
-from dovetail.engine.generation.patterns import Keys, key_of
 from dovetail.engine.generation.promises import promises
 from dovetail.model.state import Slot, State
 from dovetail.objectives.admitted import Admitted

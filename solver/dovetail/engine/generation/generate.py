@@ -19,12 +19,12 @@ from dovetail.engine.budget import Budget
 from dovetail.engine.construction.holding import held_shapes
 from dovetail.engine.construction.served import all_served
 from dovetail.engine.construction.tier_order import promises_first
+from dovetail.engine.contents.idling import Idling
+from dovetail.engine.contents.patterns import Mixture, Pattern, Wish, pattern_of
 from dovetail.engine.generation.diving import TAILS, Chosen, dive
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.fleet_rows import FleetRows, fleet_rows
-from dovetail.engine.generation.idling import Idling
 from dovetail.engine.generation.master import Master
-from dovetail.engine.generation.patterns import Mixture, Pattern, Wish, pattern_of
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.model.state import Fill, State

@@ -14,12 +14,12 @@ from random import Random
 
 from dovetail.engine.budget import Budget
 from dovetail.engine.construction.field import Field
+from dovetail.engine.contents.patterns import Pattern
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.fleet.sides import Target
 from dovetail.engine.generation.crews import crews
 from dovetail.engine.generation.filling import follow, wishes_on
 from dovetail.engine.generation.packing import Packer
-from dovetail.engine.generation.patterns import Pattern
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.progress import Stop

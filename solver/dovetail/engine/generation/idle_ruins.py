@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from dovetail.engine.construction.fragmentation import Bools
-from dovetail.engine.generation.idling import Idling
-from dovetail.engine.generation.patterns import Pattern, counts_of, pattern_of
+from dovetail.engine.contents.idling import Idling
+from dovetail.engine.contents.patterns import Pattern, counts_of, pattern_of
 from dovetail.engine.generation.ruins import Ruins
 from dovetail.model.state import Fill, State
 from dovetail.objectives.fragmentation import fragmentation_of

@@ -19,8 +19,8 @@ from dataclasses import replace
 import highspy
 import numpy as np
 
+from dovetail.engine.contents.patterns import MANY_NODES, Column, Mixture, Pattern, Whole, Wish, without
 from dovetail.engine.generation.fleet_rows import FleetRows
-from dovetail.engine.generation.patterns import MANY_NODES, Column, Mixture, Pattern, Whole, Wish, without
 from dovetail.engine.solvers.highs import DUAL, PRIMAL
 from dovetail.model.state import Slot
 

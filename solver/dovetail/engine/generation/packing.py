@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from dovetail.engine.contents.knapsack import Knapsack
+from dovetail.engine.contents.patterns import Pattern, counts_of
+from dovetail.engine.contents.width import NARROW
 from dovetail.engine.fleet.sides import Target
-from dovetail.engine.generation.knapsack import Knapsack
-from dovetail.engine.generation.patterns import Pattern, counts_of
-from dovetail.engine.generation.width import NARROW
 from dovetail.problem import Problem
 from dovetail.proof.kinds import Kind
 from dovetail.spec import Node

@@ -10,12 +10,12 @@ from math import inf
 from typing import Final
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.contents.gpu_contents import Floats
+from dovetail.engine.contents.knapsack import Knapsack
+from dovetail.engine.contents.patterns import Column, Mixture, Pattern, Whole
+from dovetail.engine.contents.width import NARROW, WIDE, Width
 from dovetail.engine.generation.fleet_rows import Lot
-from dovetail.engine.generation.gpu_contents import Floats
-from dovetail.engine.generation.knapsack import Knapsack
 from dovetail.engine.generation.master import Master
-from dovetail.engine.generation.patterns import Column, Mixture, Pattern, Whole
-from dovetail.engine.generation.width import NARROW, WIDE, Width
 from dovetail.engine.parts.jobs import Jobs
 from dovetail.problem import Problem
 from dovetail.progress import Stop

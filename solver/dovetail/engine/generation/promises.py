@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from dovetail.engine.generation.patterns import Pattern
+from dovetail.engine.contents.patterns import Pattern
 from dovetail.model.state import State
 from dovetail.problem import Problem
 from dovetail.spec import Node, Workload

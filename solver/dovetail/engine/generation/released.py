@@ -19,12 +19,12 @@ from dovetail.engine.construction.clearing import allowance
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.leavers import may_leave
 from dovetail.engine.construction.staying import plain, settled_on
+from dovetail.engine.contents.patterns import Pattern, Wish, counts_of
 from dovetail.engine.generation.diving import Chosen
 from dovetail.engine.generation.exchanging import alike_on, exchanged
 from dovetail.engine.generation.filling import follow, seat_owed, short_of, wishes_on
 from dovetail.engine.generation.fleet_rows import Counted
 from dovetail.engine.generation.generate import Generation
-from dovetail.engine.generation.patterns import Pattern, Wish, counts_of
 from dovetail.model.state import Fill, State
 from dovetail.problem import Problem
 from dovetail.spec.workload import MILLI

@@ -15,12 +15,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dovetail.engine.budget import Budget
+from dovetail.engine.contents.patterns import Column, Pattern, Whole, without
 from dovetail.engine.fleet.losses import Losses
 from dovetail.engine.generation.draws import SMALLEST, Draws, Picture
 from dovetail.engine.generation.filling import filled
 from dovetail.engine.generation.generate import Generation
 from dovetail.engine.generation.master import Master
-from dovetail.engine.generation.patterns import Column, Pattern, Whole, without
 from dovetail.engine.generation.pricing import Pricing
 from dovetail.engine.generation.promises import Promises
 from dovetail.engine.generation.wanted import Wanted

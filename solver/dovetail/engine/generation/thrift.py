@@ -15,10 +15,10 @@ from typing import Final
 
 from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.tier_order import left_to_decide
+from dovetail.engine.contents.patterns import MANY_NODES
 from dovetail.engine.fleet.fleet_lp import FleetLp
 from dovetail.engine.generation.crews import with_held
 from dovetail.engine.generation.guided import guided
-from dovetail.engine.generation.patterns import MANY_NODES
 from dovetail.model.state import State
 from dovetail.objectives import Tier
 from dovetail.plan.model import TierResult

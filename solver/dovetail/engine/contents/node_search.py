@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.engine.generation.gpu_contents import Shares
-from dovetail.engine.generation.instance_contents import Instances
+from dovetail.engine.contents.gpu_contents import Shares
+from dovetail.engine.contents.instance_contents import Instances
 from dovetail.problem import Problem
 from dovetail.proof.certificate import Fork, Multipliers
 from dovetail.proof.kinds import CLASSES, Kind, capacities, class_of

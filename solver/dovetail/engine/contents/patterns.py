@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dovetail.model.state import Fill, Slot
 
 if TYPE_CHECKING:
-    from dovetail.engine.generation.idling import Idling
+    from dovetail.engine.contents.idling import Idling
 
 Pattern = tuple[tuple[Slot, int], ...]
 

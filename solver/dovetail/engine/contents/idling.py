@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.engine.generation.gpu_contents import Floats, Ints
-from dovetail.engine.generation.patterns import Pattern
+from dovetail.engine.contents.gpu_contents import Floats, Ints
+from dovetail.engine.contents.patterns import Pattern
 from dovetail.mig import Geometry
 from dovetail.objectives.fragmentation import fragmentation_of
 from dovetail.problem import Problem

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from dovetail.engine.generation.gpu_contents import Floats, Ints
+from dovetail.engine.contents.gpu_contents import Floats, Ints
 
 
 class Dominance:

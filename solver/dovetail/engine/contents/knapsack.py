@@ -13,14 +13,14 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dovetail.engine.generation.beam import Beam
-from dovetail.engine.generation.dominance import Dominance
-from dovetail.engine.generation.gpu_contents import Contents, Floats, Ints, Shares, earnings, spread
-from dovetail.engine.generation.idling import Idling, Leaving
-from dovetail.engine.generation.instance_contents import Instances
-from dovetail.engine.generation.items import CardItems, items_of
-from dovetail.engine.generation.patterns import Keys, Pattern, pattern_of
-from dovetail.engine.generation.width import WIDE, Width
+from dovetail.engine.contents.beam import Beam
+from dovetail.engine.contents.dominance import Dominance
+from dovetail.engine.contents.gpu_contents import Contents, Floats, Ints, Shares, earnings, spread
+from dovetail.engine.contents.idling import Idling, Leaving
+from dovetail.engine.contents.instance_contents import Instances
+from dovetail.engine.contents.items import CardItems, items_of
+from dovetail.engine.contents.patterns import Keys, Pattern, pattern_of
+from dovetail.engine.contents.width import WIDE, Width
 from dovetail.model.state import NO_GPU, Fill, Slot
 from dovetail.placement.instances import share_memory
 from dovetail.problem import Problem

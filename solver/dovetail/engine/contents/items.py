@@ -8,7 +8,7 @@ from math import gcd
 
 import numpy as np
 
-from dovetail.engine.generation.patterns import Keys
+from dovetail.engine.contents.patterns import Keys
 from dovetail.proof.sides import Card, Side
 
 Item = tuple[int, tuple[str, ...]]

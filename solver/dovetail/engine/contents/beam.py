@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.engine.generation.gpu_contents import Contents, Floats, Ints, spread
+from dovetail.engine.contents.gpu_contents import Contents, Floats, Ints, spread
 
 _BUCKETS = 8  # of what contents take of the host, of each of which the best are kept
 _EACH = np.arange(_BUCKETS, dtype=np.int8)
