@@ -11,7 +11,7 @@ import pytest
 from tests.proof.cases import certificate_of, certified, refuted
 
 from dovetail.faults import Refused
-from dovetail.proof.certificate import Branch, Certificate, Cut, Leaf, Proof, write
+from dovetail.proof.certificate import Branch, Certificate, Cut, Fork, Leaf, Proof, write
 from dovetail.proof.reading import read
 
 LARGE = Certificate(
@@ -21,7 +21,7 @@ LARGE = Certificate(
         Proof(
             "cost",
             7,
-            (Branch(4, 2), Leaf({11: 5, 2: 3}, 12, {1: {3: 9}}), Leaf({})),
+            (Branch(4, 2), Leaf({11: 5, 2: 3}, 12, {1: {3: 9}, 2: (Fork(7, 0), {}, {4: 5})}), Leaf({})),
             given={"b": 1, "a": 2},
             cuts=(Cut({1: -4}, 3, (5, 2)), Cut({0: 1})),
         ),
@@ -44,7 +44,7 @@ def test_what_is_written_is_read_and_written_alike() -> None:
 
 def test_equal_certificates_are_equal_bytes() -> None:
     proof = LARGE.tiers[0]
-    leaf = Leaf({2: 3, 11: 5, 7: 0}, 12, {1: {3: 9}})
+    leaf = Leaf({2: 3, 11: 5, 7: 0}, 12, {2: (Fork(7, 0), {}, {4: 5, 6: 0}), 1: {3: 9}})
     again = replace(proof, tree=(proof.tree[0], leaf, Leaf({})), given={"a": 2, "b": 1})
     assert write(replace(LARGE, tiers=(again,))) == write(LARGE)
 
@@ -52,7 +52,10 @@ def test_equal_certificates_are_equal_bytes() -> None:
 def test_a_node_of_a_tree_is_a_line() -> None:
     lines = write(LARGE).splitlines()
     assert '{"variable":4,"most":2},' in lines
-    assert '{"denominator":12,"multipliers":{"2":3,"11":5},"prices":{"1":{"3":9}}},' in lines
+    assert (
+        '{"denominator":12,"multipliers":{"2":3,"11":5},"prices":{"1":{"3":9},"2":[{"shape":7,"most":0},{},{"4":5}]}},'
+        in lines
+    )
 
 
 def document(change: Callable[[dict[str, Any]], object]) -> str:
@@ -86,6 +89,10 @@ def put(*path: object) -> Callable[[dict[str, Any]], object]:
         (put("tree", 0, "colour", "red"), "DT1101"),
         (put("tree", []), None),
         (put("tree", "all"), "DT1103"),
+        (put("tree", 1, "prices", "2", 1, {"shape": 1}), None),
+        (put("tree", 1, "prices", "2", 1, {"shape": 1, "most": -1}), None),
+        (put("tree", 1, "prices", "2", 1, {"shape": 1, "most": 0, "4": 5}), None),
+        (put("tree", 1, "prices", "2", "all"), None),
         (put("bound", None), "DT1103"),
         (put("tree", 0, {"variable": 1}), "DT2008"),
         (put("tree", 0, {}), "DT2008"),
