@@ -29,16 +29,18 @@ from dovetail.proof.certificate import Fork, Forks, Prices
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof, Within
 
-FEW = 60
+FEW: Final = 40
 """Nodes: of more the LP takes long, and says hardly more than the one over kinds (measured)."""
 
-ENOUGH: Final = 40_000
-"""Cases of contents that are looked at for a tier where time does not end that, some 10 s."""
+ENOUGH: Final = 80_000
+"""Cases of contents that are looked at for a tier where time does not end that, some 20 s."""
 
 _ROUNDS = 200
 _CHEAP = 20  # cases that a call of cheap pricing counts as
 _CLOSE = 1e-4  # of the LP's value, that its proof may be above it
 _CASES = 400, 6_000  # that a node's contents are told apart in, at first and once more
+_STEPS = 3_000  # of the simplex algorithm, which may stall; then it starts anew
+_STEPS_A_CASE = 2  # that take as long as to look at one
 _GAIN = 1e-6  # of what a node costs, that contents must be worth more
 _OFFERED = 4  # contents of a search that join the LP
 
@@ -109,7 +111,7 @@ class NodeLp:
 
         Parameters
         ----------
-        seconds, like, steps : as for `FleetLp.optimise`; what was assumed before is no matter here.
+        seconds, like, steps : as for `FleetLp.optimise`; what was solved before is no matter here.
         """
         until = None if seconds is None else time.monotonic() + seconds
         late = partial(self._late, until)
@@ -118,12 +120,13 @@ class NodeLp:
         self._proof = None
         for _ in range(_ROUNDS):
             left = None if until is None else until - time.monotonic()
-            value = lp.solve(warm=True, seconds=left, steps=steps) - pushed
+            value = lp.solve(warm=True, seconds=left, steps=_STEPS, stalls=True) - pushed
             if lp.infeasible:  # who is assumed to be there cannot be
                 pushed = self._confined.hold(costs, push=True)
                 value = lp.solve(seconds=left) - pushed
             if self._proof is not None and (late() or not lp.complete):
                 break
+            self.left -= lp.steps // _STEPS_A_CASE
             dual, close = lp.duals(), _CLOSE * abs(value)
             if not late() and self._cheaply_grown(dual):
                 continue

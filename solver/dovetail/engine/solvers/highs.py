@@ -15,6 +15,8 @@ _INFEASIBLE = highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUn
 FEW_STEPS = 2_000
 """Steps from the last solution on, after which the interior is quicker."""
 
+_MOST_ANEW = 30_000  # steps from nothing, where the algorithm may stall
+
 _MOST_STEPS = 2000
 """Steps through the interior, of which 10 to 100 are usual; HiGHS 1.14 can take them for ever."""
 
@@ -108,6 +110,7 @@ class Lp:
         start: Hashable = None,
         seconds: float | None = None,
         steps: int = FEW_STEPS,
+        stalls: bool = False,
     ) -> float:
         """Solve and return the value.
 
@@ -122,6 +125,8 @@ class Lp:
         start : the name of a corner to go on from where more is new; if none is remembered by it, go on from the last
             solution if `warm`, else start anew.
         seconds : a ceiling; what is at hand when it strikes need not be a solution.
+        stalls : whether so many `steps` from a solution on are too many whatever is new; then it starts anew, and what
+            it comes to in ten times as many has to do.
         """
         if self._highs is None:
             self._highs = self._build()
@@ -129,7 +134,7 @@ class Lp:
         anew = self._asked_anew and not warm
         elsewhere = anew or (self._asked_anew and start not in self._at)
         corner = self._corners.get(start) if elsewhere else None
-        again = inner and warm and self._asked_anew
+        again = stalls or (inner and warm and self._asked_anew)
         inner = inner and anew and corner is None
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
         self._highs.setOptionValue("simplex_iteration_limit", steps if again else highspy.kHighsIInf)
@@ -145,12 +150,17 @@ class Lp:
         self._built = len(self._limits)
         self._asked_anew, self._at = False, frozenset()
         self._highs.run()
-        if again and self._cut_short:  # it is not so little
+        if stalls and self._cut_short:
+            self._highs.clearSolver()
+            self._highs.setOptionValue("simplex_strategy", DUAL)
+            self._highs.setOptionValue("simplex_iteration_limit", _MOST_ANEW)
+            self._highs.run()
+        elif again and self._cut_short:  # it is not so little
             self._highs.clearSolver()
             self._highs.setOptionValue("solver", "ipm")
             self._highs.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
             self._highs.run()
-        if (inner or again) and self._cut_short:
+        if not stalls and (inner or again) and self._cut_short:
             self._highs.setOptionValue("solver", "simplex")
             self._highs.run()
         return float(self._highs.getInfo().objective_function_value)
@@ -187,6 +197,11 @@ class Lp:
     def complete(self) -> bool:
         """Whether the last solution is one, and not what was at hand when time ran out."""
         return self._highs is not None and self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+
+    @property
+    def steps(self) -> int:
+        """How many steps from corner to corner the last solution took."""
+        return 0 if self._highs is None else int(self._highs.getInfo().simplex_iteration_count)
 
     @property
     def infeasible(self) -> bool:
