@@ -32,8 +32,8 @@ from dovetail.proof.fleet_models import FleetProof, Within
 FEW: Final = 40
 """Nodes: of more the LP takes long, and says hardly more than the one over kinds (measured)."""
 
-ENOUGH: Final = 80_000
-"""Cases of contents that are looked at for a tier where time does not end that, some 20 s."""
+ENOUGH: Final = 40_000
+"""Cases of contents that are looked at for a tier where time does not end that, some 10 s."""
 
 _ROUNDS = 200
 _CHEAP = 20  # cases that a call of cheap pricing counts as

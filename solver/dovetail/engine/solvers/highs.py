@@ -125,8 +125,8 @@ class Lp:
         start : the name of a corner to go on from where more is new; if none is remembered by it, go on from the last
             solution if `warm`, else start anew.
         seconds : a ceiling; what is at hand when it strikes need not be a solution.
-        stalls : whether so many `steps` from a solution on are too many whatever is new; then it starts anew, and what
-            it comes to in ten times as many has to do.
+        stalls : whether so many `steps` from a solution on are too many whatever is new; then it starts anew, and
+            what it comes to in ten times as many has to do.
         """
         if self._highs is None:
             self._highs = self._build()
