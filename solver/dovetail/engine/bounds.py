@@ -12,11 +12,12 @@ from typing import Final
 from dovetail.engine.construction.field import Field
 from dovetail.engine.construction.placing import Outlooks
 from dovetail.engine.construction.ways import Ways
+from dovetail.engine.contents.patterns import MANY_NODES
 from dovetail.engine.exact import TierAnswer
 from dovetail.engine.fleet.aside import Aside
 from dovetail.engine.fleet.cases import has_numbers
 from dovetail.engine.fleet.fleet_bounds import FleetBounds, proof_of
-from dovetail.engine.fleet.node_lp import ENOUGH
+from dovetail.engine.fleet.node_lp import ENOUGH, FEW
 from dovetail.engine.fleet.pursuit import WIDE, Best, Found
 from dovetail.engine.gathering.gatherings import Reached
 from dovetail.model.state import today_state
@@ -31,6 +32,9 @@ from dovetail.proof.fleet import FEW_NODES
 MUCH: Final = 0.002
 """A gap of what is admitted beside what runs, for which others move by the hundred."""
 
+_NODES_SHARE = 0.2  # of the time, where nodes are few, to tell apart what single ones may hold
+_QUICK_SHARE = 0.05  # the same where another process looks for bounds meanwhile, or LPs are small
+_LARGE_SHARE = 0.2, 0.3  # the same of a large fleet, and of one with many nodes
 _STANDING = 0.15  # of the time left, for a tier beside what runs today
 _COUNTS = 20  # cases that are told apart by numbers, where nobody does it aside
 _LEAST = 1.0  # seconds for a tier that counts nodes and has no bound yet, on few nodes
@@ -178,6 +182,15 @@ class Bounds:
     def pursued(self) -> bool:
         """Whether the closest bounds are looked for while the search goes on."""
         return self._pursuer is not None
+
+    @property
+    def share(self) -> float:
+        """The part of the time that is kept for the last bounds."""
+        nodes = len(self.problem.nodes)
+        if nodes <= FEW:
+            return _NODES_SHARE
+        quick = self.pursued or not self.fleet.large
+        return _QUICK_SHARE if quick else _LARGE_SHARE[nodes > MANY_NODES]
 
     @property
     def _pursuer(self) -> Aside | None:

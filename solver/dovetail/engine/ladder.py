@@ -21,7 +21,6 @@ from dovetail.engine.construction.moving import tidied
 from dovetail.engine.construction.preempting import with_preemption
 from dovetail.engine.construction.vacating import with_gangs
 from dovetail.engine.fleet.aside import Aside
-from dovetail.engine.fleet.node_lp import FEW
 from dovetail.engine.gathering.gatherings import Gatherings
 from dovetail.engine.gathering.settling import settle
 from dovetail.engine.generation.generate import Mixed
@@ -53,9 +52,6 @@ from dovetail.proof.attach import attached
 from dovetail.rules import context_of
 from dovetail.spec import Spec
 
-_BOUND_SHARE = 0.2, 0.3  # of the time, for the last bounds of a large fleet, and of one with many nodes
-_QUICK_SHARE = 0.05  # of the time, where another process looks for them meanwhile, or LPs are small
-_NODES_SHARE = 0.2  # of the time, where nodes are few, to tell apart what single ones may hold
 _AFTER = 0.6  # of the time that construction takes, for names, figures and reasons
 _ALL_THERE = 1e-9  # a gap that ends a search once all is admitted that can be
 _GATHER_SHARE, _CLOSE_SHARE = 0.4, 0.1  # of the work, for gangs by classes, and for the exact model of a small whole
@@ -237,10 +233,7 @@ class _Search:
         if self.budget.deadline is not None and self.limits.time is not None:
             self.budget.deadline -= min(_AFTER * self._construction, 0.2 * self.limits.time)
             self.bounds.until = self.budget.deadline
-            quick = self.bounds.pursued or not self.bounds.fleet.large
-            share = _QUICK_SHARE if quick else _BOUND_SHARE[self.at_once.many]
-            share = _NODES_SHARE if len(self.problem.nodes) <= FEW else share
-            self.budget.deadline -= share * self.limits.time
+            self.budget.deadline -= self.bounds.share * self.limits.time
 
     def _exact(self, budget: Budget) -> Verdict:
         """Climb the tiers on the exact model of the whole, where that is small enough."""

@@ -123,7 +123,7 @@ class NodeLp:
             value = lp.solve(warm=True, seconds=left, steps=_STEPS, stalls=True) - pushed
             if lp.infeasible:  # who is assumed to be there cannot be
                 pushed = self._confined.hold(costs, push=True)
-                value = lp.solve(seconds=left) - pushed
+                value = lp.solve(seconds=left, steps=_STEPS, stalls=True) - pushed
             if self._proof is not None and (late() or not lp.complete):
                 break
             self.left -= lp.steps // _STEPS_A_CASE
