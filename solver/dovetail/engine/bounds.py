@@ -243,7 +243,7 @@ class Bounds:
             self._look(places, values, answers, priced=priced)
         if not (self.pursued or self.fleet.large):
             self._count(values, answers)
-            self._open(values, answers)
+            self._count(values, answers, ENOUGH)
         self._see_out(values, answers)
 
     def tell_apart(self, values: Sequence[int], answers: Sequence[TierAnswer], most: float) -> float:
@@ -293,20 +293,17 @@ class Bounds:
         left = self._left()
         return _FIRST * left if counts and left is not None else left
 
-    def _count(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
-        """Look for bounds with nodes in use and replicas in whole numbers, which takes an LP for each case."""
-        given: dict[str, int] = {}
-        for tier, told in zip(self.problem.tiers, self.results(values, answers).tiers, strict=True):
-            if (told.gap or 0.0) > WIDE and has_numbers(tier) and self.fleet.knows(tier) and not self.over():
-                seconds = None if (left := self._left()) is None else _FIRST * left
-                self.fleet.prove(tier, given, reached=told.value, priced=True, seconds=seconds, counts=_COUNTS)
-            given[tier.name] = told.value
+    def _count(self, values: Sequence[int], answers: Sequence[TierAnswer], contents: float = 0.0) -> None:
+        """Look for bounds with nodes in use and replicas in whole numbers, which takes an LP for each case.
 
-    def _open(self, values: Sequence[int], answers: Sequence[TierAnswer]) -> None:
-        """Look for bounds by what single nodes may hold, where these are few."""
+        Parameters
+        ----------
+        contents : how many cases of what single nodes hold to look at, where these are few; 0 for LPs over kinds.
+        """
         given: dict[str, int] = {}
         for tier, told in zip(self.problem.tiers, self.results(values, answers).tiers, strict=True):
-            if (told.gap or 0.0) > WIDE and self.fleet.knows_nodes(tier) and not self.over():
+            known = self.fleet.knows_nodes(tier) if contents else has_numbers(tier) and self.fleet.knows(tier)
+            if (told.gap or 0.0) > WIDE and known and not self.over():
                 seconds = None if (left := self._left()) is None else _FIRST * left
                 self.fleet.prove(
                     tier,
@@ -315,7 +312,7 @@ class Bounds:
                     priced=True,
                     seconds=seconds,
                     counts=_COUNTS,
-                    contents=ENOUGH,
+                    contents=contents,
                 )
             given[tier.name] = told.value
 

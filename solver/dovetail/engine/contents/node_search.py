@@ -21,7 +21,6 @@ from dovetail.proof.certificate import Fork, Multipliers
 from dovetail.proof.kinds import CLASSES, Kind, capacities, class_of
 from dovetail.proof.node import Packing
 from dovetail.proof.sides import Card, Side
-from dovetail.rules.quota import requested_of
 from dovetail.spec.workload import MILLI
 
 Ints = NDArray[np.int64]
@@ -73,8 +72,7 @@ class NodeSide:
         requests = [packing.shapes[s].request for s in own]
         names = list(capacities(kind))
         self.capacity = np.array(list(capacities(kind).values()), dtype=np.int64)
-        self.host = np.array([[requested_of(r, name) for name in names] for r in requests], dtype=np.int64)
-        self.host = self.host.reshape(len(own), len(names))
+        self.host = np.array([packing.asks[s] for s in own], dtype=np.int64).reshape(len(own), len(names))
         self.whole = np.array([0 if r.partial else r.gpus for r in requests], dtype=np.int64)
         self.whole_of = dict(zip(own, self.whole.tolist(), strict=True))
         self.partial = np.array([r.partial for r in requests], dtype=bool)
