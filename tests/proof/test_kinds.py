@@ -44,7 +44,7 @@ def taken(cpu: Content, memory: Content, disk: Content) -> list[tuple[int, int]]
     return [
         (capacity, sum(amount * problem.shapes[s].demand for s, amount in each.items()))
         for kind in kinds_of(problem, {})
-        for capacity, each in dimensions(problem, kind)
+        for capacity, each, _ in dimensions(problem, kind)
     ]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.support.specs import make_spec, node, policy, workload
 
-from dovetail.engine.contents.node_search import NodeSide, whole
+from dovetail.engine.contents.node_search import NodeSide
 from dovetail.problem import Problem, compile_problem
 from dovetail.proof.certificate import Fork, Forks, Multipliers
 from dovetail.proof.kinds import kinds_of
@@ -135,10 +135,13 @@ def test_whatever_the_cases_and_prices_no_node_earns_more(seed: int) -> None:
 def test_a_search_proves_what_a_node_earns(seed: int) -> None:
     """What it tells in fractions is proved in integers, and is worth what it has found."""
     found = bench(Random(seed))
-    side = NodeSide(found.problem, found.packing, found.side)
+    side = NodeSide(found.packing, found.side)
     worth = [found.worth[s] / UNIT for s in side.shapes.tolist()]
     outcome = side.search(np.array(worth), 0.0, 0.0, 10_000)
-    tree = tuple(each if isinstance(each, Fork) else whole(each, UNIT * 1000) for each in outcome.forks)
+    tree = tuple(
+        each if isinstance(each, Fork) else {d: round(price * UNIT * 1000) for d, price in each.items()}
+        for each in outcome.forks
+    )
     scaled = {s: 1000 * value for s, value in found.worth.items()}
     shown = told_apart(found.packing, found.side, tree, scaled, 0) / (1000 * UNIT)
     assert shown >= found.earns / UNIT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -63,7 +63,7 @@ class FleetProof:
     rows: Mapping[int, int]
     floors: Mapping[str, int]
     prices: Prices
-    _blocks: list[Settled] = field(default_factory=list, compare=False, repr=False)
+    _limits: list[int] = field(default_factory=list, init=False, compare=False, repr=False)  # per block
 
     def total(self, fleet: FleetModel, limits: Within = MappingProxyType({})) -> int:
         """Return `denominator` times the bound (greater being better) were all earlier tiers assumed to reach 0.
@@ -81,14 +81,14 @@ class FleetProof:
         multipliers = self._multipliers(fleet, self.floors)
         return leaf_total(objective, rows, multipliers, self.denominator, lower, upper, self._settled(fleet))
 
-    def _settled(self, fleet: FleetModel) -> Sequence[Settled]:
-        """Return what nodes earn at the most, worked out once: limits of other variables are no matter to it."""
-        if not self._blocks:
+    def _settled(self, fleet: FleetModel) -> Iterator[Settled]:
+        """Yield what nodes earn at the most, worked out once: limits of other variables are no matter to it."""
+        blocks = fleet.blocks(self.prices)
+        if not self._limits:
             costs = self.costs(fleet)
-            for block in fleet.blocks(self.prices):
-                own = {variable: costs.get(variable, 0) for variable in block.variables}
-                self._blocks.append(Settled(tuple(own), block.limit(own)))
-        return self._blocks
+            self._limits.extend(block.limit({v: costs.get(v, 0) for v in block.variables}) for block in blocks)
+        for block, most in zip(blocks, self._limits, strict=True):
+            yield Settled(tuple(block.variables), most)
 
     def costs(self, fleet: FleetModel) -> dict[int, int]:
         """Return, per variable, what is left of `denominator` times its part in the tier once rows are paid for."""

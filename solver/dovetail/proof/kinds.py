@@ -155,10 +155,14 @@ def capacities(kind: Kind) -> Mapping[str, int]:
 
 
 class Dimension(NamedTuple):
-    """Something that each node of a kind has so much of, and how much of it a replica of each shape takes."""
+    """Something that each node of a kind has so much of, and how much of it a replica of each shape takes.
+
+    `total` names the resource that it is all of; empty for a class of one.
+    """
 
     capacity: int
     amounts: Mapping[int, int]
+    total: str = ""
 
 
 CLASSES: Final = 8
@@ -179,7 +183,7 @@ def dimensions(problem: Problem, kind: Kind) -> tuple[Dimension, ...]:
         amounts = {s: amount for s, amount in asked.items() if amount}
         if not amounts:
             continue
-        found.append(Dimension(capacity, amounts))
+        found.append(Dimension(capacity, amounts, name))
         for k in range(1, CLASSES + 1) if capacity else ():
             classes = {s: class_of(k, amount, capacity) for s, amount in amounts.items() if amount <= capacity}
             counted = {s: number for s, number in classes.items() if number > 0}

@@ -100,7 +100,7 @@ class _Case:
     def room(self) -> Mapping[int, int] | None:
         """How many more replicas of each shape there may be beside what is held; None if that cannot be."""
         asks, rooms = self.packing.asks, self.packing.room
-        if not self.held.keys() <= self._there or self._gpus < 0:
+        if not self.held.keys() <= set(self.side.shapes) or self._gpus < 0:
             return None
         left = list(capacities(self.packing.kind).values())
         for s, count in self.held.items():
@@ -118,14 +118,10 @@ class _Case:
             found[s] = most
         return found
 
-    @property
-    def _there(self) -> frozenset[int]:
-        return frozenset(self.side.shapes)
-
     @cached_property
     def _gpus(self) -> int:
         """The GPUs that what is held leaves: those that replicas have for themselves are taken."""
-        requests = ((self.packing.shapes[s].request, n) for s, n in self.held.items() if s in self.packing.shapes)
+        requests = ((self.packing.shapes[s].request, n) for s, n in self.held.items())
         return self.packing.gpus - sum(n * request.gpus for request, n in requests if not request.partial)
 
     def _shared(self, values: Mapping[int, int], per_gpu: int) -> Sequence[int]:

@@ -19,6 +19,7 @@ from dovetail.engine.contents.gpu_contents import Contents, Floats, Ints, Shares
 from dovetail.engine.contents.idling import Idling, Leaving
 from dovetail.engine.contents.instance_contents import Instances
 from dovetail.engine.contents.items import CardItems, items_of
+from dovetail.engine.contents.multipliers import PRICED, descend, with_whole
 from dovetail.engine.contents.patterns import Keys, Pattern, pattern_of
 from dovetail.engine.contents.width import WIDE, Width
 from dovetail.model.state import NO_GPU, Fill, Slot
@@ -31,10 +32,6 @@ from dovetail.spec.workload import MILLI
 
 Priced = list[tuple[float, Pattern]]  # what patterns earn at some prices, best first
 
-_PRICED = 2  # resources of a host that multipliers price: CPU and memory; the others are only kept to
-_FAR = (0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.8, 3.0)
-_NEAR = (0.0, 0.6, 0.85, 1.0, 1.15, 1.6)
-_NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
 _RETURNED = 8
 _TURNS = 3  # times as many replicas of each size as a node has room for take part
 
@@ -83,7 +80,7 @@ class Knapsack:
         self._dominance = self._compared(profiles)
         # Contents are told apart by sums of these, which wrap around: equal sums of others are next to impossible.
         self.codes = np.random.default_rng(1).integers(-(2**62), 2**62, len(forms), dtype=np.int64)
-        self.multipliers = np.zeros(_PRICED)
+        self.multipliers = np.zeros(PRICED)
 
     def _compared(self, profiles: Sequence[tuple[str, ...]]) -> Dominance:
         """Return how items compare: by what they take of the host and of GPUs, if they may be in the same places."""
@@ -152,7 +149,7 @@ class _Search:
         self.together = list(self._together(left)) if left is not None and node.apart else []
         self._told: dict[int, Sequence[tuple[tuple[int, str], int]]] = {-1: ()}
         self.multipliers = self._descend()
-        self.reduced = worth - earnings(self.host[:, :_PRICED], self.multipliers)
+        self.reduced = worth - earnings(self.host[:, :PRICED], self.multipliers)
 
     def _together(self, left: Mapping[int, int]) -> Iterator[tuple[Ints, Ints, int]]:
         """Yield the items of each shape that has several, their units, and how many of these there may be."""
@@ -225,7 +222,7 @@ class _Search:
         """Return the Lagrangian bound of the node, for rows of multipliers."""
         reduced = np.repeat(self.worth[None, :], len(multipliers), axis=0)
         total = np.zeros(len(multipliers))
-        for axis in range(_PRICED):
+        for axis in range(PRICED):
             reduced -= multipliers[:, axis, None] * self.host[:, axis]
             total += multipliers[:, axis] * self.node.room[axis]
         if len(self.alone):
@@ -238,25 +235,14 @@ class _Search:
         tables = [shares.table(reduced)[-1] - each for shares in self.shares]
         best = np.maximum.reduce([np.zeros(len(reduced)), self.cut.most(reduced), *tables])
         found = best[:, None] * np.arange(gpus + 1)
-        for size in (size for size in self.sizes if size <= gpus):
-            items = np.flatnonzero(self.whole == size)
-            copies = np.repeat(items, np.minimum(self.limit[items], gpus // size))
-            earned = np.sort(each * size - reduced[:, copies], axis=1)[:, : gpus // size]
-            earned = np.cumsum(np.maximum(0.0, -earned), axis=1)
-            before = found.copy()
-            for number, more in enumerate(earned.T, start=1):
-                taken = number * size
-                np.maximum(found[:, taken:], before[:, :-taken] + more[:, None], out=found[:, taken:])
-        return np.asarray(found[:, -1])
+        gain = reduced - each * self.whole
+        return np.asarray(with_whole(found, gain, self.sizes, self.whole, self.limit)[:, -1])
 
     def _descend(self) -> Floats:
         """Return multipliers of CPU and memory near the least bound, from where the last call ended."""
-        scale = self.worth.max() * max(1, self.node.gpus) / np.maximum(1, self.node.room[:_PRICED])
-        here = np.maximum(self.node.multipliers, 0.02 * scale)
-        for factors in (_NEAR, _NEARER) if self.node.multipliers.any() else (_FAR, _NEAR, _NEARER):
-            trial = here * np.array([(cpu, memory) for cpu in factors for memory in factors])
-            here = trial[int(np.argmin(self._bound(trial)))]
-        return np.asarray(here)
+        node = self.node
+        before = node.multipliers if node.multipliers.any() else None
+        return descend(self._bound, self.worth, node.gpus, node.room, before)[0]
 
     # Contents of GPUs.
 
@@ -320,7 +306,7 @@ class _Search:
     def _finish(self, found: Contents) -> Priced:
         """Add what needs no GPU, and return the best contents of the node."""
         spare = self.node.room - found.host
-        earned = found.value + earnings(found.host[:, :_PRICED], self.multipliers)
+        earned = found.value + earnings(found.host[:, :PRICED], self.multipliers)
         if self.leaving is not None:
             earned = earned - self.leaving.uneven[(found.gpus == 0).sum(axis=1)]
         if len(self.alone):  # CPU that is left over earns about its price where work without GPU can take it
@@ -347,7 +333,7 @@ class _Search:
         return earned if self.leaving is None else earned - self.leaving.of(pattern)
 
     def _size(self, item: int) -> float:
-        return float((self.host[item, :_PRICED] / np.maximum(1, self.node.room[:_PRICED])).max())
+        return float((self.host[item, :PRICED] / np.maximum(1, self.node.room[:PRICED])).max())
 
     def _pattern(self, counts: Ints, gpus: Ints) -> Pattern:
         """Return counts of a node as a pattern; shares go where the contents of single GPUs put them."""

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dovetail.engine.contents.gpu_contents import Shares
+from dovetail.engine.contents.gpu_contents import Floats, Ints, Shares
 from dovetail.engine.contents.instance_contents import Instances
-from dovetail.problem import Problem
-from dovetail.proof.certificate import Fork, Multipliers
+from dovetail.engine.contents.multipliers import PRICED, descend, with_whole
+from dovetail.proof.certificate import Fork
 from dovetail.proof.kinds import CLASSES, Kind, capacities, class_of
 from dovetail.proof.node import Packing
 from dovetail.proof.sides import Card, Side
 from dovetail.spec.workload import MILLI
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Content(NamedTuple):
@@ -34,13 +31,8 @@ class Content(NamedTuple):
     gpus: int
 
 
-_FAR = (0.0, 0.25, 0.5, 0.75, 1.0, 1.3, 1.8, 3.0)  # times the prices of before, to try
-_NEAR = (0.0, 0.6, 0.85, 1.0, 1.15, 1.6)
-_NEARER = (0.93, 0.97, 1.0, 1.03, 1.07)
-_LEAST = 0.02  # of what the dearest replica is worth per part of the host, for prices to begin with
 _NEVER = -1e300
 _LOOK = 16  # cases, to see whether it is late
-_PRICED = 2  # resources of the host that have prices: CPU and memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +56,7 @@ class Outcome:
 class NodeSide:
     """What the nodes of a kind may hold of one side, as arrays."""
 
-    def __init__(self, problem: Problem, packing: Packing, side: Side) -> None:
+    def __init__(self, packing: Packing, side: Side) -> None:
         kind = packing.kind
         self.kind, self.side, self.gpus = kind, side, packing.gpus
         self.shapes = np.array([s for s in side.shapes if packing.room[s] > 0], dtype=np.int64)
@@ -75,10 +67,12 @@ class NodeSide:
         self.host = np.array([packing.asks[s] for s in own], dtype=np.int64).reshape(len(own), len(names))
         self.whole = np.array([0 if r.partial else r.gpus for r in requests], dtype=np.int64)
         self.whole_of = dict(zip(own, self.whole.tolist(), strict=True))
+        self.sizes = sorted({int(k) for k in self.whole if k})
         self.partial = np.array([r.partial for r in requests], dtype=bool)
         self.room = np.array([packing.room[s] for s in own], dtype=np.int64)
         self.cards = [_Shared(kind, side, card, packing, own) for card in side.cards]
-        self.positions = [_position(packing, names, number, own, self.host) for number in range(_PRICED)]
+        totals = {dimension.total: position for position, dimension in enumerate(packing.dimensions)}
+        self.positions = [totals.get(name) for name in names[:PRICED]]
 
     def search(
         self, worth: Floats, per_gpu: float, aim: float, most: int, late: Callable[[], bool] = lambda: False
@@ -94,16 +88,6 @@ class NodeSide:
         return _Search(self, worth + per_gpu * self.whole, per_gpu, aim, most, late).run()
 
 
-def _position(packing: Packing, names: Sequence[str], number: int, shapes: Sequence[int], host: Ints) -> int | None:
-    """Return the dimension of the node that is all of one of its resources."""
-    asked = {s: int(host[row, number]) for row, s in enumerate(shapes) if host[row, number]}
-    capacity = capacities(packing.kind)[names[number]]
-    for position, dimension in enumerate(packing.dimensions):
-        if dimension.capacity == capacity and all(dimension.amounts.get(s) == n for s, n in asked.items()):
-            return position
-    return None
-
-
 class _Shared:
     """A card that GPUs of a side may be: who may be on it, and what each takes at the least (`node_cases`)."""
 
@@ -116,7 +100,7 @@ class _Shared:
         self.load = np.zeros(len(shapes), dtype=np.int64)
         self.load[self.there] = np.where(cut, 0, loads) if loads else 0
         others = [[c is not card and s in c.shapes for c in side.cards] for s in shapes]
-        self.alone = self.there & ~np.array([any(each) for each in others], dtype=bool)
+        alone = self.there & ~np.array([any(each) for each in others], dtype=bool)
         step = int(np.gcd.reduce([card.parts, *card.loads.values()])) if card.loads else card.parts
         uncut = [(row, card.loads[s] // step) for row, s in enumerate(shapes) if s in card.loads]
         self._rows = np.array([row for row, _ in uncut], dtype=np.int64)
@@ -124,7 +108,8 @@ class _Shared:
         modes = [tuple(side.profiles.get(s, ())) if s in card.shapes else () for s in shapes]
         self._cut = Instances(kind.geometry, modes)
         classes = [[class_of(k, int(load), card.parts) for load in self.load] for k in range(1, CLASSES + 1)]
-        self.classes = np.array(classes, dtype=np.int64).reshape(CLASSES, len(shapes)).T * self.alone[:, None]
+        self.classes = np.array(classes, dtype=np.int64).reshape(CLASSES, len(shapes)).T * alone[:, None]
+        self.own = self.load * alone  # of those that can be on no other card
         self.steps = np.array([k * (k + 1) for k in range(1, CLASSES + 1)], dtype=np.int64)
 
     def one(self, reduced: Floats, room: Ints) -> Floats:
@@ -137,7 +122,7 @@ class _Shared:
 
     def needed(self, held: Ints) -> int:
         """Return how many of them what is held needs at the least."""
-        total = int(held @ (self.load * self.alone))
+        total = int(held @ self.own)
         return max(-(-total // self.parts), int((-(-(held @ self.classes) // self.steps)).max(initial=0)))
 
     def earned(self, reduced: Floats, room: Ints, held: Ints, gpus: int) -> Floats:
@@ -150,7 +135,7 @@ class _Shared:
         order = np.argsort(-gain / np.maximum(load, 1e-9), axis=1, kind="stable")
         value = np.cumsum(np.take_along_axis(gain * most, order, axis=1), axis=1)
         space = np.cumsum((load * most)[order], axis=1)
-        free = np.maximum(0, counts * self.parts - int(held @ (self.load * self.alone)))
+        free = np.maximum(0, counts * self.parts - int(held @ self.own))
         zero = np.zeros(1)
         filled = [
             np.interp(free, np.concatenate([zero, taken]), np.concatenate([zero, earned]))
@@ -219,47 +204,38 @@ class _Search:
     def _bounded(self, held: Ints, most: Ints, prices: Floats | None) -> tuple[float, Floats, Ints, Floats]:
         """Return about the least bound of a case, its prices, and what more there may be, with what that gains."""
         node = self.node
-        nothing = np.zeros(_PRICED)
         left = node.capacity - held @ node.host
         gpus = node.gpus - int(held @ node.whole)
-        if gpus < 0 or (left < 0).any() or any(card.needed(held) > gpus for card in node.cards):
-            return _NEVER, nothing if prices is None else prices, np.zeros_like(node.room), self.worth
+        needed = [card.needed(held) for card in node.cards]
+        if gpus < 0 or (left < 0).any() or max(needed, default=0) > gpus:
+            return _NEVER, np.zeros(PRICED) if prices is None else prices, np.zeros_like(node.room), self.worth
         fits = np.where(node.host > 0, left // np.maximum(1, node.host), np.iinfo(np.int64).max).min(axis=1)
         room = np.minimum(most - held, fits)
         room = np.where(node.whole > 0, np.minimum(room, gpus // np.maximum(1, node.whole)), room)
-        scale = self.worth.max(initial=0.0) * max(1, node.gpus) / np.maximum(1, node.capacity[:_PRICED])
-        here = _LEAST * scale if prices is None else np.maximum(prices, _LEAST * scale)
-        least = np.inf
-        for factors in (_NEAR, _NEARER) if prices is not None else (_FAR, _NEAR, _NEARER):
-            trial = here * np.array([(cpu, memory) for cpu in factors for memory in factors])
-            bounds = self._bounds(trial, held, room, gpus)
-            here, least = trial[int(np.argmin(bounds))], float(bounds.min())
-            if least <= self._enough:
-                break
-        return least, here, room, self.worth - node.host[:, :_PRICED] @ here
+        bounds = partial(self._bounds, held, room, gpus, needed)
+        here, least = descend(bounds, self.worth, node.gpus, node.capacity, prices, self._enough)
+        return least, here, room, self.worth - node.host[:, :PRICED] @ here
 
-    def _bounds(self, prices: Floats, held: Ints, room: Ints, gpus: int) -> Floats:
-        """Return the bound of a case at each of some prices; see `node_cases`."""
+    def _bounds(self, held: Ints, room: Ints, gpus: int, needed: Sequence[int], prices: Floats) -> Floats:
+        """Return the bound of a case at each of some prices; see `node_cases`.
+
+        Parameters
+        ----------
+        needed : how many GPUs of each card what is held needs.
+        """
         node = self.node
-        reduced = self.worth - prices @ node.host[:, :_PRICED].T
-        total = reduced @ held + prices @ node.capacity[:_PRICED]
+        reduced = self.worth - prices @ node.host[:, :PRICED].T
+        total = reduced @ held + prices @ node.capacity[:PRICED]
         loose = ~node.partial & (node.whole == 0)
         total = total + np.maximum(reduced[:, loose], 0.0) @ room[loose]
         found = np.zeros((len(prices), gpus + 1))
         if node.cards:
             found[:, 1:] = _NEVER
-        for card in node.cards:
+        for card, least in zip(node.cards, needed, strict=True):
             earned = card.earned(reduced, room, held, gpus) + self.per_gpu * np.arange(gpus + 1)
-            earned[:, : card.needed(held)] = _NEVER
+            earned[:, :least] = _NEVER
             found = _joined(found, earned)
-        for size in sorted({int(k) for k in node.whole if 0 < k <= gpus}):
-            rows = np.flatnonzero((node.whole == size) & (room > 0))
-            copies = np.repeat(rows, np.minimum(room[rows], gpus // size))
-            best = np.cumsum(np.maximum(0.0, np.sort(reduced[:, copies], axis=1)[:, ::-1][:, : gpus // size]), axis=1)
-            more = np.full((len(prices), gpus + 1), _NEVER)
-            more[:, 0] = 0.0
-            more[:, size : size * best.shape[1] + 1 : size] = best
-            found = _joined(found, more)
+        found = with_whole(found, reduced, node.sizes, node.whole, room)
         return np.asarray(total + found.max(axis=1))
 
 
@@ -271,9 +247,3 @@ def _joined(one: Floats, other: Floats) -> Floats:
         if (other[:, taken] > _NEVER).any():
             np.maximum(found[:, taken:], one[:, : last + 1 - taken] + other[:, taken, None], out=found[:, taken:])
     return found
-
-
-def whole(prices: Mapping[int, float], unit: float) -> Multipliers:
-    """Return prices as multipliers of a proof, of so many units."""
-    found = {position: round(price * unit) for position, price in prices.items()}
-    return {position: price for position, price in found.items() if price > 0}

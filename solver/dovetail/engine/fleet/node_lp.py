@@ -8,7 +8,6 @@ replicas do not go together. The cases of that search are the proof: what each k
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
@@ -18,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.engine.contents.knapsack import Knapsack
-from dovetail.engine.contents.node_search import Content, NodeSide, Outcome, whole
-from dovetail.engine.contents.patterns import Pattern
+from dovetail.engine.contents.node_search import Content, NodeSide, Outcome
+from dovetail.engine.contents.patterns import Pattern, counts_of
 from dovetail.engine.contents.width import NARROW
 from dovetail.engine.fleet.confining import Confinement
 from dovetail.engine.fleet.tier_rows import TierRows
 from dovetail.engine.solvers.highs import FEW_STEPS
 from dovetail.progress import Stop
-from dovetail.proof.certificate import Fork, Forks, Prices
+from dovetail.proof.certificate import Fork, Forks, Multipliers, Prices
 from dovetail.proof.fleet import FleetModel
 from dovetail.proof.fleet_models import FleetProof, Within
 
@@ -77,7 +76,7 @@ class NodeLp:
         self._used = [None if v is None else lp.row(-np.inf, 0.0, {v: -1.0}) for v in fleet.used_of]
         self._gpus_used = [None if v is None else lp.row(-np.inf, 0.0, {v: -1.0}) for v in fleet.gpus_used_of]
         sides = ((packing, side) for packing in fleet.packings for side in packing.kind.sides)
-        self._sides = [NodeSide(fleet.problem, packing, side) for packing, side in sides]
+        self._sides = [NodeSide(packing, side) for packing, side in sides]
         self._cheap = [Knapsack(fleet.problem, each.kind, each.side) for each in self._sides]
         self._known: set[tuple[int, Content]] = set()
         self._confined = Confinement(lp, fleet)
@@ -128,10 +127,11 @@ class NodeLp:
                 break
             self.left -= lp.steps // _STEPS_A_CASE
             dual, close = lp.duals(), _CLOSE * abs(value)
-            if not late() and self._cheaply_grown(dual):
+            offers = list(self._offers(dual))
+            if not late() and self._cheaply_grown(offers):
                 continue
-            found, grown = self._searched(dual, close / max(1, len(self.fleet.problem.nodes)), late)
-            proof, loss = self._proved(dual, found)
+            found, grown = self._searched(offers, close / max(1, len(self.fleet.problem.nodes)), late)
+            proof, loss = self._proved(dual, offers, found)
             if self._proof is None or value + loss < least:
                 self._proof, least = proof, value + loss
             if late() or not grown or least - value <= close:
@@ -158,24 +158,25 @@ class NodeLp:
             worth = np.array([costs.get(counts[s], 0) / unit if s in counts else 0.0 for s in side.shapes.tolist()])
             yield _Offer(kind, worth, min(0.0, per_gpu), dual[self._sizes[kind]] - per_node)
 
-    def _cheaply_grown(self, dual: Sequence[float]) -> bool:
+    def _cheaply_grown(self, offers: Sequence[_Offer]) -> bool:
         """Add what cheap pricing finds to be worth more than a node costs; tell whether there is anything."""
         grown = False
-        for offer, side, node in zip(self._offers(dual), self._sides, self._cheap, strict=True):
-            worth = dict(zip(side.shapes.tolist(), (offer.worth + offer.per_gpu * side.whole).tolist(), strict=True))
+        for offer, side, node in zip(offers, self._sides, self._cheap, strict=True):
+            shapes, own = side.shapes.tolist(), offer.worth.tolist()
+            worth = dict(zip(shapes, own, strict=True))
+            with_gpus = {s: value + offer.per_gpu * side.whole_of[s] for s, value in worth.items()}
             self.left -= _CHEAP
-            for _, pattern in node.price(worth, None, NARROW):
+            for _, pattern in node.price(with_gpus, None, NARROW):
                 content = _content(pattern, side)
-                earned = sum(worth.get(s, 0.0) * n for s, n in content.counts)
-                shared = content.gpus - sum(int(side.whole_of[s]) * n for s, n in content.counts)
-                if earned + offer.per_gpu * shared > offer.price + _GAIN * abs(offer.price):
+                earned = sum(worth[s] * n for s, n in content.counts) + offer.per_gpu * content.gpus
+                if earned > offer.price + _GAIN * abs(offer.price):
                     grown |= self._add(offer.kind, content)
         return grown
 
     def _searched(
-        self, dual: Sequence[float], slack: float, late: Callable[[], bool]
+        self, offers: Sequence[_Offer], slack: float, late: Callable[[], bool]
     ) -> tuple[Sequence[Outcome], bool]:
-        """Search what each side best holds at some prices, for longer where nothing better is found soon.
+        """Search what each side best holds at what it is offered, for longer where nothing better is found soon.
 
         Once the LP has grown, or it is late, the sides that are left are only bounded.
 
@@ -188,8 +189,7 @@ class NodeLp:
         tuple[Sequence[Outcome], bool]
             What was found, side by side, and whether the LP has grown.
         """
-        offers, grown = list(self._offers(dual)), False
-        found: dict[int, Outcome] = {}
+        found, grown = dict[int, Outcome](), False
         turns = [(self._turn + block) % len(offers) for block in range(len(offers))]
         for block, most in ((block, most) for most in _CASES for block in turns):
             offer = offers[block]
@@ -203,14 +203,22 @@ class NodeLp:
             self._turn = block if grown else self._turn
         return [found[block] for block in range(len(offers))], grown
 
-    def _proved(self, dual: Sequence[float], found: Sequence[Outcome]) -> tuple[FleetProof, float]:
+    def _proved(
+        self, dual: Sequence[float], offers: Sequence[_Offer], found: Sequence[Outcome]
+    ) -> tuple[FleetProof, float]:
         """Return what some prices prove, and about how far that is above the LP's value."""
         worst = [0.0] * len(self.fleet.kinds)
-        for offer, outcome in zip(self._offers(dual), found, strict=True):
+        for offer, outcome in zip(offers, found, strict=True):
             worst[offer.kind] = max(worst[offer.kind], outcome.most - offer.price)
         loss = sum(more * kind.size for more, kind in zip(worst, self.fleet.kinds, strict=True))
-        prices: Prices = {block: _forks(outcome, self._built.unit) for block, outcome in enumerate(found)}
+        prices: Prices = {block: self._forks(outcome) for block, outcome in enumerate(found)}
         return self._built.proof(dual, prices), loss
+
+    def _forks(self, found: Outcome) -> Forks:
+        return tuple(each if isinstance(each, Fork) else self._whole(each) for each in found.forks)
+
+    def _whole(self, prices: Mapping[int, float]) -> Multipliers:
+        return {d: value for d, price in prices.items() if (value := self._built.whole(price))}
 
     def _add(self, kind: int, content: Content) -> bool:
         """Add a column for nodes of a kind that hold something; tell whether it is new."""
@@ -229,13 +237,7 @@ class NodeLp:
 
 def _content(pattern: Pattern, side: NodeSide) -> Content:
     """Return a pattern as what a node holds."""
-    counts = Counter[int]()
-    for slot, count in pattern:
-        counts[slot.shape] += count
+    counts = counts_of(pattern)
     shared = len({slot.gpu for slot, _ in pattern if slot.gpu >= 0})
-    gpus = shared + sum(side.whole_of.get(s, 0) * n for s, n in counts.items())
+    gpus = shared + sum(side.whole_of[s] * n for s, n in counts.items())
     return Content(tuple(sorted(counts.items())), gpus)
-
-
-def _forks(found: Outcome, unit: float) -> Forks:
-    return tuple(each if isinstance(each, Fork) else whole(each, unit) for each in found.forks)

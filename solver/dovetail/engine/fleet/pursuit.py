@@ -137,7 +137,7 @@ class Pursuit:
             return self._proved(position, assumed, now)
         if uncounted:
             return self._in_whole_numbers(*uncounted[0], now)
-        return self._by_nodes(*unopened[0], now) if unopened else None
+        return self._in_whole_numbers(*unopened[0], now, contents=inf) if unopened else None
 
     def _numbered(self, tier: Tier) -> bool:
         """Tell whether to count in whole numbers: on few nodes, or what is evicted or mended: one is much of that."""
@@ -191,25 +191,21 @@ class Pursuit:
         share = 1.0 if now.last else _SHARE if self._times[tier.name] else _FIRST_SHARE
         return share * max(0.0, now.until - time.monotonic())
 
-    def _in_whole_numbers(self, position: int, given: Mapping[str, int], now: Best) -> Found:
-        """Prove a bound on a tier with nodes in use, or admitted replicas, in whole numbers."""
-        self.stand_back()
-        tier = self.fleet.problem.tiers[position]
-        self._counted[tier.name] = given
-        seconds = _SHARE * max(0.0, now.until - time.monotonic())
-        reached = now.values[position]
-        cases = self.fleet.cases(tier, given, reached=reached, priced=True, seconds=seconds, counts=COUNTS)
-        self.fleet.learn(tier, cases, priced=True)
-        return Found(tier.name, cases)
+    def _in_whole_numbers(
+        self, position: int, given: Mapping[str, int], now: Best, *, contents: float = 0.0
+    ) -> Found:
+        """Prove a bound on a tier with nodes in use, or admitted replicas, in whole numbers.
 
-    def _by_nodes(self, position: int, given: Mapping[str, int], now: Best) -> Found:
-        """Prove a bound on a tier by what single nodes may hold, numbers of replicas and nodes told apart as well."""
+        Parameters
+        ----------
+        contents : as for `FleetBounds.prove`.
+        """
         self.stand_back()
         tier = self.fleet.problem.tiers[position]
-        self._opened[tier.name] = given
+        (self._opened if contents else self._counted)[tier.name] = given
         seconds, reached = _SHARE * max(0.0, now.until - time.monotonic()), now.values[position]
         cases = self.fleet.cases(
-            tier, given, reached=reached, priced=True, seconds=seconds, counts=COUNTS, contents=inf
+            tier, given, reached=reached, priced=True, seconds=seconds, counts=COUNTS, contents=contents
         )
         self.fleet.learn(tier, cases, priced=True)
         return Found(tier.name, cases)

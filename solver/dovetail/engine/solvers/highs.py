@@ -15,7 +15,7 @@ _INFEASIBLE = highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUn
 FEW_STEPS = 2_000
 """Steps from the last solution on, after which the interior is quicker."""
 
-_MOST_ANEW = 30_000  # steps from nothing, where the algorithm may stall
+_ANEW = 10  # times as many steps from nothing, where the algorithm may stall
 
 _MOST_STEPS = 2000
 """Steps through the interior, of which 10 to 100 are usual; HiGHS 1.14 can take them for ever."""
@@ -134,10 +134,10 @@ class Lp:
         anew = self._asked_anew and not warm
         elsewhere = anew or (self._asked_anew and start not in self._at)
         corner = self._corners.get(start) if elsewhere else None
-        again = stalls or (inner and warm and self._asked_anew)
+        again = inner and warm and self._asked_anew
         inner = inner and anew and corner is None
         self._highs.setOptionValue("solver", "ipm" if inner else "simplex")
-        self._highs.setOptionValue("simplex_iteration_limit", steps if again else highspy.kHighsIInf)
+        self._highs.setOptionValue("simplex_iteration_limit", steps if again or stalls else highspy.kHighsIInf)
         self._highs.setOptionValue("simplex_strategy", DUAL if self._asked_anew else PRIMAL)
         self._highs.setOptionValue("ipm_iteration_limit", _MOST_STEPS)
         ceiling = np.inf if seconds is None else self._highs.getRunTime() + max(0.1, seconds)
@@ -150,20 +150,27 @@ class Lp:
         self._built = len(self._limits)
         self._asked_anew, self._at = False, frozenset()
         self._highs.run()
-        if stalls and self._cut_short:
+        if self._cut_short:
+            self._go_another_way(inner=inner, again=again, steps=_ANEW * steps if stalls else None)
+        return float(self._highs.getInfo().objective_function_value)
+
+    def _go_another_way(self, *, inner: bool, again: bool, steps: int | None) -> None:
+        """Solve what was cut short: from nothing in so many steps, or through the interior and on from there."""
+        assert self._highs is not None
+        if steps is not None:
             self._highs.clearSolver()
             self._highs.setOptionValue("simplex_strategy", DUAL)
-            self._highs.setOptionValue("simplex_iteration_limit", _MOST_ANEW)
+            self._highs.setOptionValue("simplex_iteration_limit", steps)
             self._highs.run()
-        elif again and self._cut_short:  # it is not so little
+            return
+        if again:  # it is not so little
             self._highs.clearSolver()
             self._highs.setOptionValue("solver", "ipm")
             self._highs.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
             self._highs.run()
-        if not stalls and (inner or again) and self._cut_short:
+        if (inner or again) and self._cut_short:
             self._highs.setOptionValue("solver", "simplex")
             self._highs.run()
-        return float(self._highs.getInfo().objective_function_value)
 
     @property
     def _cut_short(self) -> bool:
